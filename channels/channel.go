@@ -1,0 +1,99 @@
+// Package channels is the seam to the places that people write in, and the pump that
+// empties the outbox into them. It decides nothing about what is said, and keeps no
+// state of its own between two rows.
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// Channel is a place that people write in.
+type Channel interface {
+	// Run receives until ctx ends. It commits through in before it acknowledges anything upstream.
+	// An error means that receiving has stopped: the caller restarts it with backoff.
+	Run(ctx context.Context, in Inbox) error
+	// Send delivers one part and returns the platform's id of it. The row is committed as "sending" before
+	// and as "sent" right after. Errors: ErrPermanent, *RetryAfter, ErrUnknown; any other error means surely
+	// not delivered, to be tried again.
+	Send(ctx context.Context, d Delivery) (remoteID string, err error)
+}
+
+// Inbox takes what a channel has received.
+type Inbox interface {
+	// Accept commits the inputs and the cursor (nil: none) together; a pair (source, id) that is there already is passed over.
+	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
+	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
+	Cursor(ctx context.Context, source, identity string) (string, error)
+}
+
+// Cursor is how far a source has been read. It is tied to the account's identity.
+type Cursor struct{ Source, Identity, Value string }
+
+// Delivery is one part of one outbox row.
+type Delivery struct {
+	Outbox   int64         `json:"outbox"`
+	Part     int           `json:"part"`  // from 0
+	Parts    int           `json:"parts"` // how many there are
+	To       event.Address `json:"to"`
+	Body     string        `json:"body"`
+	ReplyRef string        `json:"reply_ref,omitempty"`
+	Nonce    string        `json:"nonce"`    // the same at each try of this part
+	Attempts int           `json:"attempts"` // this one included
+	Repeat   bool          `json:"repeat"`   // an earlier try may have arrived
+	Urgent   bool          `json:"urgent"`
+}
+
+// What an adapter can say about a failed send.
+var (
+	ErrPermanent = errors.New("will never be delivered")
+	ErrUnknown   = errors.New("may or may not have been delivered")
+)
+
+// RetryAfter is a send that the platform asked to repeat later.
+type RetryAfter struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryAfter) Error() string {
+	return fmt.Sprintf("retry after %s: %v", e.After, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RetryAfter) Unwrap() error { return e.Err }
+
+// Abilities that only some channels have. An adapter says so by having the method.
+type (
+	// Limiter has a longest part, in UTF-8 bytes; without it 4,000 is assumed.
+	Limiter interface{ MaxPart() int }
+	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
+	Keyed interface{ DedupsByNonce() bool }
+	// Finder looks up whether a delivery has arrived.
+	Finder interface {
+		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
+	}
+)
+
+// Env is what an adapter gets from hob.
+type Env struct {
+	Name   string       // the section's name: its addresses are "Name:…", its source is Name
+	HTTP   *http.Client // no proxy from the environment, bounded times
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Secret func(ref string) (string, error) // resolves env:, file:, keyring:, cmd:
+	Owner  []event.Address                  // the owner's addresses
+}
+
+// Kind is one line of channels/all: how a kind of channel is made. decode fills the adapter's own config struct strictly.
+type Kind struct {
+	Name string
+	New  func(env Env, decode func(any) error) (Channel, error)
+}

@@ -1,0 +1,48 @@
+package event
+
+import "sync"
+
+// Live is a piece of an answer that is still being made. It is lossy and never stored:
+// turn.finished carries the whole text.
+type Live struct {
+	Turn    int64  `json:"turn"`
+	Step    int    `json:"step"`
+	Offset  int    `json:"offset"` // bytes of this step's text sent before this piece
+	Text    string `json:"text"`
+	Session string `json:"session"`
+}
+
+// Feed hands live pieces to whoever looks at the moment. The zero value is ready.
+// A follower that does not keep up loses pieces; nobody waits for it.
+type Feed struct {
+	mu   sync.Mutex
+	subs map[chan Live]struct{}
+}
+
+// Publish offers a piece to all followers and never blocks.
+func (f *Feed) Publish(l Live) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.subs {
+		select {
+		case c <- l:
+		default:
+		}
+	}
+}
+
+// Follow returns a channel of pieces and the function that ends it.
+func (f *Feed) Follow() (<-chan Live, func()) {
+	c := make(chan Live, 256)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.subs == nil {
+		f.subs = map[chan Live]struct{}{}
+	}
+	f.subs[c] = struct{}{}
+	return c, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.subs, c)
+	}
+}

@@ -1,0 +1,32 @@
+// Package ident makes identifiers that no one can guess. The source is injected,
+// so that a simulated run can be repeated.
+package ident
+
+import (
+	"crypto/rand"
+	"io"
+)
+
+// alphabet has no letters or digits that people mix up (Crockford's base 32, lower case).
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// Source makes identifiers out of a stream of random bytes.
+type Source struct{ r io.Reader }
+
+// Random is the operating system's randomness.
+func Random() Source { return Source{r: rand.Reader} }
+
+// From makes identifiers out of r; a fixed r gives the same ones each time.
+func From(r io.Reader) Source { return Source{r: r} }
+
+// Code returns n characters, 5 bits each. It panics when the stream ends, which the operating system's never does.
+func (s Source) Code(n int) string {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(s.r, b); err != nil {
+		panic("ident: no randomness: " + err.Error())
+	}
+	for i := range b {
+		b[i] = alphabet[b[i]&31]
+	}
+	return string(b)
+}

@@ -1,0 +1,125 @@
+// Package scheduler says what fires by itself and when: jobs, their slots, and the
+// runner that turns a due slot into rows. Next and Slots are pure. It never runs a
+// prompt: it commits a fire and an inbox row together, and the thread does the rest.
+package scheduler
+
+import (
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Missed is what to do about slots that came due while nobody looked.
+type Missed string
+
+// The policies for missed slots.
+const (
+	MissedOnce Missed = "once" // one run for the newest missed slot
+	MissedSkip Missed = "skip"
+	MissedAll  Missed = "all" // at most 10
+	MissedAsk  Missed = "ask"
+)
+
+// Overlap is what to do about a slot that comes due while the last one still runs.
+type Overlap string
+
+// The policies for overlapping slots.
+const (
+	Fold  Overlap = "fold"
+	Queue Overlap = "queue"
+)
+
+// Job is a recurring or single prompt. Its row is kept when it is done.
+type Job struct {
+	ID       int64         `json:"id"`
+	Name     string        `json:"name"`            // unique
+	Spec     string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
+	Words    string        `json:"words,omitempty"` // the schedule as it was asked for
+	Zone     string        `json:"zone"`            // IANA name
+	Prompt   string        `json:"prompt"`
+	Session  string        `json:"session"` // "main" or "isolated"
+	Deliver  event.Address `json:"deliver"` // an address, owner or none
+	Missed   Missed        `json:"missed"`
+	MaxLate  time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
+	Overlap  Overlap       `json:"overlap"`
+	Trust    event.Trust   `json:"trust"`  // who made it
+	Typed    bool          `json:"typed"`  // the prompt is the owner's own words
+	Origin   string        `json:"origin"` // "run-time" or "config"
+	Paused   bool          `json:"paused"`
+	Created  time.Time     `json:"created"`          // anchor of "every"
+	Last     time.Time     `json:"last,omitzero"`    // newest slot that has a row
+	Due      time.Time     `json:"due,omitzero"`     // next slot; zero: never again
+	Failures int           `json:"failures"`         // consecutive
+	Hold     time.Time     `json:"hold,omitzero"`    // failure backoff: slots until then are queued with not_before
+	Broken   string        `json:"broken,omitempty"` // why the row cannot be used; it is disabled then
+}
+
+// State of a fire: how far it has come.
+type State string
+
+// The states of fires.
+const (
+	StateDue     State = "due"
+	StateQueued  State = "queued"
+	StateRunning State = "running"
+	StateWaiting State = "waiting"
+	StateDone    State = "done"
+)
+
+// Outcome of a fire that is done.
+type Outcome string
+
+// The outcomes of fires. "Late" is ran with Late over the job's limit.
+const (
+	Ran       Outcome = "ran"
+	Failed    Outcome = "failed"
+	MissedOut Outcome = "missed"
+	Coalesced Outcome = "coalesced"
+	Skipped   Outcome = "skipped"
+)
+
+// Slot is one intended instant of a job, as a row of fires.
+type Slot struct {
+	Key     string        `json:"key"` // the instant, RFC 3339 in UTC; "run:ID" for a run by hand
+	Due     time.Time     `json:"due"`
+	State   State         `json:"state"`
+	Outcome Outcome       `json:"outcome,omitempty"`
+	Late    time.Duration `json:"late,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+}
+
+// Firing is what one wake of the runner commits for one job, all in one transaction:
+// the slots' rows, the inbox row of the slot that runs (nil: none), and the job's next due instant.
+// When Overlap is Fold and a fire of the job is unfinished at the commit, the store stores the running
+// slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
+type Firing struct {
+	Job   Job      // with Last and Due moved on
+	Slots []Slot   // oldest first
+	Run   []Queued // which of them run; more than one only for MissedAll
+	Ask   string   // a question to the owner instead (MissedAsk): its text
+}
+
+// Queued is a slot that runs: its index in Slots and its inbox row.
+type Queued struct {
+	Slot int
+	In   event.In
+}
+
+// Changes of jobs that tools and commands make; the store applies them in the commit of a result.
+type (
+	// Put makes a job, or replaces the one with the same ID.
+	Put struct{ Job Job }
+	// Remove deletes a job; its fires stay.
+	Remove struct{ ID int64 }
+	// Pause stops a job, or lets it go on with Due as its next slot.
+	Pause struct {
+		ID     int64
+		Paused bool
+		Due    time.Time
+	}
+	// RunNow queues one run by hand, beside the schedule.
+	RunNow struct {
+		Job Job
+		In  event.In
+	}
+)
