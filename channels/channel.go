@@ -49,6 +49,9 @@ type Delivery struct {
 	Attempts int           `json:"attempts"` // this one included
 	Repeat   bool          `json:"repeat"`   // an earlier try may have arrived
 	Urgent   bool          `json:"urgent"`
+	Unsure   int           `json:"unsure,omitempty"`   // how many earlier tries may have arrived
+	Tried    time.Time     `json:"tried,omitzero"`     // when the first try began; zero at the first try
+	NotAfter time.Time     `json:"not_after,omitzero"` // not tried again from then on
 }
 
 // What an adapter can say about a failed send.
@@ -76,7 +79,8 @@ type (
 	Limiter interface{ MaxPart() int }
 	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
 	Keyed interface{ DedupsByNonce() bool }
-	// Finder looks up whether a delivery has arrived.
+	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;
+	// ErrUnknown means that it cannot be told; after any other error it is asked again later.
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}

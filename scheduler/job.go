@@ -4,6 +4,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"time"
 
 	"hob/daemon/event"
@@ -93,10 +94,11 @@ type Slot struct {
 // When Overlap is Fold and a fire of the job is unfinished at the commit, the store stores the running
 // slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
 type Firing struct {
-	Job   Job      // with Last and Due moved on
-	Slots []Slot   // oldest first
-	Run   []Queued // which of them run; more than one only for MissedAll
-	Ask   string   // a question to the owner instead (MissedAsk): its text
+	Job   Job       // with Last and Due moved on
+	Slots []Slot    // oldest first
+	Run   []Queued  // which of them run; more than one only for MissedAll
+	Ask   string    // a question to the owner instead (MissedAsk): its text
+	From  time.Time // Job.Due as it was read: a row whose due has moved since, or that is paused or gone, is left alone (ErrMoved)
 }
 
 // Queued is a slot that runs: its index in Slots and its inbox row.
@@ -123,3 +125,25 @@ type (
 		In  event.In
 	}
 )
+
+// Entry is what the runner keeps of a job: its next slot. A zero Due means that it does not fire (any more).
+type Entry struct {
+	ID  int64
+	Due time.Time
+}
+
+// ByHand is the inbox row of a run by hand; id makes it unique.
+func ByHand(j Job, id string, now time.Time) event.In {
+	return event.In{
+		Source: "cron", ExtID: fmt.Sprintf("job:%d:run:%s", j.ID, id), Session: j.SessionKey(), Kind: event.Fire, Rank: event.RankSchedule,
+		Trust: j.Trust, Typed: j.Typed, Sender: j.Name, ReplyTo: j.Deliver, Parts: event.Say(j.Prompt), Received: now,
+	}
+}
+
+// SessionKey is the session that the job's turns belong to.
+func (j Job) SessionKey() string {
+	if j.Session == "isolated" {
+		return "job:" + j.Name
+	}
+	return "main"
+}

@@ -1,0 +1,15 @@
+// Package all lists the kinds of channels. The cli is not among them: it needs no section, is always on and is
+// wired apart. The package holds a list and no logic.
+package all
+
+import (
+	"hob/channels"
+	"hob/channels/ntfy"
+)
+
+// All returns every kind of channel that a section [channels.NAME] can have.
+func All() []channels.Kind {
+	return []channels.Kind{
+		ntfy.Kind(),
+	}
+}

@@ -1,0 +1,25 @@
+package channels
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Build makes the channel of one section of the configuration: name is the section's, kind its kind (the name
+// unless given), decode fills the adapter's own struct strictly. Its errors are for the owner: one sentence and a hint.
+func Build(kinds []Kind, name, kind string, env Env, decode func(any) error) (Channel, error) {
+	known := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		if k.Name != kind {
+			known = append(known, k.Name)
+			continue
+		}
+		env.Name = name
+		ch, err := k.New(env, decode)
+		if err != nil {
+			return nil, fmt.Errorf("channels.%s: %w", name, err)
+		}
+		return ch, nil
+	}
+	return nil, fmt.Errorf("channels.%s: there is no kind of channel named %q; set kind to one of: %s", name, kind, strings.Join(known, ", "))
+}

@@ -1,0 +1,421 @@
+package channelstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/ident"
+)
+
+// NtfyMessage is a message as the wire has it (https://docs.ntfy.sh/subscribe/api, "JSON message format").
+type NtfyMessage struct {
+	ID       string   `json:"id"`
+	Time     int64    `json:"time"`
+	Event    string   `json:"event"`
+	Topic    string   `json:"topic"`
+	Sequence string   `json:"sequence_id,omitempty"`
+	Title    string   `json:"title,omitempty"`
+	Message  string   `json:"message,omitempty"`
+	Priority int      `json:"priority,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	Encoding string   `json:"encoding,omitempty"`
+}
+
+// NtfyFault is what the fake does instead of serving one request.
+type NtfyFault struct {
+	Status     int    // answer with this status, and an error as the server words it
+	RetryAfter string // with Status
+	Cut        string // publish: "before" drops the connection without keeping the message, "after" keeps it first
+	Body       string // publish: answer 200 with this
+	Raw        string // stream: write these bytes, then end the stream
+	Silent     bool   // stream: say nothing at all
+}
+
+// Ntfy is a fake ntfy server on a real socket. It keeps all messages for ever and a ledger of what was published over HTTP.
+type Ntfy struct {
+	srv       *httptest.Server
+	quit      chan struct{}
+	mu        sync.Mutex
+	ids       ident.Source
+	cache     []NtfyMessage
+	ledger    []NtfyMessage
+	subs      map[chan NtfyMessage]struct{}
+	publish   []NtfyFault
+	stream    []NtfyFault
+	tokens    map[string]string
+	keepalive time.Duration
+	forgets   bool
+}
+
+// NewNtfy starts a fake on addr, "" for any free port of the loopback.
+func NewNtfy(addr string) (*Ntfy, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake ntfy: %w", err)
+	}
+	n := &Ntfy{
+		ids: ident.Random(), quit: make(chan struct{}), keepalive: 45 * time.Second,
+		subs: map[chan NtfyMessage]struct{}{}, tokens: map[string]string{},
+	}
+	n.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(n.serve), ReadHeaderTimeout: time.Minute}}
+	n.srv.Start()
+	return n, nil
+}
+
+// URL is the address to configure as server.
+func (n *Ntfy) URL() string { return n.srv.URL }
+
+// Close ends all streams and the server.
+func (n *Ntfy) Close() {
+	close(n.quit)
+	n.srv.CloseClientConnections()
+	n.srv.Close()
+}
+
+// Publish is somebody writing to a topic. It returns the message's id.
+func (n *Ntfy) Publish(topic, text string) string {
+	return n.Inject(NtfyMessage{Topic: topic, Message: text})
+}
+
+// Inject puts a message on the wire as it is; what it lacks (id, time, event) is filled in. With an id that was
+// there before, the same message is delivered again.
+func (n *Ntfy) Inject(m NtfyMessage) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.store(m)
+}
+
+// Again delivers an earlier message a second time to those who listen.
+func (n *Ntfy) Again(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, m := range n.cache {
+		if m.ID == id {
+			n.tell(m)
+			return
+		}
+	}
+}
+
+// Received is the ledger: what was published over HTTP, in order, also what the publisher was never told of.
+func (n *Ntfy) Received() []NtfyMessage {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.ledger)
+}
+
+// Protect lets only the bearer of token read and write a topic.
+func (n *Ntfy) Protect(topic, token string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tokens[topic] = token
+}
+
+// FailPublish scripts what happens to the next publish requests, one fault each.
+func (n *Ntfy) FailPublish(f ...NtfyFault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.publish = append(n.publish, f...)
+}
+
+// FailStream scripts what happens to the next subscriptions, also polls.
+func (n *Ntfy) FailStream(f ...NtfyFault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stream = append(n.stream, f...)
+}
+
+// Forget empties the cache and keeps nothing in it from now on, like a server with caching off.
+func (n *Ntfy) Forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cache, n.forgets = nil, true
+}
+
+// CutStreams ends all open subscriptions.
+func (n *Ntfy) CutStreams() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.subs {
+		close(c)
+		delete(n.subs, c)
+	}
+}
+
+// Listening is how many subscriptions are open.
+func (n *Ntfy) Listening() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.subs)
+}
+
+func (n *Ntfy) store(m NtfyMessage) string {
+	if m.ID == "" {
+		m.ID = n.ids.Code(12)
+	}
+	if m.Time == 0 {
+		m.Time = time.Now().Unix()
+	}
+	if m.Event == "" {
+		m.Event = "message"
+	}
+	if !n.forgets {
+		n.cache = append(n.cache, m)
+	}
+	n.tell(m)
+	return m.ID
+}
+
+func (n *Ntfy) tell(m NtfyMessage) {
+	for c := range n.subs {
+		select {
+		case c <- m:
+		default: // it does not read: the server would drop it too
+			close(c)
+			delete(n.subs, c)
+		}
+	}
+}
+
+func (n *Ntfy) serve(w http.ResponseWriter, r *http.Request) {
+	topics, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if topics == "" {
+		refuse(w, http.StatusNotFound, "page not found")
+		return
+	}
+	for _, topic := range strings.Split(topics, ",") {
+		if !n.allowed(topic, r.Header.Get("Authorization")) {
+			refuse(w, http.StatusForbidden, "forbidden")
+			return
+		}
+	}
+	switch {
+	case rest == "" && (r.Method == http.MethodPost || r.Method == http.MethodPut):
+		n.servePublish(w, r, topics)
+	case rest == "json" && r.Method == http.MethodGet:
+		n.serveStream(w, r, strings.Split(topics, ","))
+	default:
+		refuse(w, http.StatusNotFound, "page not found")
+	}
+}
+
+func (n *Ntfy) allowed(topic, auth string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	token := n.tokens[topic]
+	return token == "" || auth == "Bearer "+token
+}
+
+func refuse(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	reply(w, map[string]any{"code": code * 100, "http": code, "error": text})
+}
+
+// reply writes one line of JSON; a reader that has gone is no trouble of the fake's.
+func reply(w io.Writer, v any) {
+	b, err := json.Marshal(v)
+	if err == nil {
+		_, _ = w.Write(append(b, '\n'))
+	}
+}
+
+// next takes the next scripted fault.
+func (n *Ntfy) next(list *[]NtfyFault) (NtfyFault, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(*list) == 0 {
+		return NtfyFault{}, false
+	}
+	f := (*list)[0]
+	*list = (*list)[1:]
+	return f, true
+}
+
+func (n *Ntfy) servePublish(w http.ResponseWriter, r *http.Request, topic string) {
+	m, err := parse(r, topic)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	f, failed := n.next(&n.publish)
+	switch {
+	case failed && f.Status != 0:
+		w.Header().Set("Retry-After", f.RetryAfter)
+		refuse(w, f.Status, "scripted")
+		return
+	case failed && f.Body != "":
+		_, _ = io.WriteString(w, f.Body) // a reader that has gone is no trouble of the fake's
+		return
+	case failed && f.Cut == "before":
+		cut(w)
+		return
+	}
+	n.mu.Lock()
+	m.ID = n.ids.Code(12)
+	m.Time = time.Now().Unix()
+	m.Event = "message"
+	n.store(m)
+	n.ledger = append(n.ledger, m)
+	n.mu.Unlock()
+	if failed && f.Cut == "after" {
+		cut(w)
+		return
+	}
+	reply(w, m)
+}
+
+// parse reads a publish request as the server does: body trimmed, headers decoded, the priority checked before anything is kept.
+func parse(r *http.Request, topic string) (NtfyMessage, error) {
+	prio := map[string]int{"": 0, "min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5}
+	p, ok := prio[r.Header.Get("Priority")]
+	if !ok {
+		return NtfyMessage{}, fmt.Errorf("invalid request: priority invalid")
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err != nil {
+		return NtfyMessage{}, fmt.Errorf("read the body: %w", err)
+	}
+	if len(body) > 4096 {
+		return NtfyMessage{}, fmt.Errorf("invalid request: the body would become an attachment")
+	}
+	title, err := new(mime.WordDecoder).DecodeHeader(r.Header.Get("Title"))
+	if err != nil {
+		title = r.Header.Get("Title")
+	}
+	m := NtfyMessage{Topic: topic, Title: title, Message: strings.TrimSpace(string(body)), Priority: p, Sequence: r.Header.Get("X-Sequence-ID")}
+	if tags := r.Header.Get("Tags"); tags != "" {
+		m.Tags = strings.Split(tags, ",")
+	}
+	if m.Message == "" {
+		m.Message = "triggered"
+	}
+	return m, nil
+}
+
+// cut drops the connection without an answer.
+func cut(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = conn.Close() // that is the point
+	}
+}
+
+func (n *Ntfy) serveStream(w http.ResponseWriter, r *http.Request, topics []string) {
+	out := http.NewResponseController(w)
+	f, failed := n.next(&n.stream)
+	if failed && f.Status != 0 {
+		w.Header().Set("Retry-After", f.RetryAfter)
+		refuse(w, f.Status, "scripted")
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson; charset=utf-8")
+	if failed && f.Raw != "" {
+		_, _ = io.WriteString(w, f.Raw) // a reader that has gone is no trouble of the fake's
+		_ = out.Flush()
+		return
+	}
+	if failed && f.Silent {
+		_ = out.Flush() // the headers
+		select {
+		case <-r.Context().Done():
+		case <-n.quit:
+		}
+		return
+	}
+	old, live, leave := n.listen(topics, r.URL.Query())
+	defer leave()
+	if live != nil {
+		reply(w, NtfyMessage{ID: n.ids.Code(12), Time: time.Now().Unix(), Event: "open", Topic: strings.Join(topics, ",")})
+	}
+	for _, m := range old {
+		reply(w, m)
+	}
+	_ = out.Flush() // a reader that has gone is seen by its context
+	if live != nil {
+		n.pass(w, r, topics, live)
+	}
+}
+
+// pass hands live messages on until somebody has enough.
+func (n *Ntfy) pass(w http.ResponseWriter, r *http.Request, topics []string, live <-chan NtfyMessage) {
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(n.keepalive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-n.quit:
+			return
+		case <-tick.C:
+			reply(w, NtfyMessage{ID: n.ids.Code(12), Time: time.Now().Unix(), Event: "keepalive", Topic: strings.Join(topics, ",")})
+		case m, ok := <-live:
+			if !ok {
+				return
+			}
+			if slices.Contains(topics, m.Topic) || m.Event != "message" {
+				reply(w, m)
+			}
+		}
+		_ = out.Flush() // a reader that has gone is seen by its context
+	}
+}
+
+// listen finds the cached messages that a query asks for, and, unless it is a poll, subscribes in the same instant.
+func (n *Ntfy) listen(topics []string, query map[string][]string) (old []NtfyMessage, live chan NtfyMessage, leave func()) {
+	get := func(key string) string { return strings.Join(query[key], "") }
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	poll := get("poll") == "1"
+	from := n.from(get("since"), poll)
+	for i, m := range n.cache {
+		if from(i, m) && slices.Contains(topics, m.Topic) {
+			old = append(old, m)
+		}
+	}
+	if poll {
+		return old, nil, func() {}
+	}
+	live = make(chan NtfyMessage, 1024)
+	n.subs[live] = struct{}{}
+	return old, live, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.subs, live)
+	}
+}
+
+// from reads the parameter "since": all, none, a Unix time, a duration or a message id (an unknown one counts as all).
+func (n *Ntfy) from(since string, poll bool) func(int, NtfyMessage) bool {
+	after := func(t int64) func(int, NtfyMessage) bool {
+		return func(_ int, m NtfyMessage) bool { return m.Time >= t }
+	}
+	if since == "all" || since == "" && poll {
+		return after(0)
+	}
+	if since == "" || since == "none" {
+		return func(int, NtfyMessage) bool { return false }
+	}
+	if t, err := strconv.ParseInt(since, 10, 64); err == nil {
+		return after(t)
+	}
+	if d, err := time.ParseDuration(since); err == nil {
+		return after(time.Now().Add(-d).Unix())
+	}
+	at := slices.IndexFunc(n.cache, func(m NtfyMessage) bool { return m.ID == since })
+	return func(i int, _ NtfyMessage) bool { return i > at }
+}

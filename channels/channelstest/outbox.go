@@ -1,0 +1,266 @@
+package channelstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+)
+
+// Part is one delivery as the store keeps it.
+type Part struct {
+	channels.Delivery
+	State    string // ready, sending, sent, unknown
+	Epoch    int
+	RemoteID string
+	NextAt   time.Time
+}
+
+// OutRow is one outbox row as the store keeps it.
+type OutRow struct {
+	event.Out
+	ID     int64
+	State  string // ready, held, done, dead, expired, joined
+	Reason string
+	Queued time.Time
+	Parts  []Part
+}
+
+// Outbox is an outbox in memory with the promises of the real one, for tests of the pump.
+type Outbox struct {
+	mu    sync.Mutex
+	now   func() time.Time
+	epoch int
+	rows  []*OutRow
+	asked []int64
+	fail  int
+	Wake  chan struct{} // give it to the pump
+}
+
+// NewOutbox makes an empty one; now tells the time.
+func NewOutbox(now func() time.Time) *Outbox {
+	return &Outbox{now: now, epoch: 1, Wake: make(chan struct{}, 1)}
+}
+
+// Queue adds messages, once per key, and wakes the pump.
+func (o *Outbox) Queue(outs ...event.Out) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, out := range outs {
+		o.queue(out)
+	}
+}
+
+func (o *Outbox) queue(out event.Out) {
+	if slices.ContainsFunc(o.rows, func(r *OutRow) bool { return r.Key == out.Key }) {
+		return
+	}
+	queued := o.now()
+	if out.NotBefore.After(queued) {
+		queued = out.NotBefore
+	}
+	r := &OutRow{Out: out, ID: int64(len(o.rows) + 1), State: "ready", Queued: queued}
+	if out.To == event.CLI {
+		r.State = "done" // delivered by its commit
+	}
+	o.rows = append(o.rows, r)
+	select {
+	case o.Wake <- struct{}{}:
+	default:
+	}
+}
+
+// Restart begins a new epoch, as a new process does.
+func (o *Outbox) Restart() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.epoch++
+}
+
+// FailNext makes the next n writes fail.
+func (o *Outbox) FailNext(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fail = n
+}
+
+// Rows is everything, oldest first.
+func (o *Outbox) Rows() []OutRow {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := make([]OutRow, 0, len(o.rows))
+	for _, r := range o.rows {
+		c := *r
+		c.Parts = slices.Clone(r.Parts)
+		all = append(all, c)
+	}
+	return all
+}
+
+// Asked lists the outbox rows that a question was opened about.
+func (o *Outbox) Asked() []int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.asked)
+}
+
+// Answer settles a question: resend, or drop.
+func (o *Outbox) Answer(id int64, resend bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := o.rows[id-1]
+	r.State = "ready"
+	if !resend {
+		r.State = "dead"
+	}
+	for i := range r.Parts {
+		if r.Parts[i].State == "unknown" {
+			r.Parts[i].State, r.Parts[i].Unsure, r.Parts[i].NextAt = "ready", 0, o.now()
+		}
+	}
+}
+
+// write begins a commit, or fails as scripted.
+func (o *Outbox) write() error {
+	if o.fail > 0 {
+		o.fail--
+		return fmt.Errorf("write the outbox: disk full")
+	}
+	return nil
+}
+
+// Ready implements channels.Store.
+func (o *Outbox) Ready(_ context.Context, now time.Time, limit int) ([]channels.Row, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var heads []channels.Row
+	seen := map[event.Address]bool{}
+	for _, r := range o.rows {
+		if r.State != "ready" || r.NotBefore.After(now) || seen[r.To] {
+			continue
+		}
+		seen[r.To] = true
+		if row, due := o.head(r, now); due && len(heads) < limit {
+			heads = append(heads, row)
+		}
+	}
+	return heads, nil
+}
+
+func (o *Outbox) head(r *OutRow, now time.Time) (channels.Row, bool) {
+	row := channels.Row{
+		ID: r.ID, To: r.To, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
+		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts),
+	}
+	for _, p := range r.Parts {
+		if p.State == "sent" {
+			continue
+		}
+		if len(row.Todo) == 0 {
+			row.Interrupted = p.State == "sending" && p.Epoch < o.epoch
+			if p.State == "sending" && !row.Interrupted || p.State == "ready" && p.NextAt.After(now) {
+				return row, false
+			}
+		}
+		row.Todo = append(row.Todo, p.Delivery)
+	}
+	return row, true
+}
+
+// Split implements channels.Store.
+func (o *Outbox) Split(_ context.Context, id int64, parts []channels.Delivery) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.write(); err != nil {
+		return err
+	}
+	for _, d := range parts {
+		o.rows[id-1].Parts = append(o.rows[id-1].Parts, Part{Delivery: d, State: "ready"})
+	}
+	return nil
+}
+
+// Sending implements channels.Store.
+func (o *Outbox) Sending(_ context.Context, d channels.Delivery) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.write(); err != nil {
+		return err
+	}
+	r := o.rows[d.Outbox-1]
+	p := &r.Parts[d.Part]
+	if r.State != "ready" || p.State != "ready" && (p.State != "sending" || p.Epoch == o.epoch) {
+		return channels.ErrNotReady
+	}
+	p.State, p.Epoch, p.Attempts, p.Unsure = "sending", o.epoch, d.Attempts, d.Unsure
+	if p.Tried.IsZero() {
+		p.Tried = d.Tried
+	}
+	return nil
+}
+
+// Settle implements channels.Store.
+func (o *Outbox) Settle(_ context.Context, d channels.Delivery, v channels.Verdict) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.write(); err != nil {
+		return err
+	}
+	r := o.rows[d.Outbox-1]
+	if r.State != "ready" {
+		return nil
+	}
+	switch v.State {
+	case channels.Dead, channels.Expired, channels.Joined:
+		for _, id := range append([]int64{d.Outbox}, v.With...) {
+			o.rows[id-1].State, o.rows[id-1].Reason = string(v.State), v.Reason
+		}
+	default:
+		o.settlePart(r, d, v)
+	}
+	if v.Tell != nil {
+		o.queue(event.Out{Key: v.Tell.Key, Cause: event.Cause{Kind: event.ByNotice, ID: d.Outbox}, To: v.Tell.To, Body: v.Tell.Text, Urgency: event.Urgent})
+	}
+	if v.Ask != nil {
+		o.asked = append(o.asked, d.Outbox)
+	}
+	return nil
+}
+
+func (o *Outbox) settlePart(r *OutRow, d channels.Delivery, v channels.Verdict) {
+	p := &r.Parts[d.Part]
+	p.State, p.RemoteID, p.Attempts, p.Unsure, p.NextAt = string(v.State), v.RemoteID, d.Attempts, v.Unsure, v.At
+	r.Reason = v.Reason
+	if v.State == channels.Unknown {
+		r.State = "held"
+	}
+	if !slices.ContainsFunc(r.Parts, func(p Part) bool { return p.State != "sent" }) {
+		r.State = "done"
+	}
+}
+
+// NextDue implements channels.Store.
+func (o *Outbox) NextDue(_ context.Context, now time.Time) (time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var next time.Time
+	consider := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for _, r := range o.rows {
+		if r.State != "ready" {
+			continue
+		}
+		consider(r.NotBefore)
+		for _, p := range r.Parts {
+			consider(p.NextAt)
+		}
+	}
+	return next, nil
+}

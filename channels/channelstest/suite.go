@@ -1,0 +1,317 @@
+// Package channelstest holds what tests of channels share: the suite that every adapter passes, fakes of the
+// platforms that speak the real wire, and an inbox and an outbox in memory. Nothing of it is part of the binary.
+package channelstest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/spawn"
+)
+
+// Failure is how a platform fails a send.
+type Failure int
+
+// The failures that every platform has.
+const (
+	Later     Failure = iota // it asks to come back in some seconds
+	Refused                  // it will never take it
+	Broken                   // it is broken, and surely has not taken it
+	CutBefore                // the connection ends after the request; it was not kept
+	CutAfter                 // the connection ends after the request; it was kept
+)
+
+// World is a platform with one place in it, as a test sees it.
+type World struct {
+	Name  string                           // the section's name
+	To    event.Address                    // where hob writes to, and others write from
+	Open  func() channels.Channel          // a new adapter for the same account, as after a restart
+	Say   func(text string) (extID string) // somebody writes
+	Again func(extID string)               // the platform delivers that message a second time
+	Noise func()                           // the platform sends what it should not
+	Fail  func(Failure)                    // the next send fails this way
+	Sent  func() []string                  // the bodies that have arrived, in order
+	// Listening blocks until the adapter listens, or ctx ends.
+	Listening func(ctx context.Context)
+}
+
+// Run tests an adapter against a world that open makes anew for each test.
+func Run(t *testing.T, open func(t *testing.T) World) {
+	tests := map[string]func(*testing.T, World){
+		"receives":               receives,
+		"accepts before cursor":  acceptsBeforeCursor,
+		"same id twice":          sameIDTwice,
+		"while it was down":      whileDown,
+		"noise":                  noise,
+		"own output":             ownOutput,
+		"sends":                  sends,
+		"classes of failure":     classes,
+		"a full part":            fullPart,
+		"ends when told to":      endsOnContext,
+		"foreign address":        foreignAddress,
+		"survives a dead socket": survivesCancelledSend,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+// patience is how long a test waits for something that must happen.
+const patience = 30 * time.Second
+
+// launch runs f beside the test.
+func launch(f func()) {
+	spawn.New(slog.New(slog.DiscardHandler), nil).Once("test", func() error { f(); return nil })
+}
+
+// running is an adapter that runs.
+type running struct {
+	ch    channels.Channel
+	ended chan error
+	stop  func() error
+}
+
+// start runs an adapter until the test or stop ends it, and runs it again when it gives up, as the host does.
+func start(t *testing.T, w World, in channels.Inbox) *running {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{ch: w.Open(), ended: make(chan error, 1)}
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-r.ended
+	})
+	launch(func() {
+		for {
+			err := r.ch.Run(ctx, in)
+			if ctx.Err() != nil {
+				r.ended <- err
+				return
+			}
+			if err == nil {
+				t.Error("Run ended without an error while its context lived")
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	})
+	t.Cleanup(func() { _ = r.stop() }) // the tests that care have looked
+	return r
+}
+
+func wait(t *testing.T, in *Inbox, what string, ok func([]event.In) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if !in.Wait(ctx, ok) {
+		t.Fatalf("%s did not happen; the inbox has %+v", what, in.Rows())
+	}
+}
+
+func has(ids ...string) func([]event.In) bool {
+	return func(rows []event.In) bool {
+		for _, id := range ids {
+			if !slices.ContainsFunc(rows, func(r event.In) bool { return r.ExtID == id }) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func receives(t *testing.T, w World) {
+	in := &Inbox{}
+	start(t, w, in)
+	w.Listening(t.Context())
+	id := w.Say("hello, hob\nsecond line ✓")
+	wait(t, in, "receiving a message", has(id))
+	row := in.Rows()[0]
+	if row.Source != w.Name {
+		t.Errorf("source %q, want the section's name %q", row.Source, w.Name)
+	}
+	if !strings.Contains(row.Text(), "hello, hob\nsecond line ✓") {
+		t.Errorf("text %q", row.Text())
+	}
+	if row.ReplyTo != w.To {
+		t.Errorf("reply to %q, want %q", row.ReplyTo, w.To)
+	}
+	if row.Session == "" || row.Kind == "" || row.Trust == "" || row.Received.IsZero() {
+		t.Errorf("incomplete: %+v", row)
+	}
+}
+
+func acceptsBeforeCursor(t *testing.T, w World) {
+	in := &Inbox{}
+	start(t, w, in)
+	w.Listening(t.Context())
+	in.FailNext(1)
+	id := w.Say("do not lose me")
+	wait(t, in, "receiving it again after the inbox failed", has(id))
+}
+
+func sameIDTwice(t *testing.T, w World) {
+	in := &Inbox{}
+	start(t, w, in)
+	w.Listening(t.Context())
+	one := w.Say("once")
+	wait(t, in, "receiving", has(one))
+	w.Again(one)
+	two := w.Say("the next")
+	wait(t, in, "receiving the next", has(two))
+	if n := len(in.Rows()); n != 2 {
+		t.Errorf("%d rows, want 2: %+v", n, in.Rows())
+	}
+}
+
+func whileDown(t *testing.T, w World) {
+	in := &Inbox{}
+	first := start(t, w, in)
+	w.Listening(t.Context())
+	before := w.Say("before")
+	wait(t, in, "receiving", has(before))
+	if err := first.stop(); err != nil {
+		t.Errorf("Run ended with %v", err)
+	}
+	during := w.Say("while it was down")
+	start(t, w, in)
+	w.Listening(t.Context())
+	after := w.Say("after")
+	wait(t, in, "receiving everything", has(before, during, after))
+	if n := len(in.Rows()); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}
+
+func noise(t *testing.T, w World) {
+	in := &Inbox{}
+	start(t, w, in)
+	w.Listening(t.Context())
+	w.Noise()
+	id := w.Say("still there?")
+	wait(t, in, "receiving behind noise", has(id))
+	if n := len(in.Rows()); n != 1 {
+		t.Errorf("noise became input: %+v", in.Rows())
+	}
+}
+
+func ownOutput(t *testing.T, w World) {
+	in := &Inbox{}
+	r := start(t, w, in)
+	w.Listening(t.Context())
+	if _, err := r.ch.Send(t.Context(), delivery(w, "I say this myself")); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	id := w.Say("and somebody else says this")
+	wait(t, in, "receiving", has(id))
+	if n := len(in.Rows()); n != 1 {
+		t.Errorf("own output became input: %+v", in.Rows())
+	}
+}
+
+func delivery(w World, body string) channels.Delivery {
+	return channels.Delivery{Outbox: 1, Parts: 1, To: w.To, Body: body, Nonce: "n0nce" + strings.Repeat("0", 11), Attempts: 1, Tried: time.Now()}
+}
+
+func sends(t *testing.T, w World) {
+	ch := w.Open()
+	for _, body := range []string{"hello ✓", "two\nlines", "/not a command", "“quotes” and <tags> & %s"} {
+		if _, err := ch.Send(t.Context(), delivery(w, body)); err != nil {
+			t.Fatalf("send %q: %v", body, err)
+		}
+	}
+	if got := w.Sent(); !slices.Equal(got, []string{"hello ✓", "two\nlines", "/not a command", "“quotes” and <tags> & %s"}) {
+		t.Errorf("arrived: %q", got)
+	}
+}
+
+func classes(t *testing.T, w World) {
+	later := func(err error) bool {
+		r := (*channels.RetryAfter)(nil)
+		return errors.As(err, &r) && r.After > 0
+	}
+	permanent := func(err error) bool { return errors.Is(err, channels.ErrPermanent) }
+	unknown := func(err error) bool { return errors.Is(err, channels.ErrUnknown) }
+	plain := func(err error) bool { return err != nil && !later(err) && !permanent(err) && !unknown(err) }
+	for _, tc := range []struct {
+		name string
+		f    Failure
+		ok   func(error) bool
+		left int
+	}{
+		{"asked to come back", Later, later, 0},
+		{"refused", Refused, permanent, 0},
+		{"broken", Broken, plain, 0},
+		{"cut before it was kept", CutBefore, unknown, 0},
+		{"cut after it was kept", CutAfter, unknown, 1},
+	} {
+		ch := w.Open()
+		w.Fail(tc.f)
+		before := len(w.Sent())
+		if _, err := ch.Send(t.Context(), delivery(w, tc.name)); !tc.ok(err) {
+			t.Errorf("%s: error %v is of the wrong kind", tc.name, err)
+		}
+		if n := len(w.Sent()) - before; n != tc.left {
+			t.Errorf("%s: %d arrived, want %d", tc.name, n, tc.left)
+		}
+	}
+}
+
+func fullPart(t *testing.T, w World) {
+	ch := w.Open()
+	limit := 4000
+	if l, ok := ch.(channels.Limiter); ok {
+		limit = l.MaxPart()
+	}
+	body := strings.Repeat("ä", limit/2) + strings.Repeat("x", limit%2)
+	if _, err := ch.Send(t.Context(), delivery(w, body)); err != nil {
+		t.Fatalf("send a part of %d bytes: %v", limit, err)
+	}
+	if got := w.Sent(); len(got) != 1 || got[0] != body {
+		t.Errorf("a full part did not arrive whole")
+	}
+}
+
+func endsOnContext(t *testing.T, w World) {
+	r := start(t, w, &Inbox{})
+	w.Listening(t.Context())
+	if err := r.stop(); err != nil {
+		t.Errorf("Run ended with %v, want nil when its context ends", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Open().Run(ctx, &Inbox{}); err != nil {
+		t.Errorf("Run with an ended context: %v", err)
+	}
+}
+
+func foreignAddress(t *testing.T, w World) {
+	d := delivery(w, "nowhere")
+	d.To = event.Address(w.Name + ":../../no such\nplace")
+	if _, err := w.Open().Send(t.Context(), d); !errors.Is(err, channels.ErrPermanent) {
+		t.Errorf("an address that cannot be: %v, want ErrPermanent", err)
+	}
+	if got := w.Sent(); len(got) != 0 {
+		t.Errorf("it went somewhere: %q", got)
+	}
+}
+
+func survivesCancelledSend(t *testing.T, w World) {
+	ch := w.Open()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := ch.Send(ctx, delivery(w, "never"))
+	if err == nil || errors.Is(err, channels.ErrPermanent) {
+		t.Errorf("a send that was called off: %v, want an error to be tried again", err)
+	}
+	if _, err := ch.Send(t.Context(), delivery(w, "now")); err != nil {
+		t.Errorf("the send after it: %v", err)
+	}
+}

@@ -1,0 +1,79 @@
+package channels
+
+import (
+	"sync"
+	"time"
+)
+
+// Health is how well one direction of a channel works.
+type Health string
+
+// The three states of health.
+const (
+	OK       Health = "ok"
+	Degraded Health = "degraded" // the last attempt failed; it is tried again
+	Down     Health = "down"     // three attempts in a row failed, or the section cannot be used
+)
+
+// Direction is the health of receiving or of sending.
+type Direction struct {
+	State     Health    `json:"state"`
+	Since     time.Time `json:"since"`                // when State began
+	LastError string    `json:"last_error,omitempty"` // kept when it is well again
+	failures  int
+}
+
+// ChannelHealth is one channel's health. A channel that receives well may be unable to send, and the other way round.
+type ChannelHealth struct {
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"`
+	Receiving Direction `json:"receiving"`
+	Sending   Direction `json:"sending"`
+}
+
+// downAfter is how many failures in a row make a direction down.
+const downAfter = 3
+
+// note records an attempt, and tells whether the state has changed.
+func (d *Direction) note(now time.Time, err error) bool {
+	state := OK
+	if err == nil {
+		d.failures = 0
+	} else {
+		d.failures++
+		d.LastError = err.Error()
+		state = Degraded
+		if d.failures >= downAfter {
+			state = Down
+		}
+	}
+	if state == d.State {
+		return false
+	}
+	d.State, d.Since = state, now
+	return true
+}
+
+// gauge keeps one channel's health.
+type gauge struct {
+	mu sync.Mutex
+	h  ChannelHealth
+}
+
+// note records an attempt and returns the health, and whether a state has changed.
+func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err error) (ChannelHealth, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	changed := pick(&g.h).note(now, err)
+	return g.h, changed
+}
+
+func (g *gauge) read() ChannelHealth {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.h
+}
+
+func receiving(h *ChannelHealth) *Direction { return &h.Receiving }
+
+func sending(h *ChannelHealth) *Direction { return &h.Sending }

@@ -1,0 +1,283 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// Section is one configured channel, as Replace takes it.
+type Section struct {
+	Kind    string
+	Print   string  // changes when the section's content does; a channel with the same kind and print keeps running
+	Channel Channel // nil: Err says why it cannot be used
+	Err     error
+}
+
+// HostConfig is what a host works with. All fields are needed.
+type HostConfig struct {
+	Inbox   Inbox
+	Clock   clock.Clock
+	Log     *slog.Logger
+	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
+	Changed func(ChannelHealth)                                                   // told when a state of health changes; must not block
+}
+
+// Backoff between two runs of a channel that stopped receiving.
+const (
+	firstRest  = time.Second
+	longRest   = 5 * time.Minute
+	longestNap = time.Hour        // even when the platform asks for more
+	calm       = 30 * time.Second // receiving for so long without a failure counts as well again
+)
+
+// Host keeps all channels running. A channel that fails is started again for ever; it never ends the process.
+type Host struct {
+	HostConfig
+	mu   sync.Mutex
+	want map[string]Section // nil until the first Replace
+	have map[string]*tenant
+	wake chan struct{}
+}
+
+// tenant is one channel that runs.
+type tenant struct {
+	Section
+	gauge gauge
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// NewHost makes a host without channels.
+func NewHost(c HostConfig) *Host {
+	return &Host{HostConfig: c, have: map[string]*tenant{}, wake: make(chan struct{}, 1)}
+}
+
+// Replace sets the channels, by name. Those that are new or have changed are (re)started by Run, those that are gone are stopped,
+// the others keep running. A send through an old channel may still finish.
+func (h *Host) Replace(sections map[string]Section) {
+	h.mu.Lock()
+	h.want = maps.Clone(sections)
+	if h.want == nil {
+		h.want = map[string]Section{}
+	}
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run runs the channels until ctx ends, and returns nil when all of them have ended.
+func (h *Host) Run(ctx context.Context) error {
+	for {
+		h.reconcile(ctx)
+		select {
+		case <-ctx.Done():
+			h.end()
+			return nil
+		case <-h.wake:
+		}
+	}
+}
+
+// reconcile stops what is not wanted any more, waits for its end, and starts what is wanted and does not run.
+func (h *Host) reconcile(ctx context.Context) {
+	var ending []*tenant
+	h.mu.Lock()
+	for name, t := range h.have {
+		if s, ok := h.want[name]; !ok || s.Print != t.Print || s.Kind != t.Kind {
+			delete(h.have, name)
+			t.stop()
+			ending = append(ending, t)
+		}
+	}
+	h.mu.Unlock()
+	for _, t := range ending {
+		<-t.ended
+	}
+	for _, t := range h.openMissing(ctx) {
+		if t.Channel == nil {
+			h.Changed(t.gauge.read())
+		}
+	}
+}
+
+// openMissing starts the channels that are wanted and do not run.
+func (h *Host) openMissing(ctx context.Context) []*tenant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var opened []*tenant
+	for name, s := range h.want {
+		if h.have[name] == nil {
+			t := h.open(ctx, name, s)
+			h.have[name] = t
+			opened = append(opened, t)
+		}
+	}
+	return opened
+}
+
+// end waits for all channels, whose context has ended. They stay known, so that no message is taken for undeliverable.
+func (h *Host) end() {
+	h.mu.Lock()
+	all := slices.Collect(maps.Values(h.have))
+	h.mu.Unlock()
+	for _, t := range all {
+		t.stop()
+		<-t.ended
+	}
+}
+
+// open starts a channel.
+func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
+	own, stop := context.WithCancel(ctx)
+	now := h.Clock.Wall()
+	well := Direction{State: OK, Since: now}
+	t := &tenant{Section: s, stop: stop, ended: make(chan struct{})}
+	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well}
+	if s.Channel == nil {
+		close(t.ended)
+		ill := Direction{State: Down, Since: now, LastError: s.Err.Error()}
+		t.gauge.h.Receiving, t.gauge.h.Sending = ill, ill
+		return t
+	}
+	in := &door{Inbox: h.Inbox, name: name, well: func() { h.note(t, receiving, nil) }}
+	h.Go(own, "channel "+name, func(ctx context.Context) error { return h.receive(ctx, t, in) })
+	return t
+}
+
+// receive runs one channel again and again until ctx ends.
+func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
+	rest := firstRest
+	for ctx.Err() == nil {
+		start := h.Clock.Mono()
+		err := h.once(ctx, t, in)
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil {
+			err = errors.New("it stopped receiving without saying why")
+		}
+		if h.Clock.Mono()-start > longRest {
+			rest = firstRest
+		}
+		h.note(t, receiving, err)
+		nap := rest
+		if later := (*RetryAfter)(nil); errors.As(err, &later) {
+			nap = min(max(nap, later.After), longestNap)
+		}
+		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
+		pause(ctx, nap)
+		rest = min(2*rest, longRest)
+	}
+	close(t.ended)
+	return nil
+}
+
+// once runs a channel a single time. It counts as well again after a while without a failure. A panic is an error like any other.
+func (h *Host) once(ctx context.Context, t *tenant, in Inbox) (err error) {
+	own, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.AfterFunc(calm, func() {
+		if own.Err() == nil {
+			h.note(t, receiving, nil)
+		}
+	})
+	defer timer.Stop()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the channel panicked: %v", r)
+		}
+	}()
+	return t.Channel.Run(own, in)
+}
+
+// Channel finds a channel to send through: ErrNoChannel when there is none of that name, another error when its section cannot be used.
+func (h *Host) Channel(name string) (Channel, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.want == nil {
+		return nil, fmt.Errorf("channel %q: the configuration has not been read yet", name)
+	}
+	s, ok := h.want[name]
+	if !ok {
+		return nil, fmt.Errorf("channel %q: %w", name, ErrNoChannel)
+	}
+	if s.Channel == nil {
+		return nil, fmt.Errorf("channel %q cannot be used: %w", name, s.Err)
+	}
+	if t := h.have[name]; t != nil && t.Print == s.Print && t.Kind == s.Kind {
+		return t.Channel, nil
+	}
+	return s.Channel, nil
+}
+
+// Sent records how a send went. What the platform refused for good says nothing about the channel.
+func (h *Host) Sent(name string, err error) {
+	h.mu.Lock()
+	t := h.have[name]
+	h.mu.Unlock()
+	if t != nil && !errors.Is(err, ErrPermanent) {
+		h.note(t, sending, err)
+	}
+}
+
+// Health returns the health of all channels, by name.
+func (h *Host) Health() []ChannelHealth {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]ChannelHealth, 0, len(h.have))
+	for _, t := range h.have {
+		all = append(all, t.gauge.read())
+	}
+	slices.SortFunc(all, func(a, b ChannelHealth) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (h *Host) note(t *tenant, pick func(*ChannelHealth) *Direction, err error) {
+	if health, changed := t.gauge.note(h.Clock.Wall(), pick, err); changed {
+		h.Changed(health)
+	}
+}
+
+// door is the inbox as one channel sees it: it takes only that channel's own inputs, and notes that receiving works.
+type door struct {
+	Inbox
+	name string
+	well func()
+}
+
+// Accept passes the inputs on.
+func (d *door) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
+	for _, in := range ins {
+		if in.Source != d.name {
+			return nil, fmt.Errorf("channel %q: an input with the source %q is not its own", d.name, in.Source)
+		}
+	}
+	receipts, err := d.Inbox.Accept(ctx, ins, c)
+	if err != nil {
+		return nil, fmt.Errorf("store what was received: %w", err)
+	}
+	d.well()
+	return receipts, nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,231 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// lane works on one row until it is finished, held, or has to wait.
+func (p *Pump) lane(ctx context.Context, row Row) error {
+	row = p.bounded(row)
+	whole := p.complete(row, Delivery{Body: row.Body})
+	if len(row.Todo) > 0 {
+		whole.Unsure = row.Todo[0].Unsure
+	}
+	if now := p.Clock.Wall(); !row.NotAfter.IsZero() && !now.Before(row.NotAfter) && !row.Interrupted {
+		p.finish(ctx, row, whole, expired(whole, ""))
+		return nil
+	}
+	ch, err := p.Channel(row.To.Channel())
+	switch {
+	case errors.Is(err, ErrNoChannel):
+		name := row.To.Channel()
+		p.finish(ctx, row, whole, dead(whole, fmt.Sprintf("there is no channel %q; add a section [channels.%s] to the configuration", name, name)))
+		return nil
+	case err != nil:
+		p.rest(row.To, awayNap)
+		return nil
+	}
+	err = p.parts(ctx, row, ch, whole)
+	if errors.Is(err, ErrNotReady) {
+		return nil // dropped meanwhile
+	}
+	if err != nil {
+		p.rest(row.To, errorNap)
+		return fmt.Errorf("deliver outbox row %d: %w", row.ID, err)
+	}
+	return nil
+}
+
+// bounded fills in when a row expires; what goes to the cli never does.
+func (p *Pump) bounded(row Row) Row {
+	if row.NotAfter.IsZero() && row.To.Channel() != event.CLI.Channel() {
+		row.NotAfter = row.Queued.Add(Life(p.isOwner(row.To)))
+	}
+	return row
+}
+
+// parts sends the parts of a row one after the other.
+func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) error {
+	if row.Parts == 0 {
+		row.Todo = p.cut(row.Body, ch)
+		row.Parts = len(row.Todo)
+		if row.Parts == 0 {
+			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "it has no text"})
+			return nil
+		}
+		if err := p.Store.Split(ctx, row.ID, row.Todo); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+	}
+	for i, d := range row.Todo {
+		if i > 0 {
+			fail.Point("between.parts")
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		sent, err := p.part(ctx, row, ch, p.complete(row, d), i == 0)
+		if err != nil || !sent {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut splits a text for a channel and gives each part its nonce.
+func (p *Pump) cut(text string, ch Channel) []Delivery {
+	_, limit := abilities(ch)
+	var ds []Delivery
+	for i, part := range Split(text, limit) {
+		p.mu.Lock()
+		nonce := p.Ident.Code(16)
+		p.mu.Unlock()
+		ds = append(ds, Delivery{Part: i, Body: part, Nonce: nonce})
+	}
+	return ds
+}
+
+// abilities asks a channel what it can do, and how many bytes of text fit into a part beside the marks.
+func abilities(ch Channel) (Caps, int) {
+	limit := defaultPart
+	if l, ok := ch.(Limiter); ok {
+		limit = l.MaxPart()
+	}
+	if limit > 4*markRoom {
+		limit -= markRoom
+	}
+	k, keyed := ch.(Keyed)
+	_, finder := ch.(Finder)
+	return Caps{Keyed: keyed && k.DedupsByNonce(), Finder: finder}, limit
+}
+
+// complete fills in what a part takes from its row.
+func (p *Pump) complete(row Row, d Delivery) Delivery {
+	d.Outbox, d.Parts, d.To, d.ReplyRef, d.Urgent, d.NotAfter = row.ID, row.Parts, row.To, row.ReplyRef, row.Urgent, row.NotAfter
+	return d
+}
+
+// part tries one part and commits what came of it. sent tells whether the next part may go.
+func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
+	caps, _ := abilities(ch)
+	owner := p.isOwner(row.To)
+	interrupted := row.Interrupted && first
+	if interrupted || d.Unsure > 0 && caps.Finder {
+		v := After(d, p.look(ctx, ch, d, interrupted), caps, p.Clock.Wall(), owner)
+		if v.State == Retry && v.Unsure > 0 && interrupted && !caps.Keyed && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
+			v = p.digest([]Row{row})
+		}
+		if v.State != Retry || v.At.After(p.Clock.Wall()) {
+			p.finish(ctx, row, d, v)
+			return v.State == Sent, nil
+		}
+		d.Unsure = v.Unsure
+	}
+	d.Attempts++
+	if d.Tried.IsZero() {
+		d.Tried = p.Clock.Wall()
+	}
+	if err := p.Store.Sending(ctx, d); err != nil {
+		return false, fmt.Errorf("mark part %d as sending: %w", d.Part, err)
+	}
+	fail.Point("sending.committed")
+	if fail.Broken("sent-before-send") {
+		p.settle(ctx, d, Verdict{State: Sent})
+	}
+	o := p.send(ctx, ch, p.marked(row, d, caps, first && owner))
+	p.Report(row.To.Channel(), o.Err)
+	v := After(d, o, caps, p.Clock.Wall(), owner)
+	p.finish(ctx, row, d, v)
+	fail.Point("sending.sent")
+	return v.State == Sent, nil
+}
+
+// look asks a channel that can tell whether an earlier try has arrived.
+func (p *Pump) look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome {
+	o := Outcome{Interrupted: interrupted}
+	f, ok := ch.(Finder)
+	if !ok {
+		return o
+	}
+	id, found, err := guarded(ctx, func(ctx context.Context) (string, bool, error) { return f.Find(ctx, d) })
+	switch {
+	case found && err == nil:
+		o.Looked, o.RemoteID = Found, id
+	case err == nil:
+		o.Looked = Missing
+	case errors.Is(err, ErrUnknown), errors.Is(err, ErrPermanent):
+		o.Looked, o.Err = Unclear, err
+	default:
+		o.Err = fmt.Errorf("look up an earlier try: %w", err)
+	}
+	return o
+}
+
+func (p *Pump) send(ctx context.Context, ch Channel, d Delivery) Outcome {
+	id, _, err := guarded(ctx, func(ctx context.Context) (string, bool, error) {
+		id, err := ch.Send(ctx, d)
+		return id, err == nil, err
+	})
+	return Outcome{RemoteID: id, Err: err}
+}
+
+// guarded calls an adapter: a panic in it may have come after the write, so it counts as unknown; the call ends
+// after a minute, and a few seconds after hob is told to stop.
+func guarded(ctx context.Context, call func(context.Context) (string, bool, error)) (id string, ok bool, err error) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+	defer cancel()
+	drain := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(drainTime, cancel)
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	defer drain()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the channel panicked: %v: %w", r, ErrUnknown)
+		}
+	}()
+	return call(own)
+}
+
+// marked appends what the reader must know: that the message is late, or may be a repeat.
+func (p *Pump) marked(row Row, d Delivery, caps Caps, mayBeLate bool) Delivery {
+	d.Repeat = d.Unsure > 0
+	if mayBeLate && p.Clock.Wall().Sub(row.Queued) > lateAfter {
+		d.Body += "\n(late: from " + row.Queued.In(p.Zone()).Format("2006-01-02 15:04") + ")"
+	}
+	if d.Repeat && !caps.Keyed {
+		d.Body += " (may be a repeat)"
+	}
+	return d
+}
+
+// finish addresses what a verdict has to tell, and commits it.
+func (p *Pump) finish(ctx context.Context, row Row, d Delivery, v Verdict) {
+	if v.Tell != nil && v.Tell.To == "" {
+		v.Tell.To = p.elsewhere(row.To, row.Cause)
+	}
+	p.settle(ctx, d, v)
+}
+
+// settle commits a verdict, also while hob is stopping, and tries again while the store cannot: what was sent must
+// not be forgotten. When hob ends before it worked, the next start finds the row as interrupted.
+func (p *Pump) settle(ctx context.Context, d Delivery, v Verdict) {
+	for n := 1; ; n++ {
+		err := p.Store.Settle(context.WithoutCancel(ctx), d, v)
+		if err == nil {
+			return
+		}
+		p.Log.Error("delivery not recorded", "outbox", d.Outbox, "part", d.Part, "state", string(v.State), "try", n, "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(time.Duration(n)*errorNap, awayNap)):
+		}
+	}
+}

@@ -1,0 +1,199 @@
+// Package ntfy is the channel to an ntfy server: it publishes to topics and subscribes to them over HTTP
+// (https://docs.ntfy.sh/publish and https://docs.ntfy.sh/subscribe/api). It never follows redirects, never sends its
+// token to another host, and never takes hob's own messages for input: each carries the tag "hob".
+package ntfy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// MaxPart is the longest message that ntfy keeps as a message, in bytes; a longer one would become an attachment.
+const MaxPart = 4096
+
+// ownTag marks what hob publishes.
+const ownTag = "hob"
+
+// Config is a section [channels.NAME] with kind = "ntfy".
+type Config struct {
+	Server  string   `toml:"server" json:"server"`   // default https://ntfy.sh
+	Topic   string   `toml:"topic" json:"topic"`     // one topic to listen to,
+	Topics  []string `toml:"topics" json:"topics"`   // or several
+	Token   string   `toml:"token" json:"token"`     // access token, as a reference
+	Owner   bool     `toml:"owner" json:"owner"`     // what arrives on the topics was written by the owner; needs a token, and topics that others cannot write to
+	Receive *bool    `toml:"receive" json:"receive"` // false: only send; default true
+	Title   string   `toml:"title" json:"title"`     // title of what hob sends; default "hob"
+}
+
+// Channel is one ntfy section.
+type Channel struct {
+	name    string
+	server  string
+	topics  []string
+	token   string
+	owner   bool
+	receive bool
+	title   string
+	http    *http.Client // bounded times
+	stream  *http.Client // no bound on the whole: a watchdog looks after it
+	clock   clock.Clock
+	log     *slog.Logger
+}
+
+// Kind is the line in the list of channels.
+func Kind() channels.Kind { return channels.Kind{Name: "ntfy", New: open} }
+
+func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
+	cfg := Config{Server: "https://ntfy.sh", Title: "hob"}
+	if err := decode(&cfg); err != nil {
+		return nil, err
+	}
+	return New(env, cfg)
+}
+
+// New makes a channel. Errors name the key of the section that is wrong.
+func New(env channels.Env, cfg Config) (*Channel, error) {
+	server, err := checkServer(cfg.Server)
+	if err != nil {
+		return nil, err
+	}
+	topics, err := checkTopics(cfg)
+	if err != nil {
+		return nil, err
+	}
+	token, err := checkToken(cfg, env.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(cfg.Title, "\r\n") || len(cfg.Title) > 200 {
+		return nil, fmt.Errorf("title: want one line of at most 200 bytes")
+	}
+	c := &Channel{
+		name: env.Name, server: server, topics: topics, token: token, owner: cfg.Owner,
+		receive: cfg.Receive == nil || *cfg.Receive, title: cfg.Title, clock: env.Clock, log: env.Log,
+	}
+	c.http, c.stream = clients(env.HTTP)
+	return c, nil
+}
+
+// clients are copies of the given client that follow no redirects: a redirected POST would silently become a GET.
+func clients(base *http.Client) (bounded, endless *http.Client) {
+	b, e := *base, *base
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	b.CheckRedirect, e.CheckRedirect = stay, stay
+	e.Timeout = 0
+	return &b, &e
+}
+
+func checkServer(s string) (string, error) {
+	if s == "" {
+		s = "https://ntfy.sh"
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("server: %q is no address; want something like https://ntfy.sh", s)
+	case u.User != nil:
+		return "", fmt.Errorf("server: no user name or password in the address; use token")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("server: %q has something behind the path; want only the server, like https://ntfy.sh", s)
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+func checkTopics(cfg Config) ([]string, error) {
+	if cfg.Topic != "" && len(cfg.Topics) > 0 {
+		return nil, fmt.Errorf("topic, topics: give one of the two")
+	}
+	key, topics := "topics", cfg.Topics
+	if cfg.Topic != "" {
+		key, topics = "topic", []string{cfg.Topic}
+	}
+	if len(topics) == 0 {
+		return nil, fmt.Errorf("topic: missing; name the topic to listen to, e.g. topic = \"hob-and-me\"")
+	}
+	seen := map[string]bool{}
+	for _, t := range topics {
+		if !validTopic(t) {
+			return nil, fmt.Errorf("%s: %q is no topic; want 1 to 64 of letters, digits, hyphen and underscore", key, t)
+		}
+		if seen[t] {
+			return nil, fmt.Errorf("%s: %q is there twice", key, t)
+		}
+		seen[t] = true
+	}
+	return topics, nil
+}
+
+// validTopic knows the server's rule for topics (server/server.go of ntfy, topicRegex).
+func validTopic(t string) bool {
+	return regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`).MatchString(t)
+}
+
+func checkToken(cfg Config, secret func(string) (string, error)) (string, error) {
+	if cfg.Token == "" {
+		if cfg.Owner {
+			return "", fmt.Errorf("owner: a topic is the owner's only with an access token; set token, or leave owner out")
+		}
+		return "", nil
+	}
+	token, err := secret(cfg.Token)
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	token = strings.TrimSpace(token)
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", fmt.Errorf("token: the value behind %q is no access token; it looks like tk_…", cfg.Token)
+	}
+	return token, nil
+}
+
+// identity ties the cursor to the account: another server, other topics or another token have a cursor of their own.
+func (c *Channel) identity() string {
+	sum := sha256.Sum256([]byte(c.token))
+	return c.server + "/" + strings.Join(c.topics, ",") + "#" + hex.EncodeToString(sum[:6])
+}
+
+// MaxPart is the longest part, in bytes.
+func (c *Channel) MaxPart() int { return MaxPart }
+
+// request makes a request to the server, with the token when there is one.
+func (c *Channel) request(ctx context.Context, method, path string, body string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, strings.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return req, nil
+}
+
+// input makes an inbox row of a message.
+func (c *Channel) input(m message) event.In {
+	in := event.In{
+		Source: c.name, ExtID: m.ID, Session: c.name + ":" + m.Topic, Kind: event.Message,
+		Rank: event.RankRest, Trust: event.Public, Sender: m.Topic,
+		ReplyTo: event.Address(c.name + ":" + m.Topic), Parts: event.Say(m.text()), Received: c.clock.Wall(),
+	}
+	if c.owner {
+		in.Session, in.Kind = "main", channels.KindOf(m.text())
+		in.Rank, in.Trust, in.Typed = event.RankOwner, event.Owner, true
+	}
+	return in
+}
+
+// idle is how long a stream may be silent: the server sends a keepalive every 45 s unless told otherwise (keepalive-interval in its server.yml).
+const idle = 2 * time.Minute

@@ -1,0 +1,267 @@
+package ntfy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// How reading is resumed.
+const (
+	overlap    = time.Minute      // read again before the cursor: the server may have stored messages out of order
+	firstSince = "10m"            // at the very first start: what was sent while hob was being set up counts
+	cacheTime  = 12 * time.Hour   // how long a server keeps messages unless told otherwise (cache-duration in its server.yml)
+	firstRest  = time.Second      // between two attempts to hold a stream,
+	longRest   = 30 * time.Second // doubling up to this
+)
+
+// reader is the state of one Run: how far it has read.
+type reader struct {
+	*Channel
+	in     channels.Inbox
+	cursor int64 // the server's time of the newest message that has been passed, Unix seconds; 0: none yet
+}
+
+// storeError is an error of the inbox: nothing on the wire is wrong, and nothing may be passed.
+type storeError struct{ err error }
+
+func (e *storeError) Error() string { return e.err.Error() }
+
+func (e *storeError) Unwrap() error { return e.err }
+
+// Run subscribes to the topics. When a stream breaks it polls at once for what came meanwhile, and goes on
+// polling as long as streams do not work; an error means that polling does not work either, or that the section's topics may not be read.
+//
+// The cursor is a time of the server's clock, not a message id: messages that were scheduled for later stand before
+// newer ones in the server's cache and would be missed behind an id. What is read twice is known by its id.
+func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
+	if !c.receive {
+		<-ctx.Done()
+		return nil
+	}
+	err := c.run(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	if c.owner {
+		if err := c.checkClosed(ctx); err != nil {
+			return err
+		}
+	}
+	r := &reader{Channel: c, in: in}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	rest := firstRest
+	for ctx.Err() == nil {
+		heard, err := r.follow(ctx)
+		if r.fatal(ctx, err) {
+			return err
+		}
+		if heard {
+			rest = firstRest
+		}
+		c.log.Info("ntfy stream ended, polling", "channel", c.name, "again_in", rest, "err", err)
+		if perr := c.poll(ctx, strings.Join(c.topics, ","), r.since(), func(m message) error { return r.take(ctx, m) }); perr != nil {
+			return perr
+		}
+		pause(ctx, rest)
+		rest = min(2*rest, longRest)
+	}
+	return nil
+}
+
+// fatal tells whether polling would not help.
+func (r *reader) fatal(ctx context.Context, err error) bool {
+	var s *storeError
+	return ctx.Err() != nil || errors.As(err, &s) || errors.Is(err, channels.ErrPermanent)
+}
+
+// load reads the stored cursor.
+func (r *reader) load(ctx context.Context) error {
+	value, err := r.in.Cursor(ctx, r.name, r.identity())
+	if err != nil {
+		return &storeError{fmt.Errorf("read the cursor: %w", err)}
+	}
+	if value == "" {
+		return nil
+	}
+	if r.cursor, err = strconv.ParseInt(value, 10, 64); err != nil || r.cursor <= 0 {
+		r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+		r.cursor = 0
+	}
+	if r.cursor > 0 && r.clock.Wall().Sub(time.Unix(r.cursor, 0)) > cacheTime {
+		r.log.Info("away for longer than most servers keep messages, some may be missing", "channel", r.name, "from", time.Unix(r.cursor, 0).UTC(), "to", r.clock.Wall())
+	}
+	return nil
+}
+
+// since is the value of the parameter of that name.
+func (r *reader) since() string {
+	if r.cursor == 0 {
+		return firstSince
+	}
+	return strconv.FormatInt(max(r.cursor-int64(overlap/time.Second), 1), 10)
+}
+
+// follow reads a stream until it ends. heard tells whether anything came.
+func (r *reader) follow(ctx context.Context) (heard bool, err error) {
+	own, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(idle, func() { cancel(fmt.Errorf("nothing heard for %s", idle)) })
+	defer watchdog.Stop()
+	resp, err := r.subscribe(own, r.stream, strings.Join(r.topics, ","), url.Values{"since": {r.since()}})
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = resp.Body.Close() }() // a stream that is left has nothing more to say
+	err = r.lines(resp.Body, func(m message) error {
+		watchdog.Reset(idle)
+		heard = true
+		return r.take(ctx, m)
+	})
+	if cause := context.Cause(own); cause != nil && ctx.Err() == nil {
+		err = cause
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return heard, err
+}
+
+// poll reads what the server has cached since then, and hands each message on.
+func (c *Channel) poll(ctx context.Context, topics, since string, each func(message) error) error {
+	resp, err := c.subscribe(ctx, c.http, topics, url.Values{"poll": {"1"}, "since": {since}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or not wanted any more
+	return c.lines(resp.Body, each)
+}
+
+// subscribe opens the JSON stream of topics.
+func (c *Channel) subscribe(ctx context.Context, client *http.Client, topics string, query url.Values) (*http.Response, error) {
+	req, err := c.request(ctx, http.MethodGet, "/"+topics+"/json?"+query.Encode(), "")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", topics, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // an error's text, read as far as wanted
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		body = nil // the status says enough
+	}
+	return nil, fmt.Errorf("subscribe to %s: %w", topics, refusal(resp, body, c.clock.Wall()))
+}
+
+// lines hands on all messages of a body until it ends; lines that cannot be read are passed over.
+func (c *Channel) lines(body io.Reader, each func(message) error) error {
+	r := bufio.NewReaderSize(body, 64<<10)
+	for {
+		line, err := readLine(r)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var m message
+		switch {
+		case errors.Is(err, errLong):
+		case err != nil:
+			return fmt.Errorf("read the stream: %w", err)
+		default:
+			if m, err = decode(line); err == nil {
+				if err := each(m); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		c.log.Warn("ntfy line passed over", "channel", c.name, "err", err)
+	}
+}
+
+// take commits one message with the cursor behind it. The first "open" fixes where reading began.
+func (r *reader) take(ctx context.Context, m message) error {
+	first := m.Event == eventOpen && r.cursor == 0
+	input := m.Event == eventMessage && !m.own() && slices.Contains(r.topics, m.Topic) && m.text() != ""
+	if m.Event == eventMessage || first {
+		r.pass(m.Time)
+	}
+	if !input && !first {
+		return nil
+	}
+	var ins []event.In
+	if input {
+		ins = append(ins, r.input(m))
+	}
+	fail.Point("inbound.received")
+	_, err := r.in.Accept(ctx, ins, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: strconv.FormatInt(r.cursor, 10)})
+	if err != nil {
+		return &storeError{err}
+	}
+	fail.Point("inbound.committed")
+	return nil
+}
+
+// pass moves the cursor forward, never far into the future: a server with a wrong clock must not make hob deaf to a right one.
+func (r *reader) pass(t int64) {
+	t = min(t, r.clock.Wall().Add(time.Hour).Unix())
+	r.cursor = max(r.cursor, t, 0)
+}
+
+// checkClosed makes sure that nobody without the token can write to the owner's topics. It asks to publish with a
+// priority that does not exist: who may not write is refused (401, 403) before the server finds out (400), so nothing is ever published.
+func (c *Channel) checkClosed(ctx context.Context) error {
+	for _, topic := range c.topics {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server+"/"+topic, strings.NewReader("hob"))
+		if err != nil {
+			return fmt.Errorf("make a request: %w", err)
+		}
+		req.Header.Set("Priority", "none-such")
+		req.Header.Set("Tags", ownTag)
+		resp, err := c.http.Do(req)
+		if err != nil {
+			return fmt.Errorf("check who can write to %s: %w", topic, err)
+		}
+		_ = resp.Body.Close() // only the status counts
+		switch resp.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+		case http.StatusBadRequest, http.StatusOK:
+			return fmt.Errorf("owner: anybody can write to the topic %s, so what arrives there may not be the owner's; reserve it on the server, or leave owner out", topic)
+		default:
+			return fmt.Errorf("check who can write to %s: the server says %d %s", topic, resp.StatusCode, http.StatusText(resp.StatusCode))
+		}
+	}
+	return nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,166 @@
+package ntfy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/fail"
+)
+
+// Send publishes one part to the topic that its address names. The nonce goes along as the sequence id: clients show
+// two messages with the same one as one, and Find knows it again.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	topic := d.To.Local()
+	if !validTopic(topic) {
+		return "", fmt.Errorf("publish: %q is no topic: %w", topic, channels.ErrPermanent)
+	}
+	var w written
+	req, err := c.request(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPost, "/"+topic, d.Body)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	req.Header.Set("Title", mime.BEncoding.Encode("utf-8", c.title)) // the server decodes RFC 2047
+	req.Header.Set("Tags", ownTag)
+	req.Header.Set("X-Sequence-ID", d.Nonce)
+	if d.Urgent {
+		req.Header.Set("Priority", "high")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if w.maybe() {
+			return "", fmt.Errorf("publish to %s: %w: %w", topic, channels.ErrUnknown, err)
+		}
+		return "", fmt.Errorf("publish to %s: %w", topic, err)
+	}
+	fail.Point("sending.answered")
+	defer func() { _ = resp.Body.Close() }() // nothing is lost with what is not read
+	return c.published(resp, topic)
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	}
+}
+
+// maybe tells whether the server may have the whole request. The headers are buffered before the first byte leaves,
+// so without them nothing has left; a failed write left too little. In between it cannot be told: the callback
+// for the whole request may come after the error.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }
+
+// published reads the server's answer to a publish request.
+func (c *Channel) published(resp *http.Response, topic string) (string, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("publish to %s: %w", topic, refusal(resp, body, c.clock.Wall()))
+	}
+	if err != nil {
+		return "", fmt.Errorf("publish to %s: %w: read the answer: %w", topic, channels.ErrUnknown, err)
+	}
+	var m message
+	if err := json.Unmarshal(body, &m); err != nil || m.ID == "" || m.Event != eventMessage {
+		return "", fmt.Errorf("publish to %s: the server answers, but not as an ntfy server does; check server = %q", topic, c.server)
+	}
+	return m.ID, nil
+}
+
+// refusal makes an error of an answer that is not 200.
+func refusal(resp *http.Response, body []byte, now time.Time) error {
+	err := fmt.Errorf("the server says %s", status(resp, body))
+	after := retryAfter(resp.Header.Get("Retry-After"), now)
+	switch code := resp.StatusCode; {
+	case code == http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && after > 0:
+		return &channels.RetryAfter{After: after, Err: err}
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		return err
+	case code >= 300 && code < 400:
+		return fmt.Errorf("%w: %w to %s; use that address as server", channels.ErrPermanent, err, resp.Header.Get("Location"))
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fmt.Errorf("%w: %w; check token, and the rights that it has on the topic", channels.ErrPermanent, err)
+	}
+	return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+}
+
+// status is the answer's status line with the server's own words, when it has some.
+func status(resp *http.Response, body []byte) string {
+	var e struct {
+		Error string `json:"error"`
+	}
+	s := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	if json.Unmarshal(body, &e) == nil && e.Error != "" {
+		s += fmt.Sprintf(" (%.200s)", e.Error)
+	}
+	return strings.TrimSpace(s)
+}
+
+// retryAfter reads a Retry-After header (RFC 9110, section 10.2.3): seconds or a date. 0: none, or not to be understood.
+func retryAfter(h string, now time.Time) time.Duration {
+	if n, err := strconv.ParseInt(h, 10, 32); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(h); err == nil && t.After(now) {
+		return t.Sub(now)
+	}
+	return 0
+}
+
+// What a look-up allows for.
+const (
+	skew     = 5 * time.Minute // how far the server's clock may be off
+	settling = 3 * time.Second // how long the server may take to put a message into its cache (cache-batch-timeout in its server.yml)
+)
+
+// Find looks for an earlier try in the server's message cache. Only when the cache reaches back to before the first
+// try, and keeps sequence ids, does "not there" mean that it has not arrived; both are proved by an older message of hob's own.
+func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID string, found bool, err error) {
+	topic := d.To.Local()
+	if !validTopic(topic) {
+		return "", false, fmt.Errorf("look up: %q is no topic: %w", topic, channels.ErrPermanent)
+	}
+	proved := false
+	err = c.poll(ctx, topic, "all", func(m message) error {
+		if m.own() && m.Sequence == d.Nonce {
+			remoteID, found = m.ID, true
+		}
+		if m.own() && m.Sequence != "" && time.Unix(m.Time, 0).Before(d.Tried.Add(-skew)) {
+			proved = true
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, channels.ErrPermanent): // e.g. a topic that may be written but not read
+		return "", false, fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case err != nil:
+		return "", false, err
+	case !found && !proved:
+		return "", false, fmt.Errorf("look up in %s: the server's cache does not tell: %w", topic, channels.ErrUnknown)
+	}
+	if !found && c.clock.Wall().Sub(d.Tried) < settling {
+		return "", false, fmt.Errorf("look up in %s: too early to tell", topic)
+	}
+	return remoteID, found, nil
+}

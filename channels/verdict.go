@@ -1,0 +1,196 @@
+package channels
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// State is what becomes of a delivery.
+type State string
+
+// The states that a verdict can name. Sent, Retry and Unknown are about one part; the other three end the whole outbox row.
+const (
+	Sent    State = "sent"    // arrived
+	Retry   State = "ready"   // to be tried again at Verdict.At
+	Unknown State = "unknown" // may have arrived; held until the owner says resend or drop
+	Dead    State = "dead"    // will never be delivered
+	Expired State = "expired" // its time is over
+	Joined  State = "joined"  // told of in a digest instead
+)
+
+// Look is what looking up an earlier try brought.
+type Look int
+
+// What a Finder can say.
+const (
+	NotLooked Look = iota
+	Found          // it has arrived
+	Missing        // it has surely not arrived
+	Unclear        // it cannot be told
+)
+
+// Outcome is what came of a try, or of looking into an earlier one.
+type Outcome struct {
+	RemoteID    string
+	Err         error // of the send, or of the look-up
+	Interrupted bool  // the process ended between "sending" and "sent"
+	Looked      Look
+}
+
+// Caps are the abilities of a channel that matter after a failure.
+type Caps struct{ Keyed, Finder bool }
+
+// Verdict says what happens to a delivery. All of it is committed together.
+type Verdict struct {
+	State    State
+	RemoteID string    // Sent: the platform's id, "" when it gave none
+	At       time.Time // Retry: not before
+	Unsure   int       // Retry, Unknown: how many tries so far may have arrived
+	Reason   string    // for every state but Sent: one sentence for lists
+	Tell     *Notice   // tell the owner
+	Ask      *Ask      // ask the owner: resend or drop
+	With     []int64   // Joined: further outbox rows that end in the same commit
+}
+
+// Notice is a message of hob itself to the owner. It becomes an outbox row with the cause ByNotice; Key is its unique key.
+type Notice struct {
+	Key  string
+	To   event.Address
+	Text string
+}
+
+// Ask is a question about an outbox row, with the answers "resend" and "drop".
+// Resend makes its part ready again with Unsure 0: the owner has decided, so it carries no mark.
+type Ask struct{ Text string }
+
+// Backoff between two tries of a delivery.
+const (
+	firstBackoff = time.Second
+	longBackoff  = 5 * time.Minute
+)
+
+// maxUnsure bounds how often an owner's message is sent again after crashes, one possible repeat per crash.
+const maxUnsure = 5
+
+// After decides what happens to a delivery after an outcome. It is pure; owner tells whether the address is the owner's.
+func After(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict {
+	switch {
+	case o.Looked == Found:
+		return Verdict{State: Sent, RemoteID: o.RemoteID}
+	case o.Looked == Missing:
+		return orExpired(d, Verdict{State: Retry, At: now, Reason: "had not arrived"}, now)
+	case o.Interrupted || o.Looked == Unclear || errors.Is(o.Err, ErrUnknown):
+		return afterUnsure(d, o, caps, now, owner)
+	case o.Err == nil:
+		return Verdict{State: Sent, RemoteID: o.RemoteID}
+	case errors.Is(o.Err, ErrPermanent):
+		return dead(d, reason(o.Err))
+	}
+	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, o.Err)), Unsure: d.Unsure, Reason: reason(o.Err)}, now)
+}
+
+// afterUnsure decides about a try that may have arrived.
+func afterUnsure(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict {
+	n := d.Unsure
+	if o.Interrupted || o.Looked == NotLooked {
+		n++ // this very try; a look-up afterwards only asks about those counted before
+	}
+	again := Verdict{State: Retry, At: now, Unsure: n, Reason: "may have arrived: " + reason(o.Err)}
+	if o.Err != nil && o.Looked == NotLooked {
+		again.At = now.Add(wait(d, o.Err))
+	}
+	lookUp := caps.Finder && o.Looked == NotLooked
+	resend := owner && (n <= 1 || o.Interrupted && n <= maxUnsure)
+	if lookUp || caps.Keyed || resend {
+		return orExpired(d, again, now)
+	}
+	return Verdict{
+		State: Unknown, Unsure: n, Reason: again.Reason,
+		Ask: &Ask{Text: fmt.Sprintf("A message to %s may or may not have arrived: %s\nSend it again, or drop it?", d.To, Excerpt(d.Body))},
+	}
+}
+
+// orExpired is the retry v, cut to the delivery's expiry, or the end when that has come.
+func orExpired(d Delivery, v Verdict, now time.Time) Verdict {
+	if d.NotAfter.IsZero() {
+		return v
+	}
+	if !now.Before(d.NotAfter) {
+		d.Unsure = v.Unsure
+		return expired(d, v.Reason)
+	}
+	if v.At.After(d.NotAfter) {
+		v.At = d.NotAfter
+	}
+	return v
+}
+
+// dead ends a row that can never be delivered.
+func dead(d Delivery, why string) Verdict {
+	return Verdict{State: Dead, Reason: why, Tell: notice(d, "dead", fmt.Sprintf("A message to %s could not be delivered: %s", d.To, why))}
+}
+
+// expired ends a row whose time is over.
+func expired(d Delivery, why string) Verdict {
+	text := fmt.Sprintf("A message to %s was not delivered in time and is given up", d.To)
+	if why != "" {
+		text += ": " + why
+	}
+	if d.Unsure > 0 {
+		text += " (an earlier try may have arrived)"
+	}
+	return Verdict{State: Expired, Reason: why, Unsure: d.Unsure, Tell: notice(d, "expired", text)}
+}
+
+func notice(d Delivery, what, text string) *Notice {
+	return &Notice{
+		Key:  fmt.Sprintf("outbox:%d:%s", d.Outbox, what),
+		Text: text + "\nIt says: " + Excerpt(d.Body),
+	}
+}
+
+// wait is the time until the next try: what the platform asked for, else doubling from 1 s to 5 min,
+// of which the upper half is spread by the nonce so that many rows do not come back at one instant.
+func wait(d Delivery, err error) time.Duration {
+	var later *RetryAfter
+	if errors.As(err, &later) && later.After > 0 {
+		return later.After
+	}
+	full := longBackoff
+	if d.Attempts < 10 {
+		full = min(longBackoff, firstBackoff<<max(d.Attempts-1, 0))
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s/%d", d.Nonce, d.Attempts) // a hash never fails
+	return full/2 + time.Duration(h.Sum32()%1000)*full/2000
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "hob ended while it was being sent"
+	}
+	return err.Error()
+}
+
+// Excerpt is the beginning of a text on one line, in quotation marks, for notices and lists: at most 120 characters.
+func Excerpt(text string) string {
+	line := []rune(strings.Join(strings.Fields(text), " "))
+	if len(line) > 120 {
+		line = append(line[:119], '…')
+	}
+	return "“" + string(line) + "”"
+}
+
+// Life is how long a message may wait for its delivery when its row names no end:
+// seven days for the owner, one hour for others.
+func Life(owner bool) time.Duration {
+	if owner {
+		return 7 * 24 * time.Hour
+	}
+	return time.Hour
+}

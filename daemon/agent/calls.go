@@ -1,0 +1,366 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/guard"
+	"hob/daemon/llm"
+	"hob/tools"
+)
+
+// How long questions stay open.
+const (
+	approvalOpen = 24 * time.Hour
+	askOpen      = 7 * 24 * time.Hour
+)
+
+// judge looks at all calls of an answer before any of them runs. One question covers all that need asking.
+func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int) error {
+	st = st.With(c.Items)
+	var asks []Judged
+	var first *Judged
+	open := 0
+	for _, it := range c.Items {
+		if it.Kind != llm.CallItem {
+			continue
+		}
+		n++
+		j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, it))
+		step := r.stepOf(n, j)
+		switch {
+		case j.Fault != nil:
+			step.State, step.Ended = turn.Over, r.Clock.Wall()
+			c.Items = append(c.Items, resultItem(st, it, step.N, *j.Fault))
+			c.Changes = append(c.Changes, r.entry(st, j, *j.Fault))
+		case j.Decision.Verdict == guard.Ask:
+			step.State, step.Question = turn.Asked, turn.Asks
+			asks = append(asks, j)
+			open++
+		default:
+			if open == 0 {
+				first = &j
+			}
+			open++
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	if len(asks) > 0 {
+		c.Question = r.approval(st, asks)
+	}
+	return r.begin(ctx, st, c, first)
+}
+
+// begin commits a judged answer. When its first open call may run and has an effect, its intent is in the same commit.
+func (r *run) begin(ctx context.Context, st turn.State, c turn.Commit, first *Judged) error {
+	if first == nil || !needsIntent(*first) || same(st) {
+		err := r.commit(ctx, c)
+		fail.Point("answer.committed")
+		return err
+	}
+	var step turn.Step
+	for i := range c.Steps {
+		if c.Steps[i].CallID == first.Call.ID {
+			c.Steps[i].State, c.Steps[i].Started = turn.Intent, r.Clock.Wall()
+			step = c.Steps[i]
+		}
+	}
+	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actor(st), *first))
+	c.Events = append(c.Events, r.started(st, *first))
+	if fail.Broken("no-intent") {
+		c.Steps = c.Steps[:len(c.Steps)-1]
+	}
+	if err := r.commit(ctx, c); err != nil {
+		return err
+	}
+	fail.Point("answer.committed")
+	return r.perform(ctx, st, step, *first)
+}
+
+// same reports whether the turn repeats itself and will be ended instead.
+func same(st turn.State) bool {
+	_, ends := turn.Next(st).(turn.Finish)
+	return ends
+}
+
+// needsIntent is false for reads and for what only changes hob's own rows: those may simply run again.
+func needsIntent(j Judged) bool {
+	return j.Intent.Effect != tools.Read && j.Intent.Effect != tools.Keyed
+}
+
+// call is what a tool gets to see of a call.
+func (r *run) call(st turn.State, it llm.Item) tools.Call {
+	return tools.Call{
+		ID: it.CallID, Turn: r.id, Session: st.Turn.Session, Key: st.Turn.Key, Name: it.Tool, Args: it.Args,
+		ReplyTo: st.Turn.ReplyTo, Trust: st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(st),
+	}
+}
+
+// ownWords are the owner's words that the calls come from: the newest input, if he typed it.
+func ownWords(st turn.State) string {
+	for i := len(st.Items) - 1; i >= 0; i-- {
+		it := st.Items[i]
+		if it.Kind != llm.Input {
+			continue
+		}
+		if it.Envelope != nil && it.Envelope.Typed && it.Trust == event.Owner {
+			return event.TextOf(it.Parts[:1])
+		}
+		return ""
+	}
+	return ""
+}
+
+func (r *run) actor(st turn.State) Actor {
+	a := Actor{Name: "thread", Trust: st.Turn.Asker, Reply: st.Turn.ReplyTo}
+	for _, q := range st.Questions {
+		if q.Answer == turn.AnswerTurn {
+			a.Kinds = append(a.Kinds, q.Tool)
+		}
+	}
+	return a
+}
+
+func (r *run) stepOf(n int, j Judged) turn.Step {
+	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
+}
+
+// approval is the one question about all calls of an answer that need asking.
+func (r *run) approval(st turn.State, asks []Judged) *turn.Question {
+	sum := sha256.New()
+	var lines []string
+	for _, j := range asks {
+		line := "May I " + visible(j.Intent.Summary) + "? (" + j.Decision.Reason + ")"
+		for _, w := range j.Intent.Warnings {
+			line += "\n  careful: " + w
+		}
+		if j.Decision.Allow != "" {
+			line += "\n  always allowed by: " + j.Decision.Allow
+		}
+		lines = append(lines, line)
+		sum.Write([]byte(j.Hash()))
+	}
+	q := &turn.Question{
+		Subject: turn.AboutCalls, Turn: r.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
+		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
+		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: ownersPlace(st.Turn),
+	}
+	if pattern := guard.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
+		q.Pattern = pattern
+		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
+	}
+	return q
+}
+
+// ownersPlace is where the owner is asked: in the chat he asked from, else at his first address.
+func ownersPlace(t turn.Turn) event.Address {
+	if t.Asker == event.Owner && t.ReplyTo != "" && t.ReplyTo != event.ToNone {
+		return t.ReplyTo
+	}
+	return event.ToOwner
+}
+
+// visible shows control characters, so that a command cannot hide a part of itself.
+func visible(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		if (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff {
+			fmt.Fprintf(&b, "\\u%04x", c)
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// execute runs a call that turn.Next has released.
+func (r *run) execute(ctx context.Context, st turn.State, a turn.Execute) error {
+	j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, a.Call))
+	switch {
+	case j.Fault != nil:
+		return r.done(ctx, st, a.Step, j, *j.Fault)
+	case a.Approved != nil && j.Hash() != a.Step.Hash:
+		return r.done(ctx, st, a.Step, j, tools.Fail(tools.Conflict, "ask again", "not run: what the call would touch has changed since it was approved"))
+	case a.Approved == nil && j.Decision.Verdict == guard.Ask && !a.Again:
+		return r.askAgain(ctx, st, a.Step, j)
+	}
+	step := a.Step
+	step.State, step.Started, step.Hash = turn.Intent, r.Clock.Wall(), j.Hash()
+	if needsIntent(j) || a.Approved != nil {
+		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(st, j, a.Approved)}, Events: []event.Event{r.started(st, j)}}
+		if a.Approved != nil {
+			c.Consume = a.Approved.ID
+		}
+		if err := r.commit(ctx, c); err != nil {
+			return err
+		}
+		fail.Point("tool.intent")
+	}
+	return r.perform(ctx, st, step, j)
+}
+
+// askAgain asks for a call that was allowed when the answer came and is not any more.
+func (r *run) askAgain(ctx context.Context, st turn.State, step turn.Step, j Judged) error {
+	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
+	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval(st, []Judged{j})})
+}
+
+func (r *run) approved(st turn.State, j Judged, q *turn.Question) guard.Entry {
+	e := r.Dispatch.Entry(r.actor(st), j)
+	if q != nil {
+		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
+	}
+	return e
+}
+
+// perform runs a call whose intent is committed, and commits its result.
+func (r *run) perform(ctx context.Context, st turn.State, step turn.Step, j Judged) error {
+	fail.Point("tool.started")
+	start := r.Clock.Mono()
+	result := r.Dispatch.Run(ctx, j)
+	fail.Point("tool.effect")
+	if step.Started.IsZero() {
+		step.Started = r.Clock.Wall()
+	}
+	if w, ok := result.Next.(tools.Wait); ok && !result.IsError {
+		return r.park(ctx, st, step, j, w)
+	}
+	return r.doneIn(ctx, st, step, j, result, r.Clock.Mono()-start)
+}
+
+// park leaves the turn with a wait; the call's result is made when the wait is over.
+func (r *run) park(ctx context.Context, st turn.State, step turn.Step, j Judged, w tools.Wait) error {
+	step.State = turn.Parked
+	c := turn.Commit{
+		Steps: []turn.Step{step}, Park: "waiting for " + string(w.Kind),
+		Wait: &turn.Wait{CallID: j.Call.ID, Kind: w.Kind, Until: w.Until, Subject: w.Subject},
+	}
+	if w.Ask != nil {
+		until := w.Until
+		if until.IsZero() {
+			until = r.Clock.Wall().Add(askOpen)
+		}
+		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: ownersPlace(st.Turn)}
+	}
+	e := r.Dispatch.Entry(r.actor(st), j)
+	e.Outcome = "waits"
+	c.Changes = []tools.Change{e}
+	return r.commit(ctx, c)
+}
+
+func (r *run) done(ctx context.Context, st turn.State, step turn.Step, j Judged, result tools.Result) error {
+	return r.doneIn(ctx, st, step, j, result, 0)
+}
+
+// doneIn commits a call's result: the item, the step, what it changed in hob's own rows, and the audit row.
+func (r *run) doneIn(ctx context.Context, st turn.State, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
+	step.State, step.Ended = turn.Over, r.Clock.Wall()
+	item := callItem(st, step.CallID)
+	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}}
+	if !result.IsError {
+		c.Changes = append(c.Changes, result.Changes...)
+	}
+	entry := r.entry(st, j, result)
+	entry.Took = took
+	c.Changes = append(c.Changes, entry)
+	c.Events = []event.Event{{Type: "tool.finished", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{
+		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
+	}}}
+	err := r.commitResult(context.WithoutCancel(ctx), st, c, result)
+	if fault, ok := event.AsFault(err); ok && !result.IsError {
+		// What the tool wanted to change in hob's own rows cannot be: the model reads why.
+		return r.doneIn(ctx, st, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
+	}
+	fail.Point("tool.result")
+	return err
+}
+
+func (r *run) commitResult(ctx context.Context, st turn.State, c turn.Commit, result tools.Result) error {
+	end, ok := result.Next.(tools.End)
+	if !ok || result.IsError {
+		return r.commit(ctx, c)
+	}
+	f := turn.Finish{State: turn.Done, Text: end.Text}
+	if end.Failed {
+		f = turn.Finish{State: turn.Failed, Why: end.Text}
+	}
+	return r.finish(ctx, st, c, f)
+}
+
+func (r *run) entry(st turn.State, j Judged, result tools.Result) guard.Entry {
+	e := r.Dispatch.Entry(r.actor(st), j)
+	if j.Decision.Verdict == guard.Ask {
+		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved"}
+	}
+	e.Outcome = "ok"
+	if result.IsError {
+		e.Outcome = string(result.Code)
+	}
+	return e
+}
+
+func (r *run) started(st turn.State, j Judged) event.Event {
+	return event.Event{Type: "tool.started", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
+}
+
+// probe asks the tool whether an interrupted run took effect; if not, it runs again.
+func (r *run) probe(ctx context.Context, st turn.State, a turn.Probe) error {
+	j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, a.Call))
+	prober, ok := j.Tool.(tools.Prober)
+	if !ok || j.Fault != nil {
+		return r.resolve(ctx, st, turn.Unknown(a.Step, a.Call))
+	}
+	took, err := prober.Probe(ctx, j.Call, j.Intent)
+	switch {
+	case err != nil:
+		return r.resolve(ctx, st, turn.Unknown(a.Step, a.Call))
+	case took:
+		return r.done(ctx, st, a.Step, j, tools.Result{Content: "done (hob was interrupted right after; it checked that the effect is there)"})
+	default:
+		return r.execute(ctx, st, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
+	}
+}
+
+// resolve gives a call a result without running it.
+func (r *run) resolve(ctx context.Context, st turn.State, a turn.Resolve) error {
+	step := a.Step
+	step.State, step.Ended = turn.Over, r.Clock.Wall()
+	if a.Lost {
+		step.State = turn.Lost
+	}
+	outcome := "ok"
+	if a.Result.IsError {
+		outcome = string(a.Result.Code)
+	}
+	c := turn.Commit{
+		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)},
+		Events: []event.Event{{Type: "tool.finished", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
+	}
+	return r.commit(ctx, c)
+}
+
+func callItem(st turn.State, id string) llm.Item {
+	for _, it := range st.Items {
+		if it.Kind == llm.CallItem && it.CallID == id {
+			return it
+		}
+	}
+	return llm.Item{Session: st.Turn.Session, Turn: st.Turn.ID, CallID: id}
+}
+
+// resultItem is a call's result as the model will read it.
+func resultItem(st turn.State, call llm.Item, step int, result tools.Result) llm.Item {
+	parts := append(event.Say(result.Content), result.Parts...)
+	return llm.Item{
+		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultOf, Parts: parts,
+		CallID: call.CallID, Tool: call.Tool, IsError: result.IsError, Trust: st.Turn.Asker, Source: call.Tool,
+	}
+}

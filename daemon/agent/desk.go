@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// Commands gives the desk what people asked for with a slash, and takes the answers.
+type Commands interface {
+	// Command is the oldest unserved command that is none of skip. False: there is none.
+	Command(ctx context.Context, skip []string) (turn.Queued, bool, error)
+	// CommandsBell is closed at the next commit that adds a command. Get it before Command.
+	CommandsBell() <-chan struct{}
+	// Reply ends a command with a text.
+	Reply(ctx context.Context, q turn.Queued, text string) error
+	// Decide ends a command that answers the question of a code.
+	Decide(ctx context.Context, q turn.Queued, code, answer string) error
+	// Hush ends /quiet: what does not hurry is held back until then.
+	Hush(ctx context.Context, q turn.Queued, until time.Time, text string) error
+}
+
+// Conversations are what the commands at a turn's boundary change.
+type Conversations interface {
+	// Fresh ends /new.
+	Fresh(ctx context.Context, q turn.Queued) error
+	// Again ends /retry.
+	Again(ctx context.Context, q turn.Queued) error
+	// StopParked ends all parked turns and returns how many.
+	StopParked(ctx context.Context) (int, error)
+}
+
+// Board writes the short texts that /status, /queue, /jobs, /usage and /why answer with.
+type Board interface {
+	Text(ctx context.Context, topic, arg string) (string, error)
+}
+
+// Desk is the control goroutine: it serves instant commands at once, also while a turn runs and with every model down.
+type Desk struct {
+	Commands      Commands
+	Conversations Conversations
+	Board         Board
+	Stop          func(id int64) int64 // of the running turn; Thread.Stop
+	Clock         clock.Clock
+	Log           *slog.Logger
+}
+
+// Boundary names the commands that take effect between two turns; the thread serves them.
+func Boundary() []string { return []string{"/new", "/retry"} }
+
+// Run serves commands until ctx ends.
+func (d *Desk) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		bell := d.Commands.CommandsBell()
+		q, ok, err := d.Commands.Command(ctx, Boundary())
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("take a command: %w", err)
+		}
+		if !ok {
+			select {
+			case <-ctx.Done():
+			case <-bell:
+			}
+			continue
+		}
+		if err := d.Serve(ctx, q); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("serve %s: %w", cut(q.In.Text(), 40), err)
+		}
+	}
+	return nil
+}
+
+// Serve answers one command, instant or not.
+func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
+	name, arg, _ := strings.Cut(strings.TrimSpace(q.In.Text()), " ")
+	name, arg = strings.ToLower(name), strings.TrimSpace(arg)
+	if q.In.Trust != event.Owner {
+		return d.Commands.Reply(ctx, q, "")
+	}
+	switch name {
+	case "/help":
+		return d.Commands.Reply(ctx, q, helpText)
+	case "/status", "/queue", "/jobs", "/usage", "/why":
+		return d.board(ctx, q, name[1:], arg)
+	case "/stop":
+		return d.stop(ctx, q, arg)
+	case "/approve":
+		return d.approve(ctx, q, arg)
+	case "/deny":
+		return d.decide(ctx, q, arg, turn.AnswerNo, "/deny CODE")
+	case "/answer":
+		code, text, _ := strings.Cut(arg, " ")
+		return d.decide(ctx, q, code, strings.TrimSpace(text), "/answer CODE TEXT")
+	case "/quiet":
+		return d.quiet(ctx, q, arg)
+	case "/new":
+		return d.Conversations.Fresh(ctx, q)
+	case "/retry":
+		return d.Conversations.Again(ctx, q)
+	default:
+		return d.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", cut(name, 40)))
+	}
+}
+
+const helpText = `/status  what hob is doing      /queue   what waits
+/jobs    the schedule           /usage   today's spending
+/why [ID]  what caused a message (the last one, without ID)
+/stop    stop the running turn  /stop all  the parked ones too
+/approve CODE [turn|always]     /deny CODE     /answer CODE TEXT
+/quiet 2h  hold back what does not hurry (/quiet off ends it)
+/new     begin a new conversation     /retry   try the last failed message again
+Everything else you write goes to the agent.`
+
+func (d *Desk) board(ctx context.Context, q turn.Queued, topic, arg string) error {
+	text, err := d.Board.Text(ctx, topic, arg)
+	if f, ok := event.AsFault(err); ok {
+		text, err = f.Text, nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.Commands.Reply(ctx, q, text)
+}
+
+func (d *Desk) stop(ctx context.Context, q turn.Queued, arg string) error {
+	if arg != "" && arg != "all" {
+		return d.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
+	}
+	stopped := d.Stop(0)
+	text := "Nothing is running."
+	if stopped != 0 {
+		text = fmt.Sprintf("Stopped turn %d.", stopped)
+	}
+	if arg == "all" {
+		n, err := d.Conversations.StopParked(ctx)
+		if err != nil {
+			return err
+		}
+		text += fmt.Sprintf(" %s.", parked(n))
+	}
+	return d.Commands.Reply(ctx, q, text)
+}
+
+func parked(n int) string {
+	switch n {
+	case 0:
+		return "No turn was parked"
+	case 1:
+		return "1 parked turn ended"
+	default:
+		return fmt.Sprintf("%d parked turns ended", n)
+	}
+}
+
+func (d *Desk) approve(ctx context.Context, q turn.Queued, arg string) error {
+	code, scope, _ := strings.Cut(arg, " ")
+	scope = strings.ToLower(strings.TrimSpace(scope))
+	if scope == "" {
+		scope = turn.AnswerOnce
+	}
+	if !slices.Contains([]string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways}, scope) {
+		return d.Commands.Reply(ctx, q, "Say /approve CODE, /approve CODE turn or /approve CODE always.")
+	}
+	return d.decide(ctx, q, code, scope, "/approve CODE")
+}
+
+func (d *Desk) decide(ctx context.Context, q turn.Queued, code, answer, usage string) error {
+	if code == "" || answer == "" {
+		return d.Commands.Reply(ctx, q, "Say "+usage+".")
+	}
+	return d.Commands.Decide(ctx, q, code, answer)
+}
+
+// The longest that /quiet may hold messages back.
+const longestQuiet = 7 * 24 * time.Hour
+
+func (d *Desk) quiet(ctx context.Context, q turn.Queued, arg string) error {
+	now := d.Clock.Wall()
+	if arg == "off" {
+		return d.Commands.Hush(ctx, q, now, "I speak again.")
+	}
+	length, err := time.ParseDuration(arg)
+	if err != nil || length <= 0 || length > longestQuiet {
+		return d.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
+	}
+	return d.Commands.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
+}

@@ -1,0 +1,242 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/tools"
+)
+
+// Results over this many bytes go to the shelf, unless their tool pages itself.
+const shelfOver = 32 << 10
+
+// previewOf a shelved result, in bytes.
+const previewOf = 2 << 10
+
+// Set is the tools that there are.
+type Set interface {
+	Find(name string) (tools.Tool, bool)
+	Nearest(name string) []string
+	Specs() []tools.Spec
+}
+
+// Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
+type Dispatch struct {
+	Set      Set
+	Shelf    Shelf
+	Settings func(ctx context.Context) Settings
+	Grants   func(ctx context.Context) ([]guard.Grant, error)
+	Clock    clock.Clock
+	Log      *slog.Logger
+}
+
+// Actor is who calls.
+type Actor struct {
+	Name  string        // "thread", "api"
+	Trust event.Trust   // who asked
+	Kinds []string      // tools that the owner allowed for this turn
+	Reply event.Address // where the turn answers
+}
+
+// Judged is a call that has been looked at and not run.
+type Judged struct {
+	Call     tools.Call
+	Tool     tools.Tool   // nil: there is none of that name
+	Intent   tools.Intent // zero when Fault is set
+	Decision guard.Decision
+	Fault    *tools.Result // the result of a call that cannot run: unknown, invalid, denied
+}
+
+// Hash names what the call would do, for approvals and the audit.
+func (j Judged) Hash() string {
+	sum := sha256.Sum256(append([]byte(j.Call.Name+"\x00"), j.Intent.Canonical...))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Judge validates a call, finds out what it would touch and asks the gate. It changes nothing.
+func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
+	j := Judged{Call: call, Decision: guard.Decision{Verdict: guard.Deny}}
+	tool, ok := d.Set.Find(call.Name)
+	if !ok {
+		return j.refuse(tools.Fail(tools.NotFound, nearest(d.Set, call.Name), "there is no tool named %q", call.Name))
+	}
+	j.Tool = tool
+	if faults, ok := tools.Validate(tool, call.Args); !ok {
+		return j.refuse(faults)
+	}
+	intent, fault := d.intent(ctx, tool, call)
+	if fault != nil {
+		return j.refuse(*fault)
+	}
+	j.Intent = intent
+	if intent.Canonical == nil {
+		j.Intent.Canonical = call.Args
+	}
+	var err error
+	if j.Decision, err = d.decide(ctx, a, j); err != nil {
+		return j.refuse(tools.Fail(tools.Unknown, "", "the gate could not decide: %v", err))
+	}
+	if j.Decision.Verdict == guard.Deny {
+		return j.refuse(tools.Fail(tools.Denied, j.Decision.Allow, "%s", j.Decision.Reason))
+	}
+	return j
+}
+
+func (j Judged) refuse(r tools.Result) Judged {
+	j.Fault = &r
+	j.Decision.Verdict = guard.Deny
+	if j.Decision.Reason == "" {
+		j.Decision.Reason = firstLine(r.Content)
+	}
+	return j
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func nearest(set Set, name string) string {
+	if near := set.Nearest(name); len(near) > 0 {
+		return "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return ""
+}
+
+func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call) (in tools.Intent, fault *tools.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.Log.Error("tool panicked", "tool", call.Name, "panic", p, "stack", string(debug.Stack()))
+			r := tools.Fail(tools.Unknown, "", "%s failed inside", call.Name)
+			fault = &r
+		}
+	}()
+	in, err := tool.Intent(ctx, call)
+	if err != nil {
+		r := asResult(ctx, err)
+		return in, &r
+	}
+	return in, nil
+}
+
+// asResult is a Go error as a result that the model can read.
+func asResult(ctx context.Context, err error) tools.Result {
+	var f *tools.Fault
+	switch {
+	case errors.As(err, &f):
+		return f.Result
+	case ctx.Err() != nil:
+		return tools.Fail(tools.Cancelled, "", "cancelled")
+	default:
+		return tools.Fail(tools.Unknown, "", "%v", err)
+	}
+}
+
+func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decision, error) {
+	grants, err := d.Grants(ctx)
+	if err != nil {
+		return guard.Decision{}, fmt.Errorf("read grants: %w", err)
+	}
+	set := d.Settings(ctx)
+	decision := guard.Decide(guard.Case{
+		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Typed: typed(j), ReplyTo: a.Reply,
+		Known: set.Known, Mode: set.Mode, Safe: set.Safe, Grants: grants,
+	})
+	if decision.Verdict == guard.Ask && slices.Contains(a.Kinds, j.Call.Name) {
+		return guard.Decision{Verdict: guard.Allow, Reason: "allowed for this turn"}, nil
+	}
+	return decision, nil
+}
+
+// typed reports whether the owner typed this very command: "run X", and X is what would run.
+func typed(j Judged) bool {
+	command, ok := strings.CutPrefix(strings.TrimSpace(j.Call.Words), "run ")
+	if !ok || j.Call.Name != "exec" {
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(j.Call.Args))
+	dec.DisallowUnknownFields()
+	var args struct {
+		Command     string `json:"command"`
+		Description string `json:"description"`
+	}
+	return dec.Decode(&args) == nil && args.Command == strings.TrimSpace(command)
+}
+
+// Run carries a judged call out and keeps its result within bounds. It never panics through.
+func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
+	if j.Fault != nil {
+		return *j.Fault
+	}
+	if ctx.Err() != nil {
+		return tools.Fail(tools.Cancelled, "", "cancelled")
+	}
+	return d.bounded(ctx, j, d.shielded(ctx, j))
+}
+
+func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.Log.Error("tool panicked", "tool", j.Call.Name, "panic", p, "stack", string(debug.Stack()))
+			r = tools.Fail(tools.Unknown, "", "%s failed inside", j.Call.Name)
+		}
+	}()
+	r, err := j.Tool.Run(ctx, j.Call, j.Intent)
+	if err != nil {
+		return asResult(ctx, err)
+	}
+	return r
+}
+
+// bounded puts a large result on the shelf and leaves an id, a summary and a preview.
+func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.Result {
+	r.Content = strings.ToValidUTF8(r.Content, "\uFFFD")
+	if len(r.Content) <= shelfOver || j.Tool.Spec().SelfPaging {
+		return r
+	}
+	id, err := d.Shelf.Keep(ctx, j.Call.Name+"-"+j.Call.ID+".txt", []byte(r.Content))
+	preview := cut(r.Content, previewOf)
+	if err != nil {
+		d.Log.Error("shelve result", "tool", j.Call.Name, "err", err)
+		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, preview)
+		return r
+	}
+	r.Content = fmt.Sprintf("[%d bytes, shelved as %s: page through it with result_read]\n%s", len(r.Content), id, preview)
+	return r
+}
+
+// cut shortens a text to at most n bytes, at a rune's border.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Entry is the audit row of a judged call.
+func (d *Dispatch) Entry(a Actor, j Judged) guard.Entry {
+	summary := j.Intent.Summary
+	if summary == "" {
+		summary = j.Call.Name + " " + cut(string(j.Call.Args), 200)
+	}
+	return guard.Entry{
+		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust,
+		ArgsHash: j.Hash(), Summary: cut(summary, 500), Decision: j.Decision,
+	}
+}

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/llm"
+	"hob/tools"
+)
+
+// run carries one claimed turn from action to action.
+type run struct {
+	*Thread
+	id      int64
+	set     Settings
+	counted time.Duration // monotonic time up to which running time is committed
+	over    bool          // ended or parked
+}
+
+func newRun(t *Thread, id int64) *run { return &run{Thread: t, id: id, counted: t.Clock.Mono()} }
+
+// ran is the running time since the last commit.
+func (r *run) ran() time.Duration {
+	now := r.Clock.Mono()
+	d := now - r.counted
+	r.counted = now
+	return d
+}
+
+// loop asks turn.Next and carries out what it says, until the turn ends, parks or loses its context.
+func (r *run) loop(ctx context.Context) error {
+	for !r.over {
+		r.progress()
+		st, err := r.Ledger.Load(ctx, r.id)
+		if err != nil {
+			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
+		}
+		r.set = r.Settings(ctx)
+		st.Limits = r.set.Limits
+		if err := r.bounded(ctx, st); err != nil {
+			return r.interrupted(ctx, st, err)
+		}
+	}
+	return nil
+}
+
+// bounded carries out one action within what is left of the turn's running time.
+func (r *run) bounded(ctx context.Context, st turn.State) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if st.Limits.Running > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, max(st.Limits.Running-st.Turn.Running, 0), errDeadline)
+		defer cancel()
+	}
+	err := r.carryOut(ctx, st, turn.Next(st))
+	if err != nil && errors.Is(context.Cause(ctx), errDeadline) {
+		return errDeadline
+	}
+	return err
+}
+
+func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) error {
+	switch a := action.(type) {
+	case turn.Say:
+		return r.say(ctx, st, a.Text)
+	case turn.Request:
+		return r.request(ctx, st)
+	case turn.Execute:
+		return r.execute(ctx, st, a)
+	case turn.Probe:
+		return r.probe(ctx, st, a)
+	case turn.Resolve:
+		return r.resolve(ctx, st, a)
+	case turn.Park:
+		return r.commit(ctx, turn.Commit{Park: a.Why})
+	case turn.Finish:
+		return r.finish(ctx, st, turn.Commit{}, a)
+	default:
+		return fmt.Errorf("turn %d: unknown action %T", r.id, action)
+	}
+}
+
+// interrupted ends the turn when the owner stopped it or it ran too long; any other error goes up.
+func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errStopped):
+		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"})
+	case errors.Is(err, errDeadline):
+		why := fmt.Sprintf("it ran for %s, the limit of one turn", st.Limits.Running)
+		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: why})
+	default:
+		return err
+	}
+}
+
+// commit writes a step; a commit that parks or ends the turn ends the loop.
+func (r *run) commit(ctx context.Context, c turn.Commit) error {
+	c.Turn = r.id
+	c.Ran = r.ran()
+	if err := r.Ledger.Commit(ctx, c); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	r.over = c.Park != "" || c.End != nil
+	return nil
+}
+
+// say delivers a reminder: no model, one commit.
+func (r *run) say(ctx context.Context, st turn.State, text string) error {
+	item := r.item(st, 1, llm.Text, text)
+	return r.finish(ctx, st, turn.Commit{Items: []llm.Item{item}}, turn.Finish{State: turn.Done, Text: text})
+}
+
+// item is something that the assistant says in this turn.
+func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item {
+	return llm.Item{
+		Session: st.Turn.Session, Turn: r.id, Step: step, Role: llm.Assistant, Kind: kind, Parts: event.Say(text),
+		Trust: st.Turn.Asker, Source: "model",
+	}
+}
+
+// finish ends the turn: what it says, its rows and its outbox row are one commit.
+func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.Finish) error {
+	if out, ok := lastWord(st.Turn, f); ok {
+		c.Changes = append([]tools.Change{out}, c.Changes...)
+	}
+	c.End = &f
+	fail.Point("finish.before")
+	err := r.commit(ctx, c)
+	fail.Point("finish.after")
+	return err
+}
+
+// lastWord is the outbox row of a turn's end, if it says anything to anybody.
+func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
+	out := event.Out{
+		Key: fmt.Sprintf("turn:%d:final", t.ID), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID},
+		To: t.ReplyTo, ReplyRef: t.ReplyRef, Body: f.Text, Urgency: event.Urgent,
+	}
+	if t.Fire != 0 {
+		out.Urgency, out.ReplyRef = event.Normal, ""
+	}
+	if f.State == turn.Failed {
+		out.Body = "I could not finish this: " + f.Why + "."
+		if t.Asker != event.Owner || out.To == event.ToNone {
+			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
+		}
+	}
+	if silent(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {
+		return out, false
+	}
+	if out.To == "" {
+		out.To = event.ToOwner
+	}
+	return out, out.To != event.ToNone
+}

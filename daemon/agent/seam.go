@@ -1,0 +1,59 @@
+// Package agent is the one thread that thinks: it takes a row, opens or resumes a turn,
+// carries out what turn.Next says, and commits what came of it. It never touches the
+// database, a channel or a clock of its own: what it needs of others it declares here.
+package agent
+
+import (
+	"context"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/llm"
+)
+
+// Queue gives the thread its rows.
+type Queue interface {
+	// Take claims the highest-ranked runnable row; boundary names the commands that the thread itself serves. False: none.
+	Take(ctx context.Context, boundary []string) (turn.Claim, bool, error)
+	// InboxBell is closed at the next commit after which there may be more to take. Get it before Take.
+	InboxBell() <-chan struct{}
+	// NextWake is when something becomes runnable by itself; zero: nothing will.
+	NextWake(ctx context.Context) (time.Time, error)
+	// Drain puts the running turn back without counting an attempt.
+	Drain(ctx context.Context) error
+	// Ahead tells those who have waited since before the given instant how many are in front of them, once each.
+	Ahead(ctx context.Context, waitingSince time.Time) error
+}
+
+// Ledger reads and writes the rows of a turn.
+type Ledger interface {
+	// Load reads all rows that decide what the turn does next, but for its limits.
+	Load(ctx context.Context, id int64) (turn.State, error)
+	// Transcript reads the items of a session, oldest first.
+	Transcript(ctx context.Context, session int64) ([]llm.Item, error)
+	// Begin lets waiting messages join and reserves what a model request may cost: turn.ErrBudget, turn.ErrStale.
+	Begin(ctx context.Context, b turn.Begin) (joined int, err error)
+	// Commit writes what one step came to: turn.ErrStale. It does not stop when ctx ends.
+	Commit(ctx context.Context, c turn.Commit) error
+	// Grants lists what is allowed for good.
+	Grants(ctx context.Context) ([]guard.Grant, error)
+}
+
+// Shelf keeps results that are too large for the transcript.
+type Shelf interface {
+	// Keep stores bytes and returns the artifact's id.
+	Keep(ctx context.Context, name string, data []byte) (id string, err error)
+}
+
+// Settings is what the agent takes from the config; it is read anew at each use.
+type Settings struct {
+	Zone   string
+	Owner  string          // the owner's name, "" when not known
+	Known  []event.Address // the owner's addresses and those he named
+	Mode   guard.Mode
+	Safe   bool
+	Limits turn.Limits
+	System string // the stable part of the prompt
+}

@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/spawn"
+)
+
+// Waking times of the thread.
+const (
+	longestSleep = 30 * time.Second // timers stand still while the machine sleeps
+	tellAfter    = 3 * time.Second  // whoever waits longer is told how many are ahead
+)
+
+// Causes that end a turn's context.
+var (
+	errStopped  = errors.New("stopped by the owner")
+	errDeadline = errors.New("the turn ran too long")
+)
+
+// Thread owns all main turns: it takes the highest-ranked row and steps its turn until it ends or parks.
+type Thread struct {
+	Queue    Queue
+	Ledger   Ledger
+	Prompts  Prompts
+	Dispatch *Dispatch
+	Model    func() llm.Model // the configured one, read at each request
+	Fallback Fallback         // when every model is down
+	Settings func(ctx context.Context) Settings
+	Boundary func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
+	OnBudget func(ctx context.Context) error                // tells the owner that the cap has stopped a request
+	Feed     *event.Feed
+	Clock    clock.Clock
+	Jitter   func() float64 // in [0,1), spreads retries
+	Log      *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	running int64      // the turn that is being stepped, 0: none
+	cancel  context.CancelCauseFunc
+	beat    atomic.Int64 // monotonic time of the last progress
+}
+
+// Fallback is the built-in interpreter in its second role.
+type Fallback struct {
+	Model       llm.Model
+	Understands func(text string) bool // a full match of its grammar
+}
+
+// Run steps turns until ctx ends, then hands the running one back to the queue.
+func (t *Thread) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		t.progress()
+		bell := t.Queue.InboxBell()
+		claim, ok, err := t.Queue.Take(ctx, Boundary())
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("take the next row: %w", err)
+		}
+		if !ok {
+			if err := t.idle(ctx, bell); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := t.serve(ctx, claim); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return t.Queue.Drain(context.WithoutCancel(ctx))
+}
+
+func (t *Thread) serve(ctx context.Context, c turn.Claim) error {
+	if c.Command.Seq != 0 {
+		return t.Boundary(ctx, c.Command)
+	}
+	err := t.step(ctx, c.Turn)
+	if errors.Is(err, turn.ErrStale) {
+		t.Log.Warn("a turn was ended by somebody else while it ran", "turn", c.Turn)
+		return nil
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("turn %d: %w", c.Turn, err) // the next Take counts this as an attempt
+	}
+	return err
+}
+
+// idle waits for the bell, for what becomes runnable by itself, or for half a minute.
+func (t *Thread) idle(ctx context.Context, bell <-chan struct{}) error {
+	next, err := t.Queue.NextWake(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("look for the next wake: %w", err)
+	}
+	sleep := longestSleep
+	if !next.IsZero() {
+		sleep = min(sleep, max(next.Sub(t.Clock.Wall()), time.Millisecond))
+	}
+	timer := time.NewTimer(sleep)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-bell:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// step runs one turn until it ends or parks.
+func (t *Thread) step(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.hold(id, cancel)
+	defer t.hold(0, nil)
+	waiters := spawn.New(t.Log, nil)
+	waiters.Once("queue", func() error { return t.tellWaiting(ctx) })
+	defer waiters.Wait()
+	defer cancel(nil)
+	return newRun(t, id).loop(ctx)
+}
+
+func (t *Thread) hold(id int64, cancel context.CancelCauseFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running, t.cancel = id, cancel
+}
+
+// tellWaiting tells those who wait more than a few seconds how many are in front of them, while a turn runs.
+func (t *Thread) tellWaiting(ctx context.Context) error {
+	tick := time.NewTicker(tellAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := t.Queue.Ahead(ctx, t.Clock.Wall().Add(-tellAfter)); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("tell the queue: %w", err)
+			}
+		}
+	}
+}
+
+// Stop cancels the running turn (id 0: whichever runs) and freezes nothing else. It returns the turn, 0 when none ran.
+func (t *Thread) Stop(id int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancel == nil || (id != 0 && id != t.running) {
+		return 0
+	}
+	t.cancel(errStopped)
+	return t.running
+}
+
+// Running is the turn that is being stepped, 0 when the thread is idle.
+func (t *Thread) Running() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running
+}
+
+func (t *Thread) progress() { t.beat.Store(int64(t.Clock.Mono())) }
+
+// Beat is the monotonic time of the thread's last progress.
+func (t *Thread) Beat() time.Duration { return time.Duration(t.beat.Load()) }

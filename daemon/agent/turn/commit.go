@@ -1,0 +1,44 @@
+package turn
+
+import (
+	"errors"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/tools"
+)
+
+// What the store answers to a commit that may not be.
+var (
+	// ErrStale is a commit of a turn that is no longer this process's to step.
+	ErrStale = errors.New("the turn is no longer running here")
+	// ErrBudget is a reservation over the cap.
+	ErrBudget = errors.New("the budget of the day is used up")
+)
+
+// Begin is the commit before a model request: waiting messages join, and what the request may cost is reserved.
+type Begin struct {
+	Turn int64
+	Step Step          // kind model, state Intent, with its reservation; nil Hash for a local model
+	Free bool          // a local model: nothing is reserved and no step is written
+	Ran  time.Duration // running time since the last commit
+}
+
+// Commit is everything that one step of a turn came to, in one transaction. Zero fields change nothing.
+type Commit struct {
+	Turn     int64
+	Items    []llm.Item
+	Steps    []Step         // written by N; a step whose Question is Asks gets the id of Question
+	Wait     *Wait          // of the step that parks
+	Question *Question      // asked by this commit
+	Consume  int64          // the question whose approval is used now
+	Changes  []tools.Change // outbox rows, job changes, artifacts, audit rows
+	Park     string         // why the turn waits now; "" does not park
+	End      *Finish        // how the turn ends; nil does not end
+	Ran      time.Duration  // running time since the last commit
+	Events   []event.Event
+}
+
+// Asks stands for the id of the question that the same commit asks.
+const Asks int64 = -1

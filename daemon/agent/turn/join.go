@@ -1,0 +1,38 @@
+package turn
+
+import (
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// Queued is an inbox row that no turn has taken.
+type Queued struct {
+	Seq int64
+	In  event.In
+}
+
+// Joins reports whether a queued row enters a running turn before its next request: a chat message of the same session
+// and the same trust. Nothing else joins; what does not, opens a turn of its own.
+func Joins(t Turn, q Queued, now time.Time) bool {
+	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && !q.In.NotBefore.After(now)
+}
+
+// Item is the transcript entry of an inbox row that joins a turn.
+func Item(t Turn, q Queued, zone string) llm.Item {
+	return llm.Item{
+		Session: t.Session, Turn: t.ID, Role: llm.User, Kind: llm.Input, Parts: q.In.Parts,
+		Trust: q.In.Trust, Source: q.In.Source,
+		Envelope: &llm.Envelope{
+			Source: q.In.Source, Sender: q.In.Sender, At: q.In.Received, Zone: zone,
+			Trust: q.In.Trust, Kind: q.In.Kind, Typed: q.In.Typed,
+		},
+	}
+}
+
+// Claim is what the thread has taken: a turn to step, or a command that had to wait for the turn's boundary.
+type Claim struct {
+	Turn    int64
+	Command Queued
+}

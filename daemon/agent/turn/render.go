@@ -1,0 +1,123 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// ErrOpenCall is a transcript in which a call has no result and nothing was said after it: no model accepts that.
+var ErrOpenCall = errors.New("a call has no result yet")
+
+// Render makes the messages of a request out of a session's items, ordered by seq. It is append-only: with more items,
+// the messages that were there stay byte for byte the same. A result stands in its place when it was committed before the
+// session's next input; otherwise its place says "pending #k" and the result comes at its own seq.
+func Render(items []llm.Item) ([]llm.Message, error) {
+	r := renderer{items: items, results: map[string]int{}, late: map[string]int{}}
+	for i, it := range items {
+		if it.Kind == llm.ResultOf {
+			r.results[it.CallID] = i
+		}
+	}
+	for i := 0; i < len(items); {
+		next, err := r.one(i)
+		if err != nil {
+			return nil, err
+		}
+		i = next
+	}
+	return r.out, nil
+}
+
+type renderer struct {
+	items   []llm.Item
+	results map[string]int // call id → index of its result
+	late    map[string]int // call id → k of its "pending #k"
+	out     []llm.Message
+}
+
+// one renders the entry that starts at i and returns where the next one starts.
+func (r *renderer) one(i int) (int, error) {
+	it := r.items[i]
+	switch it.Kind {
+	case llm.Text, llm.Reasoning, llm.CallItem:
+		return r.answer(i)
+	case llm.ResultOf:
+		if k, ok := r.late[it.CallID]; ok {
+			text := fmt.Sprintf("[late result of #%d] %s", k, event.TextOf(it.Parts))
+			r.say(llm.Message{Role: llm.User, Parts: event.Say(text), Step: place(it)})
+		}
+		return i + 1, nil
+	default:
+		r.say(llm.Message{Role: llm.User, Envelope: it.Envelope, Parts: it.Parts, Step: place(it)})
+		return i + 1, nil
+	}
+}
+
+func (r *renderer) say(m llm.Message) { r.out = append(r.out, m) }
+
+func place(it llm.Item) llm.Place { return llm.Place{Turn: it.Turn, Step: it.Step} }
+
+// answer gathers one answer of the model: its text and calls, then a message for each call.
+func (r *renderer) answer(i int) (int, error) {
+	first := r.items[i]
+	m := llm.Message{Role: llm.Assistant, Step: place(first)}
+	end := i
+	for end < len(r.items) && sameAnswer(first, r.items[end]) {
+		it := r.items[end]
+		switch it.Kind {
+		case llm.Text:
+			m.Parts = append(m.Parts, it.Parts...)
+		case llm.CallItem:
+			m.Calls = append(m.Calls, llm.Call{ID: it.CallID, Name: it.Tool, Args: it.Args})
+		}
+		if it.Raw != nil {
+			m.Raw = it.Raw
+		}
+		end++
+	}
+	if len(m.Parts) == 0 && len(m.Calls) == 0 {
+		return end, nil
+	}
+	r.say(m)
+	for _, c := range m.Calls {
+		if err := r.result(c.ID, end); err != nil {
+			return 0, err
+		}
+	}
+	return end, nil
+}
+
+func sameAnswer(a, b llm.Item) bool {
+	return b.Turn == a.Turn && b.Step == a.Step && (b.Kind == llm.Text || b.Kind == llm.Reasoning || b.Kind == llm.CallItem)
+}
+
+// result writes the message that follows a call. after is the index behind the answer.
+func (r *renderer) result(id string, after int) error {
+	input := r.nextInput(after)
+	at, there := r.results[id]
+	switch {
+	case there && at < input:
+		it := r.items[at]
+		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: it.Parts, IsError: it.IsError, Step: place(it)})
+	case input < len(r.items):
+		k := len(r.late) + 1
+		r.late[id] = k
+		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: event.Say(fmt.Sprintf("pending #%d", k))})
+	default:
+		return fmt.Errorf("call %s: %w", id, ErrOpenCall)
+	}
+	return nil
+}
+
+// nextInput is the index of the first input at or behind i; len(items) when there is none.
+func (r *renderer) nextInput(i int) int {
+	for ; i < len(r.items); i++ {
+		if r.items[i].Kind == llm.Input {
+			return i
+		}
+	}
+	return i
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"hob/daemon/event"
+)
+
+// Frame is one piece of the live view: a stored event, or text that is still being made.
+type Frame struct {
+	Event *event.Event
+	Live  *event.Live
+}
+
+// ErrStreamEnded says that the daemon closed the stream: it is stopping, or has replayed all that was asked for.
+var ErrStreamEnded = errors.New("hob has closed the stream")
+
+// Follow calls each for every event after the given seq, and, when stay is set, for what comes until ctx ends.
+// An error of each ends it and is returned; so is ErrStreamEnded, unless stay is false.
+func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(Frame) error) error {
+	path := "/v1/events?after=" + strconv.FormatInt(after, 10)
+	if !stay {
+		path += "&follow=0"
+	}
+	res, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // read to its end, or given up
+	err = frames(res.Body, each)
+	if err == nil && stay {
+		err = ErrStreamEnded
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// frames reads server-sent events (HTML Living Standard, section 9.2.6), as far as the daemon uses them.
+func frames(r io.Reader, each func(Frame) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var name string
+	var data []byte
+	for {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(key) {
+		case "event":
+			name = string(value)
+		case "data":
+			data = append(data, value...)
+		}
+		if len(line) > 0 || len(data) == 0 {
+			continue
+		}
+		f, err := frame(name, data)
+		if err == nil {
+			err = each(f)
+		}
+		if err != nil {
+			return err
+		}
+		name, data = "", nil
+	}
+}
+
+func frame(name string, data []byte) (Frame, error) {
+	var f Frame
+	var into any
+	if name == "text.delta" {
+		f.Live = &event.Live{}
+		into = f.Live
+	} else {
+		f.Event = &event.Event{}
+		into = f.Event
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return Frame{}, fmt.Errorf("event %s is not understood: %w", name, err)
+	}
+	return f, nil
+}

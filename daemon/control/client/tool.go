@@ -1,0 +1,35 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// ToolCall is one call of a tool.
+type ToolCall struct {
+	Input   json.RawMessage `json:"input"`             // a JSON object
+	Workdir string          `json:"workdir,omitempty"` // absolute: where relative paths start
+	Approve string          `json:"approve,omitempty"` // Problem.Hash of the call that a person has agreed to
+}
+
+// Outcome is what a tool answered. Raw is the whole document, as hob tool --json prints it.
+type Outcome struct {
+	Success bool            `json:"success"`
+	Result  json.RawMessage `json:"result"`
+	Message string          `json:"message"`
+	Error   string          `json:"error"` // a tools.Code
+	Hint    string          `json:"hint"`
+	Raw     json.RawMessage `json:"-"`
+}
+
+// Tool runs a tool. A call that needs approval is a *Problem of kind event.Pending.
+func (c *Client) Tool(ctx context.Context, name string, call ToolCall) (Outcome, error) {
+	var o Outcome
+	if err := c.do(ctx, http.MethodPost, "/v1/tools/"+url.PathEscape(name), call, &o.Raw); err != nil {
+		return o, err
+	}
+	err := json.Unmarshal(o.Raw, &o)
+	return o, err
+}

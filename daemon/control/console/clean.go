@@ -1,0 +1,35 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Clean makes a text safe to show on a terminal: control characters, and marks that turn the direction
+// of writing, stand there as \x1b or \u202e instead of acting. Line breaks and tabs stay.
+func Clean(s string) string {
+	if strings.IndexFunc(s, acts) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !acts(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// acts reports whether a terminal does something else with a character than draw it.
+func acts(r rune) bool {
+	if r == '\n' || r == '\t' {
+		return false
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}

@@ -1,0 +1,292 @@
+// Package console is the conversation of one person with hob, through pipes or on a terminal: it posts
+// what is typed, follows the live view and shows what concerns the person, once. It keeps nothing but
+// the place up to which the person has read, and decides nothing: the daemon does.
+package console
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hob/daemon/control/client"
+	"hob/daemon/event"
+)
+
+// API is what a conversation needs of the daemon; *client.Client is one.
+type API interface {
+	Post(ctx context.Context, m client.Message) (event.Receipt, error)
+	Follow(ctx context.Context, after int64, stay bool, each func(client.Frame) error) error
+	Act(ctx context.Context, resource, id, verb string, args map[string]string, out any) error
+}
+
+// screen is where a conversation is shown.
+type screen interface {
+	Stream(piece string) // a piece of the answer that is being made
+	Break()              // ends the line that Stream has begun, if it has
+	Say(message string)  // a whole message
+	Note(line string)    // a remark beside the conversation
+}
+
+// conversation follows the turns that serve what was typed here. It is used by one goroutine.
+type conversation struct {
+	out   screen
+	seq   int64              // newest event seen
+	rows  map[int64]*answer  // by inbox row: what was typed here and is not settled yet
+	turns map[int64]*telling // by turn: those that serve one of the rows, and those lately finished
+	asked map[string]Question
+	// recent is the code of the question that the next line may answer, "" when there is none.
+	recent string
+	said   saying
+}
+
+// saying is the message shown last: a command's answer is both an event and a message, in one commit.
+type saying struct {
+	seq  int64
+	text string
+}
+
+// echo is how many events lie at most between the two.
+const echo = 4
+
+// answer is what became of one typed message.
+type answer struct {
+	turn    int64
+	settled bool
+	state   string // "done", "failed", "stopped", "dead"
+	text    string
+	why     string
+}
+
+func newConversation(out screen) *conversation {
+	return &conversation{out: out, rows: map[int64]*answer{}, turns: map[int64]*telling{}, asked: map[string]Question{}}
+}
+
+// expect notes that an inbox row was typed here.
+func (c *conversation) expect(inbox int64) { c.rows[inbox] = &answer{} }
+
+// busy reports whether something typed here is still being worked on and not parked for an answer.
+func (c *conversation) busy() bool {
+	for _, a := range c.rows {
+		if !a.settled && !c.parked(a.turn) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *conversation) parked(turn int64) bool {
+	t := c.turns[turn]
+	return t != nil && t.waiting
+}
+
+// see shows a frame, as far as it concerns the person.
+func (c *conversation) see(f client.Frame) {
+	if f.Live != nil {
+		if t := c.turns[f.Live.Turn]; t != nil {
+			t.piece(c.out, *f.Live)
+		}
+		return
+	}
+	if f.Event.Seq <= c.seq {
+		return
+	}
+	c.seq = f.Event.Seq
+	c.event(f.Event)
+}
+
+func (c *conversation) event(e *event.Event) {
+	switch e.Type {
+	case "turn.started", "turn.joined":
+		c.started(e)
+	case "queue.ahead":
+		c.ahead(e)
+	case "tool.started", "tool.finished":
+		c.tool(e)
+	case "question.asked":
+		c.question(e)
+	case "question.answered":
+		delete(c.asked, text(e, "code"))
+		c.settle(inboxOf(e), answer{state: "done", text: "Noted."})
+	case "turn.waiting":
+		c.waiting(e)
+	case "turn.finished":
+		c.finished(e)
+	case "command.done":
+		c.command(e)
+	case "message.sent":
+		c.message(e)
+	case "notice":
+		c.out.Note(text(e, "text"))
+	case "event.dropped", "event.expired", "event.dead":
+		c.settle(inboxOf(e), answer{state: "failed", why: "the message was " + strings.TrimPrefix(e.Type, "event.")})
+	}
+}
+
+func (c *conversation) started(e *event.Event) {
+	turn := turnOf(e)
+	rows := numbers(e, "inbox")
+	if e.Inbox != 0 {
+		rows = append(rows, e.Inbox)
+	}
+	for _, row := range rows {
+		if a := c.rows[row]; a != nil {
+			a.turn = turn
+			if c.turns[turn] == nil {
+				c.turns[turn] = &telling{}
+			}
+		}
+	}
+	if t := c.turns[turn]; t != nil {
+		t.waiting = false
+	}
+}
+
+func (c *conversation) ahead(e *event.Event) {
+	n := number(e, "ahead")
+	if c.rows[inboxOf(e)] == nil || n < 1 {
+		return
+	}
+	if n == 1 {
+		c.out.Note("1 message is ahead of yours")
+		return
+	}
+	c.out.Note(fmt.Sprintf("%d messages are ahead of yours", n))
+}
+
+func (c *conversation) tool(e *event.Event) {
+	t := c.turns[turnOf(e)]
+	if t == nil {
+		return
+	}
+	t.waiting = false
+	if e.Type == "tool.started" {
+		line := text(e, "summary")
+		if line == "" {
+			line = text(e, "tool")
+		}
+		c.out.Note(line)
+		return
+	}
+	if code := failure(e.Data["error"]); code != "" {
+		c.out.Note(text(e, "tool") + ": " + code)
+	}
+}
+
+func (c *conversation) question(e *event.Event) {
+	q := questionOf(e)
+	c.asked[q.Code], c.recent = q, q.Code
+	c.out.Break()
+	c.out.Say(q.Show())
+	c.out.Note(q.How())
+}
+
+// waiting parks a followed turn; one that waits for a person is known from its question.
+func (c *conversation) waiting(e *event.Event) {
+	t := c.turns[turnOf(e)]
+	if t == nil {
+		return
+	}
+	t.waiting = true
+	if _, open := c.openQuestion(turnOf(e)); !open {
+		c.out.Note("waiting: " + text(e, "why"))
+	}
+}
+
+// current is the open question that the next line may answer.
+func (c *conversation) current() (Question, bool) {
+	q, ok := c.asked[c.recent]
+	return q, ok
+}
+
+// openQuestion finds the question that a turn waits for.
+func (c *conversation) openQuestion(turn int64) (Question, bool) {
+	for _, q := range c.asked {
+		if q.Turn == turn && turn != 0 {
+			return q, true
+		}
+	}
+	return Question{}, false
+}
+
+func (c *conversation) finished(e *event.Event) {
+	turn := turnOf(e)
+	t := c.turns[turn]
+	if t == nil {
+		return
+	}
+	a := answer{turn: turn, state: text(e, "state"), text: text(e, "text"), why: text(e, "why")}
+	t.end(c.out, a.text)
+	if a.state != "done" {
+		c.out.Note(strings.TrimSuffix(a.state+": "+a.why, ": "))
+	}
+	for row, r := range c.rows {
+		if r.turn == turn {
+			c.settle(row, a)
+		}
+	}
+	for code, q := range c.asked {
+		if q.Turn == turn {
+			delete(c.asked, code)
+		}
+	}
+}
+
+func (c *conversation) settle(row int64, a answer) {
+	if r := c.rows[row]; r != nil && !r.settled {
+		if a.turn == 0 {
+			a.turn = r.turn
+		}
+		a.settled = true
+		*r = a
+	}
+}
+
+func (c *conversation) command(e *event.Event) {
+	row := inboxOf(e)
+	r := c.rows[row]
+	if r == nil || r.settled {
+		return
+	}
+	c.settle(row, answer{state: "done", text: text(e, "text")})
+	c.say(text(e, "text"))
+}
+
+// say shows a message, unless it is the echo of the one before.
+func (c *conversation) say(body string) {
+	if c.seq-c.said.seq <= echo && same(body, c.said.text) {
+		return
+	}
+	c.said = saying{seq: c.seq, text: body}
+	c.out.Break()
+	c.out.Say(body)
+}
+
+// message shows what was sent here, unless it is the text of a followed turn or of a question that stands here already.
+func (c *conversation) message(e *event.Event) {
+	body := text(e, "text")
+	if body == "" {
+		return
+	}
+	if t := c.turns[turnOf(e)]; t != nil && t.told(c.out, body) {
+		return
+	}
+	for code := range c.asked {
+		if strings.Contains(body, code) {
+			return
+		}
+	}
+	c.say(body)
+}
+
+// keptRows is how many settled rows are remembered: late echoes of them are known for a while.
+const keptRows = 8
+
+// forget drops the rows that are settled and the turns that served them.
+func (c *conversation) forget() {
+	for row, a := range c.rows {
+		if a.settled && len(c.rows) > keptRows {
+			delete(c.rows, row)
+			delete(c.turns, a.turn)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package console
+
+import (
+	"hob/daemon/event"
+)
+
+// Events travel as JSON: their numbers arrive as float64.
+
+func text(e *event.Event, key string) string {
+	s, _ := e.Data[key].(string)
+	return s
+}
+
+func number(e *event.Event, key string) int64 {
+	return int64Of(e.Data[key])
+}
+
+func int64Of(v any) int64 {
+	switch n := v.(type) {
+	case float64:
+		return int64(n)
+	case int64:
+		return n
+	case int:
+		return int64(n)
+	}
+	return 0
+}
+
+// numbers reads one number or a list of them.
+func numbers(e *event.Event, key string) []int64 {
+	switch list := e.Data[key].(type) {
+	case []any:
+		out := make([]int64, 0, len(list))
+		for _, v := range list {
+			out = append(out, int64Of(v))
+		}
+		return out
+	case []int64:
+		return list
+	case nil:
+		return nil
+	default:
+		return []int64{int64Of(list)}
+	}
+}
+
+func turnOf(e *event.Event) int64 {
+	if e.Turn != 0 {
+		return e.Turn
+	}
+	return number(e, "turn")
+}
+
+func inboxOf(e *event.Event) int64 {
+	if e.Inbox != 0 {
+		return e.Inbox
+	}
+	return number(e, "inbox")
+}
+
+// failure is what tool.finished says went wrong, "" when nothing did.
+func failure(v any) string {
+	switch x := v.(type) {
+	case string:
+		return x
+	case bool:
+		if x {
+			return "failed"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package console
+
+import "strings"
+
+// fence begins and ends a message of several lines.
+const fence = `"""`
+
+// draft is a message while it is typed: a line that ends in \ goes on, and so do pasted lines
+// and everything between two fences.
+type draft struct {
+	lines []string
+	block bool
+}
+
+// add takes one line; ready is true when the message is whole, and the draft is empty again then.
+func (d *draft) add(line string, pasted bool) (message string, ready bool) {
+	if d.block {
+		head, ends := strings.CutSuffix(strings.TrimRight(line, " "), fence)
+		if !ends {
+			d.lines = append(d.lines, line)
+			return "", false
+		}
+		if head != "" {
+			d.lines = append(d.lines, head)
+		}
+		return d.take(), true
+	}
+	if rest, begins := strings.CutPrefix(line, fence); begins && len(d.lines) == 0 {
+		d.block = true
+		if rest == "" {
+			return "", false
+		}
+		return d.add(rest, pasted)
+	}
+	if head, goesOn := strings.CutSuffix(line, `\`); goesOn {
+		d.lines = append(d.lines, head)
+		return "", false
+	}
+	d.lines = append(d.lines, line)
+	if pasted {
+		return "", false
+	}
+	return d.take(), true
+}
+
+// open reports whether a message has been begun.
+func (d *draft) open() bool { return d.block || len(d.lines) > 0 }
+
+func (d *draft) take() string {
+	message := strings.Join(d.lines, "\n")
+	*d = draft{}
+	return strings.TrimSpace(message)
+}

@@ -1,0 +1,49 @@
+package console
+
+import (
+	"io"
+	"sync"
+)
+
+// keys hands typed bytes to the line editor. Writing never blocks; reading waits.
+type keys struct {
+	mu     sync.Mutex
+	more   *sync.Cond
+	buf    []byte
+	closed bool
+}
+
+func newKeys() *keys {
+	k := &keys{}
+	k.more = sync.NewCond(&k.mu)
+	return k
+}
+
+// Read implements io.Reader.
+func (k *keys) Read(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.buf) == 0 && !k.closed {
+		k.more.Wait()
+	}
+	if len(k.buf) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, k.buf)
+	k.buf = k.buf[n:]
+	return n, nil
+}
+
+func (k *keys) put(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.buf = append(k.buf, b...)
+	k.more.Signal()
+}
+
+func (k *keys) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	k.more.Broadcast()
+}

@@ -1,0 +1,148 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/control/client"
+)
+
+// stopTime is how long the daemon may take to stop a turn after an interrupt.
+const stopTime = 5 * time.Second
+
+// Answer is what became of one message.
+type Answer struct {
+	Event    int64     `json:"event"`
+	Inbox    int64     `json:"inbox"`
+	Turn     int64     `json:"turn,omitempty"`
+	State    string    `json:"state"` // done failed stopped dead; waiting: for the answer to Question
+	Text     string    `json:"text"`
+	Why      string    `json:"why,omitempty"`
+	Question *Question `json:"question,omitempty"`
+}
+
+// Once says one message and follows it to its end.
+type Once struct {
+	API    API
+	Out    *Pipes
+	Cursor Cursor
+	Zone   *time.Location
+	// Ask asks the person a question on the terminal; nil: nobody is there, and a question ends the wait.
+	Ask func(ctx context.Context, prompt string) (string, error)
+}
+
+// errSettled ends the stream when there is nothing more to wait for.
+var errSettled = errors.New("settled")
+
+// Say posts the message, shows what comes of it and returns it. When ctx ends, the turn is stopped.
+// On a terminal it first tells what came while nobody looked.
+func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
+	place, err := o.Cursor.Place()
+	if err != nil {
+		return Answer{}, err
+	}
+	r, err := o.API.Post(ctx, m)
+	if err != nil {
+		return Answer{}, err
+	}
+	away, err := readMissed(ctx, o.API, place, r.Event)
+	if err != nil {
+		return Answer{}, err
+	}
+	if o.Out.Live {
+		away.show(o.Out, o.Zone)
+	}
+	c := newConversation(o.Out)
+	c.seq = r.Event - 1
+	c.expect(r.Inbox)
+	err = o.follow(ctx, c, r.Inbox)
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), o.stop(ctx, c, r.Inbox))
+	}
+	if err == nil && (o.Out.Live || len(away.messages) == 0) {
+		err = o.Cursor.Move(c.seq)
+	}
+	a := o.result(c, r.Inbox)
+	a.Event = r.Event
+	return a, errors.Join(err, o.Out.err)
+}
+
+// follow shows frames until the message is settled, or its turn waits for somebody who is not here.
+func (o *Once) follow(ctx context.Context, c *conversation, row int64) error {
+	for {
+		err := o.API.Follow(ctx, c.seq, true, func(f client.Frame) error {
+			c.see(f)
+			return o.settled(c, row)
+		})
+		if !errors.Is(err, errSettled) {
+			return err
+		}
+		q, open := c.openQuestion(c.rows[row].turn)
+		if c.rows[row].settled || !open || o.Ask == nil {
+			return nil
+		}
+		if err := o.answer(ctx, c, q); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *Once) settled(c *conversation, row int64) error {
+	a := c.rows[row]
+	if a.settled {
+		return errSettled
+	}
+	if _, open := c.openQuestion(a.turn); open && c.parked(a.turn) {
+		return errSettled
+	}
+	return nil
+}
+
+// answer asks the person here and now, until a line is an answer.
+func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
+	for {
+		line, err := o.Ask(ctx, q.Prompt())
+		if err != nil {
+			return fmt.Errorf("read your answer: %w", err)
+		}
+		verb, args, ok := q.Reply(line)
+		if !ok {
+			continue
+		}
+		if err := o.API.Act(ctx, "questions", q.Code, verb, args, nil); err != nil {
+			var p *client.Problem
+			if !errors.As(err, &p) {
+				return err
+			}
+			c.out.Note(p.Detail) // answered elsewhere, or expired: the stream says which
+		}
+		delete(c.asked, q.Code)
+		return nil
+	}
+}
+
+// stop ends the turn, or drops the message when no turn has taken it.
+func (o *Once) stop(ctx context.Context, c *conversation, row int64) error {
+	c.out.Break()
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer done()
+	return halt(ctx, o.API, c.rows[row].turn, row)
+}
+
+func halt(ctx context.Context, api API, turn, row int64) error {
+	if turn != 0 {
+		return api.Act(ctx, "turns", fmt.Sprint(turn), "stop", nil, nil)
+	}
+	return api.Act(ctx, "inbox", fmt.Sprint(row), "drop", nil, nil)
+}
+
+func (o *Once) result(c *conversation, row int64) Answer {
+	r := c.rows[row]
+	a := Answer{Inbox: row, Turn: r.turn, State: r.state, Text: r.text, Why: r.why}
+	if q, open := c.openQuestion(r.turn); open && !r.settled {
+		a.State, a.Question = "waiting", &q
+	}
+	return a
+}

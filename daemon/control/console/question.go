@@ -1,0 +1,100 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hob/daemon/event"
+)
+
+// aboutCalls is the subject of a question that approves calls of tools.
+const aboutCalls = "turn-call"
+
+// Question is something that hob asks a person.
+type Question struct {
+	Code    string   `json:"code"`
+	Subject string   `json:"subject"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+	Turn    int64    `json:"turn,omitempty"`
+}
+
+func questionOf(e *event.Event) Question {
+	q := Question{Code: text(e, "code"), Subject: text(e, "subject"), Text: text(e, "text"), Turn: turnOf(e)}
+	if list, ok := e.Data["options"].([]any); ok {
+		for _, o := range list {
+			q.Options = append(q.Options, fmt.Sprint(o))
+		}
+	}
+	return q
+}
+
+// Approval reports whether the question asks for a permission.
+func (q Question) Approval() bool { return q.Subject == aboutCalls }
+
+// always reports whether the permission can be given for good.
+func (q Question) always() bool { return slices.Contains(q.Options, "always") }
+
+// Show is the question as a person reads it.
+func (q Question) Show() string {
+	b := "? " + q.Text
+	if q.Approval() {
+		return b
+	}
+	for i, o := range q.Options {
+		b += fmt.Sprintf("\n  %d) %s", i+1, o)
+	}
+	return b
+}
+
+// Prompt is what stands before the answer that is typed at once.
+func (q Question) Prompt() string {
+	switch {
+	case q.Approval() && q.always():
+		return "allow? [y]es, [t]his turn, [a]lways, [n]o: "
+	case q.Approval():
+		return "allow? [y]es, [t]his turn, [n]o: "
+	case len(q.Options) > 0:
+		return "number or text: "
+	}
+	return "answer: "
+}
+
+// How says how the question is answered later.
+func (q Question) How() string {
+	if q.Approval() {
+		return fmt.Sprintf("answer with: /approve %s or /deny %s (or: hob approvals approve %s)", q.Code, q.Code, q.Code)
+	}
+	return fmt.Sprintf("answer with: /answer %s TEXT (or: hob approvals answer %s TEXT)", q.Code, q.Code)
+}
+
+// Reply turns a typed line into the act that answers; ok is false for a line that is no answer.
+func (q Question) Reply(line string) (verb string, args map[string]string, ok bool) {
+	line = strings.TrimSpace(line)
+	if line == "" || strings.HasPrefix(line, "/") {
+		return "", nil, false
+	}
+	if q.Approval() {
+		return q.permission(strings.ToLower(line))
+	}
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Options) {
+		line = q.Options[n-1]
+	}
+	return "answer", map[string]string{"text": line}, true
+}
+
+func (q Question) permission(word string) (verb string, args map[string]string, ok bool) {
+	switch word {
+	case "y", "yes", "once":
+		return "approve", map[string]string{"scope": "once"}, true
+	case "t", "turn":
+		return "approve", map[string]string{"scope": "turn"}, true
+	case "a", "always":
+		return "approve", map[string]string{"scope": "always"}, q.always()
+	case "n", "no":
+		return "deny", nil, true
+	}
+	return "", nil, false
+}

@@ -1,0 +1,120 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hob/daemon/event"
+)
+
+// telling is the text of one turn as far as it has been shown, so that nothing is shown twice.
+type telling struct {
+	step    int
+	shown   string   // of this step
+	earlier string   // of the steps before
+	gap     bool     // a piece of this step was lost: the rest waits for the end
+	over    bool     // the turn has finished
+	text    string   // its whole text, when over
+	held    []string // messages that may be the turn's own text: its end tells
+	waiting bool     // parked
+}
+
+// piece shows a piece of the answer. Pieces can come twice, out of a new attempt, or not at all.
+func (t *telling) piece(out screen, l event.Live) {
+	if t.over {
+		return
+	}
+	t.waiting = false
+	if l.Step != t.step {
+		out.Break()
+		t.earlier += t.shown
+		t.step, t.shown, t.gap = l.Step, "", false
+	}
+	fresh, again := t.fresh(l)
+	if again {
+		out.Break()
+		out.Note("the answer starts again")
+		t.shown, t.gap = "", false
+	}
+	if fresh == "" {
+		return
+	}
+	t.shown += fresh
+	out.Stream(fresh)
+}
+
+// fresh is what of a piece has not been shown yet; again says that the step was begun anew with another text.
+func (t *telling) fresh(l event.Live) (text string, again bool) {
+	if l.Offset > len(t.shown) {
+		t.gap = true
+	}
+	if l.Offset == 0 && t.shown != "" && !overlaps(t.shown, l.Text) {
+		return l.Text, true
+	}
+	if t.gap || l.Offset > len(t.shown) {
+		return "", false
+	}
+	known := t.shown[l.Offset:]
+	if !strings.HasPrefix(l.Text, known) {
+		return "", false // a repeat, or another text in the middle: the end tells
+	}
+	return l.Text[len(known):], false
+}
+
+func overlaps(a, b string) bool {
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// end shows what of the whole text is still missing.
+func (t *telling) end(out screen, text string) {
+	t.over, t.text, t.waiting = true, text, false
+	rest, ok := after(text, t.shown)
+	if !ok {
+		rest, ok = after(text, t.earlier+t.shown)
+	}
+	switch {
+	case ok && t.shown != "":
+		out.Stream(rest)
+		out.Break()
+	case strings.TrimSpace(text) != "":
+		out.Break()
+		out.Say(text)
+	default:
+		out.Break()
+	}
+	for _, m := range t.held {
+		if !same(m, text) {
+			out.Say(m)
+		}
+	}
+	t.held = nil
+}
+
+// told reports whether a message of this turn needs no showing of its own now: it is the turn's
+// text, or the turn's end will tell.
+func (t *telling) told(out screen, body string) bool {
+	if !t.over {
+		t.held = append(t.held, body)
+		return true
+	}
+	return same(body, t.text)
+}
+
+// after returns what follows shown in text; both are compared without their white space.
+func after(text, shown string) (rest string, ok bool) {
+	for _, r := range shown {
+		if unicode.IsSpace(r) {
+			continue
+		}
+		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		got, size := utf8.DecodeRuneInString(text)
+		if got != r || size == 0 {
+			return "", false
+		}
+		text = text[size:]
+	}
+	return strings.TrimRightFunc(text, unicode.IsSpace), true
+}
+
+func same(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }

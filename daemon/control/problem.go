@@ -1,0 +1,167 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Limits of one request.
+const (
+	maxBody     = 1 << 20 // bytes
+	bodyTime    = 30 * time.Second
+	answerTime  = 30 * time.Second
+	problemType = "application/problem+json"
+)
+
+// Approval says that a call needs a person's word first. Call again with Hash to give it.
+type Approval struct {
+	Summary   string   // one line: "run: df -h"
+	Canonical string   // all that matters of the call, as it is hashed
+	Hash      string   // of Canonical
+	Code      string   // of the question that was opened; "" when none was
+	Warnings  []string // patterns that are often mistakes
+}
+
+func (a *Approval) Error() string { return "this needs your approval: " + a.Summary }
+
+// problem is the body of every error (RFC 9457, section 3), with hob's own members behind the standard ones.
+type problem struct {
+	Type      string          `json:"type"`
+	Title     string          `json:"title"`
+	Status    int             `json:"status"`
+	Detail    string          `json:"detail"`
+	Hint      string          `json:"hint,omitempty"`
+	Kind      event.FaultKind `json:"kind,omitempty"`
+	Code      string          `json:"code,omitempty"`
+	Summary   string          `json:"summary,omitempty"`
+	Canonical string          `json:"canonical,omitempty"`
+	Hash      string          `json:"hash,omitempty"`
+	Warnings  []string        `json:"warnings,omitempty"`
+}
+
+func newProblem(status int, detail, hint string) problem {
+	return problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Hint: hint}
+}
+
+// problemOf sorts an error; internal is true when the cause must be logged, because the caller is not told.
+func problemOf(err error) (p problem, internal bool) {
+	var ap *Approval
+	if errors.As(err, &ap) {
+		p = newProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
+		p.Kind, p.Code, p.Summary = event.Pending, ap.Code, ap.Summary
+		p.Canonical, p.Hash, p.Warnings = ap.Canonical, ap.Hash, ap.Warnings
+		return p, false
+	}
+	if f, ok := event.AsFault(err); ok {
+		p = newProblem(statusOf(f.Kind), f.Text, f.Hint)
+		p.Kind = f.Kind
+		return p, false
+	}
+	return newProblem(http.StatusInternalServerError, "something inside hob went wrong", "the log has the details"), true
+}
+
+func statusOf(k event.FaultKind) int {
+	switch k {
+	case event.Invalid:
+		return http.StatusBadRequest
+	case event.Missing:
+		return http.StatusNotFound
+	case event.Clash:
+		return http.StatusConflict
+	case event.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case event.Refused, event.Pending:
+		return http.StatusForbidden
+	case event.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// answer replies with v, or with err as a problem.
+func (a *api) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.reply(w, r, http.StatusOK, v)
+}
+
+func (a *api) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		a.fail(w, r, fmt.Errorf("encode the answer: %w", err))
+		return
+	}
+	send(w, status, "application/json", body)
+}
+
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p, internal := problemOf(err)
+	if internal && r.Context().Err() == nil {
+		a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+	}
+	p.send(w)
+}
+
+func (p problem) send(w http.ResponseWriter) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic("control: a problem cannot be encoded: " + err.Error())
+	}
+	if p.Status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "5")
+	}
+	send(w, p.Status, problemType, body)
+}
+
+// send writes a whole answer. A caller that has gone or does not read is no news to anybody.
+func send(w http.ResponseWriter, status int, kind string, body []byte) {
+	if err := writeWithin(w, answerTime); err != nil {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		return
+	}
+}
+
+// writeWithin bounds the time that the next writes may take.
+func writeWithin(w http.ResponseWriter, d time.Duration) error {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// decode reads the one JSON value of a body into v, strictly; an empty body leaves v as it is.
+func decode(r *http.Request, v any) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return event.NewFault(event.Invalid, "", "the request's body could not be read")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return event.NewFault(event.Invalid, "", "the request's body is not understood: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return event.NewFault(event.Invalid, "", "the request's body has more than one JSON value")
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package fsguard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// area judges what walk found. The order matters: state before sensitive before the roots.
+func (g *Guard) area(w walked) (Area, error) {
+	state, err := g.inState(w)
+	if err != nil {
+		return "", err
+	}
+	if state || ownProcess(w.path) {
+		return State, nil
+	}
+	root, area := g.rootOf(w.path)
+	if g.sensitive(root, w) {
+		return Sensitive, nil
+	}
+	return area, nil
+}
+
+// rootOf finds the innermost of the workspace and the roots that holds path; "" is none of them.
+func (g *Guard) rootOf(path string) (string, Area) {
+	root, area := "", Outside
+	if within(g.space, path) {
+		root, area = g.space, Workspace
+	}
+	for _, r := range g.roots {
+		if !within(r.Path, path) || len(r.Path) < len(root) {
+			continue
+		}
+		root, area = r.Path, RootRO
+		if r.Write {
+			area = RootRW
+		}
+	}
+	return root, area
+}
+
+// inState says whether a path lies in the state folder, by name or by the identity of any folder on the
+// way (bind mounts, other spellings), or is a hard link to a file in it.
+func (g *Guard) inState(w walked) (bool, error) {
+	if within(g.state, w.path) {
+		return true, nil
+	}
+	state, err := os.Lstat(g.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the state folder: %w", err)
+	}
+	for _, info := range w.trail {
+		if os.SameFile(info, state) {
+			return true, nil
+		}
+	}
+	if w.info == nil {
+		return false, nil
+	}
+	if os.SameFile(w.info, state) {
+		return true, nil
+	}
+	return g.stateFile(w.info)
+}
+
+// stateFile says whether info is a file of the state folder under another name. Only a file with
+// several names can be; the folder is looked through, nothing in it is opened.
+func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
+	if !info.Mode().IsRegular() || links(info) < 2 {
+		return false, nil
+	}
+	found := false
+	err := filepath.WalkDir(g.state, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		other, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && os.SameFile(info, other) {
+			found = true
+			return fs.SkipAll
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look through the state folder: %w", err)
+	}
+	return found, nil
+}
+
+// ownProcess is hob's own entry in /proc: its memory, its environment, its open files.
+func ownProcess(path string) bool {
+	return within("/proc/"+strconv.Itoa(os.Getpid()), path)
+}

@@ -1,0 +1,141 @@
+package fsguard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Open opens a regular file for reading, without blocking, and only if it is still what was judged.
+// Errors: ErrState, ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
+func (g *Guard) Open(p Place) (*os.File, error) {
+	if err := readable(p); err != nil {
+		return nil, err
+	}
+	if !p.Info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: %w: it is %s", p.Path, ErrRegular, Kind(p.Info.Mode()))
+	}
+	root, rel, err := g.anchor(p)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", p.Path, err)
+	}
+	defer closeRoot(root)
+	f, err := g.openSame(root, rel, p.Info)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", p.Path, err)
+	}
+	return f, nil
+}
+
+// Folder opens a folder, only if it is still the one that was judged. The caller closes it.
+// Errors: ErrState, ErrFolder, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
+func (g *Guard) Folder(p Place) (*os.Root, error) {
+	if err := readable(p); err != nil {
+		return nil, err
+	}
+	if !p.IsDir() {
+		return nil, fmt.Errorf("open %s: %w: it is %s", p.Path, ErrFolder, Kind(p.Info.Mode()))
+	}
+	root, err := os.OpenRoot(p.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", p.Path, err)
+	}
+	info, err := root.Stat(".")
+	if err == nil && !os.SameFile(info, p.Info) {
+		err = ErrMoved
+	}
+	if err != nil {
+		closeRoot(root)
+		return nil, fmt.Errorf("open %s: %w", p.Path, err)
+	}
+	return root, nil
+}
+
+func readable(p Place) error {
+	if p.Area == State {
+		return fmt.Errorf("%s: %w", p.Path, ErrState)
+	}
+	if p.Info == nil {
+		return &fs.PathError{Op: "open", Path: p.Path, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// anchor opens the folder that a path is reached through: its root, or the folder that holds it.
+func (g *Guard) anchor(p Place) (*os.Root, string, error) {
+	dir, _ := g.rootOf(p.Path)
+	if dir == "" || dir == p.Path {
+		dir = filepath.Dir(p.Path)
+	}
+	rel, err := filepath.Rel(dir, p.Path)
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(dir)
+	return root, rel, err
+}
+
+// openPlain opens and compares afterwards. When a race made it open a file of the state folder, the
+// descriptor is kept for good: closing it would drop the locks of the database.
+func (g *Guard) openPlain(root *os.Root, rel string, want fs.FileInfo) (*os.File, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && os.SameFile(info, want) {
+		return f, nil
+	}
+	if err == nil {
+		err = ErrMoved
+	}
+	if !g.harmless(info) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.held = append(g.held, f)
+		return nil, err
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// harmless says that a file is known not to be one of the state folder's.
+func (g *Guard) harmless(info fs.FileInfo) bool {
+	if info == nil {
+		return false
+	}
+	found := false
+	err := filepath.WalkDir(g.state, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		other, err := d.Info()
+		found = found || err == nil && os.SameFile(info, other)
+		return err
+	})
+	return !found && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// Kind names the kind of a file for people.
+func Kind(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "a file"
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	default:
+		return "a special file"
+	}
+}
+
+// closeRoot drops a folder that was only looked through; there is nothing to lose in it.
+func closeRoot(r *os.Root) { _ = r.Close() }

@@ -1,0 +1,37 @@
+package fsguard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const nonblock = unix.O_NONBLOCK
+
+// openSame takes a handle first (O_PATH: it opens nothing, and closing it drops no locks), compares it with
+// what was judged, and opens the file through the handle. So not even a race opens another file.
+func (g *Guard) openSame(root *os.Root, rel string, want fs.FileInfo) (*os.File, error) {
+	handle, err := root.OpenFile(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer closeHandle(handle)
+	info, err := handle.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(info, want) || !info.Mode().IsRegular() {
+		return nil, ErrMoved
+	}
+	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", handle.Fd()), os.O_RDONLY|nonblock, 0)
+	if errors.Is(err, fs.ErrNotExist) { // no /proc here
+		return g.openPlain(root, rel, want)
+	}
+	return f, err
+}
+
+// closeHandle drops a handle that nothing was read from or written to.
+func closeHandle(f *os.File) { _ = f.Close() }

@@ -1,0 +1,60 @@
+//go:build unix
+
+package fsguard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// links is the number of names that a file has.
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 2 // not known: look
+}
+
+func identity(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	}
+	return ""
+}
+
+// keepOwner gives a new file the owner and group of the one it replaces, as far as hob may.
+func keepOwner(f *os.File, old fs.FileInfo) error {
+	was, ok := old.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if st, ok := now.Sys().(*syscall.Stat_t); ok && st.Uid == was.Uid && st.Gid == was.Gid {
+		return nil
+	}
+	if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+func usableHere(string) error { return nil }

@@ -1,0 +1,165 @@
+package fsguard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Limits of a walk. Linux follows 40 links and takes paths of 4,096 bytes.
+const (
+	maxLinks = 40
+	maxPath  = 4096
+)
+
+// walked is where a path led.
+type walked struct {
+	path   string        // resolved
+	info   fs.FileInfo   // of path; nil: not there
+	trail  []fs.FileInfo // of every existing folder on the way, from the root on; not of path itself
+	dangle bool
+}
+
+// walk follows path component by component. It only looks (lstat, readlink); it opens nothing.
+func walk(path string) (walked, error) {
+	volume := filepath.VolumeName(path)
+	w := walker{rest: split(path[len(volume):])}
+	w.start(volume + string(filepath.Separator))
+	for len(w.rest) > 0 {
+		name := w.rest[0]
+		w.rest = w.rest[1:]
+		if err := w.step(name); err != nil {
+			return walked{}, err
+		}
+	}
+	out := walked{path: w.here(), trail: w.infos, dangle: w.dangle}
+	if len(w.missing) == 0 && len(w.infos) > 0 {
+		out.info, out.trail = w.infos[len(w.infos)-1], w.infos[:len(w.infos)-1]
+	}
+	out.dangle = out.dangle && out.info == nil
+	return out, nil
+}
+
+type walker struct {
+	root    string
+	names   []string      // below root, existing
+	infos   []fs.FileInfo // of root and of each name
+	missing []string      // below names, not existing
+	rest    []string      // still to go
+	links   int
+	own     int  // so many of rest are the caller's own; what stands before them came out of links
+	dangle  bool // the first missing component came out of a link
+}
+
+func (w *walker) start(root string) {
+	w.root, w.names, w.missing = root, nil, nil
+	w.infos = w.infos[:0:0]
+	if info, err := os.Lstat(root); err == nil {
+		w.infos = append(w.infos, info)
+	}
+}
+
+func (w *walker) here() string {
+	return filepath.Join(append(append([]string{w.root}, w.names...), w.missing...)...)
+}
+
+func (w *walker) step(name string) error {
+	switch {
+	case name == "." || name == "":
+		return w.mustBeFolder()
+	case name == "..":
+		return w.up()
+	case len(w.missing) > 0:
+		w.missing = append(w.missing, name)
+		return nil
+	}
+	if err := w.mustBeFolder(); err != nil {
+		return err
+	}
+	full := filepath.Join(w.here(), name)
+	info, err := os.Lstat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.missing = append(w.missing, name)
+		w.dangle = w.links > 0 && len(w.rest) >= w.own
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return w.follow(full)
+	}
+	w.names, w.infos = append(w.names, name), append(w.infos, info)
+	return nil
+}
+
+func (w *walker) mustBeFolder() error {
+	if n := len(w.infos); len(w.missing) == 0 && n > 0 && !w.infos[n-1].IsDir() {
+		return fmt.Errorf("%s: %w", w.here(), ErrFolder)
+	}
+	return nil
+}
+
+func (w *walker) up() error {
+	if err := w.mustBeFolder(); err != nil {
+		return err
+	}
+	if n := len(w.missing); n > 0 {
+		w.missing = w.missing[:n-1]
+		return nil
+	}
+	if n := len(w.names); n > 0 {
+		w.names = w.names[:n-1]
+		w.infos = w.infos[:len(w.infos)-1]
+	}
+	return nil
+}
+
+func (w *walker) follow(link string) error {
+	if w.links++; w.links > maxLinks {
+		return ErrLoop
+	}
+	target, err := os.Readlink(link)
+	if err != nil {
+		return err
+	}
+	if w.links == 1 || len(w.rest) < w.own {
+		w.own = len(w.rest)
+	}
+	volume := filepath.VolumeName(target)
+	w.rest = append(split(target[len(volume):]), w.rest...)
+	if filepath.IsAbs(target) {
+		w.start(volume + string(filepath.Separator))
+	}
+	return nil
+}
+
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+}
+
+func usable(path string) error {
+	switch {
+	case path == "":
+		return fmt.Errorf("%w: it is empty", ErrPath)
+	case strings.ContainsRune(path, 0):
+		return fmt.Errorf("%w: it holds a NUL byte", ErrPath)
+	case len(path) > maxPath:
+		return fmt.Errorf("%w: it is longer than %d bytes", ErrPath, maxPath)
+	}
+	for _, name := range split(path) {
+		if len(name) > 255 {
+			return fmt.Errorf("%w: a name in it is longer than 255 bytes", ErrPath)
+		}
+	}
+	return usableHere(path)
+}
+
+// within says whether path is dir or below it; both are resolved.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,182 @@
+package fsguard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hob/daemon/ident"
+)
+
+// Option changes what WriteFile does.
+type Option int
+
+// NewOnly refuses to replace a file: ErrExists, also when it appears in the last moment.
+const NewOnly Option = 1
+
+// WriteFile puts data at a judged place, all or nothing: a temporary file in the same folder, fsync, rename,
+// fsync of the folder. Missing folders are made. A file that is replaced keeps its permission bits and, where
+// hob may, its owner; other names of it (hard links) keep the old content. A new file gets mode, less the umask.
+// It returns what is there now. Errors: ErrState, ErrDangle, ErrRegular, ErrExists, ErrMoved, fs.ErrPermission.
+func (g *Guard) WriteFile(p Place, data []byte, mode fs.FileMode, opts ...Option) (fs.FileInfo, error) {
+	only := len(opts) > 0 && opts[0] == NewOnly
+	if err := writable(p, only); err != nil {
+		return nil, fmt.Errorf("write %s: %w", p.Path, err)
+	}
+	dir, err := g.parent(p)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", p.Path, err)
+	}
+	defer closeRoot(dir)
+	info, err := replace(dir, filepath.Base(p.Path), data, mode, p.Info, only)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", p.Path, err)
+	}
+	return info, nil
+}
+
+func writable(p Place, only bool) error {
+	switch {
+	case p.Area == State:
+		return ErrState
+	case p.Dangle:
+		return ErrDangle
+	case p.Info == nil:
+		return nil
+	case !p.Info.Mode().IsRegular():
+		return fmt.Errorf("%w: it is %s", ErrRegular, Kind(p.Info.Mode()))
+	case only:
+		return ErrExists
+	default:
+		return nil
+	}
+}
+
+// parent makes and opens the folder of a place, and checks that nothing led it elsewhere meanwhile.
+func (g *Guard) parent(p Place) (*os.Root, error) {
+	path := filepath.Dir(p.Path)
+	if err := makeFolders(path); err != nil {
+		return nil, err
+	}
+	now, err := g.Resolve("", path)
+	if err != nil {
+		return nil, err
+	}
+	if now.Area == State {
+		return nil, ErrState
+	}
+	if now.Path != path {
+		return nil, ErrMoved
+	}
+	return g.Folder(now)
+}
+
+// makeFolders is MkdirAll that makes each new name durable, and that no link on the way leads elsewhere:
+// each folder is made through the one above it.
+func makeFolders(path string) error {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	up := filepath.Dir(path)
+	if up == path {
+		return fmt.Errorf("%s: %w", path, ErrFolder)
+	}
+	if err := makeFolders(up); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(up)
+	if err != nil {
+		return err
+	}
+	defer closeRoot(root)
+	if err := root.Mkdir(filepath.Base(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(root)
+}
+
+func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool) (fs.FileInfo, error) {
+	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
+	info, err := fill(dir, temp, data, mode.Perm(), old)
+	if err == nil {
+		err = publish(dir, temp, name, only)
+	}
+	if err != nil {
+		if gone := dir.Remove(temp); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		return nil, err
+	}
+	return info, syncFolder(dir)
+}
+
+func fill(dir *os.Root, temp string, data []byte, mode fs.FileMode, old fs.FileInfo) (fs.FileInfo, error) {
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(data)
+	if err == nil && old != nil {
+		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	info, statErr := f.Stat()
+	return info, errors.Join(err, statErr, f.Close())
+}
+
+// publish gives the temporary file its name. A rename replaces what the name stands for and follows nothing.
+func publish(dir *os.Root, temp, name string, only bool) error {
+	if !only {
+		return dir.Rename(temp, name)
+	}
+	err := dir.Link(temp, name)
+	switch {
+	case err == nil:
+		return dir.Remove(temp)
+	case errors.Is(err, fs.ErrExist):
+		return ErrExists
+	}
+	if _, there := dir.Lstat(name); there == nil { // a file system without hard links: look, then rename
+		return ErrExists
+	}
+	return dir.Rename(temp, name)
+}
+
+// tempPrefix begins the names of a file's temporary files: ".hob-", eight hex digits of the name's hash, "-".
+func tempPrefix(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return ".hob-" + hex.EncodeToString(sum[:4]) + "-"
+}
+
+// IsTemp says whether a file name is that of a temporary file of WriteFile.
+func IsTemp(name string) bool {
+	return strings.HasPrefix(name, ".hob-") && strings.HasSuffix(name, ".tmp")
+}
+
+// Sweep removes the temporary files that an interrupted WriteFile to this place left. Not to be called while one runs.
+func (g *Guard) Sweep(p Place) error {
+	up, err := g.Resolve("", filepath.Dir(p.Path))
+	if err != nil || !up.IsDir() || p.Area == State {
+		return err
+	}
+	dir, err := g.Folder(up)
+	if err != nil {
+		return err
+	}
+	defer closeRoot(dir)
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	prefix := tempPrefix(filepath.Base(p.Path))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && IsTemp(e.Name()) {
+			err = errors.Join(err, dir.Remove(e.Name()))
+		}
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package builtin
+
+import "strings"
+
+// help is the page that says what the interpreter can do here, and how to get a model.
+func (m *model) help(tools map[string]bool) string {
+	head := "I am the built-in interpreter. I understand plain commands, need no network and cost nothing."
+	if m.owner != "" {
+		head = "Hello " + m.owner + ". " + head
+	}
+	return head + "\n\n" + abilities(tools) + "\n\n" + m.connect()
+}
+
+// lost answers what is no command.
+func (m *model) lost(tools map[string]bool) string {
+	return "I am the built-in interpreter, and I did not understand that. I can do plain commands:\n\n" +
+		abilities(tools) + "\n\n" + m.connect()
+}
+
+// abilities lists commands whose tools are there.
+func abilities(tools map[string]bool) string {
+	var lines []string
+	for _, a := range []struct{ tool, line string }{
+		{toolCron, "remind me in 20m to stretch"},
+		{toolCron, "every weekday at 9: read todo.txt"},
+		{toolCron, "at 17:00 tomorrow: say time to go"},
+		{toolCron, "list jobs · pause NAME · resume NAME · delete NAME · run job NAME · runs of NAME"},
+		{toolExec, "run df -h"},
+		{toolRead, "read notes.md"},
+		{toolWrite, "write notes.md: buy milk"},
+		{toolList, "list files in src"},
+		{toolMessage, "send telegram:1 hello"},
+	} {
+		if tools[a.tool] {
+			lines = append(lines, "  "+a.line)
+		}
+	}
+	return strings.Join(append(lines, "  say hello · help"), "\n")
+}
+
+// connect says how to connect a model.
+func (m *model) connect() string {
+	return "To talk freely, connect a language model: put these lines into " + m.config + ".\n\n" +
+		"  [model]\n" +
+		"  backend = \"openrouter\"                 # or lmstudio, ollama, openai, compatible\n" +
+		"  model = \"provider/name\"\n" +
+		"  api_key = \"env:OPENROUTER_API_KEY\"     # not needed for lmstudio and ollama"
+}

@@ -1,0 +1,191 @@
+package builtin
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// told is the answer of a turn whose calls are over: what came of each of its messages, in their order.
+func (s *state) told() string {
+	var parts []string
+	waiting := map[string]string{} // "pending #k" → call id
+	for i, msg := range s.messages {
+		if text := strings.TrimSpace(s.tell(i, msg, waiting)); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	for range waiting {
+		parts = append(parts, "One thing is still waiting. I will tell you when it is done.")
+	}
+	if len(parts) == 0 {
+		return s.m.help(s.tools)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// tell is what one message comes to.
+func (s *state) tell(i int, msg llm.Message, waiting map[string]string) string {
+	text := event.TextOf(msg.Parts)
+	switch {
+	case msg.Role == llm.ToolRole && strings.HasPrefix(text, "pending #"):
+		waiting[text] = msg.CallID
+		return ""
+	case msg.Role == llm.ToolRole && s.tried(i, msg):
+		return "" // done under another name
+	case msg.Role == llm.ToolRole:
+		return outcome(s.calls[msg.CallID], text, msg.IsError)
+	case msg.Role != llm.User:
+		return ""
+	case s.input(msg):
+		return s.direct(msg)
+	default:
+		return s.late(text, waiting)
+	}
+}
+
+// tried reports whether the call was made again later, because of its name.
+func (s *state) tried(i int, result llm.Message) bool {
+	return i < s.last && taken(jobOf(s.calls[result.CallID]), result)
+}
+
+// lateForm is how the result of a call that has waited comes back.
+var lateForm = regexp.MustCompile(`(?s)^\[late result of #(\d+)\] (.*)$`)
+
+// late tells a result that came after other turns had gone by; any other note is not the user's business.
+func (s *state) late(text string, waiting map[string]string) string {
+	found := lateForm.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	place := "pending #" + found[1]
+	id := waiting[place]
+	delete(waiting, place)
+	return outcome(s.calls[id], found[2], errorForm.MatchString(found[2]))
+}
+
+// direct answers an input that needs no tool. An input whose call was made is told by its result.
+func (s *state) direct(msg llm.Message) string {
+	text := event.TextOf(msg.Parts)
+	if msg.Envelope != nil && msg.Envelope.Kind == event.Report {
+		return text // what a background process or a child has to say is not a command
+	}
+	p := s.g.parse(text)
+	switch {
+	case strings.TrimSpace(text) == "" && len(msg.Parts) > 0:
+		return "Thank you, I have kept that. As the built-in interpreter I cannot look into it."
+	case p.help:
+		return s.m.help(s.tools)
+	case p.say != "":
+		return p.say
+	case p.tool == "":
+		return s.m.lost(s.tools)
+	case !s.tools[p.tool]:
+		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available."
+	default:
+		return ""
+	}
+}
+
+// errorForm is the head of an error result: its code, then its text.
+var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|` +
+	`CONFIG_ERROR|LLM_ASSIST_REQUIRED|CANCELLED|OUTCOME_UNKNOWN|UNKNOWN): `)
+
+// outcome tells the result of one call for people.
+func outcome(c llm.Call, text string, failed bool) string {
+	if failed {
+		return failure(text)
+	}
+	switch c.Name {
+	case toolExec:
+		return output(text)
+	case toolRead:
+		return unnumbered(text)
+	case toolCron:
+		return scheduledAs(jobOf(c), text)
+	case toolList, toolWrite, toolMessage:
+		return text
+	default:
+		return strings.TrimSpace(c.Name + ": " + text)
+	}
+}
+
+func failure(text string) string {
+	text = strings.TrimSpace(errorForm.ReplaceAllString(text, ""))
+	text = strings.Replace(text, "\nhint: ", "\nHint: ", 1)
+	if text == "" {
+		return "That did not work."
+	}
+	return "That did not work: " + text
+}
+
+// exitForm is the first line of a command's result.
+var exitForm = regexp.MustCompile(`(?i)^[\[(]?exit(?: code| status)?[ :=]+(-?\d+)`)
+
+// output is what a command printed; how it ended is told only when that was not well.
+func output(text string) string {
+	first, rest, _ := strings.Cut(text, "\n")
+	found := exitForm.FindStringSubmatch(first)
+	if found == nil {
+		return text
+	}
+	rest = strings.Trim(rest, "\r\n")
+	switch {
+	case found[1] != "0" && rest == "":
+		return "It ended with exit code " + found[1] + " and printed nothing."
+	case found[1] != "0":
+		return rest + "\n\nIt ended with exit code " + found[1] + "."
+	case rest == "":
+		return "Done. It printed nothing."
+	default:
+		return rest
+	}
+}
+
+// unnumbered is a page of a file without the numbers in front of its lines, if all of them have one.
+func unnumbered(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	tail := ""
+	if last := lines[len(lines)-1]; strings.HasPrefix(last, "(") {
+		lines, tail = lines[:len(lines)-1], last
+	}
+	if strings.HasPrefix(tail, "(end of file)") {
+		tail = ""
+	}
+	before := 0
+	for i, line := range lines {
+		number, rest, ok := strings.Cut(line, "\t")
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if !ok || err != nil || i > 0 && n != before+1 {
+			return text
+		}
+		lines[i], before = rest, n
+	}
+	page := strings.Join(lines, "\n")
+	if strings.TrimSpace(page) == "" && tail == "" {
+		return "The file is empty."
+	}
+	return strings.Trim(page+"\n\n"+tail, "\n")
+}
+
+// scheduledAs tells of a new job in one or two lines; of everything else about jobs as the tool does.
+func scheduledAs(job jobArgs, text string) string {
+	if job.Action != "add" {
+		return text
+	}
+	head := "I will do that: " + job.Prompt
+	if what, ok := strings.CutPrefix(job.Prompt, "say: "); ok {
+		head = "I will remind you: " + what
+	}
+	head = strings.TrimRight(head, ". ") + "."
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if len(line) > 4 && strings.EqualFold(line[:4], "next") {
+			return head + " N" + line[1:]
+		}
+	}
+	return head + "\n" + text
+}

@@ -1,0 +1,161 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hob/daemon/llm"
+)
+
+// Break is how a stream goes wrong on its way.
+type Break int
+
+// The ways in which a stream breaks, after Turn.At bytes of it.
+const (
+	Whole Break = iota // it does not
+	Cut                // the connection ends as if all had been said
+	Drop               // the connection ends in the middle of the transfer
+	Reset              // the connection is reset
+	Hang               // nothing more comes
+)
+
+// Turn is what the server does with one request.
+type Turn struct {
+	Answer llm.Answer // what the stream says
+	Finish string     // the finish reason on the wire; default: by what the answer holds
+
+	Status int         // not 0 and not 200: no stream but this status with Header and Body
+	Header http.Header // also of a stream
+	Body   string
+	Raw    string // the very bytes of the stream, instead of the answer's; they bill nothing
+
+	Break    Break
+	At       int  // bytes of the stream that are sent before it breaks; 0 with Hang: not even a head
+	NoFinish bool // no finish reason, no usage, no end mark
+	NoUsage  bool
+	NoDone   bool // no "[DONE]"
+	Twice    bool // every text chunk is sent twice
+	ZeroAt   bool // all calls carry the index 0, as ollama sends them
+
+	Hold <-chan struct{} // the head is sent when this is closed
+}
+
+// Streamed is the turn that streams an answer and nothing goes wrong.
+func Streamed(a llm.Answer) Turn { return Turn{Answer: a} }
+
+// Failed is a turn that ends with a status and an error object of this message.
+func Failed(status int, message string) Turn {
+	body, err := json.Marshal(map[string]any{"error": map[string]any{"message": message}})
+	if err != nil {
+		panic("llmtest: " + err.Error()) // a text always has its JSON
+	}
+	return Turn{Status: status, Body: string(body)}
+}
+
+// Wire is the stream of a turn as it would be sent for a request of that many bytes.
+func (t Turn) Wire(request int) string {
+	if t.Raw != "" {
+		return t.Raw
+	}
+	a := completed(t.Answer, request)
+	w := &strings.Builder{}
+	chunk(w, map[string]any{"role": "assistant", "content": ""}, nil)
+	t.words(w, "reasoning_content", a.Reasoning)
+	t.words(w, "content", a.Text)
+	t.calls(w, a.Calls)
+	if t.NoFinish {
+		return w.String()
+	}
+	chunk(w, map[string]any{}, t.reason(a))
+	if !t.NoUsage {
+		send(w, map[string]any{"object": "chat.completion.chunk", "choices": []any{}, "usage": usage(a.Usage)})
+	}
+	if !t.NoDone {
+		w.WriteString("data: [DONE]\n\n")
+	}
+	return w.String()
+}
+
+func (t Turn) reason(a llm.Answer) string {
+	switch {
+	case t.Finish != "":
+		return t.Finish
+	case a.Finish == llm.Filtered:
+		return "content_filter"
+	default:
+		return string(a.Finish)
+	}
+}
+
+func (t Turn) words(w *strings.Builder, name, text string) {
+	for _, piece := range Pieces(text) {
+		chunk(w, map[string]any{name: piece}, nil)
+		if t.Twice {
+			chunk(w, map[string]any{name: piece}, nil)
+		}
+	}
+}
+
+// calls sends each call's head first, then its arguments in two pieces; the pieces of all calls are interleaved,
+// unless the index could not tell them apart.
+func (t Turn) calls(w *strings.Builder, calls []llm.Call) {
+	for part := range 3 {
+		for i, c := range calls {
+			if t.ZeroAt {
+				continue
+			}
+			callPiece(w, i, c, part)
+		}
+	}
+	for _, c := range calls {
+		for part := range 3 {
+			if t.ZeroAt {
+				callPiece(w, 0, c, part)
+			}
+		}
+	}
+}
+
+func callPiece(w *strings.Builder, index int, c llm.Call, part int) {
+	args := string(c.Args)
+	piece := map[string]any{"index": index}
+	switch part {
+	case 0:
+		piece["id"], piece["type"] = c.ID, "function"
+		piece["function"] = map[string]any{"name": c.Name, "arguments": ""}
+	case 1:
+		piece["function"] = map[string]any{"arguments": args[:len(args)/2]}
+	default:
+		piece["function"] = map[string]any{"arguments": args[len(args)/2:]}
+	}
+	chunk(w, map[string]any{"tool_calls": []any{piece}}, nil)
+}
+
+func usage(u llm.Usage) map[string]any {
+	m := map[string]any{
+		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
+		"prompt_tokens_details":     map[string]any{"cached_tokens": u.Cached},
+		"completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+	}
+	if u.Priced {
+		m["cost"] = float64(u.Cost) / 1e6
+	}
+	return m
+}
+
+func chunk(w *strings.Builder, delta map[string]any, finish any) {
+	send(w, map[string]any{
+		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted",
+		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
+	})
+}
+
+func send(w *strings.Builder, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("llmtest: " + err.Error()) // maps of plain values always have their JSON
+	}
+	fmt.Fprintf(w, "data: %s\n\n", b)
+}

@@ -1,0 +1,221 @@
+package openai
+
+import (
+	"encoding/json"
+	"math"
+
+	"hob/daemon/llm"
+)
+
+// wireUsage is the count of one request. Numbers are read as floats: some servers write 12.0.
+type wireUsage struct {
+	Prompt     float64 `json:"prompt_tokens"`
+	Completion float64 `json:"completion_tokens"`
+	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek's name of cached tokens
+	PromptOf   struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionOf struct {
+		Reasoning float64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+	Cost   *float64 `json:"cost"` // openrouter: credits charged
+	BYOK   bool     `json:"is_byok"`
+	CostOf struct {
+		Upstream float64 `json:"upstream_inference_cost"` // paid to the provider itself when the key is the user's own
+	} `json:"cost_details"`
+}
+
+// bytesPerToken estimates tokens where the server counts none.
+const bytesPerToken = 4
+
+// finish makes the answer of a complete stream. sent is the size of the request in bytes.
+func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
+	calls, err := a.made()
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	reason := reasonOf(a, len(calls))
+	if reason == "" {
+		return llm.Answer{}, &llm.Error{Fault: llm.Broken, Text: "the server ended the answer with an error"}
+	}
+	out := llm.Answer{Text: a.text.String(), Reasoning: a.thought.String(), Calls: calls, Finish: reason}
+	out.Usage = m.count(a, out, sent)
+	out.Raw = m.keep(a)
+	return out, nil
+}
+
+// reasonOf translates the finish reason; empty means that the server broke off.
+func reasonOf(a *assembly, calls int) llm.Finish {
+	switch {
+	case a.finish == "error":
+		return ""
+	case a.finish == "length" || a.finish == "max_tokens":
+		return llm.Length
+	case a.finish == "content_filter" || a.refused:
+		return llm.Filtered
+	case calls > 0:
+		return llm.ToolCall // many servers say "stop" here
+	default:
+		return llm.Stop
+	}
+}
+
+// count reads the usage. Where the server sent none, four bytes count as one token, so that a cap on tokens holds.
+func (m *model) count(a *assembly, out llm.Answer, sent int) llm.Usage {
+	u := llm.Usage{}
+	if a.usage == nil {
+		said := len(out.Text) + len(out.Reasoning)
+		for _, c := range out.Calls {
+			said += len(c.Name) + len(c.Args)
+		}
+		u.Input, u.Output = (sent+bytesPerToken-1)/bytesPerToken, (said+bytesPerToken-1)/bytesPerToken
+		u.Reasoning = len(out.Reasoning) / bytesPerToken
+		return priced(u, m.cfg.Price)
+	}
+	w := a.usage
+	u.Input, u.Output = tokens(w.Prompt), tokens(w.Completion)
+	u.Cached = min(tokens(max(w.PromptOf.Cached, w.CacheHit)), u.Input)
+	u.Reasoning = min(tokens(w.CompletionOf.Reasoning), u.Output)
+	if micros, ok := charged(w); ok {
+		u.Cost, u.Priced = micros, true
+		return u
+	}
+	return priced(u, m.cfg.Price)
+}
+
+func tokens(n float64) int {
+	if math.IsNaN(n) || n < 0 {
+		return 0
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+// charged is what the server says that the request cost, in millionths, rounded up.
+func charged(w *wireUsage) (int64, bool) {
+	if w.Cost == nil {
+		return 0, false
+	}
+	cost := *w.Cost
+	if w.BYOK {
+		cost += w.CostOf.Upstream
+	}
+	if math.IsNaN(cost) || cost < 0 || cost > 1e9 {
+		return 0, false
+	}
+	return int64(math.Ceil(math.Round(cost*1e9) / 1e3)), true // through billionths: 0.00014 is 140, not 141
+}
+
+// priced adds the cost by the configured price, rounded up. A cached token costs as much as a fresh one unless it has
+// a price of its own.
+func priced(u llm.Usage, p llm.Price) llm.Usage {
+	if !p.Known() {
+		return u
+	}
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.Input
+	}
+	sum := int64(u.Input-u.Cached)*p.Input + int64(u.Cached)*cached + int64(u.Output)*p.Output
+	u.Cost, u.Priced = (sum+999_999)/1_000_000, true
+	return u
+}
+
+// kept is what a provider wants to see again with its own earlier words: signed or encrypted reasoning, and for calls
+// extra content such as Gemini's thought signatures.
+type kept struct {
+	Provider string            `json:"provider"`
+	Model    string            `json:"model"`
+	Content  string            `json:"reasoning_content,omitempty"`
+	Details  json.RawMessage   `json:"reasoning_details,omitempty"`
+	Extra    []json.RawMessage `json:"extra_content,omitempty"` // by position of the call
+}
+
+// keep gathers it; nil when there is nothing.
+func (m *model) keep(a *assembly) json.RawMessage {
+	k := kept{Provider: m.cfg.Provider, Model: m.cfg.Model, Details: joinDetails(a.details)}
+	if a.named && len(a.calls) > 0 {
+		k.Content = a.thought.String() // DeepSeek and Kimi refuse a call without the thought that led to it
+	}
+	for i, c := range a.calls {
+		if c.extra != nil {
+			for len(k.Extra) < i {
+				k.Extra = append(k.Extra, json.RawMessage("null"))
+			}
+			k.Extra = append(k.Extra, c.extra)
+		}
+	}
+	if k.Content == "" && k.Details == nil && k.Extra == nil {
+		return nil
+	}
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return nil // cannot be: every part has been decoded from JSON
+	}
+	return raw
+}
+
+// replay reads what keep wrote, if this very model wrote it.
+func (m *model) replay(raw json.RawMessage) kept {
+	var k kept
+	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
+		return kept{}
+	}
+	for i, e := range k.Extra {
+		if !present(e) {
+			k.Extra[i] = nil
+		}
+	}
+	return k
+}
+
+// joinDetails merges the pieces of streamed reasoning_details: neighbours of one type and index are one block, whose
+// text, summary and data were cut in pieces (https://openrouter.ai/docs/use-cases/reasoning-tokens).
+func joinDetails(pieces []json.RawMessage) json.RawMessage {
+	var blocks []map[string]any
+	for _, p := range listed(pieces) {
+		if n := len(blocks); n > 0 && p["index"] != nil && blocks[n-1]["index"] == p["index"] && blocks[n-1]["type"] == p["type"] {
+			extend(blocks[n-1], p)
+			continue
+		}
+		blocks = append(blocks, p)
+	}
+	if blocks == nil {
+		return nil
+	}
+	raw, err := json.Marshal(blocks)
+	if err != nil {
+		return nil // cannot be: maps that came from JSON
+	}
+	return raw
+}
+
+// listed flattens the lists of pieces; what is not a list of objects is nothing that could be sent again.
+func listed(lists []json.RawMessage) []map[string]any {
+	var all []map[string]any
+	for _, raw := range lists {
+		var list []map[string]any
+		if json.Unmarshal(raw, &list) != nil {
+			continue
+		}
+		for _, p := range list {
+			if p != nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+func extend(block, more map[string]any) {
+	for k, v := range more {
+		old, wasText := block[k].(string)
+		s, isText := v.(string)
+		switch {
+		case v == nil:
+		case isText && wasText && (k == "text" || k == "summary" || k == "data"):
+			block[k] = old + s
+		default:
+			block[k] = v
+		}
+	}
+}

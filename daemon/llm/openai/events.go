@@ -1,0 +1,156 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"hob/daemon/llm"
+)
+
+// events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
+// no event stream can begin with, and a bare CR, are malformed, because both come from servers that speak something else.
+type events struct {
+	r     *bufio.Reader
+	read  int    // bytes so far
+	any   bool   // a field or comment has been seen
+	long  []byte // a line that is longer than the reader's buffer
+	data  []byte // of the event that is being read
+	name  string // of the event that is being read
+	start bool   // nothing has been read
+}
+
+func newEvents(r io.Reader) *events {
+	return &events{r: bufio.NewReaderSize(r, 32<<10), start: true}
+}
+
+// next returns the name and the data of one event; the data is valid until the next call. io.EOF is the end of the
+// stream; an event that it cut off is dropped.
+func (e *events) next() (string, []byte, error) {
+	e.data, e.name = e.data[:0], ""
+	has := false
+	for {
+		line, err := e.line()
+		if err != nil {
+			return "", nil, err
+		}
+		if len(line) == 0 {
+			if has {
+				return e.name, e.data, nil
+			}
+			e.name = ""
+			continue
+		}
+		if err := e.field(line, &has); err != nil {
+			return "", nil, err
+		}
+	}
+}
+
+// field takes one line of an event.
+func (e *events) field(line []byte, has *bool) error {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		if *has {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, value...)
+		*has = true
+	case "event":
+		e.name = string(value)
+	case "", "id", "retry":
+	default:
+		if !e.any {
+			return e.foreign(line)
+		}
+	}
+	e.any = true
+	return nil
+}
+
+// line returns the next line without its end. A line that the end of the stream cut off is not a line.
+func (e *events) line() ([]byte, error) {
+	e.long = e.long[:0]
+	for {
+		piece, err := e.r.ReadSlice('\n')
+		e.read += len(piece)
+		if e.read > maxBody {
+			return nil, &llm.Error{Fault: llm.Malformed, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
+		}
+		if err == nil && len(e.long) == 0 {
+			return e.trim(piece)
+		}
+		e.long = append(e.long, piece...)
+		switch {
+		case err == nil:
+			return e.trim(e.long)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return nil, e.cut()
+		default:
+			return nil, fmt.Errorf("read the stream: %w", err)
+		}
+	}
+}
+
+func (e *events) trim(line []byte) ([]byte, error) {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if e.start {
+		line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+		e.start = false
+	}
+	if bytes.IndexByte(line, '\r') >= 0 {
+		return nil, bareCR()
+	}
+	return line, nil
+}
+
+// cut judges the rest of a stream that did not end with a line's end.
+func (e *events) cut() error {
+	rest := bytes.TrimSuffix(e.long, []byte("\r"))
+	if bytes.IndexByte(rest, '\r') >= 0 {
+		return bareCR()
+	}
+	if !e.any && len(rest) > 0 && !opening(rest) {
+		return e.foreign(rest)
+	}
+	return io.EOF
+}
+
+// opening reports whether an event stream may begin with these bytes, or be cut off in them.
+func opening(b []byte) bool {
+	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
+	for _, name := range []string{"data", "event", "id", "retry", ":"} {
+		n := min(len(name), len(b))
+		if string(b[:n]) == name[:n] {
+			return true
+		}
+	}
+	return false
+}
+
+func bareCR() error {
+	return &llm.Error{Fault: llm.Malformed, Text: "the stream's lines end with a bare CR"}
+}
+
+// foreign is the error for a body that is no event stream: JSON, a web page, plain text.
+func (e *events) foreign(first []byte) error {
+	rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
+	if err != nil {
+		rest = nil // the first line tells enough
+	}
+	body := append(append(bytes.Clone(first), '\n'), rest...)
+	var shape struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
+		return streamError(shape.Error)
+	}
+	return &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
+}

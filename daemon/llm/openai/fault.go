@@ -1,0 +1,219 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/llm"
+)
+
+const (
+	maxText       = 500            // characters of a server's words that are kept
+	maxRetryAfter = 24 * time.Hour // a server that asks for more is not believed
+)
+
+// refusal makes an error of a response whose status is not 200.
+func (m *model) refusal(ctx, inner context.Context, res *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
+	if err != nil && ctx.Err() != nil {
+		return m.fault(ctx, inner, llm.Network, err)
+	}
+	words, code := said(body)
+	e := &llm.Error{
+		Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode,
+		RetryAfter: retryAfter(res.Header, m.cfg.Now), Text: m.clean(words),
+	}
+	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
+		e.Text = m.clean("the server redirects to " + to + "; set base_url to where it really is")
+	}
+	return e
+}
+
+// faultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
+func faultOf(status int, code, words string) llm.Fault {
+	if overflows(status, code, words) {
+		return llm.TooLarge
+	}
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return llm.Auth
+	case status == http.StatusPaymentRequired, code == "insufficient_quota":
+		return llm.Payment
+	case status == http.StatusTooManyRequests:
+		return llm.RateLimit
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= http.StatusInternalServerError:
+		return llm.Overloaded
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest || status == http.StatusNotFound:
+		return llm.NotFound
+	case status >= http.StatusBadRequest:
+		return llm.BadRequest
+	default:
+		return llm.Malformed
+	}
+}
+
+// overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
+// each server has its own code or words.
+func overflows(status int, code, words string) bool {
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		return true
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
+		return false
+	}
+	switch code {
+	case "context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length":
+		return true
+	}
+	words = strings.ToLower(words)
+	if status == http.StatusTooManyRequests { // "too many tokens" is a matter of waiting there
+		return strings.Contains(words, "request too large for")
+	}
+	for _, sign := range overflowSigns() {
+		if strings.Contains(words, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+func overflowSigns() []string {
+	return []string{
+		"context_length_exceeded", "exceed_context_size",
+		"maximum context length", "context length exceeded", "exceeds the context length", "exceeds context length",
+		"context window", "context size", "available context", "greater than the context length",
+		"prompt is too long", "prompt too long", "input is too long", "input length and", "request too large for",
+		"reduce the length of the messages", "token count exceeds", "exceeds the maximum number of tokens",
+		"too many tokens", "too large for model",
+	}
+}
+
+// said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
+func said(body []byte) (words, code string) {
+	var shape struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &shape) != nil {
+		return plain(body), ""
+	}
+	switch {
+	case present(shape.Error):
+		words, code, _ = saidIn(shape.Error)
+		return words, code
+	case shape.Message != "":
+		return shape.Message, ""
+	case present(shape.Detail):
+		return textOr(shape.Detail), ""
+	default:
+		return plain(body), ""
+	}
+}
+
+// saidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
+func saidIn(raw json.RawMessage) (words, code string, status int) {
+	var shape struct {
+		Message  string          `json:"message"`
+		Type     string          `json:"type"`
+		Code     json.RawMessage `json:"code"`
+		Metadata struct {
+			Raw json.RawMessage `json:"raw"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(raw, &shape) != nil {
+		return textOr(raw), "", 0
+	}
+	words, code = shape.Message, shape.Type
+	if present(shape.Code) {
+		code = textOr(shape.Code)
+	}
+	if n, err := strconv.Atoi(code); err == nil && n >= 100 && n < 600 {
+		status = n
+	}
+	if present(shape.Metadata.Raw) {
+		words += ": " + textOr(shape.Metadata.Raw)
+	}
+	if words == "" {
+		words = string(raw)
+	}
+	return words, code, status
+}
+
+// streamError makes an error of an error object that came instead of a chunk, with the status 200.
+func streamError(raw json.RawMessage) *llm.Error {
+	words, code, status := saidIn(raw)
+	fault := llm.Broken
+	switch {
+	case status != 0:
+		fault = faultOf(status, code, words)
+	case overflows(0, code, words):
+		fault = llm.TooLarge
+	}
+	return &llm.Error{Fault: fault, Text: words}
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// textOr is the text of a JSON string, else the JSON itself.
+func textOr(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func plain(body []byte) string {
+	text := strings.TrimSpace(string(body))
+	if strings.HasPrefix(text, "<") {
+		return "a web page came instead of an answer; is base_url right?"
+	}
+	return text
+}
+
+// clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
+func (m *model) clean(words string) string {
+	if m.cfg.APIKey != "" {
+		words = strings.ReplaceAll(words, m.cfg.APIKey, "[the key]")
+	}
+	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
+	if runes := []rune(words); len(runes) > maxText {
+		words = string(runes[:maxText])
+	}
+	return words
+}
+
+// retryAfter reads Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds.
+// A date is measured against the server's own Date, so that a clock that is wrong here does no harm.
+func retryAfter(h http.Header, now func() time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return span(ms / 1000)
+	}
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return span(s)
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	base, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		base = now()
+	}
+	return min(max(at.Sub(base), 0), maxRetryAfter)
+}
+
+func span(seconds float64) time.Duration {
+	if math.IsNaN(seconds) || seconds <= 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
+}

@@ -1,0 +1,173 @@
+// Package openai speaks to language models over the Chat Completions protocol with streaming,
+// the common tongue of lmstudio, ollama, openrouter, openai and every compatible server
+// (https://platform.openai.com/docs/api-reference/chat). One request is one attempt: it never
+// retries, never falls back to another model, and never reads the environment.
+package openai
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+
+	api "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+// Limits and defaults.
+const (
+	maxBody          = 16 << 20 // bytes of a request, and of an answer on the wire
+	defaultIdle      = 60 * time.Second
+	defaultFirst     = 120 * time.Second
+	defaultMaxOutput = 8192
+	defaultContext   = 200_000
+)
+
+// The backends that need special care.
+const (
+	lmStudio   = "lmstudio"
+	ollama     = "ollama"
+	openRouter = "openrouter"
+	openAI     = "openai"
+	compatible = "compatible"
+)
+
+// Config is one model at one server. Zero values mean the default that is named with each field.
+type Config struct {
+	Provider  string           // backend name, one of Backends
+	Model     string           // the server's name of the model; required
+	BaseURL   string           // up to and without "/chat/completions"; default: DefaultBaseURL
+	APIKey    string           // the key itself, not a reference; empty: no Authorization header
+	MaxOutput int              // tokens of one answer at most; 8192
+	Context   int              // tokens that fit into one request; 200,000
+	Thinking  string           // off minimal low medium high xhigh; empty: the model's own way, nothing is sent
+	Idle      time.Duration    // longest silence in the middle of an answer; 60 s
+	First     time.Duration    // longest wait for its first byte; 120 s
+	HTTP      *http.Client     // its redirects are not followed unless it says how; default: a client of its own
+	Price     llm.Price        // for answers whose cost the server does not tell
+	Now       func() time.Time // wall time, for Retry-After dates of servers that send no Date; the machine's clock
+}
+
+type model struct {
+	cfg  Config
+	chat api.ChatService
+}
+
+// Backends names the backends that this package serves, in the order in which they are shown.
+func Backends() []string { return []string{lmStudio, ollama, openRouter, openAI, compatible} }
+
+// DefaultBaseURL is where a backend usually listens; empty for "compatible" and for names that are not Backends.
+func DefaultBaseURL(backend string) string {
+	switch backend {
+	case lmStudio:
+		return "http://127.0.0.1:1234/v1"
+	case ollama:
+		return "http://127.0.0.1:11434/v1"
+	case openRouter:
+		return "https://openrouter.ai/api/v1"
+	case openAI:
+		return "https://api.openai.com/v1"
+	default:
+		return ""
+	}
+}
+
+// New checks a configuration and makes a model of it; it does not connect. Errors are *event.Fault.
+func New(c Config) (llm.Model, error) {
+	c = withDefaults(c)
+	if err := check(c); err != nil {
+		return nil, err
+	}
+	// The service constructor, unlike the library's client, takes nothing from OPENAI_* variables.
+	chat := api.NewChatService(
+		option.WithBaseURL(c.BaseURL),
+		option.WithAPIKey(c.APIKey),
+		option.WithHTTPClient(c.HTTP),
+		option.WithMaxRetries(0),
+		option.WithHeader("User-Agent", "hob"),
+		option.WithHeader("Accept", "text/event-stream"),
+		option.WithMiddleware(tidy),
+	)
+	return &model{cfg: c, chat: chat}, nil
+}
+
+// Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
+func (m *model) Info() llm.Info {
+	return llm.Info{
+		Provider: m.cfg.Provider, Model: m.cfg.Model, Local: free(m.cfg),
+		Context: m.cfg.Context, MaxOutput: m.cfg.MaxOutput, Price: m.cfg.Price,
+	}
+}
+
+func withDefaults(c Config) Config {
+	if c.BaseURL == "" {
+		c.BaseURL = DefaultBaseURL(c.Provider)
+	}
+	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
+	c.Context = orElse(c.Context, defaultContext)
+	c.Idle = orElse(c.Idle, defaultIdle)
+	c.First = orElse(c.First, defaultFirst)
+	c.HTTP = client(c.HTTP)
+	if c.Now == nil {
+		c.Now = clock.Real().Wall
+	}
+	return c
+}
+
+func orElse[T int | time.Duration](v, otherwise T) T {
+	if v <= 0 {
+		return otherwise
+	}
+	return v
+}
+
+// client copies the given client, so that a redirect, which would carry the whole conversation to another
+// address, becomes an answer that is told to the user.
+func client(given *http.Client) *http.Client {
+	c := http.Client{}
+	if given != nil {
+		c = *given
+	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		c.Transport = t.Clone()
+	}
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return &c
+}
+
+func check(c Config) error {
+	if strings.TrimSpace(c.Model) == "" {
+		return event.NewFault(event.Invalid, `set model = "…" in [model]`, "the model has no name")
+	}
+	if c.BaseURL == "" {
+		return event.NewFault(event.Invalid, "set base_url, or use one of the backends "+strings.Join(Backends(), ", "),
+			"no address is known for the backend %q", c.Provider)
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", c.BaseURL)
+	}
+	if _, ok := effort(c.Thinking); !ok {
+		return event.NewFault(event.Invalid, "use off, minimal, low, medium, high or xhigh", "thinking %q is not known", c.Thinking)
+	}
+	return nil
+}
+
+// free reports whether the server is one that runs models on this very machine.
+func free(c Config) bool {
+	if c.Provider != lmStudio && c.Provider != ollama {
+		return false
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// Boot says how this epoch began.
+type Boot struct {
+	Epoch   int64
+	Crashed bool  // the epoch before did not end cleanly
+	Culprit int64 // the turn that was dead-lettered because it was in flight at too many unclean ends
+	Safe    bool  // too many unclean ends without a culprit: safe mode is on
+}
+
+// Boot is how this epoch began.
+func (s *Store) Boot() Boot { return s.boot }
+
+// begin writes the row of a new epoch and judges the unclean ends before it.
+func (s *Store) begin(ctx context.Context) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		if err := tx.exec("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), us(tx.now)); err != nil {
+			return fmt.Errorf("write instance: %w", err)
+		}
+		crashed, inflight, err := tx.lastEnd()
+		if err != nil {
+			return err
+		}
+		s.epoch, err = tx.insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", us(tx.now), bit(crashed), inflight, s.opt.Version)
+		if err != nil {
+			return fmt.Errorf("write boot: %w", err)
+		}
+		s.boot = Boot{Epoch: s.epoch, Crashed: crashed}
+		if err := tx.bookOrphans(); err != nil {
+			return fmt.Errorf("book open requests: %w", err)
+		}
+		if err := tx.exec("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
+			return fmt.Errorf("take back open turns: %w", err)
+		}
+		fail.Point("recovery")
+		return tx.judgeEnds(&s.boot)
+	})
+}
+
+// lastEnd says whether the last epoch crashed, and which turn was running then.
+func (tx *Tx) lastEnd() (crashed bool, inflight int64, err error) {
+	var clean bool
+	err = tx.one("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1", nil, &clean)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, 0, nil
+	}
+	if err != nil || clean {
+		return false, 0, err
+	}
+	err = tx.one("SELECT id FROM turns WHERE state = 'running' AND parent IS NULL", nil, &inflight)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return true, inflight, err
+}
+
+// judgeEnds looks at the newest unclean ends within the window: the same turn in flight at each of them is dead-lettered,
+// otherwise safe mode begins.
+func (tx *Tx) judgeEnds(b *Boot) error {
+	p := tx.store.opt.Policy()
+	safe, err := tx.setting(keySafeMode)
+	if err != nil {
+		return err
+	}
+	b.Safe = safe != ""
+	var ends, turns int
+	var turn int64
+	err = tx.one(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
+		(SELECT inflight, crashed FROM boots WHERE started > ? AND epoch > coalesce((SELECT max(epoch) FROM boots WHERE crashed = 0), 0) ORDER BY epoch DESC LIMIT ?)`,
+		[]any{us(tx.now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &turn)
+	if err != nil || p.SafeAfter <= 0 || ends < p.SafeAfter || !b.Crashed {
+		return err
+	}
+	if turns == 1 && turn != 0 {
+		b.Culprit = turn
+		return tx.endTurn(turn, "dead", fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow))
+	}
+	if b.Safe {
+		return nil
+	}
+	b.Safe = true
+	why := fmt.Sprintf("hob ended unexpectedly %d times within %s and the cause is not known", ends, p.SafeWindow)
+	if err := tx.put(keySafeMode, why); err != nil {
+		return err
+	}
+	return tx.notice(fmt.Sprintf("safe:%d", b.Epoch), b.Epoch, "Safe mode is on: "+why+". No jobs, no shell and no resumed turns until you say: hob safe-mode off")
+}
+
+// The keys of settings.
+const (
+	keySafeMode  = "safe_mode"
+	keyQuiet     = "quiet_until"
+	keyPerDay    = "budget_per_day"
+	keyPerTokens = "budget_tokens_per_day"
+)
+
+func (tx *Tx) setting(key string) (string, error) {
+	var v string
+	err := tx.one("SELECT value FROM settings WHERE key = ?", []any{key}, &v)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return v, err
+}
+
+func (tx *Tx) put(key, value string) error {
+	if value == "" {
+		return tx.exec("DELETE FROM settings WHERE key = ?", key)
+	}
+	return tx.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+}
+
+// SafeMode says why safe mode is on, "" when it is off.
+func (s *Store) SafeMode(ctx context.Context) (string, error) {
+	var why string
+	err := s.read.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return why, err
+}
+
+// LeaveSafeMode ends safe mode; the thread and the scheduler go on at once.
+func (s *Store) LeaveSafeMode(ctx context.Context) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		tx.ring(bellInbox | bellJobs)
+		if err := tx.put(keySafeMode, ""); err != nil {
+			return err
+		}
+		return tx.event(event.Event{Type: "safe-mode.off"})
+	})
+}
+
+// Quiet holds back what does not hurry until the given time; a past one ends it.
+func (tx *Tx) quiet(until time.Time) error {
+	if !until.After(tx.now) {
+		return tx.put(keyQuiet, "")
+	}
+	return tx.put(keyQuiet, until.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"hob/daemon/event"
+)
+
+// event appends one row of the live view.
+func (tx *Tx) event(e event.Event) error {
+	_, err := tx.eventSeq(e)
+	return err
+}
+
+// eventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
+func (tx *Tx) eventSeq(e event.Event) (int64, error) {
+	data, err := doc(e.Data)
+	if err != nil {
+		return 0, err
+	}
+	if e.Data == nil {
+		data = "{}"
+	}
+	seq, err := tx.insert("INSERT INTO events (type, at, session, turn, inbox, data) VALUES (?, ?, ?, ?, ?, ?)", e.Type, us(tx.now), e.Session, e.Turn, e.Inbox, data)
+	if err != nil {
+		return 0, fmt.Errorf("append event: %w", err)
+	}
+	tx.ring(bellEvents)
+	return seq, tx.exec("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
+		us(tx.now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
+}
+
+// EventsAfter returns at most limit events with a seq above after, oldest first.
+func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	return collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
+		var e event.Event
+		err := rs.Scan(&e.Seq, &e.Type, stamp{&e.At}, &e.Session, &e.Turn, &e.Inbox, blob{&e.Data})
+		return e, err
+	})
+}
+
+// LastEvent is the newest event's seq, 0 when there is none.
+func (s *Store) LastEvent(ctx context.Context) (int64, error) {
+	var seq int64
+	err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
+	return seq, err
+}
+
+// notFound is the fault of a row that is not there.
+func notFound(what string, id any) error {
+	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
+}

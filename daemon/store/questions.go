@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/guard"
+)
+
+// Letters of a question's code: short enough to type, and no secret (only the owner is listened to).
+const codeLength = 4
+
+const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, tool, text, options, action_hash, pattern, address, asked, until, state, answer`
+
+func scanQuestion(rs *sql.Rows) (turn.Question, error) {
+	var q turn.Question
+	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, blob{&q.Options}, &q.ActionHash, &q.Pattern, &q.To,
+		stamp{&q.Asked}, stamp{&q.Until}, &q.State, &q.Answer)
+	return q, err
+}
+
+// questionsOf reads the questions that a turn has asked, by id.
+func (s *Store) questionsOf(ctx context.Context, id int64) (map[int64]turn.Question, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT "+questionColumns+" FROM questions WHERE turn = ?", id)
+	list, err := collect(rs, err, scanQuestion)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	byID := make(map[int64]turn.Question, len(list))
+	for _, q := range list {
+		byID[q.ID] = q
+	}
+	return byID, nil
+}
+
+// ask stores a question with the message that asks it, and returns its id.
+func (tx *Tx) ask(q *turn.Question) (int64, error) {
+	if q == nil {
+		return 0, nil
+	}
+	options, err := doc(q.Options)
+	if err != nil {
+		return 0, err
+	}
+	if q.Options == nil {
+		options = "[]"
+	}
+	code, err := tx.freshCode()
+	if err != nil {
+		return 0, err
+	}
+	to := tx.resolve(q.To)
+	id, err := tx.insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, code, q.Subject, q.Ref, ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, us(tx.now), us(q.Until))
+	if err != nil {
+		return 0, err
+	}
+	body := askText(*q, code)
+	if err := tx.out(event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
+		return 0, err
+	}
+	fail.Point("question.asked")
+	return id, tx.event(event.Event{Type: "question.asked", Turn: q.Turn, Data: map[string]any{
+		"code": code, "subject": q.Subject, "text": q.Text, "options": q.Options, "turn": q.Turn, "question": id,
+	}})
+}
+
+// askText is what the owner reads: the question, and how to answer it from where he is.
+func askText(q turn.Question, code string) string {
+	if q.Subject == turn.AboutAsk {
+		return q.Text + "\n(Answer here, or from elsewhere: /answer " + code + " TEXT)"
+	}
+	text := q.Text + "\n/approve " + code + " · /deny " + code
+	if q.Pattern != "" {
+		text += "\n(/approve " + code + " turn: this kind for the rest of this turn · /approve " + code + " always: " + q.Pattern + ")"
+	}
+	return text
+}
+
+func (tx *Tx) freshCode() (string, error) {
+	for {
+		code := strings.ToUpper(tx.store.opt.IDs.Code(codeLength))
+		var n int
+		if err := tx.one("SELECT count(*) FROM questions WHERE code = ?", []any{code}, &n); err != nil {
+			return "", err
+		}
+		if n == 0 {
+			return code, nil
+		}
+	}
+}
+
+// consume marks an approval as used, in the commit that writes the intent. An approval is used by one turn only.
+func (tx *Tx) consume(id int64) error {
+	if id == 0 {
+		return nil
+	}
+	fail.Point("question.consumed")
+	n, err := tx.change("UPDATE questions SET state = 'consumed' WHERE id = ? AND state IN ('answered', 'consumed')", id)
+	if err == nil && n == 0 {
+		return fmt.Errorf("question %d: %w", id, turn.ErrStale)
+	}
+	return err
+}
+
+// answer closes an open question and wakes whoever waits for it.
+func (tx *Tx) answer(id int64, text string, by int64) error {
+	n, err := tx.change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, us(tx.now))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return event.NewFault(event.Clash, "hob approvals list shows what is open", "that question is no longer open")
+	}
+	if err := tx.exec("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", us(tx.now), id); err != nil {
+		return err
+	}
+	rs, err := tx.QueryContext(tx.ctx, "SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
+	list, err := collect(rs, err, scanQuestion)
+	if err != nil {
+		return err
+	}
+	q := list[0]
+	tx.ring(bellInbox)
+	fail.Point("question.answered")
+	if err := tx.follow(q); err != nil {
+		return err
+	}
+	return tx.event(event.Event{Type: "question.answered", Turn: q.Turn, Data: map[string]any{"code": q.Code, "answer": text}})
+}
+
+// follow does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
+func (tx *Tx) follow(q turn.Question) error {
+	switch {
+	case q.Subject == turn.AboutOutbox:
+		return tx.resolveUnknown(q.Ref, q.Answer != turn.AnswerNo)
+	case q.Subject == turn.AboutJob:
+		return tx.answerJob(q)
+	case q.Answer == turn.AnswerAlways && q.Pattern != "":
+		_, err := tx.insert("INSERT INTO grants (tool, pattern, question, created) VALUES (?, ?, ?, ?)", q.Tool, q.Pattern, q.ID, us(tx.now))
+		return err
+	default:
+		return nil
+	}
+}
+
+// Verdict is an answer to a question, from any surface.
+type Verdict struct {
+	Code string // of the question, in any case
+	Text string // "once", "turn", "always" or "no" for an approval; free text for an ask
+	By   int64  // the inbox row that carries the answer
+}
+
+// Answer closes the question of a code. It refuses an approval of an ask and free text for an approval.
+func (tx *Tx) answerCode(v Verdict) (turn.Question, error) {
+	rs, err := tx.QueryContext(tx.ctx, "SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
+	list, err := collect(rs, err, scanQuestion)
+	if err != nil {
+		return turn.Question{}, err
+	}
+	if len(list) == 0 {
+		return turn.Question{}, event.NewFault(event.Missing, "hob approvals list shows what is open", "there is no question %s", v.Code)
+	}
+	q := list[0]
+	approval := v.Text == turn.AnswerOnce || v.Text == turn.AnswerTurn || v.Text == turn.AnswerAlways || v.Text == turn.AnswerNo
+	switch {
+	case q.Subject != turn.AboutAsk && !approval:
+		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
+	case v.Text == turn.AnswerAlways && q.Pattern == "":
+		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
+	}
+	return q, tx.answer(q.ID, v.Text, v.By)
+}
+
+// Grants lists what is allowed for good.
+func (s *Store) Grants(ctx context.Context) ([]guard.Grant, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT id, tool, pattern, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
+	return collect(rs, err, func(rs *sql.Rows) (guard.Grant, error) {
+		var g guard.Grant
+		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, stamp{&g.Created}, &g.Uses)
+		return g, err
+	})
+}
+
+// Revoke ends a grant.
+func (s *Store) Revoke(ctx context.Context, id int64) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		n, err := tx.change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", us(tx.now), id)
+		return oneRow(n, err, "there is no grant %d", "hob grants list shows them", id)
+	})
+}
+
+// audit writes the one row of a call; the same call's later row (its outcome) completes it.
+func (tx *Tx) audit(e guard.Entry) error {
+	if e.Decision.Grant != 0 && e.Outcome == "" {
+		if err := tx.exec("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
+			return err
+		}
+	}
+	return tx.exec(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (call_id) DO UPDATE SET decision = excluded.decision, reason = excluded.reason, outcome = excluded.outcome, took_us = excluded.took_us`,
+		us(tx.now), ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"hob/daemon/spawn"
+)
+
+// Closures of one shared commit at most.
+const batch = 256
+
+// ErrClosed is a write after the store was closed.
+var ErrClosed = errors.New("the database is closed")
+
+// writer owns the one writing connection. Closures that wait share a commit, each in its own savepoint.
+type writer struct {
+	ctx    context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
+	db     *sql.DB
+	store  *Store
+	queue  chan *closure
+	group  *spawn.Group
+	mu     sync.RWMutex
+	closed bool
+}
+
+type closure struct {
+	f    func(*Tx) error
+	done chan error
+	err  error
+}
+
+func newWriter(ctx context.Context, db *sql.DB, s *Store) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, store: s, queue: make(chan *closure, batch)}
+	w.group = spawn.New(slog.Default(), nil)
+	return w
+}
+
+func (w *writer) start() { w.group.Once("store writer", w.run) }
+
+// stop serves what is queued and closes the connection.
+func (w *writer) stop() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.queue)
+	w.mu.Unlock()
+	w.group.Wait()
+	return w.db.Close()
+}
+
+// Write runs f inside a transaction and returns when that is committed, also when ctx ends meanwhile.
+// f touches only SQL; an error of f undoes its own changes and nobody else's.
+func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &closure{f: f, done: make(chan error, 1)}
+	if err := s.write.put(c); err != nil {
+		return err
+	}
+	return <-c.done
+}
+
+func (w *writer) put(c *closure) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return ErrClosed
+	}
+	w.queue <- c
+	return nil
+}
+
+func (w *writer) run() error {
+	for first := range w.queue {
+		w.commit(w.gather(first))
+	}
+	return nil
+}
+
+func (w *writer) gather(first *closure) []*closure {
+	all := []*closure{first}
+	for len(all) < batch {
+		select {
+		case c, ok := <-w.queue:
+			if !ok {
+				return all
+			}
+			all = append(all, c)
+		default:
+			return all
+		}
+	}
+	return all
+}
+
+// commit runs a batch in one transaction and tells each caller.
+func (w *writer) commit(all []*closure) {
+	rung, err := w.transact(all)
+	for _, c := range all {
+		c.done <- errors.Join(c.err, err)
+	}
+	if err == nil {
+		w.store.bells.ring(rung)
+	}
+}
+
+func (w *writer) transact(all []*closure) (rung bell, err error) {
+	sqlTx, err := w.db.BeginTx(w.ctx, nil)
+	if err != nil {
+		return 0, plain(fmt.Errorf("begin: %w", err))
+	}
+	tx := &Tx{Tx: sqlTx, ctx: w.ctx, store: w.store, now: w.store.now()}
+	for _, c := range all {
+		if c.err, err = w.guarded(tx, c); err != nil {
+			return 0, errors.Join(plain(err), ignoreDone(sqlTx.Rollback()))
+		}
+	}
+	if err := sqlTx.Commit(); err != nil {
+		return 0, errors.Join(plain(fmt.Errorf("commit: %w", err)), ignoreDone(sqlTx.Rollback()))
+	}
+	return tx.rung, nil
+}
+
+// guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
+func (w *writer) guarded(tx *Tx, c *closure) (own, err error) {
+	if err := tx.exec("SAVEPOINT one"); err != nil {
+		return nil, err
+	}
+	before := tx.rung
+	own = shielded(func() error { return c.f(tx) })
+	if own != nil {
+		own = plain(own)
+		tx.rung = before
+		if err := tx.exec("ROLLBACK TO one"); err != nil {
+			return own, err
+		}
+	}
+	return own, tx.exec("RELEASE one")
+}
+
+// shielded turns a panic into an error, so that one bad closure does not take the writer with it.
+func shielded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", spawn.ErrPanic, p)
+		}
+	}()
+	return f()
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// Tx is one closure's view of the shared transaction.
+type Tx struct {
+	*sql.Tx
+	ctx   context.Context //nolint:containedctx // lives as long as the transaction
+	store *Store
+	now   time.Time
+	rung  bell
+}
+
+// ring marks a bell that rings once the transaction is committed.
+func (tx *Tx) ring(b bell) { tx.rung |= b }
+
+func (tx *Tx) exec(query string, args ...any) error {
+	_, err := tx.ExecContext(tx.ctx, query, args...)
+	return err
+}
+
+// insert runs an INSERT and returns the row's id; 0 when ON CONFLICT DO NOTHING did nothing.
+func (tx *Tx) insert(query string, args ...any) (int64, error) {
+	res, err := tx.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// change runs an UPDATE or DELETE and returns how many rows it changed.
+func (tx *Tx) change(query string, args ...any) (int64, error) {
+	res, err := tx.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// one scans a single row; sql.ErrNoRows when there is none.
+func (tx *Tx) one(query string, args []any, dest ...any) error {
+	return tx.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
+}

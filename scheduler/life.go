@@ -1,0 +1,29 @@
+package scheduler
+
+import "time"
+
+// Backoff is how long a job waits after so many consecutive failures: 1, 5, 15, then 60 minutes. Zero failures: no wait.
+func Backoff(failures int) time.Duration {
+	if failures <= 0 {
+		return 0
+	}
+	steps := []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
+	return steps[min(failures, len(steps))-1]
+}
+
+// Upcoming lists the next n slots of a job after `after` in its own zone; also what Pause{Due} needs to let it go on.
+// Slots that have a row already are not listed. The error says why the job's row cannot be used.
+func Upcoming(j Job, after time.Time, n int) ([]time.Time, error) {
+	zone, err := Zone(j.Zone)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := ParseSpec(j.Spec)
+	if err != nil {
+		return nil, err
+	}
+	if after.Before(j.Last) {
+		after = j.Last
+	}
+	return Preview(spec, zone, after, j.Created, n), nil
+}

@@ -1,0 +1,273 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+const (
+	longestSleep = 30 * time.Second // Go's timers stand still while the machine sleeps, and the wall clock may be set
+	retryAfter   = time.Minute      // for a job whose fire could not be committed
+	batchSize    = 128              // firings in one commit
+	batchRows    = 2000             // and about so many slots
+	fullRead     = time.Hour
+	staleSpare   = 10_000 // hints of changed jobs before the heap is read afresh
+)
+
+// Runner commits fires when they come due. It keeps a hint of 16 bytes per job in memory and reads a job again when its time has come.
+type Runner struct {
+	store    Store
+	clock    clock.Clock
+	changed  <-chan struct{}
+	log      *slog.Logger
+	progress atomic.Int64
+
+	heap    dueHeap
+	live    int           // hints at the last full read
+	loaded  time.Duration // monotonic time of the last full read
+	version int64
+	moved   bool // the store has changes that the heap does not know
+	zones   map[string]*time.Location
+	wall    time.Time
+	mono    time.Duration
+}
+
+// NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
+// it looks every 30 s.
+func NewRunner(store Store, c clock.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
+	r := &Runner{store: store, clock: c, changed: changed, log: log}
+	r.progress.Store(int64(c.Mono()))
+	return r
+}
+
+// Progress is the reading of the monotonic clock when the runner last did something. It is never more than about half a minute
+// old while the runner is alive. Safe to call from anywhere.
+func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
+
+// Run fires jobs until ctx ends; then it returns nil. It returns an error when the jobs cannot be listed and may then be
+// called again. What goes wrong with a single job is logged and tried again a minute later; a job that cannot be used is disabled.
+func (r *Runner) Run(ctx context.Context) error {
+	r.zones = map[string]*time.Location{}
+	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
+	if err := r.load(ctx); err != nil {
+		return quiet(ctx, err)
+	}
+	for ctx.Err() == nil {
+		if err := r.refresh(ctx); err != nil {
+			return quiet(ctx, err)
+		}
+		for ctx.Err() == nil && r.ready() {
+			r.serve(ctx, r.collect(ctx))
+			r.step()
+		}
+		if !r.moved {
+			r.rest(ctx)
+		}
+	}
+	return nil
+}
+
+// quiet drops an error that only says that ctx has ended.
+func quiet(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (r *Runner) load(ctx context.Context) error {
+	r.heap, r.version = r.heap[:0], 0
+	moved, version, err := r.store.Moved(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	r.heap = slices.Grow(r.heap, len(moved))
+	for _, e := range moved {
+		if !e.Due.IsZero() {
+			r.heap = append(r.heap, hintOf(e))
+		}
+	}
+	r.heap.order()
+	r.live, r.version, r.loaded = len(r.heap), version, r.clock.Mono()
+	return nil
+}
+
+// refresh takes in what has changed. Hints of changed jobs pile up until their old times come; when there are twice as many
+// as jobs, all are read afresh; once an hour too, so that a lost hint would not be lost for long.
+func (r *Runner) refresh(ctx context.Context) error {
+	r.moved = false
+	if len(r.heap) > 2*r.live+staleSpare || r.clock.Mono()-r.loaded > fullRead {
+		return r.load(ctx)
+	}
+	moved, version, err := r.store.Moved(ctx, r.version)
+	if err != nil {
+		return fmt.Errorf("list changed jobs: %w", err)
+	}
+	for _, e := range moved {
+		if !e.Due.IsZero() {
+			r.heap.push(hintOf(e))
+		}
+	}
+	r.version = version
+	return nil
+}
+
+func (r *Runner) ready() bool {
+	return len(r.heap) > 0 && r.heap[0].due <= r.clock.Wall().UnixMilli()
+}
+
+// collect takes due hints off the heap, the earliest first, and makes firings of them.
+func (r *Runner) collect(ctx context.Context) []Firing {
+	now := r.clock.Wall()
+	seen := map[int64]bool{}
+	var batch []Firing
+	for rows := 0; len(batch) < batchSize && rows < batchRows; {
+		if len(r.heap) == 0 || r.heap[0].due > now.UnixMilli() || ctx.Err() != nil {
+			break
+		}
+		e := r.heap.pop()
+		if seen[e.id] {
+			continue
+		}
+		seen[e.id] = true
+		if f, ok := r.firing(ctx, e.id, now); ok {
+			batch = append(batch, f)
+			rows += len(f.Slots)
+		}
+	}
+	return batch
+}
+
+// firing reads a job and works out its slots; false: there is nothing to commit.
+func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, bool) {
+	job, err := r.store.Job(ctx, id)
+	fault, isFault := event.AsFault(err)
+	switch {
+	case isFault && fault.Kind == event.Missing:
+		return Firing{}, false
+	case errors.Is(err, ErrUnreadable):
+		r.disable(ctx, id, err)
+		return Firing{}, false
+	case err != nil:
+		r.later(ctx, id, fmt.Errorf("read job: %w", err))
+		return Firing{}, false
+	}
+	if job.Paused || job.Broken != "" {
+		return Firing{}, false
+	}
+	zone, err := r.zone(job.Zone)
+	if err != nil {
+		r.disable(ctx, id, err)
+		return Firing{}, false
+	}
+	f, due, err := slotsIn(job, zone, now)
+	if err != nil {
+		r.disable(ctx, id, err)
+	}
+	return f, due && err == nil
+}
+
+// zone keeps what it has loaded: reading a zone costs more than all the rest of a fire.
+func (r *Runner) zone(name string) (*time.Location, error) {
+	if zone, ok := r.zones[name]; ok {
+		return zone, nil
+	}
+	zone, err := Zone(name)
+	if err == nil {
+		r.zones[name] = zone
+	}
+	return zone, err
+}
+
+// serve commits a batch; if that fails, each firing by itself, so that one bad job holds up no other.
+func (r *Runner) serve(ctx context.Context, batch []Firing) {
+	if len(batch) == 0 {
+		return
+	}
+	err := r.commit(ctx, batch)
+	if err == nil {
+		return
+	}
+	if len(batch) > 1 {
+		for _, f := range batch {
+			r.serve(ctx, []Firing{f})
+		}
+		return
+	}
+	job := batch[0].Job
+	if errors.Is(err, ErrMoved) {
+		r.moved = true
+		return
+	}
+	r.later(ctx, job.ID, fmt.Errorf("fire job %s: %w", job.Name, err))
+}
+
+func (r *Runner) commit(ctx context.Context, batch []Firing) error {
+	fail.Point("fire.before")
+	err := r.store.Fire(ctx, batch)
+	fail.Point("fire.after")
+	if err != nil {
+		return err
+	}
+	for _, f := range batch {
+		if !f.Job.Due.IsZero() {
+			r.heap.push(hintOf(Entry{ID: f.Job.ID, Due: f.Job.Due}))
+		}
+	}
+	return nil
+}
+
+// later tries a job again in a minute. The heap keeps it: the row does not say so.
+func (r *Runner) later(ctx context.Context, id int64, err error) {
+	if ctx.Err() == nil {
+		r.log.Error("a job could not be fired, trying again in a minute", "job", id, "err", err)
+	}
+	r.heap.push(hintOf(Entry{ID: id, Due: r.clock.Wall().Add(retryAfter)}))
+}
+
+func (r *Runner) disable(ctx context.Context, id int64, why error) {
+	if err := r.store.Disable(ctx, id, why.Error()); err != nil {
+		r.later(ctx, id, fmt.Errorf("disable a broken job: %w", err))
+		return
+	}
+	r.log.Warn("a job cannot be used and is disabled", "job", id, "err", why)
+}
+
+// step notes progress, and jumps of the wall clock.
+func (r *Runner) step() {
+	wall, mono := r.clock.Wall(), r.clock.Mono()
+	jump := wall.Sub(r.wall) - (mono - r.mono)
+	r.wall, r.mono = wall, mono
+	r.progress.Store(int64(mono))
+	if jump > downtime {
+		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump)
+	}
+	if jump < -downtime {
+		r.log.Warn("the clock went back; nothing runs a second time", "by", -jump)
+	}
+}
+
+// rest sleeps until the next job is due, something has changed or half a minute has passed.
+func (r *Runner) rest(ctx context.Context) {
+	sleep := longestSleep
+	if len(r.heap) > 0 {
+		sleep = min(sleep, time.UnixMilli(r.heap[0].due).Sub(r.clock.Wall()))
+	}
+	timer := time.NewTimer(max(sleep, 0))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.changed:
+	case <-timer.C:
+	}
+	r.step()
+}

@@ -1,0 +1,239 @@
+package schedulertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"hob/daemon/event"
+	"hob/scheduler"
+)
+
+// Memory keeps jobs and fires as a database would: jobs as JSON, slots under a unique key. It survives a Runner, not the process.
+type Memory struct {
+	mu      sync.Mutex
+	jobs    map[int64]row
+	fires   map[int64][]scheduler.Slot
+	keys    map[string]bool
+	inbox   []event.In
+	asked   []string
+	version int64
+	changed chan struct{}
+	commits int
+	refuse  func(scheduler.Firing) error
+}
+
+type row struct {
+	body    []byte
+	due     time.Time
+	version int64
+	gone    bool
+}
+
+// NewMemory makes an empty store.
+func NewMemory() *Memory {
+	return &Memory{jobs: map[int64]row{}, fires: map[int64][]scheduler.Slot{}, keys: map[string]bool{}, changed: make(chan struct{}, 1)}
+}
+
+// Changed signals that jobs were changed.
+func (m *Memory) Changed() <-chan struct{} { return m.changed }
+
+// Put stores a job; ID 0 makes a new one.
+func (m *Memory) Put(_ context.Context, j scheduler.Job) (scheduler.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j.ID == 0 {
+		j.ID = int64(len(m.jobs) + 1)
+	}
+	return j, m.put(j)
+}
+
+func (m *Memory) put(j scheduler.Job) error {
+	body, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("write job: %w", err)
+	}
+	due := j.Due
+	if j.Paused || j.Broken != "" {
+		due = time.Time{}
+	}
+	m.bump(j.ID, row{body: body, due: due})
+	return nil
+}
+
+func (m *Memory) bump(id int64, r row) {
+	m.version++
+	r.version = m.version
+	m.jobs[id] = r
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Spoil overwrites the row of a job with something that is not one.
+func (m *Memory) Spoil(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bump(id, row{body: []byte("{"), due: m.jobs[id].due})
+}
+
+// Remove deletes a job; its fires stay.
+func (m *Memory) Remove(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bump(id, row{gone: true})
+}
+
+// Refuse lets every commit of a firing fail for which f gives an error. Nil: none.
+func (m *Memory) Refuse(f func(scheduler.Firing) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = f
+}
+
+// Moved is part of scheduler.Store.
+func (m *Memory) Moved(_ context.Context, since int64) ([]scheduler.Entry, int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []scheduler.Entry
+	for id, r := range m.jobs {
+		if r.version > since {
+			list = append(list, scheduler.Entry{ID: id, Due: r.due})
+		}
+	}
+	return list, m.version, nil
+}
+
+// Job is part of scheduler.Store.
+func (m *Memory) Job(_ context.Context, id int64) (scheduler.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.job(id)
+}
+
+func (m *Memory) job(id int64) (scheduler.Job, error) {
+	r, ok := m.jobs[id]
+	if !ok || r.gone {
+		return scheduler.Job{}, event.NewFault(event.Missing, "", "there is no job %d", id)
+	}
+	var j scheduler.Job
+	if err := json.Unmarshal(r.body, &j); err != nil {
+		return j, fmt.Errorf("%w: %w", scheduler.ErrUnreadable, err)
+	}
+	return j, nil
+}
+
+// Fire is part of scheduler.Store.
+func (m *Memory) Fire(_ context.Context, batch []scheduler.Firing) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range batch {
+		if m.refuse != nil {
+			if err := m.refuse(f); err != nil {
+				return err
+			}
+		}
+		j, err := m.job(f.Job.ID)
+		if err != nil || j.Paused || !j.Due.Equal(f.From) {
+			return scheduler.ErrMoved
+		}
+	}
+	m.commits++
+	for _, f := range batch {
+		if err := m.fire(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Memory) fire(f scheduler.Firing) error {
+	j, err := m.job(f.Job.ID)
+	if err != nil {
+		return err
+	}
+	j.Last, j.Due = f.Job.Last, f.Job.Due
+	body, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	m.jobs[j.ID] = row{body: body, due: j.Due, version: m.jobs[j.ID].version}
+	fold := j.Overlap == scheduler.Fold && slices.ContainsFunc(m.fires[j.ID], unfinished)
+	for i, slot := range f.Slots {
+		if m.keys[fmt.Sprint(j.ID, slot.Key)] {
+			continue
+		}
+		m.keys[fmt.Sprint(j.ID, slot.Key)] = true
+		run := slices.IndexFunc(f.Run, func(q scheduler.Queued) bool { return q.Slot == i })
+		if run >= 0 && fold {
+			slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, "waiting for the last one"
+		} else if run >= 0 {
+			m.inbox = append(m.inbox, f.Run[run].In)
+		}
+		m.fires[j.ID] = append(m.fires[j.ID], slot)
+	}
+	if f.Ask != "" {
+		m.asked = append(m.asked, f.Ask)
+	}
+	return nil
+}
+
+func unfinished(s scheduler.Slot) bool { return s.State != scheduler.StateDone }
+
+// Disable is part of scheduler.Store.
+func (m *Memory) Disable(_ context.Context, id int64, why string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j, err := m.job(id)
+	if err != nil {
+		j = scheduler.Job{ID: id}
+	}
+	j.Broken = why
+	return m.put(j)
+}
+
+// Fires lists the rows of a job's slots in the order in which they came.
+func (m *Memory) Fires(_ context.Context, id int64) ([]scheduler.Slot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.fires[id]), nil
+}
+
+// Finish ends all unfinished fires as ran.
+func (m *Memory) Finish(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, list := range m.fires {
+		for i := len(list) - 1; i >= 0 && i >= len(list)-64; i-- {
+			if unfinished(list[i]) {
+				list[i].State, list[i].Outcome = scheduler.StateDone, scheduler.Ran
+			}
+		}
+	}
+	return nil
+}
+
+// Inbox lists the inputs that fires have queued.
+func (m *Memory) Inbox() []event.In {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.inbox)
+}
+
+// Asked lists the questions that were put.
+func (m *Memory) Asked() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.asked)
+}
+
+// Commits counts the batches that were committed.
+func (m *Memory) Commits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.commits
+}

@@ -1,0 +1,215 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Limits of one catch-up.
+const (
+	mostSlots   = 10_000          // rows for single slots; older ones share a row
+	mostCatchUp = 10              // runs of MissedAll
+	mostLate    = 2 * time.Hour   // the largest default of MaxLate
+	downtime    = 1 * time.Minute // a wake later than this was downtime, or the clock was moved forward
+)
+
+// Slots is what is due of a job at now: every slot from j.Due up to now as a row, which of them run, and the job with
+// Last and Due moved on; false: nothing is due, or the job is paused or broken. It is pure; the caller commits the Firing.
+//
+// A slot is late, and runs, while it is no older than the job's limit: MaxLate, or half the time to the slot after it
+// and at most two hours; beyond the limit it is missed. Of several slots the newest runs. When the newest is missed, the policy decides:
+// once runs it all the same, skip runs nothing, ask puts a question, all runs the newest ten. A single "at" has no limit
+// unless MaxLate sets one or the policy is skip or ask (then two hours). Slots that do not run are rows too: coalesced when a run
+// stands for them, else missed. A run is told how many slots before it were missed. Restarts, suspends and clocks put forward
+// are all the same here: time in which no slot was served. A clock put back finds nothing due, because Due lies ahead.
+//
+// The error says why the job's row cannot be used.
+func Slots(j Job, now time.Time) (Firing, bool, error) {
+	zone, err := Zone(j.Zone)
+	if err != nil {
+		return Firing{}, false, err
+	}
+	return slotsIn(j, zone, now)
+}
+
+func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
+	spec, err := ParseSpec(j.Spec)
+	if err != nil {
+		return Firing{}, false, err
+	}
+	if err := usable(j); err != nil {
+		return Firing{}, false, err
+	}
+	first := j.Due
+	if !first.IsZero() && !first.After(j.Last) {
+		first, _ = spec.Next(j.Last, zone, j.Created)
+	}
+	if first.IsZero() || first.After(now) || j.Paused || j.Broken != "" {
+		return Firing{}, false, nil
+	}
+	c := catchUp{job: j, now: now}
+	c.list, c.older = spec.overdue(first, now, zone, j.Created, mostSlots)
+	if c.older > 0 {
+		c.list = append([]time.Time{first}, c.list...)
+	}
+	newest := c.list[len(c.list)-1]
+	next, _ := spec.Next(newest, zone, j.Created)
+	c.limit = lateLimit(j, spec, newest, next)
+	f := c.firing()
+	f.From = j.Due
+	f.Job.Last, f.Job.Due = newest, next
+	return f, true, nil
+}
+
+// usable checks what a row may hold that New would not have let in.
+func usable(j Job) error {
+	switch {
+	case j.Session != "main" && j.Session != "isolated":
+		return fmt.Errorf("session %q: want main or isolated", j.Session)
+	case j.Missed != MissedOnce && j.Missed != MissedSkip && j.Missed != MissedAll && j.Missed != MissedAsk:
+		return fmt.Errorf("missed %q: want once, skip, all or ask", j.Missed)
+	case j.MaxLate < 0:
+		return fmt.Errorf("max-late %v is below zero", j.MaxLate)
+	}
+	return nil
+}
+
+// lateLimit is how late the newest slot may be before it counts as missed. An older slot is late by more than the time
+// to the next one, so that by default it is missed whatever the newest is.
+func lateLimit(j Job, spec Spec, slot, next time.Time) time.Duration {
+	switch {
+	case j.MaxLate > 0:
+		return j.MaxLate
+	case !spec.Recurring() && (j.Missed == MissedOnce || j.Missed == MissedAll):
+		return time.Duration(1<<63 - 1)
+	case next.IsZero():
+		return mostLate
+	}
+	return min(next.Sub(slot)/2, mostLate)
+}
+
+// catchUp is one wake of one job on its way to a Firing.
+type catchUp struct {
+	job   Job
+	now   time.Time
+	list  []time.Time // due slots, oldest first
+	older int64       // how many slots list[0] stands for, when it is not a single one
+	limit time.Duration
+}
+
+func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
+func (c *catchUp) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
+
+// firstRun is the index of the first slot that runs; all behind it do too. len(list): none.
+func (c *catchUp) firstRun() int {
+	last := len(c.list) - 1
+	switch {
+	case c.job.Missed == MissedAll:
+		first := max(len(c.list)-mostCatchUp, 0)
+		if c.older > 0 {
+			first = max(first, 1)
+		}
+		return first
+	case c.job.Missed == MissedOnce || !c.missed(last):
+		return last
+	}
+	return len(c.list)
+}
+
+func (c *catchUp) firing() Firing {
+	f := Firing{Job: c.job}
+	first := c.firstRun()
+	for i, due := range c.list {
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i)}
+		if i >= first {
+			slot.State = StateQueued
+			if c.missed(i) {
+				slot.Reason = "caught up " + spoken(slot.Late) + " late"
+			}
+			f.Run = append(f.Run, Queued{Slot: i, In: c.input(slot.Key, i, first)})
+		} else {
+			slot.State = StateDone
+			slot.Outcome, slot.Reason = c.unrun(i, first)
+		}
+		f.Slots = append(f.Slots, slot)
+	}
+	if first == len(c.list) && c.job.Missed == MissedAsk {
+		f.Ask = c.question()
+	}
+	return f
+}
+
+// unrun is what becomes of a slot that does not run.
+func (c *catchUp) unrun(i, first int) (Outcome, string) {
+	outcome, reason := MissedOut, ""
+	switch {
+	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
+		outcome, reason = Coalesced, "the run of "+Key(c.list[first])+" stands for it"
+	case c.job.Missed == MissedAll:
+		reason = fmt.Sprintf("only the newest %d are caught up", mostCatchUp)
+	case c.job.Missed == MissedAsk && first == len(c.list):
+		reason = "the owner was asked"
+	default:
+		reason = fmt.Sprintf("%s late, the limit is %s", spoken(c.late(i)), spoken(c.limit))
+	}
+	if i == 0 && c.older > 1 {
+		reason = fmt.Sprintf("one row for the oldest %d slots, %s and after; %s", c.older, Key(c.list[0]), reason)
+	}
+	return outcome, reason
+}
+
+// missedBefore counts the missed slots before a run. A short stall is not worth telling the model.
+func (c *catchUp) missedBefore(first int) int64 {
+	if c.late(0) <= downtime {
+		return 0
+	}
+	n := max(c.older-1, 0)
+	for i := range first {
+		if c.missed(i) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *catchUp) input(key string, i, first int) event.In {
+	in := slotInput(c.job, key, c.now)
+	if n := c.missedBefore(first); n > 0 && i == first {
+		text := "(1 earlier run of this job was missed while hob was not running.)"
+		if n > 1 {
+			text = fmt.Sprintf("(%d earlier runs of this job were missed while hob was not running.)", n)
+		}
+		in.Parts = append(in.Parts, event.Say(text)...)
+	}
+	return in
+}
+
+func (c *catchUp) question() string {
+	n := c.missedBefore(len(c.list))
+	if n == 0 {
+		n = int64(len(c.list))
+	}
+	newest := c.list[len(c.list)-1]
+	if zone, err := Zone(c.job.Zone); err == nil {
+		newest = newest.In(zone)
+	}
+	if n == 1 {
+		return fmt.Sprintf("Job %s missed its run of %s. Run it now?", c.job.Name, newest.Format("Mon 2 Jan 15:04"))
+	}
+	return fmt.Sprintf("Job %s missed %d runs, the last one on %s. Run it once now?", c.job.Name, n, newest.Format("Mon 2 Jan 15:04"))
+}
+
+// Key is the key of a slot: its instant as RFC 3339 in UTC.
+func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
+
+// slotInput is the inbox row of a slot that runs. While the job backs off after failures it waits until Hold.
+func slotInput(j Job, key string, now time.Time) event.In {
+	in := ByHand(j, "", now)
+	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)
+	if j.Hold.After(now) {
+		in.NotBefore = j.Hold
+	}
+	return in
+}

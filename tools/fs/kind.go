@@ -1,0 +1,132 @@
+package fs
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// sniffLen is how much of a file decides what it is.
+const sniffLen = 8 << 10
+
+// signature says how a kind of file begins. The numbers are those of the formats' own specifications.
+type signature struct {
+	at    int
+	magic string
+	kind  string
+}
+
+func signatures() []signature {
+	return []signature{
+		{0, "\x89PNG\r\n\x1a\n", "a PNG image"},
+		{0, "\xff\xd8\xff", "a JPEG image"},
+		{0, "GIF8", "a GIF image"},
+		{8, "WEBP", "a WebP image"},
+		{0, "BM", "a BMP image"},
+		{0, "II*\x00", "a TIFF image"},
+		{0, "MM\x00*", "a TIFF image"},
+		{0, "\x00\x00\x01\x00", "an icon"},
+		{4, "ftypheic", "a HEIC image"},
+		{4, "ftypavif", "an AVIF image"},
+		{4, "ftyp", "an MP4 or similar media file"},
+		{0, "%PDF-", "a PDF document"},
+		{0, "PK\x03\x04", "a zip archive"},
+		{0, "PK\x05\x06", "an empty zip archive"},
+		{0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Microsoft Office document"},
+		{0, "\x1f\x8b", "gzip data"},
+		{0, "BZh", "bzip2 data"},
+		{0, "\xfd7zXZ\x00", "xz data"},
+		{0, "\x28\xb5\x2f\xfd", "zstd data"},
+		{0, "7z\xbc\xaf\x27\x1c", "a 7z archive"},
+		{0, "Rar!\x1a\x07", "a rar archive"},
+		{257, "ustar", "a tar archive"},
+		{0, "\x7fELF", "an ELF program"},
+		{0, "\xcf\xfa\xed\xfe", "a Mach-O program"},
+		{0, "\xca\xfe\xba\xbe", "a Mach-O program or Java class"},
+		{0, "MZ", "a Windows program"},
+		{0, "\x00asm", "a WebAssembly module"},
+		{0, "SQLite format 3\x00", "an SQLite database"},
+		{0, "ID3", "an MP3 file"},
+		{0, "OggS", "an Ogg media file"},
+		{0, "fLaC", "a FLAC file"},
+		{8, "WAVE", "a WAV file"},
+		{8, "AVI ", "an AVI video"},
+		{0, "\x1aE\xdf\xa3", "a Matroska or WebM video"},
+		{0, "wOFF", "a web font"},
+		{0, "wOF2", "a web font"},
+		{0, "OTTO", "a font"},
+		{0, "\x00\x01\x00\x00", "a font"},
+		{0, "\xff\xfe", "UTF-16 text"},
+		{0, "\xfe\xff", "UTF-16 text"},
+	}
+}
+
+// textual are magics made of plain letters: they count only when the rest is no text.
+func textual(magic string) bool {
+	for _, b := range []byte(magic) {
+		if b < 0x20 || b > 0x7e {
+			return false
+		}
+	}
+	return magic != "%PDF-"
+}
+
+// binaryKind says what a file is that cannot be shown as text, by its first bytes; "" is text.
+func binaryKind(name string, head []byte) string {
+	text := looksLikeText(head)
+	for _, s := range signatures() {
+		if len(head) < s.at+len(s.magic) || string(head[s.at:s.at+len(s.magic)]) != s.magic {
+			continue
+		}
+		if text && textual(s.magic) {
+			continue
+		}
+		if s.kind == "a zip archive" {
+			return zipKind(name)
+		}
+		return s.kind
+	}
+	if text {
+		return ""
+	}
+	return "a binary file"
+}
+
+// zipKind tells the document formats apart that are zip archives.
+func zipKind(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".docx", ".dotx":
+		return "a Word document"
+	case ".xlsx", ".xlsm":
+		return "an Excel workbook"
+	case ".pptx":
+		return "a PowerPoint presentation"
+	case ".odt", ".ods", ".odp":
+		return "an OpenDocument file"
+	case ".epub":
+		return "an EPUB book"
+	case ".jar", ".apk":
+		return "a Java or Android archive"
+	default:
+		return "a zip archive"
+	}
+}
+
+// looksLikeText: no NUL, and few control characters and broken UTF-8 sequences. Other eight-bit encodings
+// pass when they are mostly letters.
+func looksLikeText(head []byte) bool {
+	if bytes.IndexByte(head, 0) >= 0 {
+		return false
+	}
+	odd, all := 0, 0
+	for rest := head; len(rest) > 0; all++ {
+		r, n := utf8.DecodeRune(rest)
+		cut := r == utf8.RuneError && n == 1 && len(rest) < utf8.UTFMax && !utf8.FullRune(rest)
+		if r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != '\f' && r != '\b' && r != 0x1b || r == utf8.RuneError && n == 1 && !cut {
+			odd++
+		}
+		rest = rest[n:]
+	}
+	return odd*10 <= all*3
+}

@@ -1,0 +1,241 @@
+package fs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/fsguard"
+	"hob/tools"
+)
+
+// maxEntries is how many names ls lists; what is left out is said.
+const maxEntries = 2000
+
+// Listing is what ls takes.
+type Listing struct {
+	Path  string `json:"path,omitempty" jsonschema:"folder; default the workspace" default:"." min:"1"`
+	Depth int    `json:"depth,omitempty" jsonschema:"levels to go down" default:"1" min:"1" max:"5"`
+	All   bool   `json:"all,omitempty" jsonschema:"show names that begin with a dot"`
+}
+
+// Listed is what ls answers.
+type Listed struct {
+	Path    string  `json:"path" jsonschema:"the folder, links resolved"`
+	Entries []Entry `json:"entries" jsonschema:"what is in it; folders first"`
+	Cut     bool    `json:"cut,omitempty" jsonschema:"there is more"`
+}
+
+// Entry is a name in a folder.
+type Entry struct {
+	Path     string    `json:"path" jsonschema:"relative to the folder"`
+	Type     string    `json:"type" jsonschema:"folder, file, link, pipe, socket, device"`
+	Size     int64     `json:"size,omitempty" jsonschema:"bytes, of a file"`
+	Modified time.Time `json:"modified" jsonschema:"last change"`
+	Target   string    `json:"target,omitempty" jsonschema:"of a link: where it points"`
+	Note     string    `json:"note,omitempty" jsonschema:"why a folder was not listed"`
+}
+
+// NewLs makes the tool ls: what is in a folder.
+func NewLs(g *fsguard.Guard) tools.Tool {
+	l := lister{g}
+	return tools.New[Listing, Listed](tools.Spec{
+		Name: "ls", Group: "fs", Core: true, Positional: "path", Example: "src --depth 2",
+		Description: "List a folder: type, size and time of change; folders first.",
+	}, l.intent, l.run)
+}
+
+type lister struct{ guard *fsguard.Guard }
+
+func (l lister) intent(_ context.Context, call tools.Call, in Listing) (tools.Intent, error) {
+	p, err := judge(l.guard, call, in.Path)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	return looking("ls", p)
+}
+
+func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent tools.Intent) (tools.Result, error) {
+	p, err := intended(l.guard, call, in.Path, intent)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if p.Exists() && !p.IsDir() {
+		return tools.Fail(tools.Validation, "use read", "%s is %s, not a folder", shown(in.Path), fsguard.Kind(p.Info.Mode())), nil
+	}
+	out := Listed{Path: p.Path, Entries: []Entry{}}
+	if err := l.fill(ctx, &out, p, "", in); err != nil {
+		return tools.Result{}, refusal(l.guard, call, in.Path, err)
+	}
+	return tools.Result{Content: out.table(call.Zone), Data: out}, nil
+}
+
+// fill adds what is in a folder, each folder followed by what is in it.
+func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below string, in Listing) error {
+	entries, err := l.names(p, in.All)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(out.Entries) >= maxEntries {
+			out.Cut = true
+			return nil
+		}
+		name := e.Path
+		e.Path = filepath.ToSlash(filepath.Join(below, name))
+		out.Entries = append(out.Entries, e)
+		if e.Type != "folder" || in.Depth <= 1 {
+			continue
+		}
+		deeper := in
+		deeper.Depth--
+		if note := l.descend(ctx, out, p, name, e.Path, deeper); note != "" {
+			out.Entries[slices.IndexFunc(out.Entries, func(x Entry) bool { return x.Path == e.Path })].Note = note
+		}
+	}
+	return nil
+}
+
+// descend lists a folder below p, or says why not. One folder that cannot be read does not stop the listing.
+func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name, path string, in Listing) string {
+	sub, err := l.guard.Resolve(p.Path, name)
+	if err == nil && sub.Area == fsguard.Sensitive && p.Area != fsguard.Sensitive {
+		return "not listed: it holds keys or credentials; ask for it by name"
+	}
+	if err == nil {
+		err = l.fill(ctx, out, sub, path, in)
+	}
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fsguard.ErrState):
+		return "not listed: hob's own state"
+	default:
+		return "not listed: " + plain(err)
+	}
+}
+
+func (l lister) names(p fsguard.Place, all bool) ([]Entry, error) {
+	root, err := l.guard.Folder(p)
+	if err != nil {
+		return nil, err
+	}
+	defer closeRoot(root)
+	d, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.ReadDir(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(list))
+	for _, e := range list {
+		if !all && strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if entry, ok := entryOf(root, e); ok {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(-cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Path, b.Path))
+	})
+	return entries, nil
+}
+
+func rank(e Entry) int {
+	if e.Type == "folder" {
+		return 1
+	}
+	return 0
+}
+
+// entryOf describes a name; false when it has just gone.
+func entryOf(root *os.Root, e iofs.DirEntry) (Entry, bool) {
+	info, err := root.Lstat(e.Name())
+	if err != nil {
+		return Entry{}, false
+	}
+	entry := Entry{Path: e.Name(), Type: typeName(info.Mode()), Modified: info.ModTime()}
+	if entry.Type == "file" {
+		entry.Size = info.Size()
+	}
+	if entry.Type == "link" {
+		if entry.Target, err = root.Readlink(e.Name()); err != nil {
+			entry.Target = "?"
+		}
+	}
+	return entry, true
+}
+
+func typeName(m iofs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "folder"
+	case m&iofs.ModeSymlink != 0:
+		return "link"
+	case m&iofs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&iofs.ModeSocket != 0:
+		return "socket"
+	default:
+		return "device"
+	}
+}
+
+// table draws the listing for the model, times in the owner's zone.
+func (l Listed) table(zone string) string {
+	loc, err := tools.Zone(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	folders, others := 0, 0
+	var b strings.Builder
+	for _, e := range l.Entries {
+		folders, others = folders+rank(e), others+1-rank(e)
+		fmt.Fprintf(&b, "%s  %9s  %s%s\n", e.Modified.In(loc).Format("2006-01-02 15:04"), e.size(), e.name(), e.note())
+	}
+	head := fmt.Sprintf("%s: %s, %s\n", shown(l.Path), count(folders, "folder"), count(others, "file"))
+	if l.Cut {
+		b.WriteString("(there is more: list a folder of it, or a smaller depth)\n")
+	}
+	return strings.TrimRight(head+b.String(), "\n")
+}
+
+func (e Entry) size() string {
+	if e.Type == "file" {
+		return sized(e.Size)
+	}
+	return e.Type
+}
+
+func (e Entry) name() string {
+	switch e.Type {
+	case "folder":
+		return shown(e.Path) + "/"
+	case "link":
+		return shown(e.Path) + " -> " + shown(e.Target)
+	default:
+		return shown(e.Path)
+	}
+}
+
+func (e Entry) note() string {
+	if e.Note == "" {
+		return ""
+	}
+	return "  (" + e.Note + ")"
+}

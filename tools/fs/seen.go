@@ -1,0 +1,132 @@
+package fs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	iofs "io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"hob/daemon/fsguard"
+)
+
+// Limits of Seen.
+const (
+	maxSeen   = 4096    // files remembered, over all sessions
+	hashLimit = 4 << 20 // bigger files are told by time and size alone
+)
+
+// Seen remembers, in memory, how each file looked when a session last read or wrote it, so that a write does
+// not wipe out somebody else's change. It forgets the oldest first, and everything at a restart: what is not
+// remembered is not refused.
+type Seen struct {
+	mu    sync.Mutex
+	marks map[seenKey]mark
+	order []seenKey // oldest first
+}
+
+type seenKey struct {
+	session int64
+	path    string
+}
+
+type mark struct {
+	mtime  time.Time
+	size   int64
+	hash   [sha256.Size]byte
+	hashed bool
+}
+
+// NewSeen makes an empty memory.
+func NewSeen() *Seen { return &Seen{marks: map[seenKey]mark{}} }
+
+// note remembers how a file looks now. Session 0 is no session: nothing is remembered.
+func (s *Seen) note(session int64, path string, m mark) {
+	if session == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := seenKey{session, path}
+	if _, known := s.marks[k]; !known {
+		s.order = append(s.order, k)
+	}
+	s.marks[k] = m
+	if len(s.order) > maxSeen {
+		delete(s.marks, s.order[0])
+		s.order = append(s.order[:0:0], s.order[1:]...)
+	}
+}
+
+func (s *Seen) look(session int64, path string) (mark, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.marks[seenKey{session, path}]
+	return m, ok
+}
+
+// changed says whether a file looks other than when the session last saw it; false when it never did.
+// Content decides; time and size only where the file is too big to hash.
+func (s *Seen) changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error) {
+	was, ok := s.look(session, p.Path)
+	if !ok {
+		return false, nil
+	}
+	if !p.Exists() {
+		return true, nil
+	}
+	if p.Info.Size() != was.size {
+		return true, nil
+	}
+	if !was.hashed {
+		return !p.Info.ModTime().Equal(was.mtime), nil
+	}
+	f, err := g.Open(p)
+	if err != nil {
+		return false, err
+	}
+	now, err := markOf(f, p.Info)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return err == nil && now.hash != was.hash, err
+}
+
+// markOf takes the mark of an open file, from its beginning.
+func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
+	m := mark{mtime: info.ModTime(), size: info.Size()}
+	if m.size > hashLimit {
+		return m, nil
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.NewSectionReader(f, 0, hashLimit+1))
+	if err != nil {
+		return m, err
+	}
+	m.size, m.hashed = n, n <= hashLimit
+	h.Sum(m.hash[:0])
+	return m, nil
+}
+
+// forget drops what a session knows of a file, and is true: the refusal that goes with it is given once.
+func (s *Seen) forget(session int64, path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := seenKey{session, path}
+	delete(s.marks, k)
+	s.order = slices.DeleteFunc(s.order, func(o seenKey) bool { return o == k })
+	return true
+}
+
+// holds says whether a file holds exactly these bytes.
+func holds(f *os.File, want []byte) (bool, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return false, err
+	}
+	sum := sha256.Sum256(want)
+	return bytes.Equal(h.Sum(nil), sum[:]), nil
+}

@@ -1,0 +1,172 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+
+	"hob/daemon/fsguard"
+	"hob/tools"
+)
+
+// Writing is what write takes.
+type Writing struct {
+	Path       string `json:"path" jsonschema:"file; relative to the workspace, absolute, or ~" min:"1"`
+	Content    string `json:"content" jsonschema:"the whole new content"`
+	OnConflict string `json:"on_conflict,omitempty" jsonschema:"what to do about a file that is there" enum:"overwrite,error" default:"overwrite"`
+}
+
+// Written is what write answers.
+type Written struct {
+	Path    string `json:"path" jsonschema:"where it was written, links resolved"`
+	Created bool   `json:"created" jsonschema:"false: it was overwritten"`
+	Bytes   int    `json:"bytes" jsonschema:"size"`
+	Lines   int    `json:"lines" jsonschema:"number of lines"`
+}
+
+// NewWrite makes the tool write: a whole file, atomically.
+func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
+	w := writer{g, seen}
+	return tools.NewCheckable[Writing, Written](tools.Spec{
+		Name: "write", Group: "fs", Core: true, Positional: "path", Example: "notes.md --content 'buy milk'",
+		Description: "Write a whole file, atomically. Makes missing folders. Refuses when the file changed since you read it.",
+	}, w.intent, w.run, w.probe)
+}
+
+type writer struct {
+	guard *fsguard.Guard
+	seen  *Seen
+}
+
+func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.Intent, error) {
+	p, err := judge(w.guard, call, in.Path)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	before, err := w.before(p)
+	if err != nil {
+		return tools.Intent{}, refusal(w.guard, call, in.Path, err)
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool       string `json:"tool"`
+		Path       string `json:"path"`
+		Before     string `json:"before"` // an approval to overwrite one content is none to overwrite another
+		OnConflict string `json:"on_conflict"`
+		Content    string `json:"content"`
+	}{"write", p.Path, before, in.OnConflict, in.Content})
+	i := tools.Intent{
+		Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{touched(p, true)},
+		Summary: fmt.Sprintf("write %s (%s)", shown(p.Path), sized(int64(len(in.Content)))), Canonical: canonical, Keep: p,
+	}
+	if p.Own {
+		i.Scopes = append(i.Scopes, tools.Config)
+	}
+	return i, err
+}
+
+// before names what would be overwritten: "absent", a hash, or time and size of a big file.
+func (w writer) before(p fsguard.Place) (string, error) {
+	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
+		return "absent", nil
+	}
+	if p.Info.Size() > hashLimit {
+		return fmt.Sprintf("%d bytes of %s", p.Info.Size(), p.Info.ModTime().UTC()), nil
+	}
+	f, err := w.guard.Open(p)
+	if errors.Is(err, iofs.ErrPermission) {
+		return "unreadable", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	m, err := markOf(f, p.Info)
+	return "sha256:" + hex.EncodeToString(m.hash[:]), errors.Join(err, f.Close())
+}
+
+func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools.Intent) (tools.Result, error) {
+	p, err := intended(w.guard, call, in.Path, intent)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if p.IsDir() {
+		return tools.Fail(tools.Validation, "add a file name", "%s is a folder", shown(in.Path)), nil
+	}
+	if res, stop := w.conflict(call, in, p); stop {
+		return res, nil
+	}
+	var opts []fsguard.Option
+	if in.OnConflict == "error" {
+		opts = append(opts, fsguard.NewOnly)
+	}
+	data := []byte(in.Content)
+	info, err := w.guard.WriteFile(p, data, 0o644, opts...)
+	if err != nil {
+		return tools.Result{}, refusal(w.guard, call, in.Path, err)
+	}
+	w.seen.note(call.Session, p.Path, mark{
+		mtime: info.ModTime(), size: info.Size(), hash: sha256.Sum256(data), hashed: len(data) <= hashLimit,
+	})
+	return said(in, p, data), nil
+}
+
+// conflict refuses what the caller asked to refuse, and to wipe out what he has not seen.
+func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Result, bool) {
+	if in.OnConflict == "error" && p.Exists() {
+		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", shown(in.Path), sized(p.Info.Size())), true
+	}
+	changed, err := w.seen.changed(w.guard, call.Session, p)
+	switch {
+	case err != nil:
+		return tools.ErrorResult(refusal(w.guard, call, in.Path, err)), true
+	case changed && !p.Exists():
+		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", shown(in.Path)), w.seen.forget(call.Session, p.Path)
+	case changed:
+		return tools.Fail(tools.Conflict, "read it again, then write", "%s changed since you last read it", shown(in.Path)), true
+	}
+	return tools.Result{}, false
+}
+
+// probe says whether the file holds the content already, and clears away what an interrupted write left.
+func (w writer) probe(_ context.Context, call tools.Call, in Writing, _ tools.Intent) (bool, error) {
+	p, err := judge(w.guard, call, in.Path)
+	if err != nil {
+		return false, err
+	}
+	if err := w.guard.Sweep(p); err != nil {
+		return false, fmt.Errorf("clear away the temporary file of %s: %w", in.Path, err)
+	}
+	if !p.Exists() || !p.Info.Mode().IsRegular() || p.Info.Size() != int64(len(in.Content)) {
+		return false, nil
+	}
+	f, err := w.guard.Open(p)
+	if err != nil {
+		return false, err
+	}
+	same, err := holds(f, []byte(in.Content))
+	return same, errors.Join(err, f.Close())
+}
+
+func said(in Writing, p fsguard.Place, data []byte) tools.Result {
+	out := Written{Path: p.Path, Created: !p.Exists(), Bytes: len(data), Lines: lineCount(data)}
+	verb := "overwritten"
+	if out.Created {
+		verb = "created"
+	}
+	return tools.Result{
+		Content: fmt.Sprintf("%s %s: %s, %s", verb, shown(in.Path), count(out.Bytes, "byte"), count(out.Lines, "line")),
+		Data:    out,
+	}
+}
+
+// lineCount counts lines as people do: a last line without a line break counts.
+func lineCount(data []byte) int {
+	n := bytes.Count(data, []byte("\n"))
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		n++
+	}
+	return n
+}

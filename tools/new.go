@@ -1,0 +1,195 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// New makes a tool out of two functions. In is a struct whose tags describe the parameters (see deriveSchema),
+// Out the struct that Result.Data holds. spec needs name, group and description; New fills in both schemas.
+// The functions get decoded, valid arguments. What they panic with becomes an error, and a cancelled context
+// is answered before run is called. A wrong spec or tag is a programmer's mistake and panics at start.
+func New[In, Out any](
+	spec Spec,
+	intent func(context.Context, Call, In) (Intent, error),
+	run func(context.Context, Call, In, Intent) (Result, error),
+) Tool {
+	return build[In, Out](spec, intent, run)
+}
+
+// NewCheckable is New for a tool that can tell whether an interrupted run took effect; the result is a Prober.
+func NewCheckable[In, Out any](
+	spec Spec,
+	intent func(context.Context, Call, In) (Intent, error),
+	run func(context.Context, Call, In, Intent) (Result, error),
+	probe func(context.Context, Call, In, Intent) (done bool, err error),
+) Tool {
+	return checkable[In, Out]{build[In, Out](spec, intent, run), probe}
+}
+
+type made[In, Out any] struct {
+	spec   Spec
+	params *jsonschema.Schema
+	intent func(context.Context, Call, In) (Intent, error)
+	run    func(context.Context, Call, In, Intent) (Result, error)
+}
+
+type checkable[In, Out any] struct {
+	*made[In, Out]
+	probe func(context.Context, Call, In, Intent) (bool, error)
+}
+
+func build[In, Out any](
+	spec Spec,
+	intent func(context.Context, Call, In) (Intent, error),
+	run func(context.Context, Call, In, Intent) (Result, error),
+) *made[In, Out] {
+	if spec.Name == "" || spec.Group == "" || spec.Description == "" {
+		panic(fmt.Sprintf("tools: tool %q needs name, group and description", spec.Name))
+	}
+	t := &made[In, Out]{spec: spec, intent: intent, run: run}
+	t.params, t.spec.Parameters = mustSchema(spec.Name, reflect.TypeFor[In]())
+	_, t.spec.Output = mustSchema(spec.Name, reflect.TypeFor[Out]())
+	return t
+}
+
+func mustSchema(tool string, t reflect.Type) (*jsonschema.Schema, json.RawMessage) {
+	s, err := deriveSchema(t)
+	if err != nil {
+		panic(fmt.Sprintf("tools: tool %s: %v", tool, err))
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("tools: tool %s: %v", tool, err))
+	}
+	return s, raw
+}
+
+// Spec is the tool's description with both schemas.
+func (t *made[In, Out]) Spec() Spec { return t.spec }
+
+func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params }
+
+// Intent decodes the arguments and asks the tool what the call would touch.
+func (t *made[In, Out]) Intent(ctx context.Context, call Call) (i Intent, err error) {
+	defer caught(t.spec.Name, &err)
+	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	if err != nil {
+		return Intent{}, err
+	}
+	return t.intent(ctx, call, in)
+}
+
+// Run decodes the arguments and carries the call out. Every error comes back as an error result.
+func (t *made[In, Out]) Run(ctx context.Context, call Call, intent Intent) (Result, error) {
+	res, err := t.carry(ctx, call, intent)
+	if err != nil {
+		return ErrorResult(err), nil
+	}
+	return res, nil
+}
+
+func (t *made[In, Out]) carry(ctx context.Context, call Call, intent Intent) (res Result, err error) {
+	defer caught(t.spec.Name, &err)
+	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	res, err = t.run(ctx, call, in, intent)
+	if err != nil {
+		return Result{}, err
+	}
+	if _, ok := res.Data.(Out); !ok && res.Data != nil {
+		return Result{}, fmt.Errorf("%s: result data is a %T, not what its output schema says", t.spec.Name, res.Data)
+	}
+	return res, nil
+}
+
+// Probe tells whether an interrupted run took effect.
+func (t checkable[In, Out]) Probe(ctx context.Context, call Call, intent Intent) (done bool, err error) {
+	defer caught(t.spec.Name, &err)
+	in, err := decode[In](t.spec.Name, t.params, call.Args)
+	if err != nil {
+		return false, err
+	}
+	return t.probe(ctx, call, in, intent)
+}
+
+// caught turns a panic into an error: a tool never panics through.
+func caught(tool string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%s: internal error: %v", tool, p)
+	}
+}
+
+// decode checks args against s and fills an In with them; parameters left out get their defaults.
+func decode[In any](tool string, s *jsonschema.Schema, args json.RawMessage) (In, error) {
+	var in In
+	value, faults := inspect(s, args)
+	if len(faults) > 0 {
+		return in, &refusal{faultResult(tool, s, faults)}
+	}
+	fillDefaults(s, value)
+	clean, err := json.Marshal(value)
+	if err != nil {
+		return in, fmt.Errorf("%s: encode arguments: %w", tool, err)
+	}
+	if err := json.Unmarshal(clean, &in); err != nil {
+		return in, Refuse(Validation, "", "%s: %v", tool, err)
+	}
+	return in, nil
+}
+
+func fillDefaults(s *jsonschema.Schema, value map[string]any) {
+	for name, p := range s.Properties {
+		if _, given := value[name]; !given && p.Default != nil {
+			value[name] = p.Default
+		}
+	}
+}
+
+// Refuse makes an error that carries an error result: for Intent, and for what a tool is built on.
+// ErrorResult brings the result back.
+func Refuse(code Code, hint, format string, args ...any) error {
+	return &refusal{Fail(code, hint, format, args...)}
+}
+
+type refusal struct{ res Result }
+
+// Error is what the model would read.
+func (r *refusal) Error() string { return r.res.Content }
+
+// ErrorResult turns an error of Intent or Run into the result that the model reads: what Refuse carried,
+// CANCELLED for an ended context, UNKNOWN with its text for anything else.
+func ErrorResult(err error) Result {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.res
+	}
+	if errors.Is(err, context.Canceled) {
+		return Fail(Cancelled, "", "the turn was stopped before this call ended")
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Fail(Timeout, "", "the turn's time is over")
+	}
+	return Fail(Unknown, "", "%v", err)
+}
+
+// Canonical makes the bytes that an approval shows and hashes: JSON in field order, nothing escaped for HTML.
+func Canonical(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode canonical bytes: %w", err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}

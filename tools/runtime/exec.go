@@ -1,0 +1,249 @@
+// Package runtime holds the tools that run programs. It starts and ends processes; it decides nothing about
+// permission, and hands none of hob's secrets on.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	osexec "os/exec"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/fsguard"
+	"hob/daemon/ident"
+	"hob/daemon/spawn"
+	"hob/tools"
+)
+
+// maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
+const maxCommand = 128<<10 - 1
+
+// Limits are the keys of [tools.exec]; zero values mean the defaults.
+type Limits struct {
+	Timeout time.Duration // when a call names none; 30 min
+	Least   time.Duration // a smaller one is raised to it; 10 s
+	Most    time.Duration // a bigger one is lowered to it; 24 h
+	Keep    int           // characters of output shown; 100,000
+	Shelf   int           // bytes of output shelved; 10 MB
+	Grace   time.Duration // between TERM and KILL; 800 ms
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		Timeout: or(l.Timeout, 30*time.Minute), Least: or(l.Least, 10*time.Second), Most: or(l.Most, 24*time.Hour),
+		Keep: or(l.Keep, 100_000), Shelf: or(l.Shelf, 10<<20), Grace: or(l.Grace, 800*time.Millisecond),
+	}
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// Artifacts is the shelf that whole outputs go to.
+type Artifacts interface {
+	// Keep stores data under a name for people and returns its id. It does not hold on to data.
+	Keep(ctx context.Context, name string, data []byte) (id string, err error)
+}
+
+// ExecDeps is what exec works with.
+type ExecDeps struct {
+	Guard     *fsguard.Guard
+	Artifacts Artifacts
+	Spawn     *spawn.Group
+	Environ   []string // hob's own environment, of which little is handed on
+	Instance  string   // marks hob's processes; no slash in it. KillOrphans finds them by it
+	Limits    Limits
+}
+
+// Command is what exec takes.
+type Command struct {
+	Command     string            `json:"command" jsonschema:"shell command" min:"1"`
+	Description string            `json:"description,omitempty" jsonschema:"what it is for, in a few words"`
+	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in; default the workspace"`
+	Env         map[string]string `json:"env,omitempty" jsonschema:"more environment variables"`
+	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds; default 1800, 10 to 86400"`
+}
+
+// Outcome is what exec answers.
+type Outcome struct {
+	ExitCode   int    `json:"exit_code" jsonschema:"exit code; 128 + the signal when one ended it"`
+	DurationMS int64  `json:"duration_ms" jsonschema:"how long it ran"`
+	Output     string `json:"output" jsonschema:"stdout and stderr in the order they came"`
+	Truncated  bool   `json:"truncated,omitempty" jsonschema:"the middle of the output is cut out"`
+	Artifact   string `json:"artifact,omitempty" jsonschema:"id of the whole output, for result_read"`
+	TimedOut   bool   `json:"timed_out,omitempty" jsonschema:"it was ended because it took too long"`
+}
+
+// NewExec makes the tool exec: one shell command, in a process group of its own that does not outlive the call.
+// The shell is bash, else sh; on Windows cmd /C, without the looks into the command that the five denials need.
+func NewExec(d ExecDeps) tools.Tool {
+	d.Limits = d.Limits.filled()
+	e := executor{d, shellArgs(osexec.LookPath)}
+	return tools.New[Command, Outcome](tools.Spec{
+		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
+		Description: "Run a shell command and wait for it. Answers with exit code and output. Nothing keeps running afterwards.",
+	}, e.intent, e.run)
+}
+
+type executor struct {
+	ExecDeps
+	shell []string // argv before the command; nil: there is no shell
+}
+
+func shellArgs(look func(string) (string, error)) []string {
+	if goruntime.GOOS == "windows" {
+		return []string{"cmd", "/C"}
+	}
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := look(name); err == nil {
+			return []string{path, "-c"}
+		}
+	}
+	return nil
+}
+
+func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.Intent, error) {
+	if err := sound(in); err != nil {
+		return tools.Intent{}, err
+	}
+	p, err := e.folder(call, in)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool  string   `json:"tool"`
+		Argv  []string `json:"argv"`
+		Cwd   string   `json:"cwd"`
+		CwdID string   `json:"cwd_id"`
+		Env   []string `json:"env"`
+	}{"exec", append(slices.Clone(e.shell), in.Command), p.Path, p.ID(), pairs(in.Env)})
+	v := inspect(in.Command, e.Guard.Home(), p.Path)
+	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
+		if steering(name) {
+			v.warnings = append(v.warnings, "sets "+name+", which can make programs run other code")
+		}
+	}
+	return tools.Intent{
+		Effect: tools.Once, Scopes: []tools.Scope{tools.Exec},
+		Paths:   []tools.Path{{Path: p.Path, Write: true, Area: tools.Area(p.Area)}},
+		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.warnings, Denied: v.denied, Keep: p,
+	}, err
+}
+
+// sound refuses what no shell could be given.
+func sound(in Command) error {
+	if len(in.Command) > maxCommand {
+		return tools.Refuse(tools.Validation, "write it to a file and run that", "the command is longer than %d KB", (maxCommand+1)>>10)
+	}
+	if strings.ContainsRune(in.Command, 0) {
+		return tools.Refuse(tools.Validation, "", "the command holds a NUL byte")
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
+		if bad := badName(name); bad != "" {
+			return tools.Refuse(tools.Validation, "", "env.%s: %s", strings.ToValidUTF8(name, "?"), bad)
+		}
+		if strings.ContainsRune(in.Env[name], 0) {
+			return tools.Refuse(tools.Validation, "", "env.%s holds a NUL byte", name)
+		}
+	}
+	return nil
+}
+
+// folder is where the command runs.
+func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
+	p, err := e.Guard.Resolve(call.Workdir, or(in.Workdir, "."))
+	if err != nil {
+		return p, tools.Refuse(tools.Validation, "", "workdir: %v", err)
+	}
+	switch {
+	case p.Area == fsguard.State:
+		return p, tools.Refuse(tools.Denied, "", "workdir: this is hob's own state; no tool may reach it")
+	case !p.Exists():
+		return p, tools.Refuse(tools.NotFound, "mkdir -p makes it", "workdir: there is no folder %s", p.Path)
+	case !p.IsDir():
+		return p, tools.Refuse(tools.Validation, "", "workdir: %s is %s, not a folder", p.Path, fsguard.Kind(p.Info.Mode()))
+	}
+	return p, nil
+}
+
+func (e executor) run(ctx context.Context, call tools.Call, in Command, intent tools.Intent) (tools.Result, error) {
+	if err := sound(in); err != nil {
+		return tools.Result{}, err
+	}
+	p, ok := intent.Keep.(fsguard.Place)
+	if !ok {
+		var err error
+		if p, err = e.folder(call, in); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	if v := inspect(in.Command, e.Guard.Home(), p.Path); v.denied != "" {
+		return tools.Fail(tools.Denied, "", "%s", v.denied), nil
+	}
+	if e.shell == nil {
+		return tools.Fail(tools.ConfigError, "install bash or sh", "there is no shell on this machine"), nil
+	}
+	limit, note := e.limit(in)
+	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
+	end, err := e.process(ctx, job{
+		argv: append(slices.Clone(e.shell), in.Command), folder: p, mark: marker + "=" + mark, limit: limit,
+		env: environment(e.Environ, e.Guard.Home(), call.Zone, p.Path, mark, in.Env),
+	})
+	if errors.Is(err, fsguard.ErrMoved) || errors.Is(err, fs.ErrNotExist) && end == nil {
+		return tools.Fail(tools.Conflict, "look again, then repeat the call", "the folder %s changed before the command started", p.Path), nil
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return e.report(ctx, call, in, end, note), nil
+}
+
+// limit is how long the command may run, and what to say about it.
+func (e executor) limit(in Command) (time.Duration, string) {
+	if in.Timeout == nil {
+		return e.Limits.Timeout, ""
+	}
+	const most = int(100 * 365 * 24 * time.Hour / time.Second)
+	switch d := time.Duration(min(max(*in.Timeout, 0), most)) * time.Second; {
+	case d < e.Limits.Least:
+		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", span(e.Limits.Least))
+	case d > e.Limits.Most:
+		return e.Limits.Most, fmt.Sprintf("timeout lowered to %s", span(e.Limits.Most))
+	default:
+		return d, ""
+	}
+}
+
+// brief is the first line of a command, cut for a list.
+func brief(command string) string {
+	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
+	if r := []rune(first); len(r) > 120 {
+		first, more = string(r[:120]), true
+	}
+	if more {
+		return first + " …"
+	}
+	return first
+}
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute && d%time.Second != 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	default:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+	}
+}

@@ -1,0 +1,309 @@
+package runtime
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxInspect is how deep commands inside commands (sh -c, eval) are looked at.
+const maxInspect = 5
+
+// verdict is what can be seen in the text of a command before it runs. It is shown to people and stops the
+// five mistakes that nobody wants; it is no boundary: a program can do the same out of sight.
+type verdict struct {
+	warnings []string // patterns that are often mistakes
+	denied   string   // refused in every mode
+}
+
+// inspect reads a command as bash does. home and cwd are absolute.
+func inspect(command, home, cwd string) verdict {
+	x := &inspector{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}
+	x.program(command, 0)
+	return x.verdict
+}
+
+type inspector struct {
+	verdict
+	home, cwd string
+	vars      map[string]string // set by the command so far; a value may hold unknown
+	depth     int
+}
+
+func (x *inspector) warn(text string) {
+	if !slices.Contains(x.warnings, text) {
+		x.warnings = append(x.warnings, text)
+	}
+}
+
+func (x *inspector) deny(text string) {
+	if x.denied == "" {
+		x.denied = text + " is refused in every mode"
+	}
+}
+
+// program looks at a text as bash would run it: statement by statement, so that what stands before a
+// syntax error counts, and what stands behind it is looked at line by line.
+func (x *inspector) program(src string, depth int) {
+	if depth > maxInspect {
+		return
+	}
+	was := x.depth
+	x.depth = depth
+	defer func() { x.depth = was }()
+	if x.statements(src) {
+		return
+	}
+	x.warn("not all of it could be read as a shell command")
+	for line := range strings.SplitSeq(src, "\n") {
+		x.statements(line)
+	}
+}
+
+func (x *inspector) statements(src string) (clean bool) {
+	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	for stmt, err := range p.StmtsSeq(strings.NewReader(src)) {
+		if err != nil {
+			return false
+		}
+		syntax.Walk(stmt, x.visit)
+	}
+	return true
+}
+
+func (x *inspector) visit(node syntax.Node) bool {
+	switch n := node.(type) {
+	case *syntax.Stmt:
+		x.redirects(n)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			x.pipe(n)
+		}
+	case *syntax.FuncDecl:
+		if n.Name != nil && bomb(n) {
+			x.deny("a fork bomb")
+		}
+	case *syntax.WordIter:
+		x.vars[n.Name.Value] = unknown
+	case *syntax.DeclClause:
+		x.assign(n.Args)
+	case *syntax.CallExpr:
+		x.call(n)
+	case *syntax.Subshell:
+		return x.scoped(n.Stmts)
+	case *syntax.CmdSubst:
+		return x.scoped(n.Stmts)
+	}
+	return true
+}
+
+// scoped looks at statements whose variables and folder end with them. It is false: Walk need not go there again.
+func (x *inspector) scoped(list []*syntax.Stmt) bool {
+	cwd, vars := x.cwd, maps.Clone(x.vars)
+	for _, s := range list {
+		syntax.Walk(s, x.visit)
+	}
+	x.cwd, x.vars = cwd, vars
+	return false
+}
+
+func (x *inspector) assign(list []*syntax.Assign) {
+	for _, a := range list {
+		if a.Name == nil || a.Naked {
+			continue
+		}
+		value := x.text(a.Value)
+		if a.Append || a.Array != nil || a.Index != nil {
+			value = unknown
+		}
+		x.vars[a.Name.Value] = value
+	}
+}
+
+// call looks at a simple command.
+func (x *inspector) call(c *syntax.CallExpr) {
+	x.assign(c.Assigns)
+	var argv []string
+	for _, w := range c.Args {
+		argv = append(argv, x.fields(w)...)
+	}
+	if len(argv) == 0 {
+		return
+	}
+	name := path.Base(argv[0])
+	if (isShell(name) || name == "eval" || name == "source" || name == ".") && fetches(c) {
+		x.warn("runs what it downloads (curl | sh)")
+	}
+	x.command(argv)
+}
+
+// command judges an argv; programs that start another one are looked through.
+func (x *inspector) command(argv []string) {
+	name := path.Base(argv[0])
+	switch name {
+	case "sudo", "doas", "su", "pkexec", "run0":
+		x.warn("runs with the rights of another user (" + name + ")")
+	case "eval":
+		x.warn("runs text as a command (eval)")
+		x.program(strings.Join(argv[1:], " "), x.depth+1)
+		return
+	case "cd", "pushd":
+		x.changeFolder(argv[1:])
+		return
+	case "read", "mapfile", "readarray":
+		for _, v := range argv[1:] {
+			x.vars[v] = unknown
+		}
+		return
+	}
+	if isShell(name) || name == "su" {
+		x.shell(argv[1:])
+	}
+	if starter(name) {
+		if inner := slices.IndexFunc(argv[1:], func(a string) bool { return judged(path.Base(a)) }); inner >= 0 {
+			x.command(argv[1+inner:])
+		}
+		return
+	}
+	x.judge(name, argv[1:])
+}
+
+// shell looks at the text behind -c.
+func (x *inspector) shell(args []string) {
+	for i, a := range args {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") && i+1 < len(args) {
+			x.program(args[i+1], x.depth+1)
+			return
+		}
+	}
+}
+
+func (x *inspector) changeFolder(args []string) {
+	to := x.home
+	for _, a := range args {
+		if a == "-" {
+			to = "/" + unknown
+		} else if !strings.HasPrefix(a, "-") {
+			to = a
+		}
+	}
+	x.cwd = x.absolute(to)
+	x.vars["PWD"] = x.cwd
+}
+
+// pipe looks at a | b: downloads and text that go straight into a shell.
+func (x *inspector) pipe(b *syntax.BinaryCmd) {
+	right, ok := b.Y.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return
+	}
+	var argv []string
+	for _, w := range right.Args {
+		argv = append(argv, x.fields(w)...)
+	}
+	for len(argv) > 1 && (starter(path.Base(argv[0])) || strings.HasPrefix(argv[0], "-") || strings.Contains(argv[0], "=")) {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 || !isInterpreter(path.Base(argv[0])) {
+		return
+	}
+	if fetches(b.X) {
+		x.warn("runs what it downloads (curl | sh)")
+		return
+	}
+	if !isShell(path.Base(argv[0])) || slices.Contains(argv, "-c") {
+		return
+	}
+	x.warn("pipes text into a shell")
+	if left, ok := lastCall(b.X); ok {
+		x.echoed(left)
+	}
+}
+
+// echoed looks at the text of echo and printf that goes into a shell.
+func (x *inspector) echoed(c *syntax.CallExpr) {
+	var argv []string
+	for _, w := range c.Args {
+		argv = append(argv, x.fields(w)...)
+	}
+	if len(argv) > 1 && (argv[0] == "echo" || argv[0] == "printf") {
+		x.program(strings.ReplaceAll(strings.Join(argv[1:], " "), `\n`, "\n"), x.depth+1)
+	}
+}
+
+func lastCall(s *syntax.Stmt) (*syntax.CallExpr, bool) {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		return lastCall(b.Y)
+	}
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return c, ok
+}
+
+// redirects looks at where output goes, and at what a shell is fed with <<.
+func (x *inspector) redirects(s *syntax.Stmt) {
+	for _, r := range s.Redirs {
+		switch r.Op {
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut:
+			if isDevice(x.absolute(x.text(r.Word))) {
+				x.deny("writing raw to a device")
+			}
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.text(c.Args[0]))) {
+				x.fed(r)
+			}
+		}
+	}
+}
+
+func (x *inspector) fed(r *syntax.Redirect) {
+	text := x.text(r.Hdoc)
+	if r.Op == syntax.WordHdoc {
+		text = x.text(r.Word)
+	}
+	x.program(text, x.depth+1)
+}
+
+// fetches says whether a download stands somewhere in a node.
+func fetches(n syntax.Node) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+			name := path.Base(c.Args[0].Lit())
+			found = found || name == "curl" || name == "wget" || name == "fetch"
+		}
+		return !found
+	})
+	return found
+}
+
+// bomb says whether a function starts itself more than once, in a pipe or in the background: ":(){ :|:& };:".
+func bomb(f *syntax.FuncDecl) bool {
+	calls := func(n syntax.Node) int {
+		count := 0
+		syntax.Walk(n, func(n syntax.Node) bool {
+			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == f.Name.Value {
+				count++
+			}
+			return true
+		})
+		return count
+	}
+	found := false
+	behind := 0
+	syntax.Walk(f.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryCmd:
+			pipe := n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+			found = found || pipe && calls(n.X) > 0 && calls(n.Y) > 0
+		case *syntax.Stmt:
+			if n.Background {
+				behind += calls(n)
+			}
+		}
+		return !found
+	})
+	return found || behind > 0 && calls(f.Body) > 1
+}

@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// kin tells the processes that a command started: by session or group, and by the mark that each inherits in
+// its environment, also when it made a session of its own and its parent is gone. Only what both leaves the
+// session and wipes its environment escapes; the sandbox's process namespace has no such hole.
+type kin struct {
+	leader int    // pid of the shell; 0: any
+	since  uint64 // start of the shell: what is older is no kin
+	mark   []byte
+}
+
+func (r *running) kin(mark string) kin {
+	k := kin{leader: r.cmd.Process.Pid, mark: []byte(mark)}
+	if s, ok := statOf(k.leader); ok {
+		k.since = s.start
+	}
+	return k
+}
+
+// end ends all kin: TERM, a while, KILL until none is left. It reports how many there were beside the shell,
+// and how many did not end.
+func (k kin) end(grace time.Duration) (left, stuck int) {
+	found := k.members()
+	left = len(found)
+	if k.leader > 0 {
+		// The unreaped leader keeps the group's number taken. The group as a whole is reached at once,
+		// whatever it starts meanwhile; an error means that it is empty.
+		_ = syscall.Kill(-k.leader, syscall.SIGTERM)
+		_ = syscall.Kill(-k.leader, syscall.SIGCONT)
+	}
+	for _, p := range found {
+		p.signal(syscall.SIGTERM)
+		p.signal(syscall.SIGCONT)
+	}
+	for waited := time.Duration(0); waited < grace && k.alive(); waited += settle {
+		pause(settle)
+	}
+	for range killRounds {
+		if found = k.members(); len(found) == 0 && !k.leaderRuns() {
+			return left, 0
+		}
+		if k.leader > 0 {
+			_ = syscall.Kill(-k.leader, syscall.SIGKILL)
+		}
+		for _, p := range found {
+			p.signal(syscall.SIGKILL)
+		}
+		pause(settle)
+	}
+	return left, len(found)
+}
+
+func (k kin) alive() bool { return k.leaderRuns() || len(k.members()) > 0 }
+
+func (k kin) leaderRuns() bool {
+	s, ok := statOf(k.leader)
+	return ok && k.leader > 0 && s.state != 'Z' && s.state != 'X'
+}
+
+// members are the living kin but the leader.
+func (k kin) members() []stat {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []stat
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == k.leader || pid == os.Getpid() {
+			continue
+		}
+		s, ok := statOf(pid)
+		if !ok || s.state == 'Z' || s.state == 'X' || s.start < k.since {
+			continue
+		}
+		if k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(pid, k.mark) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// marked says whether a process has a variable of its environment that begins with mark.
+func marked(pid int, mark []byte) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false // gone, or another user's
+	}
+	return bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...))
+}
+
+// stat is the part of /proc/PID/stat that is used here (proc_pid_stat(5)).
+type stat struct {
+	pid, group, session int
+	state               byte
+	start               uint64 // ticks since boot
+}
+
+func statOf(pid int) (stat, bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, false
+	}
+	text := string(raw)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name before may hold anything
+	if len(fields) < 20 {
+		return stat{}, false
+	}
+	s := stat{pid: pid, state: fields[0][0]}
+	var errs [3]error
+	s.group, errs[0] = strconv.Atoi(fields[2])
+	s.session, errs[1] = strconv.Atoi(fields[3])
+	s.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
+	return s, errors.Join(errs[:]...) == nil
+}
+
+// signal sends a signal to the very process that was looked at: the handle is taken first, and then the
+// start time compared, so that a reused number is not hit.
+func (s stat) signal(sig syscall.Signal) {
+	p, err := os.FindProcess(s.pid)
+	if err != nil {
+		return
+	}
+	if now, ok := statOf(s.pid); ok && now.start == s.start {
+		_ = p.Signal(sig) // it may have ended meanwhile, or be another user's: the next look tells
+	}
+	_ = p.Release()
+}
+
+func pause(d time.Duration) {
+	t := time.NewTimer(d)
+	<-t.C
+}
+
+// KillOrphans ends the processes that an earlier run of this instance started and did not live to end.
+// It is called at start, before anything is run, and returns how many there were.
+func KillOrphans(ctx context.Context, instance string) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if instance == "" || strings.Contains(instance, "/") {
+		return 0, fmt.Errorf("instance %q: want a name without a slash", instance)
+	}
+	if _, err := os.Stat("/proc/self/stat"); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	left, stuck := kin{mark: []byte(marker + "=" + instance + "/")}.end(800 * time.Millisecond)
+	if stuck > 0 {
+		return left, fmt.Errorf("end what an earlier run started: %d of %d are still there", stuck, left)
+	}
+	return left, nil
+}

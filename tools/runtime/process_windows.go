@@ -1,0 +1,46 @@
+package runtime
+
+import (
+	"context"
+	"os"
+	osexec "os/exec"
+	"syscall"
+	"time"
+
+	"hob/daemon/fsguard"
+)
+
+func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {
+	root, err := g.Folder(p)
+	if err != nil {
+		return "", nil, err
+	}
+	return p.Path, func() { _ = root.Close() }, nil
+}
+
+func widen(*os.File) {}
+
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+func awaitExit(cmd *osexec.Cmd) error { return cmd.Wait() }
+
+func reap(*osexec.Cmd) error { return nil }
+
+func signalOf(*os.ProcessState) int { return 0 }
+
+// kin is the started process alone: what it starts is not found here.
+type kin struct{ leader *os.Process }
+
+func (r *running) kin(string) kin { return kin{r.cmd.Process} }
+
+func (k kin) end(time.Duration) (left, stuck int) {
+	if err := k.leader.Kill(); err != nil {
+		return 0, 0 // it has exited
+	}
+	return 0, 0
+}
+
+// KillOrphans finds nothing here.
+func KillOrphans(context.Context, string) (int, error) { return 0, nil }

@@ -1,0 +1,118 @@
+package runtime
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// unknown stands in a word for what only the shell will know: the output of a command, an unset variable.
+const unknown = "\x00"
+
+// maxBraces bounds how many words a brace expression is spelled out to.
+const maxBraces = 64
+
+// fields says what words a shell word comes to, as far as that can be seen without running anything.
+func (x *inspector) fields(w *syntax.Word) []string {
+	var out []string
+	for _, plain := range braces(w) {
+		text, split := x.parts(plain.Parts, false)
+		if split {
+			out = append(out, strings.Fields(text)...)
+			continue
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// text is a word that is not split.
+func (x *inspector) text(w *syntax.Word) string {
+	if w == nil {
+		return ""
+	}
+	text, _ := x.parts(w.Parts, false)
+	return text
+}
+
+// braces spells out {a,b}; sequences and what would become too much stay as they are.
+func braces(w *syntax.Word) []*syntax.Word {
+	done := []*syntax.Word{{}}
+	split := *w
+	split.Parts = append([]syntax.WordPart(nil), w.Parts...)
+	if !syntax.SplitBraces(&split) {
+		return []*syntax.Word{w}
+	}
+	for _, part := range split.Parts {
+		b, ok := part.(*syntax.BraceExp)
+		if !ok || b.Sequence || len(done)*len(b.Elems) > maxBraces {
+			for _, d := range done {
+				d.Parts = append(d.Parts, part)
+			}
+			continue
+		}
+		var more []*syntax.Word
+		for _, d := range done {
+			for _, e := range b.Elems {
+				parts := append(append([]syntax.WordPart(nil), d.Parts...), e.Parts...)
+				more = append(more, &syntax.Word{Parts: parts})
+			}
+		}
+		done = more
+	}
+	return done
+}
+
+func (x *inspector) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
+	var b strings.Builder
+	for i, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(x.literal(p.Value, i == 0 && !quoted, quoted))
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			inner, _ := x.parts(p.Parts, true)
+			b.WriteString(inner)
+		case *syntax.ParamExp:
+			value := x.parameter(p)
+			split = split || !quoted && strings.ContainsAny(value, " \t\n")
+			b.WriteString(value)
+		default:
+			b.WriteString(unknown)
+		}
+	}
+	return b.String(), split
+}
+
+// literal undoes backslashes and expands a leading tilde.
+func (x *inspector) literal(s string, first, quoted bool) string {
+	if first && (s == "~" || strings.HasPrefix(s, "~/")) {
+		s = x.home + s[1:]
+	}
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// parameter is the value of a variable that the command itself has set, or of HOME and PWD.
+func (x *inspector) parameter(p *syntax.ParamExp) string {
+	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
+		return unknown
+	}
+	if value, ok := x.vars[p.Param.Value]; ok {
+		return value
+	}
+	return unknown
+}

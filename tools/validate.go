@@ -1,0 +1,401 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Limits of arguments.
+const (
+	maxDepth  = 64 // nesting
+	maxFaults = 20 // listed
+)
+
+// Validate checks the arguments of a call before anything else looks at them. When they are wrong it returns
+// one VALIDATION_ERROR result that lists every fault, and false. Names are case-sensitive; unknown and
+// repeated names are faults. It is lenient in three ways, because models slip there: a number or boolean
+// written as a string ("5", "true") is taken as what is wanted, 5.0 is a whole number, and null means left out.
+func Validate(t Tool, args json.RawMessage) (Result, bool) {
+	s, err := schemaOf(t)
+	if err != nil {
+		return ErrorResult(err), false
+	}
+	if _, faults := inspect(s, args); len(faults) > 0 {
+		return faultResult(t.Spec().Name, s, faults), false
+	}
+	return Result{}, true
+}
+
+func schemaOf(t Tool) (*jsonschema.Schema, error) {
+	if p, ok := t.(interface{ parameters() *jsonschema.Schema }); ok {
+		return p.parameters(), nil
+	}
+	s := new(jsonschema.Schema)
+	if err := json.Unmarshal(t.Spec().Parameters, s); err != nil {
+		return nil, fmt.Errorf("read the parameters of %s: %w", t.Spec().Name, err)
+	}
+	return s, nil
+}
+
+// fault is one thing that is wrong: where, and what.
+type fault struct{ at, what string }
+
+func (f fault) String() string {
+	if f.at == "" {
+		return f.what
+	}
+	return f.at + ": " + f.what
+}
+
+func faultResult(tool string, s *jsonschema.Schema, faults []fault) Result {
+	hint := "the parameters are: " + parameterList(s)
+	if len(s.Properties) == 0 {
+		hint = tool + " takes no parameters"
+	}
+	if len(faults) == 1 {
+		return Fail(Validation, hint, "%s: %s", tool, faults[0])
+	}
+	var b strings.Builder
+	for _, f := range faults[:min(len(faults), maxFaults)] {
+		b.WriteString("\n- " + f.String())
+	}
+	if more := len(faults) - maxFaults; more > 0 {
+		fmt.Fprintf(&b, "\n- and %d more", more)
+	}
+	return Fail(Validation, hint, "%s: %d things are wrong with the arguments:%s", tool, len(faults), b.String())
+}
+
+func parameterList(s *jsonschema.Schema) string {
+	names := propertyNames(s)
+	for i, n := range names {
+		if slices.Contains(s.Required, n) {
+			names[i] = n + " (required)"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// propertyNames is in the order of the struct, or sorted when the schema came from elsewhere.
+func propertyNames(s *jsonschema.Schema) []string {
+	if len(s.PropertyOrder) > 0 {
+		return slices.Clone(s.PropertyOrder)
+	}
+	return slices.Sorted(maps.Keys(s.Properties))
+}
+
+// inspect parses args and returns their normalised value and everything that is wrong with them.
+func inspect(s *jsonschema.Schema, args json.RawMessage) (map[string]any, []fault) {
+	if len(bytes.TrimSpace(args)) == 0 || string(bytes.TrimSpace(args)) == "null" {
+		args = json.RawMessage("{}")
+	}
+	p := parser{dec: json.NewDecoder(bytes.NewReader(args))}
+	p.dec.UseNumber()
+	v, err := p.value("", 0)
+	if err == nil {
+		if _, more := p.dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is text after the JSON object")
+		}
+	}
+	if err != nil {
+		return nil, []fault{{what: "the arguments are not valid JSON: " + plainJSONError(err)}}
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, []fault{{what: "want a JSON object, got " + describe(v)}}
+	}
+	c := checker{faults: p.faults}
+	clean, _ := c.object("", s, object).(map[string]any)
+	return clean, c.faults
+}
+
+func plainJSONError(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "they end too early"
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("%v at byte %d", e, e.Offset)
+	}
+	return err.Error()
+}
+
+// parser reads JSON by token, because Unmarshal hides repeated names (the last one wins).
+type parser struct {
+	dec    *json.Decoder
+	faults []fault
+}
+
+func (p *parser) value(at string, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	}
+	tok, err := p.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch tok {
+	case json.Delim('{'):
+		return p.object(at, depth)
+	case json.Delim('['):
+		return p.array(at, depth)
+	default:
+		return tok, nil
+	}
+}
+
+func (p *parser) object(at string, depth int) (any, error) {
+	out := map[string]any{}
+	for p.dec.More() {
+		tok, err := p.dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := tok.(string)
+		if _, twice := out[name]; twice {
+			p.faults = append(p.faults, fault{join(at, name), "given twice"})
+		}
+		if out[name], err = p.value(join(at, name), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	_, err := p.dec.Token()
+	return out, err
+}
+
+func (p *parser) array(at string, depth int) (any, error) {
+	out := []any{}
+	for p.dec.More() {
+		v, err := p.value(fmt.Sprintf("%s[%d]", at, len(out)), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	_, err := p.dec.Token()
+	return out, err
+}
+
+// checker compares a value with a schema, collecting faults, and returns the value as the schema wants it.
+type checker struct{ faults []fault }
+
+func (c *checker) fault(at, format string, args ...any) {
+	c.faults = append(c.faults, fault{at, fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) value(at string, s *jsonschema.Schema, v any) any {
+	if s == nil {
+		return v
+	}
+	switch s.Type {
+	case "object":
+		if m, ok := v.(map[string]any); ok {
+			return c.object(at, s, m)
+		}
+	case "array":
+		if l, ok := v.([]any); ok {
+			return c.array(at, s, l)
+		}
+	case "string":
+		if t, ok := v.(string); ok {
+			c.text(at, s, t)
+			return t
+		}
+	case "integer", "number":
+		if n, ok := numberOf(s.Type, v); ok {
+			c.number(at, s, n)
+			return n
+		}
+	case "boolean":
+		if b, ok := boolOf(v); ok {
+			return b
+		}
+	default:
+		return v
+	}
+	c.fault(at, "want %s, got %s", wanted(s), describe(v))
+	return v
+}
+
+func (c *checker) object(at string, s *jsonschema.Schema, m map[string]any) any {
+	out := make(map[string]any, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		prop, known := s.Properties[name]
+		switch {
+		case !known && closed(s):
+			c.unknown(at, s, name)
+		case !known:
+			out[name] = c.value(join(at, name), s.AdditionalProperties, m[name])
+		case m[name] != nil:
+			out[name] = c.value(join(at, name), prop, m[name])
+		}
+	}
+	for _, name := range s.Required {
+		if m[name] == nil {
+			c.fault(join(at, name), "missing (%s)", wanted(s.Properties[name]))
+		}
+	}
+	return out
+}
+
+// closed says that a schema allows no names but its own: additionalProperties is false, which jsonschema-go holds as {not: {}}.
+func closed(s *jsonschema.Schema) bool {
+	return s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
+}
+
+func (c *checker) unknown(at string, s *jsonschema.Schema, name string) {
+	if near := Nearest(name, propertyNames(s), 1); len(near) > 0 {
+		c.fault(join(at, name), "unknown; did you mean %s?", near[0])
+		return
+	}
+	c.fault(join(at, name), "unknown")
+}
+
+func (c *checker) array(at string, s *jsonschema.Schema, l []any) any {
+	if s.MinItems != nil && len(l) < *s.MinItems {
+		c.fault(at, "want at least %d, got %d", *s.MinItems, len(l))
+	}
+	if s.MaxItems != nil && len(l) > *s.MaxItems {
+		c.fault(at, "want at most %d, got %d", *s.MaxItems, len(l))
+	}
+	out := make([]any, len(l))
+	for i, v := range l {
+		out[i] = c.value(fmt.Sprintf("%s[%d]", at, i), s.Items, v)
+	}
+	return out
+}
+
+func (c *checker) text(at string, s *jsonschema.Schema, t string) {
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, any(t)) {
+		c.fault(at, "want one of %s, got %q", enumList(s), short(t))
+	}
+	n := utf8.RuneCountInString(t)
+	if s.MinLength != nil && n < *s.MinLength {
+		if n == 0 {
+			c.fault(at, "must not be empty")
+		} else {
+			c.fault(at, "want at least %d characters, got %d", *s.MinLength, n)
+		}
+	}
+	if s.MaxLength != nil && n > *s.MaxLength {
+		c.fault(at, "want at most %d characters, got %d", *s.MaxLength, n)
+	}
+}
+
+func (c *checker) number(at string, s *jsonschema.Schema, n json.Number) {
+	f, err := n.Float64()
+	if err != nil {
+		c.fault(at, "%s is too big", n)
+		return
+	}
+	if s.Minimum != nil && f < *s.Minimum {
+		c.fault(at, "want at least %v, got %s", *s.Minimum, n)
+	}
+	if s.Maximum != nil && f > *s.Maximum {
+		c.fault(at, "want at most %v, got %s", *s.Maximum, n)
+	}
+}
+
+// numberOf takes a JSON number, or a string that holds one. Of an integer it returns plain digits.
+func numberOf(kind string, v any) (json.Number, bool) {
+	n, ok := v.(json.Number)
+	if t, isText := v.(string); isText {
+		t = strings.TrimSpace(t)
+		n, ok = json.Number(t), looksNumeric(t) && json.Valid([]byte(t))
+	}
+	if !ok || kind == "number" {
+		return n, ok
+	}
+	if _, err := strconv.ParseInt(n.String(), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := n.Float64()
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return n, false
+	}
+	return json.Number(strconv.FormatInt(int64(f), 10)), true
+}
+
+func looksNumeric(t string) bool {
+	return t != "" && (t[0] == '-' || t[0] >= '0' && t[0] <= '9')
+}
+
+func boolOf(v any) (bool, bool) {
+	switch v {
+	case true, "true":
+		return true, true
+	case false, "false":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// wanted says in words what a schema asks for.
+func wanted(s *jsonschema.Schema) string {
+	switch {
+	case s == nil:
+		return "a value"
+	case len(s.Enum) > 0:
+		return "one of " + enumList(s)
+	case s.Type == "integer":
+		return "a whole number"
+	case s.Type == "array":
+		return "a list"
+	case s.Type == "object":
+		return "an object"
+	case s.Type == "":
+		return "a value"
+	default:
+		return "a " + s.Type
+	}
+}
+
+func enumList(s *jsonschema.Schema) string {
+	words := make([]string, len(s.Enum))
+	for i, v := range s.Enum {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
+}
+
+// describe names a value that was given.
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fmt.Sprintf("the string %q", short(v))
+	case json.Number:
+		return "the number " + short(v.String())
+	case bool:
+		return fmt.Sprint(v)
+	case []any:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+func short(t string) string {
+	if r := []rune(t); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return t
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
