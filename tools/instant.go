@@ -23,7 +23,7 @@ func Instant(s string, now time.Time, zone string) (time.Time, error) {
 	}
 	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
 		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
-			return t, nil
+			return firstOfFold(t), nil
 		}
 	}
 	clock, err := time.Parse("15:04", s)
@@ -70,10 +70,28 @@ func nextClock(clock, now time.Time) time.Time {
 		if t.Hour() != clock.Hour() || t.Minute() != clock.Minute() {
 			t = afterGap(t)
 		}
+		if first := firstOfFold(t); first.After(now) {
+			return first
+		}
 		if t.After(now) {
 			return t
 		}
 	}
+}
+
+// firstOfFold is the earlier of the two instants that show the same time when clocks are set back.
+func firstOfFold(t time.Time) time.Time {
+	start, _ := t.ZoneBounds()
+	if start.IsZero() {
+		return t
+	}
+	_, was := start.Add(-time.Second).Zone()
+	_, is := t.Zone()
+	first := t.Add(time.Duration(is-was) * time.Second)
+	if first.Before(start) && first.Format(time.DateTime) == t.Format(time.DateTime) {
+		return first
+	}
+	return t
 }
 
 // afterGap moves a time that time.Date shifted out of a gap to the end of that gap: the change of offset nearest to it.

@@ -90,8 +90,3 @@ func Fail(code Code, hint, format string, args ...any) Result {
 	}
 	return Result{Content: content, IsError: true, Code: code, Hint: hint}
 }
-
-// Fault is an error of Intent that the model should read as this result.
-type Fault struct{ Result Result }
-
-func (f *Fault) Error() string { return f.Result.Content }

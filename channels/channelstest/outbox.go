@@ -2,6 +2,7 @@ package channelstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -30,6 +31,15 @@ type OutRow struct {
 	Parts  []Part
 }
 
+// ErrOldEpoch is what the store answers to a process that a newer one has followed.
+var ErrOldEpoch = errors.New("a newer process has taken over")
+
+// process is the outbox as one process sees it.
+type process struct {
+	*Outbox
+	epoch int
+}
+
 // Outbox is an outbox in memory with the promises of the real one, for tests of the pump.
 type Outbox struct {
 	mu    sync.Mutex
@@ -43,7 +53,7 @@ type Outbox struct {
 
 // NewOutbox makes an empty one; now tells the time.
 func NewOutbox(now func() time.Time) *Outbox {
-	return &Outbox{now: now, epoch: 1, Wake: make(chan struct{}, 1)}
+	return &Outbox{now: now, Wake: make(chan struct{}, 1)}
 }
 
 // Queue adds messages, once per key, and wakes the pump.
@@ -74,11 +84,12 @@ func (o *Outbox) queue(out event.Out) {
 	}
 }
 
-// Restart begins a new epoch, as a new process does.
-func (o *Outbox) Restart() {
+// Process begins a new epoch. The stores of earlier ones can commit nothing any more, as if their process had been killed.
+func (o *Outbox) Process() channels.Store {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.epoch++
+	return &process{Outbox: o, epoch: o.epoch}
 }
 
 // FailNext makes the next n writes fail.
@@ -125,7 +136,10 @@ func (o *Outbox) Answer(id int64, resend bool) {
 }
 
 // write begins a commit, or fails as scripted.
-func (o *Outbox) write() error {
+func (o *process) write() error {
+	if o.epoch != o.Outbox.epoch {
+		return ErrOldEpoch
+	}
 	if o.fail > 0 {
 		o.fail--
 		return fmt.Errorf("write the outbox: disk full")
@@ -134,7 +148,7 @@ func (o *Outbox) write() error {
 }
 
 // Ready implements channels.Store.
-func (o *Outbox) Ready(_ context.Context, now time.Time, limit int) ([]channels.Row, error) {
+func (o *process) Ready(_ context.Context, now time.Time, limit int) ([]channels.Row, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var heads []channels.Row
@@ -151,7 +165,7 @@ func (o *Outbox) Ready(_ context.Context, now time.Time, limit int) ([]channels.
 	return heads, nil
 }
 
-func (o *Outbox) head(r *OutRow, now time.Time) (channels.Row, bool) {
+func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	row := channels.Row{
 		ID: r.ID, To: r.To, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
 		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts),
@@ -172,7 +186,7 @@ func (o *Outbox) head(r *OutRow, now time.Time) (channels.Row, bool) {
 }
 
 // Split implements channels.Store.
-func (o *Outbox) Split(_ context.Context, id int64, parts []channels.Delivery) error {
+func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.write(); err != nil {
@@ -185,7 +199,7 @@ func (o *Outbox) Split(_ context.Context, id int64, parts []channels.Delivery) e
 }
 
 // Sending implements channels.Store.
-func (o *Outbox) Sending(_ context.Context, d channels.Delivery) error {
+func (o *process) Sending(_ context.Context, d channels.Delivery) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.write(); err != nil {
@@ -204,7 +218,7 @@ func (o *Outbox) Sending(_ context.Context, d channels.Delivery) error {
 }
 
 // Settle implements channels.Store.
-func (o *Outbox) Settle(_ context.Context, d channels.Delivery, v channels.Verdict) error {
+func (o *process) Settle(_ context.Context, d channels.Delivery, v channels.Verdict) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.write(); err != nil {
@@ -231,7 +245,7 @@ func (o *Outbox) Settle(_ context.Context, d channels.Delivery, v channels.Verdi
 	return nil
 }
 
-func (o *Outbox) settlePart(r *OutRow, d channels.Delivery, v channels.Verdict) {
+func (o *process) settlePart(r *OutRow, d channels.Delivery, v channels.Verdict) {
 	p := &r.Parts[d.Part]
 	p.State, p.RemoteID, p.Attempts, p.Unsure, p.NextAt = string(v.State), v.RemoteID, d.Attempts, v.Unsure, v.At
 	r.Reason = v.Reason
@@ -244,7 +258,7 @@ func (o *Outbox) settlePart(r *OutRow, d channels.Delivery, v channels.Verdict) 
 }
 
 // NextDue implements channels.Store.
-func (o *Outbox) NextDue(_ context.Context, now time.Time) (time.Time, error) {
+func (o *process) NextDue(_ context.Context, now time.Time) (time.Time, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var next time.Time

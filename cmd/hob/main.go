@@ -1,2 +1,25 @@
+// Command hob is a background daemon that does chores for one person, and the command line that speaks to it.
 package main
-func main(){}
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // zones on machines that have none
+)
+
+func main() {
+	os.Exit(start(os.Args[1:]))
+}
+
+// start runs one command and returns its exit code. The first signal asks it to end; the second one kills it.
+func start(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a := newApp()
+	root := newRoot(a)
+	root.SetArgs(args)
+	return a.exit(root.ExecuteContext(ctx), wantsJSON(args))
+}

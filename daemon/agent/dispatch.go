@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -126,23 +125,10 @@ func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call)
 	}()
 	in, err := tool.Intent(ctx, call)
 	if err != nil {
-		r := asResult(ctx, err)
+		r := tools.ErrorResult(err)
 		return in, &r
 	}
 	return in, nil
-}
-
-// asResult is a Go error as a result that the model can read.
-func asResult(ctx context.Context, err error) tools.Result {
-	var f *tools.Fault
-	switch {
-	case errors.As(err, &f):
-		return f.Result
-	case ctx.Err() != nil:
-		return tools.Fail(tools.Cancelled, "", "cancelled")
-	default:
-		return tools.Fail(tools.Unknown, "", "%v", err)
-	}
 }
 
 func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decision, error) {
@@ -196,7 +182,7 @@ func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
 	}()
 	r, err := j.Tool.Run(ctx, j.Call, j.Intent)
 	if err != nil {
-		return asResult(ctx, err)
+		return tools.ErrorResult(err)
 	}
 	return r
 }

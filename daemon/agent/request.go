@@ -99,10 +99,10 @@ func (r *run) prepare(ctx context.Context, st turn.State, info llm.Info, n int) 
 	return llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: info.MaxOutput}, nil
 }
 
-// snapshot is the session's prefix; a local model reads none, so none is kept for it.
+// snapshot is the session's prefix; a bare model reads none, so none is kept for it.
 func (r *run) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
 	fresh := func() (string, []llm.Tool) { return r.set.System, r.schemas() }
-	if info.Local {
+	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil
 	}

@@ -3,7 +3,9 @@
 package ident
 
 import (
+	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"io"
 )
 
@@ -29,4 +31,10 @@ func (s Source) Code(n int) string {
 		b[i] = alphabet[b[i]&31]
 	}
 	return string(b)
+}
+
+// Digest names a text by eight characters of its own: the same text, the same name.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return From(bytes.NewReader(sum[:])).Code(8)
 }

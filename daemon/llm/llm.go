@@ -21,7 +21,8 @@ type Model interface {
 type Info struct {
 	Provider  string // backend name: "builtin", "openrouter", …
 	Model     string // the provider's name of the model
-	Local     bool   // no network, no cost: nothing is reserved for it
+	Local     bool   // it costs nothing: nothing is reserved for it
+	Bare      bool   // it reads structure, not text: no prefix is kept for it
 	Context   int    // tokens that fit into one request
 	MaxOutput int    // tokens of one answer at most
 	Price     Price

@@ -53,3 +53,8 @@ func (s *Store) LastEvent(ctx context.Context) (int64, error) {
 func notFound(what string, id any) error {
 	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
 }
+
+// Notice tells the owner something once: the same key twice is told once.
+func (s *Store) Notice(ctx context.Context, key, text string) error {
+	return s.Write(ctx, func(tx *Tx) error { return tx.notice(key, s.epoch, text) })
+}

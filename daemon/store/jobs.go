@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -19,8 +19,14 @@ const jobColumns = "id, name, body, due, paused, broken, failures, hold"
 func scanJob(rs *sql.Rows) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
-	if err := rs.Scan(&row.ID, &row.Name, blob{&j}, stamp{&row.Due}, &row.Paused, &row.Broken, &row.Failures, stamp{&row.Hold}); err != nil {
+	var body string
+	if err := rs.Scan(&row.ID, &row.Name, &body, stamp{&row.Due}, &row.Paused, &row.Broken, &row.Failures, stamp{&row.Hold}); err != nil {
 		return j, err
+	}
+	if err := json.Unmarshal([]byte(body), &j); err != nil {
+		// A spoilt row disables only itself: it is shown, and Job refuses it.
+		j = scheduler.Job{Broken: fmt.Sprintf("its row cannot be read: %v", err)}
+		row.Broken = j.Broken
 	}
 	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold
 	return j, nil
@@ -34,7 +40,18 @@ func (s *Store) Jobs(ctx context.Context) ([]scheduler.Job, error) {
 
 // Job reads one job.
 func (s *Store) Job(ctx context.Context, id int64) (scheduler.Job, error) {
-	return s.JobNamed(ctx, strconv.FormatInt(id, 10))
+	rs, err := s.read.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND id = ?", id)
+	list, err := collect(rs, err, scanJob)
+	switch {
+	case err != nil:
+		return scheduler.Job{}, err
+	case len(list) == 0:
+		return scheduler.Job{}, notFound("job", id)
+	case list[0].Spec == "" && list[0].Broken != "":
+		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, list[0].Broken)
+	default:
+		return list[0], nil
+	}
 }
 
 // JobNamed finds a live job by its name or id.
@@ -127,16 +144,27 @@ func (tx *Tx) runNow(c scheduler.RunNow) error {
 	return err
 }
 
-// Fire commits one wake of the runner for one job: the slots' rows, the inbox rows of those that run, and the next due instant.
-func (s *Store) Fire(ctx context.Context, f scheduler.Firing) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.firing(f) })
+// Fire commits a batch of firings: the slots' rows, the inbox rows of those that run, the question, and each job's next due instant.
+// scheduler.ErrMoved, and nothing is committed, when a job was changed since it was read.
+func (s *Store) Fire(ctx context.Context, all []scheduler.Firing) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, f := range all {
+			if err := tx.firing(f); err != nil {
+				return fmt.Errorf("job %d: %w", f.Job.ID, err)
+			}
+		}
+		return nil
+	})
 }
 
 func (tx *Tx) firing(f scheduler.Firing) error {
-	n, err := tx.change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND removed = 0 AND paused = 0",
-		f.Job.Last.UTC().Format(time.RFC3339Nano), us(f.Job.Due), f.Job.ID)
-	if err != nil || n == 0 {
-		return err // removed or paused meanwhile: nothing fires
+	n, err := tx.change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND removed = 0 AND paused = 0",
+		f.Job.Last.UTC().Format(time.RFC3339Nano), us(f.Job.Due), f.Job.ID, us(f.From))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return scheduler.ErrMoved
 	}
 	runs := map[int]event.In{}
 	for _, q := range f.Run {
@@ -258,6 +286,8 @@ func (tx *Tx) backOff(job int64, why string) error {
 	return err
 }
 
+var _ scheduler.Store = (*Store)(nil)
+
 // answerJob carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
 func (tx *Tx) answerJob(q turn.Question) error {
 	if q.ActionHash == "failing" {
@@ -275,4 +305,15 @@ func (tx *Tx) answerJob(q turn.Question) error {
 		return err
 	}
 	return tx.runNow(scheduler.RunNow{Job: list[0], In: scheduler.ByHand(list[0], "question-"+q.Code, tx.now)})
+}
+
+// NextJob is the earliest due instant of all jobs, and the job's name; zero when nothing is due any more.
+func (s *Store) NextJob(ctx context.Context) (time.Time, string, error) {
+	var due time.Time
+	var name string
+	err := s.read.QueryRowContext(ctx, "SELECT due, name FROM triggers WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(stamp{&due}, &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return due, "", nil
+	}
+	return due, name, err
 }

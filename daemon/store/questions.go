@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/guard"
+	"hob/tools"
 )
 
 // Letters of a question's code: short enough to type, and no secret (only the owner is listened to).
@@ -205,4 +207,31 @@ func (tx *Tx) audit(e guard.Entry) error {
 	return tx.exec(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call_id) DO UPDATE SET decision = excluded.decision, reason = excluded.reason, outcome = excluded.outcome, took_us = excluded.took_us`,
 		us(tx.now), ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
+}
+
+// UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.
+func (s *Store) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		var id int64
+		var state turn.QuestionState
+		err := tx.one("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
+			[]any{q.ActionHash, q.Subject, us(tx.now)}, &id, &code, &state)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			if id, err = tx.ask(&q); err != nil {
+				return err
+			}
+			return tx.one("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
+		case err != nil || state == turn.Open:
+			return err
+		}
+		used = true
+		return tx.consume(id)
+	})
+	return code, used, err
+}
+
+// Record applies changes that come from outside a turn: a call's audit row and what it changed.
+func (s *Store) Record(ctx context.Context, list ...tools.Change) error {
+	return s.Write(ctx, func(tx *Tx) error { return tx.changes(list) })
 }

@@ -162,7 +162,7 @@ func (m *Memory) fire(f scheduler.Firing) error {
 		return err
 	}
 	m.jobs[j.ID] = row{body: body, due: j.Due, version: m.jobs[j.ID].version}
-	fold := j.Overlap == scheduler.Fold && slices.ContainsFunc(m.fires[j.ID], unfinished)
+	fold := j.Overlap == scheduler.Fold && slices.ContainsFunc(newest(m.fires[j.ID]), unfinished)
 	for i, slot := range f.Slots {
 		if m.keys[fmt.Sprint(j.ID, slot.Key)] {
 			continue
@@ -181,6 +181,9 @@ func (m *Memory) fire(f scheduler.Firing) error {
 	}
 	return nil
 }
+
+// newest is the part of a job's fires in which unfinished ones can be: a look at all of a year's would be slow.
+func newest(list []scheduler.Slot) []scheduler.Slot { return list[max(len(list)-64, 0):] }
 
 func unfinished(s scheduler.Slot) bool { return s.State != scheduler.StateDone }
 
@@ -207,8 +210,9 @@ func (m *Memory) Fires(_ context.Context, id int64) ([]scheduler.Slot, error) {
 func (m *Memory) Finish(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, list := range m.fires {
-		for i := len(list) - 1; i >= 0 && i >= len(list)-64; i-- {
+	for _, all := range m.fires {
+		list := newest(all)
+		for i := range list {
 			if unfinished(list[i]) {
 				list[i].State, list[i].Outcome = scheduler.StateDone, scheduler.Ran
 			}

@@ -9,8 +9,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxInspect is how deep commands inside commands (sh -c, eval) are looked at.
-const maxInspect = 5
+// Limits of the looking: how deep commands inside commands (sh -c, eval) are followed, and how many nodes
+// of the syntax are visited in all, so that no text makes it long.
+const (
+	maxInspect = 5
+	maxVisits  = 300_000
+)
 
 // verdict is what can be seen in the text of a command before it runs. It is shown to people and stops the
 // five mistakes that nobody wants; it is no boundary: a program can do the same out of sight.
@@ -31,6 +35,18 @@ type inspector struct {
 	home, cwd string
 	vars      map[string]string // set by the command so far; a value may hold unknown
 	depth     int
+	visits    int
+}
+
+// walk visits a tree as long as the limit allows.
+func (x *inspector) walk(n syntax.Node, f func(syntax.Node) bool) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if x.visits++; x.visits > maxVisits {
+			x.warn("too long to be looked through")
+			return false
+		}
+		return f(n)
+	})
 }
 
 func (x *inspector) warn(text string) {
@@ -69,7 +85,7 @@ func (x *inspector) statements(src string) (clean bool) {
 		if err != nil {
 			return false
 		}
-		syntax.Walk(stmt, x.visit)
+		x.walk(stmt, x.visit)
 	}
 	return true
 }
@@ -83,7 +99,7 @@ func (x *inspector) visit(node syntax.Node) bool {
 			x.pipe(n)
 		}
 	case *syntax.FuncDecl:
-		if n.Name != nil && bomb(n) {
+		if n.Name != nil && x.bomb(n) {
 			x.deny("a fork bomb")
 		}
 	case *syntax.WordIter:
@@ -104,7 +120,7 @@ func (x *inspector) visit(node syntax.Node) bool {
 func (x *inspector) scoped(list []*syntax.Stmt) bool {
 	cwd, vars := x.cwd, maps.Clone(x.vars)
 	for _, s := range list {
-		syntax.Walk(s, x.visit)
+		x.walk(s, x.visit)
 	}
 	x.cwd, x.vars = cwd, vars
 	return false
@@ -134,7 +150,7 @@ func (x *inspector) call(c *syntax.CallExpr) {
 		return
 	}
 	name := path.Base(argv[0])
-	if (isShell(name) || name == "eval" || name == "source" || name == ".") && fetches(c) {
+	if (isShell(name) || name == "eval" || name == "source" || name == ".") && x.fetches(c) {
 		x.warn("runs what it downloads (curl | sh)")
 	}
 	x.command(argv)
@@ -210,7 +226,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	if len(argv) == 0 || !isInterpreter(path.Base(argv[0])) {
 		return
 	}
-	if fetches(b.X) {
+	if x.fetches(b.X) {
 		x.warn("runs what it downloads (curl | sh)")
 		return
 	}
@@ -267,9 +283,9 @@ func (x *inspector) fed(r *syntax.Redirect) {
 }
 
 // fetches says whether a download stands somewhere in a node.
-func fetches(n syntax.Node) bool {
+func (x *inspector) fetches(n syntax.Node) bool {
 	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
+	x.walk(n, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
 			name := path.Base(c.Args[0].Lit())
 			found = found || name == "curl" || name == "wget" || name == "fetch"
@@ -280,10 +296,10 @@ func fetches(n syntax.Node) bool {
 }
 
 // bomb says whether a function starts itself more than once, in a pipe or in the background: ":(){ :|:& };:".
-func bomb(f *syntax.FuncDecl) bool {
+func (x *inspector) bomb(f *syntax.FuncDecl) bool {
 	calls := func(n syntax.Node) int {
 		count := 0
-		syntax.Walk(n, func(n syntax.Node) bool {
+		x.walk(n, func(n syntax.Node) bool {
 			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == f.Name.Value {
 				count++
 			}
@@ -293,7 +309,7 @@ func bomb(f *syntax.FuncDecl) bool {
 	}
 	found := false
 	behind := 0
-	syntax.Walk(f.Body, func(n syntax.Node) bool {
+	x.walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.BinaryCmd:
 			pipe := n.Op == syntax.Pipe || n.Op == syntax.PipeAll

@@ -35,6 +35,10 @@ func (r *running) kin(mark string) kin {
 func (k kin) end(grace time.Duration) (left, stuck int) {
 	found := k.members()
 	left = len(found)
+	if left == 0 && k.leader > 0 && !k.leaderRuns() {
+		_ = syscall.Kill(-k.leader, syscall.SIGKILL) // reaches what was missed between two entries of /proc
+		return 0, 0
+	}
 	if k.leader > 0 {
 		// The unreaped leader keeps the group's number taken. The group as a whole is reached at once,
 		// whatever it starts meanwhile; an error means that it is empty.
@@ -60,7 +64,10 @@ func (k kin) end(grace time.Duration) (left, stuck int) {
 		}
 		pause(settle)
 	}
-	return left, len(found)
+	if stuck = len(found); k.leaderRuns() {
+		stuck++
+	}
+	return left, stuck
 }
 
 func (k kin) alive() bool { return k.leaderRuns() || len(k.members()) > 0 }

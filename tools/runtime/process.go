@@ -78,11 +78,15 @@ func (e executor) process(ctx context.Context, j job) (*ended, error) {
 		drainedEarly(drained, lastWords)
 	}
 	end.left, end.stuck = r.kin(j.mark).end(e.Limits.Grace)
+	end.took = time.Since(start)
 	if end.why != finished {
 		end.left = 0
+		if end.stuck > 0 { // perhaps the shell itself, inside the kernel: it is not waited for
+			end.code = -1
+			return end, r.finish(drained)
+		}
 		waited = <-exited
 	}
-	end.took = time.Since(start)
 	end.code, err = exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
 	return end, errors.Join(err, r.finish(drained))
 }

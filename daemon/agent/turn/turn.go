@@ -126,6 +126,7 @@ const (
 	AboutAsk    Subject = "ask"       // the ask tool: free text
 	AboutOutbox Subject = "outbox"    // resend or drop
 	AboutJob    Subject = "job"       // missed slots, failures
+	AboutCall   Subject = "call"      // a call from the command line
 )
 
 // Question is everything that asks a person.

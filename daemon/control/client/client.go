@@ -281,3 +281,19 @@ func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 	err := c.do(ctx, http.MethodPost, "/v1/messages", m, &r)
 	return r, err
 }
+
+// Filter narrows a list of rows.
+type Filter = event.Filter
+
+// Explain takes an error apart for people: a sentence, a hint ("" when there is none) and its kind
+// (an event.FaultKind, "" for anything else).
+func Explain(err error) (text, hint, kind string) {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p.Detail, p.Hint, string(p.Kind)
+	}
+	if f, ok := event.AsFault(err); ok {
+		return f.Text, f.Hint, string(f.Kind)
+	}
+	return err.Error(), "", ""
+}

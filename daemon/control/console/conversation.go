@@ -37,6 +37,9 @@ type conversation struct {
 	// recent is the code of the question that the next line may answer, "" when there is none.
 	recent string
 	said   saying
+	others int // messages that came from elsewhere
+	// accepted is the newest event.accepted: an answer in plain words closes its question in the same commit.
+	accepted *event.Event
 }
 
 // saying is the message shown last: a command's answer is both an event and a message, in one commit.
@@ -96,17 +99,20 @@ func (c *conversation) see(f client.Frame) {
 
 func (c *conversation) event(e *event.Event) {
 	switch e.Type {
+	case "event.accepted":
+		c.accepted = e
 	case "turn.started", "turn.joined":
 		c.started(e)
+	case "turn.resumed":
+		c.resumed(turnOf(e))
 	case "queue.ahead":
 		c.ahead(e)
 	case "tool.started", "tool.finished":
 		c.tool(e)
 	case "question.asked":
 		c.question(e)
-	case "question.answered":
-		delete(c.asked, text(e, "code"))
-		c.settle(inboxOf(e), answer{state: "done", text: "Noted."})
+	case "question.answered", "question.expired":
+		c.answered(e)
 	case "turn.waiting":
 		c.waiting(e)
 	case "turn.finished":
@@ -123,19 +129,29 @@ func (c *conversation) event(e *event.Event) {
 }
 
 func (c *conversation) started(e *event.Event) {
-	turn := turnOf(e)
 	rows := numbers(e, "inbox")
 	if e.Inbox != 0 {
 		rows = append(rows, e.Inbox)
 	}
 	for _, row := range rows {
-		if a := c.rows[row]; a != nil {
-			a.turn = turn
-			if c.turns[turn] == nil {
-				c.turns[turn] = &telling{}
-			}
-		}
+		c.serves(turnOf(e), row)
 	}
+	c.resumed(turnOf(e))
+}
+
+// serves notes which turn a typed message has become.
+func (c *conversation) serves(turn, row int64) {
+	a := c.rows[row]
+	if a == nil {
+		return
+	}
+	a.turn = turn
+	if c.turns[turn] == nil {
+		c.turns[turn] = &telling{}
+	}
+}
+
+func (c *conversation) resumed(turn int64) {
 	if t := c.turns[turn]; t != nil {
 		t.waiting = false
 	}
@@ -190,6 +206,19 @@ func (c *conversation) waiting(e *event.Event) {
 	if _, open := c.openQuestion(turnOf(e)); !open {
 		c.out.Note("waiting: " + text(e, "why"))
 	}
+}
+
+// answered closes a question; its turn goes on. When the message typed here was the answer, that turn serves it.
+func (c *conversation) answered(e *event.Event) {
+	delete(c.asked, text(e, "code"))
+	turn := turnOf(e)
+	if a := c.accepted; a != nil && a.Seq == e.Seq-1 && c.rows[inboxOf(a)] != nil {
+		if turn == 0 {
+			c.settle(inboxOf(a), answer{state: "done"})
+		}
+		c.serves(turn, inboxOf(a))
+	}
+	c.resumed(turn)
 }
 
 // current is the open question that the next line may answer.
@@ -252,30 +281,35 @@ func (c *conversation) command(e *event.Event) {
 }
 
 // say shows a message, unless it is the echo of the one before.
-func (c *conversation) say(body string) {
+func (c *conversation) say(body string) bool {
 	if c.seq-c.said.seq <= echo && same(body, c.said.text) {
-		return
+		return false
 	}
 	c.said = saying{seq: c.seq, text: body}
 	c.out.Break()
 	c.out.Say(body)
+	return true
 }
 
-// message shows what was sent here, unless it is the text of a followed turn or of a question that stands here already.
+// The causes of messages that need a closer look.
+const (
+	byQuestion = string(event.ByQuestion)
+	byTurn     = string(event.ByTurn)
+)
+
+// message shows what was sent here, unless it is the text of a followed turn.
 func (c *conversation) message(e *event.Event) {
 	body := text(e, "text")
-	if body == "" {
+	cause := text(e, "cause")
+	if body == "" || cause == byQuestion {
+		return // a question has an event of its own
+	}
+	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.told(body) {
 		return
 	}
-	if t := c.turns[turnOf(e)]; t != nil && t.told(c.out, body) {
-		return
+	if c.say(body) {
+		c.others++
 	}
-	for code := range c.asked {
-		if strings.Contains(body, code) {
-			return
-		}
-	}
-	c.say(body)
 }
 
 // keptRows is how many settled rows are remembered: late echoes of them are known for a while.

@@ -63,6 +63,9 @@ func inboxOf(e *event.Event) int64 {
 func failure(v any) string {
 	switch x := v.(type) {
 	case string:
+		if x == "ok" {
+			return ""
+		}
 		return x
 	case bool:
 		if x {

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"hob/daemon/control/client"
@@ -41,7 +40,7 @@ func (m *missed) add(e *event.Event) {
 	m.seq = e.Seq
 	switch e.Type {
 	case "message.sent":
-		if text(e, "text") != "" {
+		if text(e, "text") != "" && text(e, "cause") != byQuestion {
 			m.messages = append(m.messages, e)
 		}
 	case "question.asked":
@@ -74,9 +73,6 @@ func (m *missed) show(out screen, zone *time.Location) {
 		list = list[n:]
 	}
 	for _, e := range list {
-		if m.isOpenQuestion(text(e, "text")) {
-			continue
-		}
 		out.Note(e.At.In(zone).Format("2006-01-02 15:04"))
 		out.Say(text(e, "text"))
 	}
@@ -84,13 +80,4 @@ func (m *missed) show(out screen, zone *time.Location) {
 		out.Say(q.Show())
 		out.Note(q.How())
 	}
-}
-
-func (m *missed) isOpenQuestion(body string) bool {
-	for _, q := range m.open {
-		if strings.Contains(body, q.Code) {
-			return true
-		}
-	}
-	return false
 }

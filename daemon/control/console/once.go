@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"hob/daemon/control/client"
@@ -11,6 +12,12 @@ import (
 
 // stopTime is how long the daemon may take to stop a turn after an interrupt.
 const stopTime = 5 * time.Second
+
+// nearby is how many events a pipe looks back for messages that nobody saw.
+const nearby = 200
+
+// gone is the pause after which a daemon that does not answer is given up: about half a minute in all.
+const gone = 10 * time.Second
 
 // Answer is what became of one message.
 type Answer struct {
@@ -37,7 +44,7 @@ type Once struct {
 var errSettled = errors.New("settled")
 
 // Say posts the message, shows what comes of it and returns it. When ctx ends, the turn is stopped.
-// On a terminal it first tells what came while nobody looked.
+// On a terminal it first tells what came while nobody looked. A daemon that restarts meanwhile is waited for.
 func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	place, err := o.Cursor.Place()
 	if err != nil {
@@ -47,12 +54,9 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	away, err := readMissed(ctx, o.API, place, r.Event)
+	unseen, err := o.unseen(ctx, place, r.Event)
 	if err != nil {
 		return Answer{}, err
-	}
-	if o.Out.Live {
-		away.show(o.Out, o.Zone)
 	}
 	c := newConversation(o.Out)
 	c.seq = r.Event - 1
@@ -61,30 +65,91 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), o.stop(ctx, c, r.Inbox))
 	}
-	if err == nil && (o.Out.Live || len(away.messages) == 0) {
-		err = o.Cursor.Move(c.seq)
+	if err == nil {
+		err = o.leave(ctx, c, unseen)
 	}
 	a := o.result(c, r.Inbox)
 	a.Event = r.Event
 	return a, errors.Join(err, o.Out.err)
 }
 
+// unseen shows, on a terminal, what came between the person's place and the message. Through a pipe it
+// only reports whether anything did, and looks no further back than a little.
+func (o *Once) unseen(ctx context.Context, place, upTo int64) (bool, error) {
+	if !o.Out.Live && upTo-place > nearby {
+		return true, nil
+	}
+	away, err := readMissed(ctx, o.API, place, upTo)
+	if err != nil {
+		return true, err
+	}
+	if o.Out.Live {
+		away.show(o.Out, o.Zone)
+		return false, nil
+	}
+	return len(away.messages) > 0, nil
+}
+
+// leave takes what the last commit still said, and moves the person's place, unless something went by unseen.
+func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
+	err := o.API.Follow(ctx, c.seq, false, func(f client.Frame) error {
+		c.see(f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if unseen || !o.Out.Live && c.others > 0 {
+		return nil
+	}
+	return o.Cursor.Move(c.seq)
+}
+
 // follow shows frames until the message is settled, or its turn waits for somebody who is not here.
 func (o *Once) follow(ctx context.Context, c *conversation, row int64) error {
 	for {
-		err := o.API.Follow(ctx, c.seq, true, func(f client.Frame) error {
-			c.see(f)
-			return o.settled(c, row)
-		})
-		if !errors.Is(err, errSettled) {
+		if err := o.stream(ctx, c, row); err != nil {
 			return err
 		}
 		q, open := c.openQuestion(c.rows[row].turn)
 		if c.rows[row].settled || !open || o.Ask == nil {
 			return nil
 		}
-		if err := o.answer(ctx, c, q); err != nil {
+		switch err := o.answer(ctx, c, q); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
+		}
+	}
+}
+
+// stream follows until there is nothing to wait for, also over a restart of the daemon.
+func (o *Once) stream(ctx context.Context, c *conversation, row int64) error {
+	for pause := firstPause; ; pause *= 2 {
+		seq := c.seq
+		err := o.API.Follow(ctx, c.seq, true, func(f client.Frame) error {
+			c.see(f)
+			return o.settled(c, row)
+		})
+		var p *client.Problem
+		switch {
+		case errors.Is(err, errSettled):
+			return nil
+		case ctx.Err() != nil || errors.As(err, &p):
+			return err
+		case c.seq > seq:
+			pause = firstPause
+		case pause > gone:
+			return fmt.Errorf("hob stopped before the answer was there: %w", err)
+		}
+		if pause == firstPause {
+			o.Out.Note("hob has stopped; waiting for it …")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
 		}
 	}
 }
@@ -104,7 +169,7 @@ func (o *Once) settled(c *conversation, row int64) error {
 func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
 	for {
 		line, err := o.Ask(ctx, q.Prompt())
-		if err != nil {
+		if err != nil && line == "" {
 			return fmt.Errorf("read your answer: %w", err)
 		}
 		verb, args, ok := q.Reply(line)

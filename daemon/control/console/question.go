@@ -9,8 +9,11 @@ import (
 	"hob/daemon/event"
 )
 
-// aboutCalls is the subject of a question that approves calls of tools.
-const aboutCalls = "turn-call"
+// The subjects of questions that approve calls of tools: those of a turn, and one from the command line.
+const (
+	aboutCalls = "turn-call"
+	aboutCall  = "call"
+)
 
 // Question is something that hob asks a person.
 type Question struct {
@@ -32,10 +35,15 @@ func questionOf(e *event.Event) Question {
 }
 
 // Approval reports whether the question asks for a permission.
-func (q Question) Approval() bool { return q.Subject == aboutCalls }
+func (q Question) Approval() bool { return q.Subject == aboutCalls || q.Subject == aboutCall }
 
-// always reports whether the permission can be given for good.
-func (q Question) always() bool { return slices.Contains(q.Options, "always") }
+// offers reports whether a scope is among the options; without options all but "always" are.
+func (q Question) offers(scope string) bool {
+	if len(q.Options) == 0 {
+		return scope != "always"
+	}
+	return slices.Contains(q.Options, scope)
+}
 
 // Show is the question as a person reads it.
 func (q Question) Show() string {
@@ -51,15 +59,20 @@ func (q Question) Show() string {
 
 // Prompt is what stands before the answer that is typed at once.
 func (q Question) Prompt() string {
-	switch {
-	case q.Approval() && q.always():
-		return "allow? [y]es, [t]his turn, [a]lways, [n]o: "
-	case q.Approval():
-		return "allow? [y]es, [t]his turn, [n]o: "
-	case len(q.Options) > 0:
-		return "number or text: "
+	if !q.Approval() {
+		if len(q.Options) > 0 {
+			return "number or text: "
+		}
+		return "answer: "
 	}
-	return "answer: "
+	text := "allow? [y]es"
+	if q.offers("turn") {
+		text += ", [t]his turn"
+	}
+	if q.offers("always") {
+		text += ", [a]lways"
+	}
+	return text + ", [n]o: "
 }
 
 // How says how the question is answered later.
@@ -86,15 +99,12 @@ func (q Question) Reply(line string) (verb string, args map[string]string, ok bo
 }
 
 func (q Question) permission(word string) (verb string, args map[string]string, ok bool) {
-	switch word {
-	case "y", "yes", "once":
-		return "approve", map[string]string{"scope": "once"}, true
-	case "t", "turn":
-		return "approve", map[string]string{"scope": "turn"}, true
-	case "a", "always":
-		return "approve", map[string]string{"scope": "always"}, q.always()
-	case "n", "no":
+	scope := map[string]string{"y": "once", "yes": "once", "once": "once", "t": "turn", "turn": "turn", "a": "always", "always": "always"}[word]
+	switch {
+	case word == "n" || word == "no":
 		return "deny", nil, true
+	case scope == "once", scope != "" && q.offers(scope):
+		return "approve", map[string]string{"scope": scope}, true
 	}
 	return "", nil, false
 }

@@ -93,7 +93,7 @@ func (t *telling) end(out screen, text string) {
 
 // told reports whether a message of this turn needs no showing of its own now: it is the turn's
 // text, or the turn's end will tell.
-func (t *telling) told(out screen, body string) bool {
+func (t *telling) told(body string) bool {
 	if !t.over {
 		t.held = append(t.held, body)
 		return true

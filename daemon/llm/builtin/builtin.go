@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/llm"
 )
 
@@ -26,19 +24,15 @@ type Phrases interface {
 
 // Options are what the interpreter needs to know. All but Phrases may be left out.
 type Options struct {
-	Phrases Phrases          // required
-	Owner   string           // whom it speaks to; empty: no name is used
-	Config  string           // where the config file is, as shown to the user; default: config.toml in hob's home folder
-	Zone    *time.Location   // of the times in the names of jobs; default UTC
-	Now     func() time.Time // default: the machine's clock
+	Phrases Phrases // required
+	Owner   string  // whom it speaks to; empty: no name is used
+	Config  string  // where the config file is, as shown to the user; default: config.toml in hob's home folder
 }
 
 type model struct {
 	phrases Phrases
 	owner   string
 	config  string
-	zone    *time.Location
-	now     func() time.Time
 }
 
 // There is no limit on what the interpreter reads or says; numbers this large never make anybody cut or compact.
@@ -46,22 +40,16 @@ const unlimited = 1 << 30
 
 // New makes the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
-	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, zone: o.Zone, now: o.Now}
+	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config}
 	if m.config == "" {
 		m.config = "config.toml in hob's home folder"
-	}
-	if m.zone == nil {
-		m.zone = time.UTC
-	}
-	if m.now == nil {
-		m.now = clock.Real().Wall
 	}
 	return m
 }
 
 // Info says that the interpreter is local and free.
 func (m *model) Info() llm.Info {
-	return llm.Info{Provider: "builtin", Model: "builtin", Local: true, Context: unlimited, MaxOutput: unlimited}
+	return llm.Info{Provider: "builtin", Model: "builtin", Local: true, Bare: true, Context: unlimited, MaxOutput: unlimited}
 }
 
 // Answer acts on what the running turn has said since the last answer: it calls the tools that the commands need, or,

@@ -183,7 +183,7 @@ func jobs(text string) (plan, bool) {
 	return plan{}, false
 }
 
-// jobName is the one word that names a job, empty when there are more.
+// jobName is the one word, a name or a number, that names a job; it is empty when there are more.
 func jobName(text string) string {
 	for _, word := range []string{"the", "job", "reminder"} {
 		if rest, ok := after(text, word); ok && rest != "" {
@@ -194,7 +194,7 @@ func jobName(text string) string {
 	if strings.ContainsFunc(name, unicode.IsSpace) {
 		return ""
 	}
-	return name
+	return strings.TrimPrefix(name, "#") // jobs are listed as #3
 }
 
 func ran(text string) (plan, bool) {
@@ -256,25 +256,9 @@ func sent(text string) (plan, bool) {
 	return call(toolMessage, "to", string(to), "content", content), true
 }
 
-// add makes the plan of a new job. Its name is made up where the clock is known.
+// add makes the plan of a new job. The tool finds a name for it that is free.
 func add(schedule, prompt string) plan {
-	return call(toolCron, "action", "add", "name", slug(prompt), "schedule", schedule, "prompt", prompt)
-}
-
-// slug makes a job's name out of its prompt: at most four words of letters and digits, never a number alone.
-func slug(prompt string) string {
-	if rest, ok := strings.CutPrefix(prompt, "say: "); ok {
-		prompt = rest
-	}
-	words := strings.FieldsFunc(strings.ToLower(prompt), func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	})
-	name := strings.Join(words[:min(len(words), 4)], "-")
-	name = strings.Trim(name[:min(len(name), 24)], "-")
-	if strings.Trim(name, "0123456789-") == "" {
-		name = strings.Trim("job-"+name, "-")
-	}
-	return name
+	return call(toolCron, "action", "add", "schedule", schedule, "prompt", prompt)
 }
 
 // call makes a plan out of a tool and pairs of arguments, in this order on the wire.

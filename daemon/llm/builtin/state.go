@@ -4,14 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
 )
-
-// maxTries is how many names are tried for one job before the conflict is told.
-const maxTries = 3
 
 // state is one turn as the interpreter sees it: the turn's own messages since its last complete answer.
 type state struct {
@@ -21,6 +17,7 @@ type state struct {
 	messages []llm.Message
 	calls    map[string]llm.Call // by call id
 	last     int                 // index of the newest answer, -1: none
+	drawn    bool                // inputs have envelopes in this transcript; what has none is hob's own note
 }
 
 // open finds what belongs to the running turn. Inputs of other turns that never got an answer, because they were
@@ -33,6 +30,7 @@ func (m *model) open(r llm.Request) *state {
 	if len(r.Messages) == 0 {
 		return s
 	}
+	s.drawn = slices.ContainsFunc(r.Messages, func(m llm.Message) bool { return m.Envelope != nil })
 	turn := r.Messages[len(r.Messages)-1].Step.Turn
 	for _, msg := range r.Messages {
 		s.take(msg, turn)
@@ -59,7 +57,7 @@ func (s *state) take(msg llm.Message, turn int64) {
 	}
 }
 
-// next are the calls to make now: for inputs that came since the last answer, and for jobs whose name was taken.
+// next are the calls to make now: those for the inputs that came since the last answer.
 func (s *state) next() []llm.Call {
 	var calls []llm.Call
 	for _, msg := range s.messages[s.last+1:] {
@@ -72,9 +70,6 @@ func (s *state) next() []llm.Call {
 }
 
 func (s *state) wants(msg llm.Message) (llm.Call, bool) {
-	if msg.Role == llm.ToolRole {
-		return s.renamed(msg)
-	}
 	p := s.plan(msg)
 	return llm.Call{Name: p.tool, Args: p.args}, p.tool != "" && s.tools[p.tool]
 }
@@ -87,21 +82,15 @@ func (s *state) plan(msg llm.Message) plan {
 	return s.g.parse(event.TextOf(msg.Parts))
 }
 
-// input reports whether somebody said this. What stands without an envelope is hob's own note, unless the caller draws
-// no envelopes at all.
+// input reports whether somebody said this, and not hob itself.
 func (s *state) input(msg llm.Message) bool {
-	if msg.Role != llm.User {
-		return false
-	}
-	return msg.Envelope != nil || !slices.ContainsFunc(s.messages, func(m llm.Message) bool { return m.Envelope != nil })
+	return msg.Role == llm.User && (msg.Envelope != nil || !s.drawn)
 }
 
 // jobArgs are the arguments of a cron call that the interpreter itself made.
 type jobArgs struct {
-	Action   string `json:"action"`
-	Name     string `json:"name"`
-	Schedule string `json:"schedule"`
-	Prompt   string `json:"prompt"`
+	Action string `json:"action"`
+	Prompt string `json:"prompt"`
 }
 
 func jobOf(c llm.Call) jobArgs {
@@ -110,35 +99,4 @@ func jobOf(c llm.Call) jobArgs {
 		return jobArgs{}
 	}
 	return a
-}
-
-// renamed makes the call again with another name when the result says that the name is taken.
-func (s *state) renamed(result llm.Message) (llm.Call, bool) {
-	job := jobOf(s.calls[result.CallID])
-	if !taken(job, result) || s.tries(job) >= maxTries || !s.tools[toolCron] {
-		return llm.Call{}, false
-	}
-	stamp := "0102-1504"
-	if s.tries(job) > 1 {
-		stamp = "20060102-150405"
-	}
-	name := slug(job.Prompt) + "-" + s.m.now().In(s.m.zone).Format(stamp)
-	p := call(toolCron, "action", "add", "name", name, "schedule", job.Schedule, "prompt", job.Prompt)
-	return llm.Call{Name: p.tool, Args: p.args}, true
-}
-
-// taken reports whether a new job was refused because of its name.
-func taken(job jobArgs, result llm.Message) bool {
-	return job.Action == "add" && result.IsError && strings.HasPrefix(event.TextOf(result.Parts), "CONFLICT")
-}
-
-// tries counts the calls that were made for the same job.
-func (s *state) tries(job jobArgs) int {
-	n := 0
-	for _, c := range s.calls {
-		if other := jobOf(c); other.Schedule == job.Schedule && other.Prompt == job.Prompt {
-			n++
-		}
-	}
-	return n
 }

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,8 @@ import (
 func (s *state) told() string {
 	var parts []string
 	waiting := map[string]string{} // "pending #k" → call id
-	for i, msg := range s.messages {
-		if text := strings.TrimSpace(s.tell(i, msg, waiting)); text != "" {
+	for _, msg := range s.messages {
+		if text := strings.TrimSpace(s.tell(msg, waiting)); text != "" {
 			parts = append(parts, text)
 		}
 	}
@@ -28,14 +29,12 @@ func (s *state) told() string {
 }
 
 // tell is what one message comes to.
-func (s *state) tell(i int, msg llm.Message, waiting map[string]string) string {
+func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 	text := event.TextOf(msg.Parts)
 	switch {
 	case msg.Role == llm.ToolRole && strings.HasPrefix(text, "pending #"):
 		waiting[text] = msg.CallID
 		return ""
-	case msg.Role == llm.ToolRole && s.tried(i, msg):
-		return "" // done under another name
 	case msg.Role == llm.ToolRole:
 		return outcome(s.calls[msg.CallID], text, msg.IsError)
 	case msg.Role != llm.User:
@@ -45,11 +44,6 @@ func (s *state) tell(i int, msg llm.Message, waiting map[string]string) string {
 	default:
 		return s.late(text, waiting)
 	}
-}
-
-// tried reports whether the call was made again later, because of its name.
-func (s *state) tried(i int, result llm.Message) bool {
-	return i < s.last && taken(jobOf(s.calls[result.CallID]), result)
 }
 
 // lateForm is how the result of a call that has waited comes back.
@@ -75,7 +69,7 @@ func (s *state) direct(msg llm.Message) string {
 	}
 	p := s.g.parse(text)
 	switch {
-	case strings.TrimSpace(text) == "" && len(msg.Parts) > 0:
+	case strings.TrimSpace(text) == "" && slices.ContainsFunc(msg.Parts, attached):
 		return "Thank you, I have kept that. As the built-in interpreter I cannot look into it."
 	case p.help:
 		return s.m.help(s.tools)
@@ -89,6 +83,8 @@ func (s *state) direct(msg llm.Message) string {
 		return ""
 	}
 }
+
+func attached(p event.Part) bool { return p.Kind != event.Text }
 
 // errorForm is the head of an error result: its code, then its text.
 var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|` +
@@ -106,7 +102,9 @@ func outcome(c llm.Call, text string, failed bool) string {
 		return unnumbered(text)
 	case toolCron:
 		return scheduledAs(jobOf(c), text)
-	case toolList, toolWrite, toolMessage:
+	case toolMessage:
+		return "It is on its way: " + text
+	case toolList, toolWrite:
 		return text
 	default:
 		return strings.TrimSpace(c.Name + ": " + text)
@@ -133,6 +131,9 @@ func output(text string) string {
 		return text
 	}
 	rest = strings.Trim(rest, "\r\n")
+	if rest == "(no output)" {
+		rest = ""
+	}
 	switch {
 	case found[1] != "0" && rest == "":
 		return "It ended with exit code " + found[1] + " and printed nothing."
@@ -171,7 +172,8 @@ func unnumbered(text string) string {
 	return strings.Trim(page+"\n\n"+tail, "\n")
 }
 
-// scheduledAs tells of a new job in one or two lines; of everything else about jobs as the tool does.
+// scheduledAs tells of a new job what will happen, when, and how that was understood; of everything else about jobs it
+// tells what the tool says.
 func scheduledAs(job jobArgs, text string) string {
 	if job.Action != "add" {
 		return text
@@ -181,11 +183,10 @@ func scheduledAs(job jobArgs, text string) string {
 		head = "I will remind you: " + what
 	}
 	head = strings.TrimRight(head, ". ") + "."
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if len(line) > 4 && strings.EqualFold(line[:4], "next") {
-			return head + " N" + line[1:]
-		}
+	understood, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	next, ok := strings.CutPrefix(rest, "next: ")
+	if !ok {
+		return head + "\n" + text
 	}
-	return head + "\n" + text
+	return head + " Next: " + next + "\n(" + understood + ")"
 }

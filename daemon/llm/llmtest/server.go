@@ -131,6 +131,9 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
+// CloseClientConnections breaks off whatever is under way, as a server that crashes does; it goes on serving.
+func (s *Server) CloseClientConnections() { s.http.CloseClientConnections() }
+
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	if err != nil {
@@ -225,14 +228,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, wire str
 	if t.Break != Whole {
 		wire = wire[:min(t.At, len(wire))]
 	}
-	out := http.NewResponseController(w)
-	for _, event := range strings.SplitAfter(wire, "\n\n") {
-		if _, err := io.WriteString(w, event); err != nil {
-			return
-		}
-		if err := out.Flush(); err != nil {
-			return
-		}
+	if err := emit(w, http.NewResponseController(w).Flush, wire); err != nil {
+		return // the client has gone
 	}
 	switch t.Break {
 	case Drop:
@@ -243,6 +240,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t Turn, wire str
 		case <-s.closed:
 		}
 	}
+}
+
+// emit writes the events one by one, so that they arrive one by one.
+func emit(w io.Writer, flush func() error, wire string) error {
+	for _, event := range strings.SplitAfter(wire, "\n\n") {
+		if _, err := io.WriteString(w, event); err != nil {
+			return fmt.Errorf("send an event: %w", err)
+		}
+		if err := flush(); err != nil {
+			return fmt.Errorf("send an event: %w", err)
+		}
+	}
+	return nil
 }
 
 // breakOff writes part of a response whose end is the end of the connection, and ends it: with a proper close, or a reset.

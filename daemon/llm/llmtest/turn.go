@@ -98,22 +98,20 @@ func (t Turn) words(w *strings.Builder, name, text string) {
 	}
 }
 
-// calls sends each call's head first, then its arguments in two pieces; the pieces of all calls are interleaved,
-// unless the index could not tell them apart.
+// calls sends each call's head first, then its arguments in two pieces. The pieces of all calls are interleaved, unless
+// the index cannot tell them apart.
 func (t Turn) calls(w *strings.Builder, calls []llm.Call) {
-	for part := range 3 {
-		for i, c := range calls {
-			if t.ZeroAt {
-				continue
-			}
-			callPiece(w, i, c, part)
-		}
-	}
-	for _, c := range calls {
-		for part := range 3 {
-			if t.ZeroAt {
+	if t.ZeroAt {
+		for _, c := range calls {
+			for part := range 3 {
 				callPiece(w, 0, c, part)
 			}
+		}
+		return
+	}
+	for part := range 3 {
+		for i, c := range calls {
+			callPiece(w, i, c, part)
 		}
 	}
 }

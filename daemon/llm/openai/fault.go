@@ -61,10 +61,10 @@ func faultOf(status int, code, words string) llm.Fault {
 // overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
 // each server has its own code or words.
 func overflows(status int, code, words string) bool {
-	switch {
-	case status == http.StatusRequestEntityTooLarge:
+	switch status {
+	case http.StatusRequestEntityTooLarge:
 		return true
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
 		return false
 	}
 	switch code {

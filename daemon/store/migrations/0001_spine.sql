@@ -233,6 +233,7 @@ CREATE TABLE triggers (
 ) STRICT;
 CREATE UNIQUE INDEX triggers_name ON triggers (kind, name) WHERE removed = 0;
 CREATE INDEX triggers_version ON triggers (version);
+CREATE INDEX triggers_due ON triggers (due) WHERE removed = 0 AND paused = 0 AND due > 0;
 
 CREATE TABLE fires (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,207 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// ear receives as a test wants.
+type ear struct {
+	run func(ctx context.Context, n int, in channels.Inbox) error
+	mu  sync.Mutex
+	n   int
+}
+
+func (e *ear) Run(ctx context.Context, in channels.Inbox) error {
+	e.mu.Lock()
+	e.n++
+	n := e.n
+	e.mu.Unlock()
+	return e.run(ctx, n, in)
+}
+
+func (e *ear) Send(context.Context, channels.Delivery) (string, error) { return "", nil }
+
+func (e *ear) runs() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.n
+}
+
+func listen(ctx context.Context, _ int, _ channels.Inbox) error { <-ctx.Done(); return nil }
+
+// hosting runs a host for the length of a test in a bubble of fake time.
+func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, in *channelstest.Inbox)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var changes []channels.ChannelHealth
+		in := &channelstest.Inbox{}
+		h := channels.NewHost(channels.HostConfig{
+			Inbox: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Go: func(ctx context.Context, _ string, f func(context.Context) error) {
+				wg.Go(func() {
+					if err := f(ctx); err != nil {
+						t.Errorf("a channel ended with %v", err)
+					}
+				})
+			},
+			Changed: func(c channels.ChannelHealth) { mu.Lock(); changes = append(changes, c); mu.Unlock() },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(ctx) }()
+		f(t, h, &changes, in)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestHostRestartsForEver(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			switch {
+			case n == 2:
+				panic("nil map")
+			case n < 6:
+				return errPlain
+			}
+			return listen(ctx, n, in)
+		}}
+		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: e}})
+		<-time.After(10 * time.Minute)
+		if e.runs() != 6 {
+			t.Errorf("ran %d times, want 6", e.runs())
+		}
+		var states []channels.Health
+		for _, c := range *changes {
+			states = append(states, c.Receiving.State)
+		}
+		want(t, "changes", states, channels.Degraded, channels.Down, channels.OK)
+		if got := h.Health()[0]; got.Sending.State != channels.OK || got.Receiving.LastError != errPlain.Error() || got.Kind != "ear" || got.Name != "a" {
+			t.Errorf("health %+v", got)
+		}
+	})
+}
+
+func TestHostWaitsAsLongAsAsked(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		var at []time.Duration
+		start := time.Now()
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			at = append(at, time.Since(start))
+			if n == 1 {
+				return errLater
+			}
+			return listen(ctx, n, in)
+		}}
+		h.Replace(map[string]channels.Section{"a": {Channel: e}})
+		<-time.After(time.Hour)
+		want(t, "runs at", at, 0, 42*time.Second)
+	})
+}
+
+func TestHostSendingHealthIsApart(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})
+		synctest.Wait()
+		for _, err := range []error{errNever, errPlain, errPlain, errPlain, nil} {
+			h.Sent("a", err)
+		}
+		h.Sent("nobody", errPlain)
+		var states []channels.Health
+		for _, c := range *changes {
+			states = append(states, c.Sending.State)
+			if c.Receiving.State != channels.OK {
+				t.Errorf("receiving is %s", c.Receiving.State)
+			}
+		}
+		want(t, "changes", states, channels.Degraded, channels.Down, channels.OK)
+	})
+}
+
+func TestHostReplace(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		if _, err := h.Channel("a"); err == nil || errors.Is(err, channels.ErrNoChannel) {
+			t.Errorf("before the configuration is read nothing is known to be missing: %v", err)
+		}
+		stays, goes, anew := &ear{run: listen}, &ear{run: listen}, &ear{run: listen}
+		h.Replace(map[string]channels.Section{"stays": {Print: "1", Channel: stays}, "changes": {Print: "1", Channel: goes}, "goes": {Channel: goes}})
+		synctest.Wait()
+		h.Replace(map[string]channels.Section{
+			"stays": {Print: "1", Channel: &ear{run: listen}}, "changes": {Print: "2", Channel: anew}, "broken": {Err: errors.New("topic: missing")},
+		})
+		synctest.Wait()
+		if stays.runs() != 1 || goes.runs() != 2 || anew.runs() != 1 {
+			t.Errorf("runs: %d %d %d", stays.runs(), goes.runs(), anew.runs())
+		}
+		if ch, err := h.Channel("stays"); err != nil || ch != stays {
+			t.Errorf("an unchanged channel was replaced: %v", err)
+		}
+		if ch, err := h.Channel("changes"); err != nil || ch != anew {
+			t.Errorf("a changed channel was not replaced: %v", err)
+		}
+		if _, err := h.Channel("goes"); !errors.Is(err, channels.ErrNoChannel) {
+			t.Errorf("a channel that is gone: %v", err)
+		}
+		if _, err := h.Channel("broken"); err == nil || errors.Is(err, channels.ErrNoChannel) {
+			t.Errorf("a broken section: %v", err)
+		}
+		var names []string
+		for _, c := range h.Health() {
+			names = append(names, c.Name+" "+string(c.Receiving.State))
+		}
+		want(t, "health", names, "broken down", "changes ok", "stays ok")
+		if len(*changes) != 1 || (*changes)[0].Name != "broken" {
+			t.Errorf("told of %+v", *changes)
+		}
+	})
+}
+
+func TestHostStaysKnownWhileItStops(t *testing.T) {
+	var h *channels.Host
+	hosting(t, func(_ *testing.T, host *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		h = host
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})
+		synctest.Wait()
+	})
+	if _, err := h.Channel("a"); err != nil {
+		t.Errorf("after the end: %v; messages would be taken for undeliverable", err)
+	}
+}
+
+func TestHostLetsNobodySpeakForOthers(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, in *channelstest.Inbox) {
+		var errs []error
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			for _, source := range []string{"a", "cli"} {
+				_, err := in.Accept(ctx, []event.In{{Source: source, ExtID: "1"}}, nil)
+				errs = append(errs, err)
+			}
+			return listen(ctx, n, in)
+		}}
+		h.Replace(map[string]channels.Section{"a": {Channel: e}})
+		synctest.Wait()
+		if len(errs) != 2 || errs[0] != nil || errs[1] == nil {
+			t.Errorf("own and foreign source: %v", errs)
+		}
+		if rows := in.Rows(); len(rows) != 1 || slices.ContainsFunc(rows, func(r event.In) bool { return r.Source == "cli" }) {
+			t.Errorf("stored %+v", rows)
+		}
+	})
+}

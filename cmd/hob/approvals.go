@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
+)
+
+type questionRow struct {
+	console.Question
+	Pattern string    `json:"pattern"`
+	Asked   time.Time `json:"asked"`
+	Until   time.Time `json:"until"`
+	State   string    `json:"state"`
+}
+
+func approvalsCommand(a *app) *cobra.Command {
+	return family("approvals", "What hob asks you",
+		listCommand(a, listing[questionRow]{
+			resource: "questions", short: "List the open questions", none: "nothing is waiting for you", state: "open",
+			head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
+			row: func(q questionRow) []string {
+				return []string{q.Code, q.Subject, q.State, clock(q.Asked), clock(q.Until), q.Text}
+			},
+		}),
+		showCommand(a, "questions", "CODE", a.drawQuestion),
+		approveCommand(a),
+		verbCommand(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
+		&cobra.Command{
+			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: atLeast(2, "a CODE and a TEXT"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				text := map[string]string{"text": joined(args[1:])}
+				return a.act(cmd.Context(), "questions", args[0], "answer", text, args[0]+" is answered")
+			},
+		},
+	)
+}
+
+func (a *app) drawQuestion(raw json.RawMessage) error {
+	var q questionRow
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return fmt.Errorf("the question is not understood: %w", err)
+	}
+	text := console.Clean(q.Show()) + "\n"
+	if q.State == "open" {
+		text += q.How() + "\nuntil " + clock(q.Until) + "\n"
+	} else {
+		text += "it is " + q.State + "\n"
+	}
+	_, err := io.WriteString(a.out, text)
+	return err
+}
+
+func approveCommand(a *app) *cobra.Command {
+	var turn, always bool
+	cmd := &cobra.Command{
+		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: exactly(1, "one CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			scope, said := "once", "this once"
+			switch {
+			case turn && always:
+				return usage("", "--turn and --always exclude each other")
+			case turn:
+				scope, said = "turn", "for this turn"
+			case always:
+				scope, said = "always", "from now on (see: hob grants list)"
+			}
+			return a.act(cmd.Context(), "questions", args[0], "approve", map[string]string{"scope": scope}, args[0]+" is approved "+said)
+		},
+	}
+	cmd.Flags().BoolVar(&turn, "turn", false, "this kind of call for the rest of the turn")
+	cmd.Flags().BoolVar(&always, "always", false, "this kind of call from now on")
+	return cmd
+}
+
+type grantRow struct {
+	ID      int64     `json:"id"`
+	Tool    string    `json:"tool"`
+	Pattern string    `json:"pattern"`
+	Created time.Time `json:"created"`
+	Uses    int64     `json:"uses"`
+}
+
+func grantsCommand(a *app) *cobra.Command {
+	return family("grants", "What you have allowed for good",
+		listCommand(a, listing[grantRow]{
+			resource: "grants", short: "List what is allowed", none: "nothing is allowed beyond the rules",
+			head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
+			row: func(g grantRow) []string {
+				return []string{id(g.ID), g.Tool, clock(g.Created), thousands(g.Uses), g.Pattern}
+			},
+		}),
+		verbCommand(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),
+	)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func backupCommand(a *app) *cobra.Command {
+	return family("backup", "Copies of hob's database", &cobra.Command{
+		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]string{}
+			if len(args) == 1 {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return fmt.Errorf("find the folder: %w", err)
+				}
+				in["path"] = path
+			}
+			return a.backup(cmd, in)
+		},
+	})
+}
+
+func (a *app) backup(cmd *cobra.Command, in map[string]string) error {
+	c, err := a.client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(cmd.Context(), "backup", "", "create", in, &raw); err != nil {
+		return err
+	}
+	var made struct {
+		Path  string `json:"path"`
+		Bytes int64  `json:"bytes"`
+		MS    int64  `json:"ms"`
+	}
+	if err := json.Unmarshal(raw, &made); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	return a.done(raw, fmt.Sprintf("wrote %s (%s in %s)", made.Path, size(made.Bytes), span(made.MS)))
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// maxInput is the longest message that standard input may hold, in bytes: a request's limit less its wrapping.
+const maxInput = 900 << 10
+
+func chatCommand(a *app) *cobra.Command {
+	var session string
+	var noWait bool
+	cmd := &cobra.Command{
+		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
+		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
+			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
+			"text of several lines, Ctrl-C stops what hob is doing, Ctrl-D leaves.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := joined(args)
+			if text == "" && isTerminal(a.in) {
+				return a.talk(cmd.Context(), session)
+			}
+			if text == "" {
+				var err error
+				if text, err = a.readInput(); err != nil {
+					return err
+				}
+			}
+			m := client.Message{Text: text, Session: session}
+			if noWait {
+				return a.queue(cmd.Context(), m)
+			}
+			return a.ask(cmd.Context(), m)
+		},
+	}
+	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
+	return cmd
+}
+
+func (a *app) readInput() (string, error) {
+	b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read the message: %w", err)
+	}
+	if len(b) > maxInput {
+		return "", usage("put it into a file and name the file", "the message is over %s long", size(maxInput))
+	}
+	text := strings.TrimSpace(string(b))
+	if text == "" {
+		return "", usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
+	}
+	return text, nil
+}
+
+// cursor is the file that keeps how far the person has read.
+func (a *app) cursor() (console.Cursor, error) {
+	home, _, err := a.homeDir()
+	return console.Cursor(filepath.Join(home, "chat.cursor")), err
+}
+
+// ask says one thing and waits for what becomes of it.
+func (a *app) ask(ctx context.Context, m client.Message) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	cursor, err := a.cursor()
+	if err != nil {
+		return err
+	}
+	live := isTerminal(a.out) && !a.json
+	pipes := &console.Pipes{Out: a.out, Err: a.err, Live: live, Dim: a.color(a.err), Quiet: a.quiet || a.json}
+	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: time.Local}
+	if isTerminal(a.in) && isTerminal(a.err) && !a.json {
+		o.Ask = console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask
+	}
+	answer, err := o.Say(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !live && !a.json && answer.Text != "" {
+		if _, err := io.WriteString(a.out, strings.TrimRight(answer.Text, "\n")+"\n"); err != nil {
+			return fmt.Errorf("print the answer: %w", err)
+		}
+	}
+	return a.verdict(answer)
+}
+
+// verdict turns the end of a turn into the exit code.
+func (a *app) verdict(answer console.Answer) error {
+	var p *problem
+	switch {
+	case answer.State == "waiting":
+		p = &problem{code: exitWaiting, doc: answer}
+		if a.quiet {
+			p.text, p.hint = "waiting for your answer: "+answer.Question.Text, answer.Question.How()
+		}
+	case answer.State != "done":
+		p = &problem{code: exitFailed, doc: answer}
+	case a.json:
+		return a.document(answer)
+	default:
+		return nil
+	}
+	if !a.json {
+		p.doc = nil
+	}
+	return p
+}
+
+// talk is the conversation on a terminal.
+func (a *app) talk(ctx context.Context, session string) error {
+	if a.json {
+		return usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")
+	}
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	cursor, err := a.cursor()
+	if err != nil {
+		return err
+	}
+	fd := int(a.in.Fd())
+	old, err := term.MakeRaw(fd)
+	if err != nil {
+		return fmt.Errorf("take the terminal: %w", err)
+	}
+	t := console.Talk{
+		API: c, In: a.in, Out: a.out, Session: session, Cursor: cursor, Zone: time.Local,
+		Dim: a.color(a.out), Log: slog.New(slog.DiscardHandler),
+		Size: func() (int, int) {
+			w, h, err := term.GetSize(int(a.out.Fd()))
+			if err != nil {
+				return 80, 24
+			}
+			return w, h
+		},
+	}
+	return errors.Join(t.Run(ctx), term.Restore(fd, old))
+}

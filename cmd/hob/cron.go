@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+)
+
+type jobRow struct {
+	ID      int64       `json:"id"`
+	Name    string      `json:"name"`
+	Spec    string      `json:"spec"`
+	Words   string      `json:"words"`
+	Zone    string      `json:"zone"`
+	Prompt  string      `json:"prompt"`
+	Paused  bool        `json:"paused"`
+	Created time.Time   `json:"created"`
+	Broken  string      `json:"broken"`
+	Next    []time.Time `json:"next"`
+}
+
+func cronCommand(a *app) *cobra.Command {
+	return family("cron", "Recurring prompts and reminders",
+		cronAddCommand(a),
+		cronListCommand(a),
+		showCommand(a, "jobs", "JOB", nil),
+		cronUpdateCommand(a),
+		cronVerbCommand(a, "rm", "remove", "Delete a job; what it ran stays on record"),
+		cronVerbCommand(a, "run", "run", "Run a job now, beside its schedule"),
+		cronVerbCommand(a, "pause", "pause", "Stop a job for now"),
+		cronVerbCommand(a, "resume", "resume", "Let a paused job go on"),
+		cronRunsCommand(a),
+		cronNextCommand(a),
+	)
+}
+
+func cronListCommand(a *app) *cobra.Command {
+	l := listing[jobRow]{
+		resource: "jobs", none: "there are no jobs yet; make one with: hob cron add",
+		head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
+		row: func(j jobRow) []string {
+			return []string{j.Name, j.Spec, j.Zone, j.state(), j.Prompt}
+		},
+	}
+	f := client.Filter{}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the jobs", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listRows(cmd.Context(), a, l, f) },
+	}
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many jobs")
+	return cmd
+}
+
+// state is the next time, or why there is none.
+func (j jobRow) state() string {
+	switch {
+	case j.Broken != "":
+		return "broken"
+	case j.Paused:
+		return "paused"
+	case len(j.Next) == 0:
+		return "done"
+	}
+	return clock(j.Next[0])
+}
+
+// schedule is the flags that say when; one of them at a time.
+type schedule struct{ cron, every, at, when string }
+
+func (s *schedule) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.cron, "cron", "", `cron fields, as in "0 9 * * 1-5", or @daily and its like`)
+	f.StringVar(&s.every, "every", "", "a period, as in 30m")
+	f.StringVar(&s.at, "at", "", `one time, as in "2026-12-24 17:00"`)
+	f.StringVar(&s.when, "when", "", `in words, as in "every weekday at 9"`)
+}
+
+// words is the schedule as the cron tool reads it; "" when none is given.
+func (s schedule) words() (string, error) {
+	var given []string
+	for _, w := range []struct{ before, text string }{{"", s.cron}, {"every ", s.every}, {"at ", s.at}, {"", s.when}} {
+		if w.text != "" {
+			given = append(given, w.before+w.text)
+		}
+	}
+	switch len(given) {
+	case 0:
+		return "", nil
+	case 1:
+		return given[0], nil
+	}
+	return "", usage("", "--cron, --every, --at and --when exclude each other")
+}
+
+// wishes is what can be said about a job beside its schedule and prompt, by the cron tool's own names.
+type wishes struct{ name, tz, session, deliver, missed, maxLate, overlap string }
+
+func (w *wishes) flags(cmd *cobra.Command, name string) {
+	f := cmd.Flags()
+	f.StringVar(&w.name, "name", "", name)
+	f.StringVar(&w.tz, "tz", "", "time zone, as in Europe/Berlin (default yours)")
+	f.StringVar(&w.session, "session", "", "main or isolated (default main)")
+	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address")
+	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
+	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
+	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
+}
+
+func (w wishes) input(action, words, prompt string) map[string]string {
+	in := map[string]string{"action": action}
+	for key, v := range map[string]string{
+		"name": w.name, "tz": w.tz, "session": w.session, "deliver": w.deliver, "missed": w.missed,
+		"max_late": w.maxLate, "overlap": w.overlap, "schedule": words, "prompt": prompt,
+	} {
+		if v != "" {
+			in[key] = v
+		}
+	}
+	return in
+}
+
+func cronAddCommand(a *app) *cobra.Command {
+	var s schedule
+	var w wishes
+	cmd := &cobra.Command{
+		Use: "add PROMPT", Short: "Make a job", Args: atLeast(1, "a PROMPT"),
+		Example: "  hob cron add --name morning --cron \"0 9 * * 1-5\" \"Brief me.\"\n" +
+			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			words, err := s.words()
+			if err != nil {
+				return err
+			}
+			if words == "" {
+				return usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
+			}
+			return a.changeJob(cmd.Context(), w.input("add", words, joined(args)))
+		},
+	}
+	s.flags(cmd)
+	w.flags(cmd, "what to call it (default: made from the prompt)")
+	return cmd
+}
+
+func cronUpdateCommand(a *app) *cobra.Command {
+	var s schedule
+	var w wishes
+	cmd := &cobra.Command{
+		Use: "update JOB [PROMPT]", Short: "Change a job", Args: atLeast(1, "a JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			words, err := s.words()
+			if err != nil {
+				return err
+			}
+			return a.updateJob(cmd.Context(), args[0], w.input("update", words, joined(args[1:])))
+		},
+	}
+	s.flags(cmd)
+	w.flags(cmd, "a new name")
+	return cmd
+}
+
+// updateJob changes a job; with a new name the old one is told by its id.
+func (a *app) updateJob(ctx context.Context, job string, in map[string]string) error {
+	if in["name"] == "" {
+		in["name"] = job
+		return a.changeJob(ctx, in)
+	}
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	var row jobRow
+	if err := c.Show(ctx, "jobs", job, &row); err != nil {
+		return err
+	}
+	return a.changeJobID(ctx, in, row.ID)
+}
+
+func cronVerbCommand(a *app, use, action, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " JOB", Short: short, Args: exactly(1, "one JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeJob(cmd.Context(), map[string]string{"action": action, "name": args[0]})
+		},
+	}
+}
+
+func (a *app) changeJob(ctx context.Context, in map[string]string) error {
+	return a.changeJobID(ctx, in, 0)
+}
+
+// changeJobID calls the cron tool and prints the job as it is now.
+func (a *app) changeJobID(ctx context.Context, in map[string]string, id int64) error {
+	input := map[string]any{}
+	for k, v := range in {
+		input[k] = v
+	}
+	if id != 0 {
+		input["id"] = id
+	}
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return fmt.Errorf("encode the call: %w", err)
+	}
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := a.callTool(ctx, c, "cron", client.ToolCall{Input: raw})
+	if err != nil {
+		return err
+	}
+	if !out.Success {
+		return toolFailure(out)
+	}
+	var made struct {
+		Jobs []json.RawMessage `json:"jobs"`
+	}
+	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
+		return a.done(out.Raw, out.Message)
+	}
+	if !a.json {
+		return a.done(nil, out.Message)
+	}
+	return a.document(a.stored(ctx, c, made.Jobs[0]))
+}
+
+// stored is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
+func (a *app) stored(ctx context.Context, c *client.Client, job json.RawMessage) json.RawMessage {
+	var row jobRow
+	var now json.RawMessage
+	if json.Unmarshal(job, &row) != nil || c.Show(ctx, "jobs", row.Name, &now) != nil {
+		return job
+	}
+	return now
+}
+
+type fireRow struct {
+	Key     string    `json:"key"`
+	Due     time.Time `json:"due"`
+	State   string    `json:"state"`
+	Outcome string    `json:"outcome"`
+	LateMS  int64     `json:"late_ms"`
+	Reason  string    `json:"reason"`
+	Turn    int64     `json:"turn"`
+}
+
+func cronRunsCommand(a *app) *cobra.Command {
+	f := client.Filter{}
+	l := listing[fireRow]{
+		resource: "fires", none: "it has not come due yet",
+		head: []string{"DUE", "STATE", "LATE", "TURN", "REASON"},
+		row: func(r fireRow) []string {
+			state, late, turn := r.State, "-", "-"
+			if r.Outcome != "" {
+				state = r.Outcome
+			}
+			if r.LateMS >= 1000 {
+				late = span(r.LateMS)
+			}
+			if r.Turn != 0 {
+				turn = id(r.Turn)
+			}
+			return []string{clock(r.Due), state, late, turn, r.Reason}
+		},
+	}
+	cmd := &cobra.Command{
+		Use: "runs JOB", Short: "What a job ran, missed and skipped, newest first", Args: exactly(1, "one JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Name = args[0]
+			return listRows(cmd.Context(), a, l, f)
+		},
+	}
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
+	cmd.Flags().StringVar(&f.State, "state", "", "only rows in this state")
+	return cmd
+}

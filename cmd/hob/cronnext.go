@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/scheduler"
+)
+
+// maxPreview is the most instants that cron next shows.
+const maxPreview = 1000
+
+// preview is what cron next is told.
+type preview struct {
+	schedule
+	tz    string
+	after string
+	n     int
+}
+
+func cronNextCommand(a *app) *cobra.Command {
+	var p preview
+	cmd := &cobra.Command{
+		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
+		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.previewTimes(cmd.Context(), p, args) },
+	}
+	p.flags(cmd)
+	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
+	cmd.Flags().StringVar(&p.after, "after", "", "start behind this RFC 3339 instant (default now)")
+	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
+	return cmd
+}
+
+func (a *app) previewTimes(ctx context.Context, p preview, args []string) error {
+	words, err := p.words()
+	if err != nil {
+		return err
+	}
+	if (words == "") == (len(args) != 1) || len(args) > 1 {
+		return usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
+	}
+	if p.n < 1 || p.n > maxPreview {
+		return usage("", "-n %d is not a number from 1 to %d", p.n, maxPreview)
+	}
+	after := time.Now()
+	if p.after != "" {
+		if after, err = time.Parse(time.RFC3339, p.after); err != nil {
+			return usage("for example --after 2026-03-29T00:00:00Z", "--after %q is not an RFC 3339 instant", p.after)
+		}
+	}
+	var times []time.Time
+	var zone *time.Location
+	if words != "" {
+		times, zone, err = offline(p, words, after)
+	} else {
+		times, zone, err = a.ofJob(ctx, p, args[0], after)
+	}
+	if err != nil {
+		return err
+	}
+	return a.printTimes(times, zone)
+}
+
+// offline works a schedule out without the daemon.
+func offline(p preview, words string, after time.Time) ([]time.Time, *time.Location, error) {
+	zone := time.Local
+	if p.tz != "" {
+		var err error
+		if zone, err = scheduler.Zone(p.tz); err != nil {
+			return nil, nil, usage("", "%v", err)
+		}
+	}
+	text := words
+	if p.cron == "" {
+		r, err := scheduler.Resolve(words, zone, after)
+		if err != nil {
+			return nil, nil, usage("", "%v", err)
+		}
+		text = r.Spec
+	} else if !strings.HasPrefix(text, "cron ") {
+		text = "cron " + text
+	}
+	spec, err := scheduler.ParseSpec(text)
+	if err != nil {
+		return nil, nil, usage("", "%v", err)
+	}
+	return ahead(spec, after, zone, after, p.n), zone, nil
+}
+
+// ofJob works out the times of a job that exists, also when it is paused.
+func (a *app) ofJob(ctx context.Context, p preview, name string, after time.Time) ([]time.Time, *time.Location, error) {
+	c, err := a.client(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var j jobRow
+	if err := c.Show(ctx, "jobs", name, &j); err != nil {
+		return nil, nil, err
+	}
+	if p.tz != "" {
+		j.Zone = p.tz
+	}
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		return nil, nil, usage("", "%v", err)
+	}
+	spec, err := scheduler.ParseSpec(j.Spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
+	}
+	return ahead(spec, after, zone, j.Created, p.n), zone, nil
+}
+
+func ahead(spec scheduler.Spec, after time.Time, zone *time.Location, anchor time.Time, n int) []time.Time {
+	times := make([]time.Time, 0, n)
+	for len(times) < n {
+		t, ok := spec.Next(after, zone, anchor)
+		if !ok {
+			break
+		}
+		times, after = append(times, t), t
+	}
+	return times
+}
+
+func (a *app) printTimes(times []time.Time, zone *time.Location) error {
+	if a.json {
+		doc := make([]string, len(times))
+		for i, t := range times {
+			doc[i] = t.UTC().Format(time.RFC3339)
+		}
+		return a.document(doc)
+	}
+	if len(times) == 0 {
+		a.say("it never comes due again")
+	}
+	for _, t := range times {
+		a.say("%s", t.In(zone).Format("Mon 2006-01-02 15:04:05 MST"))
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"hob/daemon/control/console"
+)
+
+// field is one member of a JSON object; objects keep the order in which the daemon wrote them.
+type field struct {
+	key   string
+	value json.RawMessage
+}
+
+// fields takes an object apart; ok is false for anything else.
+func fields(raw json.RawMessage) (list []field, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, false
+		}
+		list = append(list, field{fmt.Sprint(key), v})
+	}
+	return list, true
+}
+
+// details prints a row with everything in it.
+func (a *app) details(raw json.RawMessage) error {
+	var b strings.Builder
+	detail(&b, "", raw)
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+func detail(b *strings.Builder, indent string, raw json.RawMessage) {
+	list, ok := fields(raw)
+	if !ok {
+		fmt.Fprintln(b, indent+plain("", raw))
+		return
+	}
+	wide := 0
+	for _, f := range list {
+		wide = max(wide, len(f.key))
+	}
+	for _, f := range list {
+		one(b, indent, wide, f)
+	}
+}
+
+func one(b *strings.Builder, indent string, wide int, f field) {
+	pad := strings.Repeat(" ", wide-len(f.key)+2)
+	var rows []json.RawMessage
+	if json.Unmarshal(f.value, &rows) == nil && rows != nil {
+		if len(rows) == 0 {
+			return
+		}
+		fmt.Fprintln(b, indent+f.key)
+		for _, r := range rows {
+			fmt.Fprintln(b, indent+"  "+brief(r))
+		}
+		return
+	}
+	if inner, ok := fields(f.value); ok && len(inner) > 0 {
+		fmt.Fprintln(b, indent+f.key+pad+brief(f.value))
+		return
+	}
+	if v := plain(f.key, f.value); v != "" {
+		fmt.Fprintln(b, indent+f.key+pad+strings.ReplaceAll(v, "\n", "\n"+indent+strings.Repeat(" ", wide+2)))
+	}
+}
+
+// brief shows a value on one line; an object as "key value · key value".
+func brief(raw json.RawMessage) string {
+	list, ok := fields(raw)
+	if !ok {
+		return oneLine(plain("", raw))
+	}
+	var parts []string
+	for _, f := range list {
+		if v := oneLine(plain(f.key, f.value)); v != "" {
+			parts = append(parts, f.key+" "+v)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// plain shows a scalar as a person writes it, by the unit that its key names.
+func plain(key string, raw json.RawMessage) string {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil || v == nil {
+		return ""
+	}
+	switch x := v.(type) {
+	case string:
+		if t, err := time.Parse(time.RFC3339, x); err == nil {
+			return clock(t)
+		}
+		return console.Clean(x)
+	case float64:
+		return quantity(key, int64(x), string(raw))
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[x]
+	}
+	return string(raw)
+}
+
+func quantity(key string, n int64, as string) string {
+	switch {
+	case strings.HasSuffix(key, "_micros"):
+		return money(n)
+	case strings.HasSuffix(key, "_ms"):
+		return span(n)
+	case strings.HasSuffix(key, "bytes"):
+		return size(n)
+	}
+	return as
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// form is a tool's schema as flags.
+type form struct {
+	spec    toolSpec
+	fields  []param
+	set     *pflag.FlagSet
+	values  map[string]json.RawMessage // by field: what was given
+	input   string
+	approve string
+}
+
+// param is one property of the schema.
+type param struct {
+	name     string
+	flag     string
+	required bool
+	schema   struct {
+		Type        string          `json:"type"`
+		Description string          `json:"description"`
+		Enum        []any           `json:"enum"`
+		Items       json.RawMessage `json:"items"`
+	}
+}
+
+// reserved are flags with a meaning of their own; a field of that name gets "arg-" before it.
+func reserved(name string) bool {
+	switch name {
+	case "home", "json", "quiet", "no-color", "input", "approve", "help":
+		return true
+	}
+	return false
+}
+
+func newForm(spec toolSpec) (*form, error) {
+	f := &form{spec: spec, values: map[string]json.RawMessage{}, set: pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)}
+	f.set.SortFlags = false
+	f.set.Usage = func() {}
+	f.set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+	})
+	var schema struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if err := json.Unmarshal(spec.Parameters, &schema); err != nil {
+		return nil, fmt.Errorf("the fields of %s are not understood: %w", spec.Name, err)
+	}
+	properties, _ := fields(schema.Properties) // a tool may have none
+	for _, p := range properties {
+		if err := f.add(p, schema.Required); err != nil {
+			return nil, err
+		}
+	}
+	f.set.StringVar(&f.input, "input", "", "all fields as one JSON object; - reads it from standard input")
+	f.set.StringVar(&f.approve, "approve", "", "the hash of the call that you approve")
+	return f, nil
+}
+
+func (f *form) add(p field, required []string) error {
+	x := param{name: p.key, flag: strings.ReplaceAll(p.key, "_", "-")}
+	if err := json.Unmarshal(p.value, &x.schema); err != nil {
+		return fmt.Errorf("field %s of %s is not understood: %w", p.key, f.spec.Name, err)
+	}
+	if reserved(x.flag) {
+		x.flag = "arg-" + x.flag
+	}
+	for _, r := range required {
+		x.required = x.required || r == x.name
+	}
+	f.fields = append(f.fields, x)
+	v := &fieldValue{form: f, param: x}
+	flag := f.set.VarPF(v, x.flag, "", x.usage())
+	if x.schema.Type == "boolean" {
+		flag.NoOptDefVal = "true"
+	}
+	return nil
+}
+
+func (p param) usage() string {
+	text := p.schema.Description
+	if len(p.schema.Enum) > 0 {
+		var words []string
+		for _, e := range p.schema.Enum {
+			words = append(words, fmt.Sprint(e))
+		}
+		text += " (" + strings.Join(words, ", ") + ")"
+	}
+	if p.required {
+		text += " (required)"
+	}
+	return strings.TrimSpace(text)
+}
+
+// texts reports whether the field is a list of texts, which is given by repeating its flag.
+func (p param) texts() bool {
+	var items struct {
+		Type string `json:"type"`
+	}
+	return p.schema.Type == "array" && json.Unmarshal(p.schema.Items, &items) == nil && items.Type == "string"
+}
+
+// fieldValue puts a flag's text into the form, by the type that the schema names.
+type fieldValue struct {
+	form  *form
+	param param
+}
+
+func (v *fieldValue) String() string { return "" }
+
+// Type is the word that help shows for the value.
+func (v *fieldValue) Type() string {
+	switch {
+	case v.param.schema.Type == "boolean":
+		return "bool" // pflag shows no value for this word
+	case v.param.texts():
+		return "text …"
+	case v.param.schema.Type == "array", v.param.schema.Type == "object":
+		return "JSON"
+	case v.param.schema.Type == "integer", v.param.schema.Type == "number":
+		return "number"
+	}
+	return "text"
+}
+
+func (v *fieldValue) Set(text string) error {
+	raw, err := v.convert(text)
+	if err != nil {
+		return err
+	}
+	v.form.values[v.param.name] = raw
+	return nil
+}
+
+func (v *fieldValue) convert(text string) (json.RawMessage, error) {
+	switch v.param.schema.Type {
+	case "integer":
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, errors.New("want a whole number")
+		}
+		return json.RawMessage(text), nil
+	case "number":
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, errors.New("want a number")
+		}
+		return json.Marshal(n)
+	case "boolean":
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, errors.New("want true or false")
+		}
+		return json.Marshal(b)
+	case "array", "object":
+		return v.compound(text)
+	}
+	return json.Marshal(text)
+}
+
+// compound takes JSON, or one more text of a list of texts.
+func (v *fieldValue) compound(text string) (json.RawMessage, error) {
+	if !v.param.texts() || strings.HasPrefix(strings.TrimSpace(text), "[") {
+		if !json.Valid([]byte(text)) {
+			return nil, errors.New("want JSON")
+		}
+		return json.RawMessage(text), nil
+	}
+	var list []string
+	if old := v.form.values[v.param.name]; old != nil {
+		if err := json.Unmarshal(old, &list); err != nil {
+			return nil, fmt.Errorf("it is given as JSON already: %w", err)
+		}
+	}
+	return json.Marshal(append(list, text))
+}
+
+// parse reads the arguments behind "hob tool"; the first that is no flag is the tool's name.
+func (f *form) parse(args []string, in io.Reader) (json.RawMessage, error) {
+	if err := f.set.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		return nil, f.explain(err)
+	}
+	rest := f.set.Args()[1:]
+	if f.input != "" {
+		return f.whole(rest, in)
+	}
+	if len(rest) > 0 && f.spec.Positional == "" {
+		return nil, usage(f.see(), "tool %s takes flags only; %q is too much", f.spec.Name, rest[0])
+	}
+	if len(rest) > 1 {
+		return nil, usage("quote a text of several words", "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
+	}
+	if len(rest) == 1 {
+		if err := f.position(rest[0]); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(f.values)
+}
+
+func (f *form) position(text string) error {
+	if f.values[f.spec.Positional] != nil {
+		return usage(f.see(), "%s is given twice", f.spec.Positional)
+	}
+	for _, p := range f.fields {
+		if p.name == f.spec.Positional {
+			v := fieldValue{form: f, param: p}
+			if err := v.Set(text); err != nil {
+				return usage(f.see(), "%s %q: %v", p.name, text, err)
+			}
+		}
+	}
+	return nil
+}
+
+// whole is the input as one document.
+func (f *form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
+	if len(rest) > 0 || len(f.values) > 0 {
+		return nil, usage("", "--input is all there is; fields beside it are too much")
+	}
+	doc := []byte(f.input)
+	if f.input == "-" {
+		var err error
+		if doc, err = io.ReadAll(io.LimitReader(in, maxInput)); err != nil {
+			return nil, fmt.Errorf("read the input: %w", err)
+		}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &object); err != nil || object == nil {
+		return nil, usage(`for example --input '{"path": "notes.md"}'`, "--input is not a JSON object")
+	}
+	return doc, nil
+}
+
+func (f *form) explain(err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return usage(f.see(), "%v", err)
+	}
+	var names []string
+	f.set.VisitAll(func(x *pflag.Flag) { names = append(names, x.Name) })
+	text := fmt.Sprintf("tool %s has no field %q", f.spec.Name, "--"+missing.GetSpecifiedName())
+	if n := nearest(missing.GetSpecifiedName(), names); n != "" {
+		return usage("", "%s; did you mean %q?", text, "--"+n)
+	}
+	return usage(f.see(), "%s", text)
+}
+
+func (f *form) see() string { return "see: hob tool show " + f.spec.Name }
+
+// help describes the tool and its flags.
+func (f *form) help() string {
+	use := "hob tool " + f.spec.Name
+	if f.spec.Positional != "" {
+		use += " [" + strings.ToUpper(f.spec.Positional) + "]"
+	}
+	text := f.spec.Description + "\n\nUsage:\n  " + use + " [--field value …|--input JSON|-]\n\nFields:\n" + f.set.FlagUsages()
+	if f.spec.Example != "" {
+		text += "\nExample:\n  hob tool " + f.spec.Name + " " + f.spec.Example + "\n"
+	}
+	return text
+}
+
+// drawTool describes a tool.
+func (a *app) drawTool(raw json.RawMessage) error {
+	var spec toolSpec
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return fmt.Errorf("the tool is not understood: %w", err)
+	}
+	f, err := newForm(spec)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.out, f.help())
+	return err
+}

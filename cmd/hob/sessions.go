@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+type sessionRow struct {
+	Key       string    `json:"key"`
+	Title     string    `json:"title"`
+	Kind      string    `json:"kind"`
+	Watermark string    `json:"watermark"`
+	Created   time.Time `json:"created"`
+	Items     int64     `json:"items"`
+	Turns     int64     `json:"turns"`
+}
+
+type itemRow struct {
+	Seq  int64  `json:"seq"`
+	Role string `json:"role"`
+	Kind string `json:"kind"`
+	Tool string `json:"tool"`
+	Text string `json:"text"`
+}
+
+func sessionsCommand(a *app) *cobra.Command {
+	return family("sessions", "The conversations",
+		listCommand(a, listing[sessionRow]{
+			resource: "sessions", short: "List the conversations, newest first", none: "there are no sessions yet",
+			head: []string{"SESSION", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
+			row: func(s sessionRow) []string {
+				return []string{s.Key, s.Kind, orDash(s.Watermark), clock(s.Created), thousands(s.Turns), thousands(s.Items), s.Title}
+			},
+		}),
+		showCommand(a, "sessions", "SESSION", a.drawSession),
+		&cobra.Command{
+			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: atLeast(2, "a SESSION and a TEXT"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.queue(cmd.Context(), client.Message{Session: args[0], Text: joined(args[1:])})
+			},
+		},
+		&cobra.Command{
+			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: exactly(1, "one SESSION"),
+			RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0]) },
+		},
+		&cobra.Command{
+			Use: "rm SESSION", Short: "Delete a conversation", Args: exactly(1, "one SESSION"),
+			RunE: func(cmd *cobra.Command, args []string) error { return a.removeSession(cmd.Context(), args[0]) },
+		},
+	)
+}
+
+// queue posts a message and says where it went.
+func (a *app) queue(ctx context.Context, m client.Message) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := c.Post(ctx, m)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return a.done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
+}
+
+func (a *app) removeSession(ctx context.Context, key string) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.RemoveSession(ctx, key, &raw); err != nil {
+		return err
+	}
+	return a.done(raw, fmt.Sprintf("session %s is deleted", key))
+}
+
+// drawSession shows a conversation as it was led.
+func (a *app) drawSession(raw json.RawMessage) error {
+	var s struct {
+		sessionRow
+		Transcript []itemRow `json:"transcript"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("the session is not understood: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s · %s · %s\n", oneLine(s.Key), orDash(s.Kind), plural(s.Turns, "turn"))
+	for _, i := range s.Transcript {
+		who := i.Role
+		if i.Kind != "text" && i.Kind != "input" {
+			who = strings.TrimSpace(i.Kind + " " + i.Tool)
+		}
+		text := strings.ReplaceAll(console.Clean(strings.TrimSpace(i.Text)), "\n", "\n    ")
+		fmt.Fprintf(&b, "%s: %s\n", oneLine(who), text)
+	}
+	_, err := io.WriteString(a.out, b.String())
+	return err
+}
+
+func (a *app) export(ctx context.Context, key string) error {
+	return a.show(ctx, "sessions", key, func(raw json.RawMessage) error {
+		var s struct {
+			Items []json.RawMessage `json:"transcript"`
+		}
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return fmt.Errorf("the session is not understood: %w", err)
+		}
+		for _, item := range s.Items {
+			if err := a.document(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// toolSpec is a tool as the daemon describes it.
+type toolSpec struct {
+	Name        string          `json:"name"`
+	Group       string          `json:"group"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Positional  string          `json:"positional"`
+	Example     string          `json:"example"`
+}
+
+func toolCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "tool NAME [--field value …|--input JSON|-]", Short: "List, describe and run the tools that hob has",
+		Long:               "Run a tool as hob would, with the same checks. You are asked right here when it needs your permission.",
+		Example:            "  hob tool list\n  hob tool show read\n  hob tool read notes.md --limit 20",
+		DisableFlagParsing: true,
+		RunE:               func(cmd *cobra.Command, args []string) error { return a.tool(cmd, args) },
+	}
+	cmd.AddCommand(
+		listToolsCommand(a),
+		&cobra.Command{
+			Use: "show NAME", Short: "Describe a tool and its fields", Args: exactly(1, "one NAME"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.show(cmd.Context(), "tools", args[0], a.drawTool)
+			},
+		},
+	)
+	return cmd
+}
+
+func listToolsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the tools", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listRows(cmd.Context(), a, listing[toolSpec]{
+				resource: "tools", none: "there are no tools", head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
+				row: func(t toolSpec) []string { return []string{t.Name, t.Group, t.Description} },
+			}, client.Filter{})
+		},
+	}
+}
+
+// tool runs one by name. Its flags are known only when the daemon has described it.
+func (a *app) tool(cmd *cobra.Command, args []string) error {
+	name := a.toolName(args)
+	if name == "" {
+		return cmd.Help()
+	}
+	c, err := a.client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	spec, err := a.toolSpec(cmd.Context(), c, name)
+	if err != nil {
+		return err
+	}
+	form, err := newForm(spec)
+	if err != nil {
+		return err
+	}
+	a.globals(form.set)
+	input, err := form.parse(args, a.in)
+	if errors.Is(err, pflag.ErrHelp) {
+		_, err := io.WriteString(a.out, form.help())
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find this folder: %w", err)
+	}
+	out, err := a.callTool(cmd.Context(), c, name, client.ToolCall{Input: input, Workdir: wd, Approve: form.approve})
+	if err != nil {
+		return err
+	}
+	return a.printOutcome(out)
+}
+
+// globals are the flags that every command has; a tool's own flags stand among them.
+func (a *app) globals(set *pflag.FlagSet) {
+	set.StringVar(&a.home, "home", a.home, "hob's home folder")
+	set.BoolVar(&a.json, "json", a.json, "print one JSON document and nothing else")
+	set.BoolVar(&a.quiet, "quiet", a.quiet, "print no remarks")
+	set.BoolVar(&a.noColor, "no-color", a.noColor, "print no colours")
+}
+
+// toolName finds the first argument that is no flag, and reads the global flags before it.
+func (a *app) toolName(args []string) string {
+	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
+	set.SetInterspersed(false)
+	set.ParseErrorsAllowlist.UnknownFlags = true
+	set.Usage = func() {}
+	a.globals(set)
+	for rest := args; len(rest) > 0; rest = rest[1:] {
+		if err := set.Parse(rest); err != nil {
+			return ""
+		}
+		if set.NArg() == 0 {
+			return ""
+		}
+		return set.Arg(0)
+	}
+	return ""
+}
+
+// toolSpec asks for a tool's description; for one that does not exist it names the nearest.
+func (a *app) toolSpec(ctx context.Context, c *client.Client, name string) (toolSpec, error) {
+	var specs []toolSpec
+	if err := c.List(ctx, "tools", client.Filter{}, &specs); err != nil {
+		return toolSpec{}, err
+	}
+	names := []string{"list", "show"}
+	for _, s := range specs {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	if n := nearest(name, names); n != "" {
+		return toolSpec{}, usage("", "there is no tool %q; did you mean %q?", name, n)
+	}
+	return toolSpec{}, usage("list them with: hob tool list", "there is no tool %q", name)
+}
+
+// callTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
+func (a *app) callTool(ctx context.Context, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
+	out, err := c.Tool(ctx, name, call)
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Kind != "approval" {
+		return out, err
+	}
+	if a.json || !isTerminal(a.in) || !isTerminal(a.err) {
+		return out, &problem{code: exitWaiting, text: p.Detail, hint: howToApprove(p)}
+	}
+	yes, err := a.permit(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	if !yes {
+		return out, &problem{code: exitDenied, text: "you said no: nothing was done"}
+	}
+	call.Approve = p.Hash
+	return c.Tool(ctx, name, call)
+}
+
+func howToApprove(p *client.Problem) string {
+	if p.Code != "" {
+		return "approve it with: hob approvals approve " + p.Code + ", then run it again"
+	}
+	return "run it on a terminal, or add --approve " + p.Hash
+}
+
+// permit shows a call as it is hashed and asks for a yes.
+func (a *app) permit(ctx context.Context, p *client.Problem) (bool, error) {
+	for _, w := range p.Warnings {
+		fmt.Fprintln(a.err, "! "+oneLine(w))
+	}
+	fmt.Fprintln(a.err, oneLine(p.Summary))
+	if p.Canonical != "" && p.Canonical != p.Summary {
+		fmt.Fprintln(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+	}
+	line, err := console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes", nil
+}
+
+// printOutcome prints what a tool answered; a failure is the exit code too.
+func (a *app) printOutcome(out client.Outcome) error {
+	if a.json {
+		if out.Success {
+			return a.document(out.Raw)
+		}
+		p := toolFailure(out)
+		p.doc = out.Raw
+		return p
+	}
+	if !out.Success {
+		return toolFailure(out)
+	}
+	text := out.Message
+	if isTerminal(a.out) {
+		text = console.Clean(text)
+	}
+	_, err := io.WriteString(a.out, strings.TrimRight(text, "\n")+"\n")
+	return err
+}
+
+func toolFailure(out client.Outcome) *problem {
+	text := strings.TrimPrefix(out.Message, out.Error+": ")
+	text = strings.TrimSuffix(text, "\nhint: "+out.Hint)
+	p := &problem{code: exitFailed, text: text, hint: out.Hint}
+	switch out.Error {
+	case "VALIDATION_ERROR":
+		p.code = exitUsage
+	case "PERMISSION_DENIED":
+		p.code = exitDenied
+	}
+	return p
+}

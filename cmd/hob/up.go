@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon"
+	"hob/daemon/control/console"
+)
+
+func upCommand(a *app) *cobra.Command {
+	var listen string
+	var noChat bool
+	cmd := &cobra.Command{
+		Use: "up", Short: "Run hob in the foreground", Args: none,
+		Long: "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			chat := !noChat && !a.json && isTerminal(a.in) && isTerminal(a.out)
+			err := a.up(cmd.Context(), listen, chat)
+			if !errors.Is(err, daemon.ErrRunning) {
+				return err
+			}
+			if !chat {
+				return &problem{code: exitFailed, text: "hob is already running for this home", hint: "talk to it with: hob chat"}
+			}
+			a.note("hob is already running for this home; you are talking to it")
+			return a.talk(cmd.Context(), "")
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "the loopback address of the API (default 127.0.0.1:4620)")
+	cmd.Flags().BoolVar(&noChat, "no-chat", false, "do not take what is typed as chat")
+	return cmd
+}
+
+// up runs the daemon and, beside it, the conversation.
+func (a *app) up(ctx context.Context, listen string, chat bool) error {
+	home, _, err := a.homeDir()
+	if err != nil {
+		return err
+	}
+	log, end, err := a.daemonLog(home, chat)
+	if err != nil {
+		return err
+	}
+	run := func(ctx context.Context, ready func()) error {
+		return daemon.Run(ctx, daemon.Options{
+			Home: home, Listen: listen, Version: version().Version, Log: log,
+			Ready: func(r daemon.Ready) {
+				a.ready(r)
+				ready()
+			},
+		})
+	}
+	if !chat {
+		return errors.Join(run(ctx, func() {}), end())
+	}
+	var talked error
+	err = console.Attend(ctx, log, run, func(ctx context.Context) error {
+		talked = a.talk(ctx, "")
+		a.note("hob is stopping")
+		return nil
+	})
+	return errors.Join(err, talked, end())
+}
+
+// daemonLog writes to standard error; beside a conversation, which would be torn apart, into a file.
+func (a *app) daemonLog(home string, chat bool) (log *slog.Logger, end func() error, err error) {
+	if !chat {
+		return a.logger(a.err), func() error { return nil }, nil
+	}
+	dir := filepath.Join(home, "state", "log")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the log folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "hob.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the log: %w", err)
+	}
+	return a.logger(f), f.Close, nil
+}
+
+// ready prints the one line that tells that hob is there.
+func (a *app) ready(r daemon.Ready) {
+	if a.json {
+		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels}
+		if err := a.document(doc); err != nil {
+			a.note(err.Error())
+		}
+		return
+	}
+	a.say("hob ready in %s · %s · model %s · channels %s",
+		r.After.Round(time.Millisecond), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
+}

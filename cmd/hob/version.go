@@ -1,0 +1,51 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+// version reads what the Go tool has written into the binary.
+func version() versionInfo {
+	v := versionInfo{Version: "devel", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Commit = s.Value
+		}
+	}
+	return v
+}
+
+func versionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: none,
+		RunE: func(*cobra.Command, []string) error {
+			v := version()
+			if a.json {
+				return a.document(v)
+			}
+			commit := ""
+			if v.Commit != "" {
+				commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
+			}
+			a.say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
+)
+
+type node struct {
+	Kind   string          `json:"kind"`
+	ID     json.RawMessage `json:"id"` // a number, or a name
+	Title  string          `json:"title"`
+	At     time.Time       `json:"at"`
+	Detail string          `json:"detail"`
+}
+
+func whyCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: exactly(1, "the ID of a message (see hob outbox list), or last"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) why(ctx context.Context, id string) error {
+	return a.show(ctx, "why", id, func(raw json.RawMessage) error {
+		var chain struct {
+			Nodes []node `json:"nodes"`
+		}
+		if err := json.Unmarshal(raw, &chain); err != nil {
+			return fmt.Errorf("the trace is not understood: %w", err)
+		}
+		_, err := io.WriteString(a.out, tree(chain.Nodes))
+		return err
+	})
+}
+
+// tree draws each cause below its effect, further in.
+func tree(nodes []node) string {
+	var b strings.Builder
+	for i, n := range nodes {
+		indent := strings.Repeat("   ", max(i-1, 0))
+		mark := ""
+		if i > 0 {
+			mark = "└─ "
+		}
+		line := strings.TrimSpace(n.Kind + " " + strings.Trim(string(n.ID), `"`))
+		if !n.At.IsZero() {
+			line += " · " + clock(n.At)
+		}
+		if n.Title != "" {
+			line += " · " + oneLine(n.Title)
+		}
+		fmt.Fprintln(&b, indent+mark+line)
+		for _, d := range strings.Split(strings.TrimRight(n.Detail, "\n"), "\n") {
+			if d != "" {
+				fmt.Fprintln(&b, indent+strings.Repeat(" ", 3*min(i, 1))+"   "+console.Clean(d))
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,111 @@
+// Package config reads config.toml: strictly, with the place of every mistake. It owns the sections of hob's core;
+// what belongs to a plug-in (a channel, a job, the shell) stays raw until its owner decodes it. It knows no plug-in,
+// resolves no secret and writes nothing but its own copy of the last good file.
+package config
+
+import (
+	"maps"
+	"time"
+)
+
+// Snapshot is one state of the configuration. It is read only: a reload makes a new one and swaps it in whole.
+type Snapshot struct {
+	Model    Model            // Backend "": no model is set, the built-in interpreter serves
+	Models   map[string]Model // [models.NAME], named by Model.Fallback
+	Owner    Owner
+	Channels []Channel // in the order of the file
+	Jobs     []Section // [jobs.NAME], in the order of the file
+	Tools    Tools
+	Guard    Guard
+	Budget   Budget
+	Web      Web
+	Daemon   Daemon
+	Turn     Turn
+
+	off map[string]bool
+}
+
+// Model is [model] or [models.NAME]. What a backend needs, it checks itself.
+type Model struct {
+	Backend         string   `toml:"backend"`
+	Model           string   `toml:"model"`
+	APIKey          string   `toml:"api_key"`           // a reference (see daemon/secret) or the key itself
+	BaseURL         string   `toml:"base_url"`          // "": the backend's own
+	MaxOutputTokens int      `toml:"max_output_tokens"` // tokens; 0: the backend's default
+	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
+	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
+	Fallback        []string `toml:"fallback"`          // names of [models.NAME], tried in order
+}
+
+// Owner is [owner]: the one person that hob works for.
+type Owner struct {
+	Name      string   `toml:"name"`
+	Timezone  string   `toml:"timezone"`  // IANA name; "": not set
+	Addresses []string `toml:"addresses"` // "channel:address"; the first one gets what is meant for the owner
+}
+
+// Channel is one [channels.NAME], without its key kind, which is read here.
+type Channel struct {
+	Kind string // the section's name unless given
+	Section
+}
+
+// Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do.
+type Tools struct {
+	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
+	Allow []string // names of tools; empty: all
+	Deny  []string // names of tools, taken out of Allow; "*": all
+	Exec  Section  // [tools.exec]
+}
+
+// DenyAll in Tools.Deny stands for every tool.
+const DenyAll = "*"
+
+// Guard is [guard].
+type Guard struct {
+	Mode string `toml:"mode"` // "ask" (default) or "open"
+}
+
+// Budget is [budget]: hard caps of one day.
+type Budget struct {
+	PerDay       float64 `toml:"per_day"`        // in the provider's currency; default 5
+	TokensPerDay int64   `toml:"tokens_per_day"` // for models whose price is not known; default 2,000,000
+}
+
+// Web is [web].
+type Web struct {
+	Listen string `toml:"listen"` // host:port; default 127.0.0.1:4620; port 0 is any free one
+}
+
+// Daemon is [daemon].
+type Daemon struct {
+	MaxAttempts   int `toml:"max_attempts"`    // claims of one turn before it is dead-lettered; default 3
+	SafeModeAfter int `toml:"safe_mode_after"` // unclean ends within ten minutes; default 3
+}
+
+// Turn is [turn]: what one turn may use.
+type Turn struct {
+	MaxSteps   int           `toml:"max_steps"`   // answers of the model; default 50
+	MaxRunning time.Duration `toml:"max_running"` // time running, without waits; default 15 min
+}
+
+// Default is the configuration of an empty file.
+func Default() *Snapshot {
+	return &Snapshot{
+		Models: map[string]Model{},
+		Guard:  Guard{Mode: "ask"},
+		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
+		Web:    Web{Listen: "127.0.0.1:4620"},
+		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
+		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
+		off:    map[string]bool{},
+	}
+}
+
+// Off reports whether a section ("guard", "models.local", "channels.alerts") was switched off by a mistake in it.
+// A core section that is off has its defaults; a named one is missing. Raw sections are off only in
+// what their owners make of them.
+func (s *Snapshot) Off(section string) bool { return s.off[section] }
+
+// OffSections names all sections that are off.
+func (s *Snapshot) OffSections() []string { return sorted(maps.Keys(s.off)) }

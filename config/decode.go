@@ -1,0 +1,317 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// decoder fills Go values from nodes and collects everything that is wrong on the way. It is used in place of
+// go-toml's own because that one stops at the first wrong value, knows no durations and cannot
+// type the overrides of the environment.
+type decoder struct {
+	file     string
+	section  string
+	problems []Problem
+}
+
+// fatal notes a value that cannot be used.
+func (d *decoder) fatal(n *node, key, format string, args ...any) {
+	d.add(n, n.value, key, fmt.Sprintf(format, args...), "", true)
+}
+
+func (d *decoder) add(n *node, at place, key, text, hint string, fatal bool) {
+	p := Problem{
+		File: d.file, Line: at.line, Column: at.column, Section: d.section, Key: key,
+		Text: text, Hint: hint, Fatal: fatal,
+	}
+	if n.env != "" {
+		p.File, p.Line, p.Column = n.env, 0, 0
+	}
+	d.problems = append(d.problems, p)
+}
+
+// failed reports whether a value could not be used.
+func failed(problems []Problem) bool {
+	for _, p := range problems {
+		if p.Fatal {
+			return true
+		}
+	}
+	return false
+}
+
+// value decodes n into dst; key is n's full key.
+func (d *decoder) value(n *node, dst reflect.Value, key string) {
+	switch {
+	case dst.Kind() == reflect.Pointer:
+		v := reflect.New(dst.Type().Elem())
+		d.value(n, v.Elem(), key)
+		dst.Set(v)
+	case dst.Type() == reflect.TypeFor[time.Duration]():
+		d.duration(n, dst, key)
+	case dst.CanAddr() && dst.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		d.text(n, dst, key)
+	case dst.Kind() == reflect.Interface && dst.NumMethod() == 0:
+		dst.Set(reflect.ValueOf(n.plain()))
+	case dst.Kind() == reflect.Struct, dst.Kind() == reflect.Map:
+		d.compound(n, dst, key)
+	case dst.Kind() == reflect.Slice:
+		d.list(n, dst, key)
+	default:
+		d.scalar(n, dst, key)
+	}
+}
+
+func (d *decoder) compound(n *node, dst reflect.Value, key string) {
+	if n.table == nil {
+		d.fatal(n, key, "%s: want a section, found %s", last(key), n.kind())
+		return
+	}
+	if dst.Kind() == reflect.Map {
+		d.table(n, dst, key)
+		return
+	}
+	fields := fieldsOf(dst)
+	for _, name := range n.names() {
+		child, full := n.table[name], dotted(key, name)
+		field, ok := fields[name]
+		if !ok {
+			d.unknown(child, full, name, sorted(keysOf(fields)))
+			continue
+		}
+		d.value(child, field, full)
+	}
+}
+
+// unknown notes a key that nothing reads.
+func (d *decoder) unknown(n *node, key, name string, known []string) {
+	what := "key"
+	if n.table != nil {
+		what = "section"
+	}
+	d.add(n, n.key, key, fmt.Sprintf("unknown %s %q", what, name), nearest(name, known), false)
+}
+
+// fieldsOf maps keys to the fields of a struct: the name in the tag toml:"name", else the field's name in lower case.
+func fieldsOf(dst reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range dst.NumField() {
+		f := dst.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for k, v := range fieldsOf(dst.Field(i)) {
+				fields[k] = v
+			}
+		case name == "":
+			fields[strings.ToLower(f.Name)] = dst.Field(i)
+		default:
+			fields[name] = dst.Field(i)
+		}
+	}
+	return fields
+}
+
+func (d *decoder) table(n *node, dst reflect.Value, key string) {
+	if dst.Type().Key().Kind() != reflect.String {
+		panic("config: a map needs names as keys, not " + dst.Type().Key().String())
+	}
+	m := reflect.MakeMapWithSize(dst.Type(), len(n.table))
+	for _, name := range n.names() {
+		v := reflect.New(dst.Type().Elem()).Elem()
+		d.value(n.table[name], v, dotted(key, name))
+		m.SetMapIndex(reflect.ValueOf(name).Convert(dst.Type().Key()), v)
+	}
+	dst.Set(m)
+}
+
+func (d *decoder) list(n *node, dst reflect.Value, key string) {
+	if s, ok := n.leaf.(string); ok && n.env != "" {
+		n = splitList(n, s)
+	}
+	if n.list == nil {
+		d.fatal(n, key, "%s: want a list, found %s", last(key), n.kind())
+		return
+	}
+	s := reflect.MakeSlice(dst.Type(), len(n.list), len(n.list))
+	for i, child := range n.list {
+		d.value(child, s.Index(i), fmt.Sprintf("%s[%d]", key, i))
+	}
+	dst.Set(s)
+}
+
+// splitList reads a list out of the environment: elements between commas.
+func splitList(n *node, s string) *node {
+	l := &node{env: n.env, list: []*node{}}
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			l.list = append(l.list, &node{env: n.env, leaf: part})
+		}
+	}
+	return l
+}
+
+func (d *decoder) duration(n *node, dst reflect.Value, key string) {
+	s, ok := n.leaf.(string)
+	if !ok {
+		d.fatal(n, key, "%s: want a time with its unit, like \"30m\" or \"2h\", found %s", last(key), n.kind())
+		return
+	}
+	t, err := time.ParseDuration(strings.TrimSpace(s))
+	if err != nil {
+		d.fatal(n, key, "%s: %q is no time with its unit; want something like \"30m\" or \"1h30m\"", last(key), s)
+		return
+	}
+	dst.SetInt(int64(t))
+}
+
+func (d *decoder) text(n *node, dst reflect.Value, key string) {
+	s, ok := n.leaf.(string)
+	if !ok {
+		d.fatal(n, key, "%s: want a text, found %s", last(key), n.kind())
+		return
+	}
+	u, ok := dst.Addr().Interface().(encoding.TextUnmarshaler)
+	if !ok {
+		panic("config: " + dst.Type().String() + " reads no text")
+	}
+	if err := u.UnmarshalText([]byte(s)); err != nil {
+		d.fatal(n, key, "%s: %v", last(key), err)
+	}
+}
+
+func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
+	v, want := n.leaf, ""
+	s, typed := v.(string)
+	typed = typed && n.env != "" // the environment has only text: the target gives the type
+	switch dst.Kind() {
+	case reflect.String:
+		want = "a text"
+		if s, ok := v.(string); ok {
+			dst.SetString(s)
+			return
+		}
+	case reflect.Bool:
+		want = "true or false"
+		if typed {
+			v = parsed(strconv.ParseBool(s))
+		}
+		if b, ok := v.(bool); ok {
+			dst.SetBool(b)
+			return
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		want = "a whole number"
+		if typed {
+			v = parsed(strconv.ParseInt(s, 10, 64))
+		}
+		if i, ok := v.(int64); ok && !dst.OverflowInt(i) {
+			dst.SetInt(i)
+			return
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		want = "a whole number, not negative"
+		if typed {
+			v = parsed(strconv.ParseInt(s, 10, 64))
+		}
+		if i, ok := v.(int64); ok && i >= 0 && !dst.OverflowUint(uint64(i)) {
+			dst.SetUint(uint64(i))
+			return
+		}
+	case reflect.Float32, reflect.Float64:
+		want = "a number"
+		if typed {
+			v = parsed(strconv.ParseFloat(s, 64))
+		}
+		if f, ok := number(v); ok {
+			dst.SetFloat(f)
+			return
+		}
+	default:
+		panic("config: no way to fill a " + dst.Type().String())
+	}
+	if secretKey(last(key)) {
+		d.fatal(n, key, "%s: want %s", last(key), want) // never the value itself
+		return
+	}
+	d.fatal(n, key, "%s: want %s, found %s", last(key), want, n.kind())
+}
+
+// parsed is v, or nil when it could not be parsed.
+func parsed[T any](v T, err error) any {
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// number takes whole numbers for numbers; nan and inf are none.
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	}
+	return 0, false
+}
+
+// kind says in plain words what stands there.
+func (n *node) kind() string {
+	switch v := n.leaf.(type) {
+	case string:
+		return strconv.Quote(v)
+	case bool, int64, float64:
+		return fmt.Sprint(v)
+	case nil:
+		if n.list != nil {
+			return "a list"
+		}
+		return "a section"
+	}
+	return "a date or time"
+}
+
+// plain is the value without places, as go-toml gives it.
+func (n *node) plain() any {
+	switch {
+	case n.table != nil:
+		m := make(map[string]any, len(n.table))
+		for k, c := range n.table {
+			m[k] = c.plain()
+		}
+		return m
+	case n.list != nil:
+		l := make([]any, len(n.list))
+		for i, c := range n.list {
+			l[i] = c.plain()
+		}
+		return l
+	}
+	return n.leaf
+}
+
+func dotted(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// target checks what a caller wants filled.
+func target(dst any) reflect.Value {
+	v := reflect.ValueOf(dst)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		panic(errors.New("config: Decode needs a pointer"))
+	}
+	return v.Elem()
+}

@@ -1,0 +1,260 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+
+	"hob/daemon/secret"
+)
+
+// maxFile bounds the file, in bytes.
+const maxFile = 1 << 20
+
+// sections are the names that may stand at the top of the file.
+func sections() []string {
+	return []string{"budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", "tools", "turn", "web"}
+}
+
+// Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
+// empty one. Problems are mistakes that leave the rest usable; an error (Errors for a file that is not TOML)
+// means that there is no snapshot.
+func Load(path string, env []string) (*Snapshot, []Problem, error) {
+	doc, open, err := read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return load(path, doc, open, env)
+}
+
+// Parse is Load for a document in memory; file names it in problems.
+func Parse(file string, doc []byte, env []string) (*Snapshot, []Problem, error) {
+	return load(file, doc, false, env)
+}
+
+// load makes a snapshot. readable tells that others than the owner can read the file.
+func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Problem, error) {
+	root, err := parse(file, doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &loader{file: file, root: root, snap: Default()}
+	if readable {
+		l.literals(root, "")
+	}
+	l.problems = append(l.problems, override(root, env)...)
+	l.core()
+	l.models()
+	l.raw()
+	l.unknown()
+	slices.SortStableFunc(l.problems, func(a, b Problem) int {
+		return place{a.Line, a.Column}.compare(place{b.Line, b.Column})
+	})
+	return l.snap, l.problems, nil
+}
+
+// read returns the file's content and whether others can read it.
+func read(path string) (doc []byte, readable bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read config: %w", err)
+	case info.IsDir():
+		return nil, false, fmt.Errorf("read config: %s is a folder; want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, false, fmt.Errorf("read config: %s is no regular file", path)
+	case info.Size() > maxFile:
+		return nil, false, fmt.Errorf("read config: %s has %d bytes; at most %d are read", path, info.Size(), maxFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	doc, err = io.ReadAll(io.LimitReader(f, maxFile))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	// Windows keeps no such bits.
+	return doc, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, nil
+}
+
+// loader fills one snapshot.
+type loader struct {
+	file     string
+	root     *node
+	snap     *Snapshot
+	problems []Problem
+}
+
+func (l *loader) core() {
+	s := l.snap
+	typed(l, l.root.child("model"), "model", &s.Model, checkModel)
+	typed(l, l.root.child("owner"), "owner", &s.Owner, checkOwner)
+	typed(l, l.root.child("guard"), "guard", &s.Guard, checkGuard)
+	typed(l, l.root.child("budget"), "budget", &s.Budget, checkBudget)
+	typed(l, l.root.child("web"), "web", &s.Web, checkWeb)
+	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, checkDaemon)
+	typed(l, l.root.child("turn"), "turn", &s.Turn, checkTurn)
+	l.tools()
+}
+
+// typed decodes and checks one section; one that is bad leaves dst as it was and is off.
+func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *T)) bool {
+	if n == nil {
+		return true
+	}
+	v := *dst
+	d := &decoder{file: l.file, section: path}
+	d.value(n, reflect.ValueOf(&v).Elem(), path)
+	if !failed(d.problems) {
+		check(&checks{decoder: d, node: n}, &v)
+	}
+	l.problems = append(l.problems, d.problems...)
+	if failed(d.problems) {
+		l.snap.off[path] = true
+		return false
+	}
+	*dst = v
+	return true
+}
+
+// models reads [models.NAME] and drops fallbacks that lead nowhere.
+func (l *loader) models() {
+	all := l.group("models")
+	for _, name := range all.names() {
+		var m Model
+		if typed(l, all.child(name), "models."+name, &m, checkModel) {
+			l.snap.Models[name] = m
+		}
+	}
+	l.snap.Model.Fallback = l.fallbacks(l.root.child("model"), "model", l.snap.Model.Fallback)
+	for _, name := range all.names() {
+		if m, ok := l.snap.Models[name]; ok {
+			m.Fallback = l.fallbacks(all.child(name), "models."+name, m.Fallback)
+			l.snap.Models[name] = m
+		}
+	}
+}
+
+func (l *loader) fallbacks(n *node, path string, names []string) []string {
+	var found []string
+	for i, name := range names {
+		if _, ok := l.snap.Models[name]; ok {
+			found = append(found, name)
+			continue
+		}
+		d := &decoder{file: l.file, section: path}
+		at := n.child("fallback").element(i)
+		text, hint := fmt.Sprintf("fallback: there is no [models.%s]", name), nearest(name, sorted(maps.Keys(l.snap.Models)))
+		if l.snap.off["models."+name] {
+			text, hint = fmt.Sprintf("fallback: [models.%s] is off", name), "mend that section"
+		} else if len(l.snap.Models) == 0 {
+			hint = "add that section"
+		}
+		d.add(at, at.value, path+".fallback", text, hint, false)
+		l.problems = append(l.problems, d.problems...)
+	}
+	return found
+}
+
+// raw keeps the sections of plug-ins as they are.
+func (l *loader) raw() {
+	for _, s := range l.named("jobs") {
+		l.snap.Jobs = append(l.snap.Jobs, s)
+	}
+	for _, s := range l.named("channels") {
+		c := Channel{Kind: s.Name, Section: s}
+		c.skip = "kind"
+		if k := s.node.child("kind"); k != nil {
+			d := &decoder{file: l.file, section: s.path}
+			d.value(k, reflect.ValueOf(&c.Kind).Elem(), s.path+".kind")
+			if l.problems = append(l.problems, d.problems...); failed(d.problems) {
+				l.snap.off[s.path] = true
+				continue
+			}
+		}
+		l.snap.Channels = append(l.snap.Channels, c)
+	}
+}
+
+// named are the sections [group.NAME].
+func (l *loader) named(group string) []Section {
+	var all []Section
+	n := l.group(group)
+	for _, name := range n.names() {
+		path := group + "." + name
+		if l.table(n.table[name], path) {
+			all = append(all, Section{Name: name, path: path, file: l.file, node: n.table[name]})
+		}
+	}
+	return all
+}
+
+// group is a section that has only sections in it.
+func (l *loader) group(name string) *node {
+	n := l.root.child(name)
+	if n != nil && !l.table(n, name) {
+		return nil
+	}
+	return n
+}
+
+// table reports whether n is a section; if not, it is off.
+func (l *loader) table(n *node, path string) bool {
+	if n.table != nil {
+		return true
+	}
+	d := &decoder{file: l.file, section: path}
+	d.fatal(n, path, "%s: want a section [%s], found %s", last(path), path, n.kind())
+	l.problems = append(l.problems, d.problems...)
+	l.snap.off[path] = true
+	return false
+}
+
+func (l *loader) unknown() {
+	d := &decoder{file: l.file}
+	for _, name := range l.root.names() {
+		if !slices.Contains(sections(), name) {
+			d.unknown(l.root.table[name], name, name, sections())
+		}
+	}
+	l.problems = append(l.problems, d.problems...)
+}
+
+// literals warns of secrets that stand in a file that others can read.
+func (l *loader) literals(n *node, path string) {
+	for _, name := range n.names() {
+		child := n.table[name]
+		s, ok := child.leaf.(string)
+		if ok && s != "" && secretKey(name) && !secret.IsReference(s) {
+			l.problems = append(l.problems, Problem{
+				File: l.file, Line: child.value.line, Column: child.value.column, Section: strings.TrimPrefix(path, "."), Key: dotted(path, name),
+				Text: fmt.Sprintf("%s: the secret itself stands in a file that others can read", name),
+				Hint: "chmod 600 the file, or write env:NAME, file:PATH or cmd:COMMAND instead", Advice: true,
+			})
+		}
+		l.literals(child, dotted(path, name))
+		for _, e := range child.list {
+			l.literals(e, dotted(path, name))
+		}
+	}
+}
+
+// secretKey knows the keys that hold secrets by their names.
+func secretKey(name string) bool {
+	for _, word := range []string{"token", "api_key", "password", "secret"} {
+		if name == word || strings.HasSuffix(name, "_"+word) {
+			return true
+		}
+	}
+	return false
+}

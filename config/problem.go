@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in the configuration.
+type Problem struct {
+	File    string // path as it was given, or the name of an environment variable
+	Line    int    // from 1; 0: no place in the file
+	Column  int    // in characters, from 1
+	Section string // the section it stands in, e.g. "channels.alerts"; "" for the whole file
+	Key     string // full key, e.g. "model.api_key"
+	Text    string // what is wrong
+	Hint    string // how to mend it; may be empty
+	Fatal   bool   // the section is off because of it; else it is in force without what the problem is about
+	Advice  bool   // not a mistake of the file: a validation passes with it
+}
+
+// String is "config.toml:12:3: unknown key "modle": did you mean "model"?".
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File + ":")
+		if p.Line > 0 {
+			fmt.Fprintf(&b, "%d:%d:", p.Line, p.Column)
+		}
+		b.WriteByte(' ')
+	}
+	b.WriteString(p.Text)
+	if p.Fatal && p.Section != "" {
+		b.WriteString(", so [" + p.Section + "] is off")
+	}
+	if p.Hint != "" {
+		b.WriteString(": " + p.Hint)
+	}
+	return b.String()
+}
+
+// Errors is a list of problems as an error: what Load returns for a file that cannot be used at all,
+// and what Decode returns for a section.
+type Errors []Problem
+
+// Error has one problem per line.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, p := range e {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Valid reports whether a file with these problems passes `hob config validate`.
+func Valid(problems []Problem) bool {
+	return !slices.ContainsFunc(problems, func(p Problem) bool { return !p.Advice })
+}
+
+func sorted(names iter.Seq[string]) []string { return slices.Sorted(names) }
+
+// nearest is a hint with the known name that was probably meant, or with all of them when they are few.
+func nearest(name string, known []string) string {
+	best, distance := "", max(1, len(name)/3)+1
+	for _, k := range known {
+		if d := edits(plain(name), plain(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("did you mean %q?", best)
+	case len(known) == 0:
+		return "there are no keys here"
+	case len(known) <= 12:
+		return "known here: " + strings.Join(known, ", ")
+	}
+	return ""
+}
+
+// plain drops what people mix up in names.
+func plain(s string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+}
+
+// edits counts insertions, deletions, replacements and swaps of neighbours between a and b
+// (optimal string alignment distance).
+func edits(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

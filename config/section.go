@@ -1,0 +1,82 @@
+package config
+
+import (
+	"iter"
+	"maps"
+)
+
+// Section is a part of the document that its owner decodes. The zero Section is empty. It is read only.
+type Section struct {
+	Name string // its last name: "morning" of [jobs.morning]
+	path string // "jobs.morning"
+	file string
+	node *node
+	skip string // a key that was read already
+}
+
+// Path is the full name: "jobs.morning".
+func (s Section) Path() string { return s.path }
+
+// Empty reports whether nothing stands in the section.
+func (s Section) Empty() bool { return s.node == nil || len(s.node.table) == 0 }
+
+// Decode fills dst, a pointer to a struct with toml tags, and returns Errors for everything that is wrong, unknown keys
+// included. What the section does not name keeps the value that it has in dst. Times are written as
+// texts with units ("30m"); a type with UnmarshalText reads texts itself.
+func (s Section) Decode(dst any) error {
+	if problems := s.decode(dst); len(problems) > 0 {
+		return Errors(problems)
+	}
+	return nil
+}
+
+// Fill is Decode for a running daemon: unknown keys are returned as problems and are no error.
+func (s Section) Fill(dst any) ([]Problem, error) {
+	var unknown []Problem
+	var wrong Errors
+	for _, p := range s.decode(dst) {
+		if p.Fatal {
+			wrong = append(wrong, p)
+		} else {
+			unknown = append(unknown, p)
+		}
+	}
+	if len(wrong) > 0 {
+		return unknown, wrong
+	}
+	return unknown, nil
+}
+
+func (s Section) decode(dst any) []Problem {
+	into := target(dst)
+	if s.node == nil {
+		return nil
+	}
+	n := s.node
+	if _, ok := n.table[s.skip]; ok {
+		n = &node{table: maps.Clone(n.table), key: n.key, value: n.value, env: n.env}
+		delete(n.table, s.skip)
+	}
+	d := &decoder{file: s.file, section: s.path}
+	d.value(n, into, s.path)
+	return d.problems
+}
+
+// Fault is a problem of the whole section, found by its owner: it stands at the section's header, or at the key
+// when there is such a key.
+func (s Section) Fault(key, text string) Problem {
+	p := Problem{File: s.file, Section: s.path, Key: s.path, Text: text, Fatal: true}
+	n := s.node
+	if c := n.child(key); c != nil {
+		n, p.Key = c, dotted(s.path, key)
+	}
+	if n != nil {
+		p.Line, p.Column = n.value.line, n.value.column
+		if n.env != "" {
+			p.File, p.Line, p.Column = n.env, 0, 0
+		}
+	}
+	return p
+}
+
+func keysOf[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// How long the folder must be quiet before the file is read, since editors write in several steps, and
+// how long a folder that is never quiet can put that off.
+const (
+	settle  = 150 * time.Millisecond
+	patient = 2 * time.Second
+)
+
+// Run reloads when the file changes, until ctx ends; it returns an error when the folder cannot be watched (any more).
+// It watches the folder, since most editors put a new file in the place of the old one, and the folder that
+// a symlink leads to.
+func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch config: %w", err)
+	}
+	err = l.watch(ctx, log, w)
+	if bad := w.Close(); bad != nil {
+		err = errors.Join(err, fmt.Errorf("stop watching config: %w", bad))
+	}
+	return err
+}
+
+func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
+	if err := l.follow(w); err != nil {
+		return err
+	}
+	l.report(log) // what changed before anybody watched
+	quiet := time.NewTimer(settle)
+	defer quiet.Stop()
+	var since time.Time // of the first event that is not dealt with
+	again := func() {
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) < patient {
+			quiet.Reset(settle)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-quiet.C:
+			since = time.Time{}
+			l.report(log)
+			if err := l.follow(w); err != nil { // a symlink may lead elsewhere now
+				return err
+			}
+		case _, ok := <-w.Events:
+			if !ok {
+				return errors.New("watch config: the watcher ended")
+			}
+			again()
+		case err := <-w.Errors:
+			if err != nil {
+				log.Warn("watching the configuration had a problem, reading it again", "err", err)
+			}
+			again()
+		}
+	}
+}
+
+// follow watches the folder of the file and that of the file behind a symlink.
+func (l *Live) follow(w *fsnotify.Watcher) error {
+	if err := w.Add(filepath.Dir(l.path)); err != nil {
+		return fmt.Errorf("watch config: %w", err)
+	}
+	behind, err := filepath.EvalSymlinks(l.path)
+	if err != nil || filepath.Dir(behind) == filepath.Dir(l.path) {
+		return nil // no file yet, or no symlink
+	}
+	if err := w.Add(filepath.Dir(behind)); err != nil {
+		return fmt.Errorf("watch config: %w", err)
+	}
+	return nil
+}
+
+func (l *Live) report(log *slog.Logger) {
+	_, before := l.Problems()
+	problems, changed, err := l.Reload()
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		log.Error("the configuration cannot be used, staying on the last good one", "err", err)
+	case err == nil && changed:
+		log.Info("configuration reloaded", "problems", len(problems))
+		for _, p := range problems {
+			log.Warn("configuration", "problem", p.String())
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"hob/channels"
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
+	"hob/daemon/clock"
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/store"
+)
+
+// acts carries out what the local API asks for beside messages and tools.
+type acts struct {
+	store   *store.Store
+	thread  *agent.Thread
+	ids     ident.Source
+	clock   clock.Clock
+	channel func(name string) (channels.Channel, error)
+}
+
+var _ control.Acts = acts{}
+
+// Act carries out one verb.
+func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
+	switch act.Resource {
+	case "questions":
+		return a.question(ctx, act)
+	case "sessions":
+		return done(a.store.Archive(ctx, act.ID))
+	case "budget":
+		return a.budget(ctx, act.Args)
+	case "safe-mode":
+		return done(a.store.LeaveSafeMode(ctx))
+	case "backup":
+		return a.backup(ctx, act.Args["path"])
+	case "send":
+		return a.send(ctx, act.Args)
+	default:
+		return a.row(ctx, act)
+	}
+}
+
+// result is what an act answers that has nothing to show.
+type result struct {
+	OK bool `json:"ok"`
+}
+
+func done(err error) (any, error) { return result{OK: err == nil}, err }
+
+func (a acts) row(ctx context.Context, act control.Act) (any, error) {
+	id, err := number(act.Resource, act.ID)
+	if err != nil {
+		return nil, err
+	}
+	switch act.Resource + " " + act.Verb {
+	case "turns stop":
+		return a.stop(ctx, id)
+	case "inbox retry":
+		return done(a.store.Retry(ctx, id))
+	case "inbox drop":
+		return done(a.store.Drop(ctx, id))
+	case "outbox retry":
+		return done(a.store.RetryOut(ctx, id))
+	case "outbox drop":
+		return done(a.store.DropOut(ctx, id))
+	case "grants revoke":
+		return done(a.store.Revoke(ctx, id))
+	default:
+		return nil, event.NewFault(event.Invalid, "", "%s cannot be asked to %s", act.Resource, act.Verb)
+	}
+}
+
+// stop ends the running turn, or a parked one.
+func (a acts) stop(ctx context.Context, id int64) (any, error) {
+	if a.thread.Stop(id) == id {
+		return done(nil)
+	}
+	stopped, err := a.store.StopTurn(ctx, id)
+	if err == nil && !stopped {
+		err = event.NewFault(event.Clash, "hob turns list shows what runs and what waits", "turn %d neither runs nor waits", id)
+	}
+	return done(err)
+}
+
+// input is the inbox row of something that the owner did through the local API.
+func (a acts) input(kind event.Kind, text string) event.In {
+	return event.In{
+		Source: "api", ExtID: a.ids.Code(16), Session: "main", Kind: kind, Rank: event.RankOwner, Trust: event.Owner,
+		ReplyTo: event.CLI, Parts: event.Say(text), Received: a.clock.Wall(),
+	}
+}
+
+func (a acts) question(ctx context.Context, act control.Act) (any, error) {
+	answer := act.Args["text"]
+	switch act.Verb {
+	case "deny":
+		answer = turn.AnswerNo
+	case "approve":
+		answer = act.Args["scope"]
+		if answer == "" {
+			answer = turn.AnswerOnce
+		}
+	}
+	if answer == "" {
+		return nil, event.NewFault(event.Invalid, "hob approvals answer CODE TEXT", "the answer is empty")
+	}
+	q, err := a.store.AnswerFrom(ctx, a.input(event.Answer, act.Verb+" "+act.ID), act.ID, answer)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"code": q.Code, "answer": answer, "turn": q.Turn}, nil
+}
+
+func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
+	var c store.Cap
+	if v, ok := args["per_day"]; ok {
+		money, err := strconv.ParseFloat(v, 64)
+		if err != nil || money < 0 || money > 1e9 || math.IsNaN(money) {
+			return nil, event.NewFault(event.Invalid, "an amount such as 5 or 2.50; 0 takes the cap away", "%q is not an amount of money", v)
+		}
+		micros := int64(money * 1e6)
+		c.Micros = &micros
+	}
+	if v, ok := args["tokens_per_day"]; ok {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 0 {
+			return nil, event.NewFault(event.Invalid, "a whole number; 0 takes the cap away", "%q is not a number of tokens", v)
+		}
+		c.Tokens = &n
+	}
+	if c.Micros == nil && c.Tokens == nil {
+		return nil, event.NewFault(event.Invalid, "give per_day, tokens_per_day or both", "there is nothing to set")
+	}
+	return a.store.SetBudget(ctx, c)
+}
+
+func (a acts) backup(ctx context.Context, path string) (any, error) {
+	start := a.clock.Mono()
+	to, size, err := a.store.Backup(ctx, path)
+	if err != nil {
+		return nil, backupFault(err)
+	}
+	return map[string]any{"path": to, "bytes": size, "ms": (a.clock.Mono() - start).Milliseconds()}, nil
+}
+
+func (a acts) send(ctx context.Context, args map[string]string) (any, error) {
+	to, err := event.ParseAddress(args["to"])
+	if err != nil {
+		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
+	}
+	if args["text"] == "" {
+		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "the text is empty")
+	}
+	if to != event.ToOwner && to.Channel() != event.CLI.Channel() {
+		if _, err := a.channel(to.Channel()); err != nil {
+			return nil, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
+		}
+	}
+	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, args["text"])
+	return map[string]any{"outbox": id, "to": to}, err
+}

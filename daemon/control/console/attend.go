@@ -1,0 +1,65 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"hob/daemon/spawn"
+)
+
+// Attend runs a daemon and, from the moment it is ready, a conversation beside it.
+// When the conversation ends, the daemon is asked to stop; when the daemon ends, so does the conversation.
+func Attend(ctx context.Context, log *slog.Logger, run func(ctx context.Context, ready func()) error, talk func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	g := spawn.New(log, nil)
+	err := run(ctx, func() {
+		g.Once("conversation", func() error {
+			defer stop()
+			return talk(ctx)
+		})
+	})
+	stop()
+	g.Wait()
+	return err
+}
+
+// Prompter asks a person on a terminal that is not in raw mode.
+type Prompter struct {
+	in  *bufio.Reader
+	out io.Writer
+	log *slog.Logger
+}
+
+// NewPrompter reads answers from in and writes prompts to out.
+func NewPrompter(in io.Reader, out io.Writer, log *slog.Logger) *Prompter {
+	return &Prompter{in: bufio.NewReader(in), out: out, log: log}
+}
+
+// Ask writes the prompt and returns the line that is typed, without its end. It returns early when
+// ctx ends; whoever asked must not ask again then.
+func (p *Prompter) Ask(ctx context.Context, prompt string) (string, error) {
+	if _, err := io.WriteString(p.out, prompt); err != nil {
+		return "", fmt.Errorf("show the question: %w", err)
+	}
+	type got struct {
+		line string
+		err  error
+	}
+	c := make(chan got, 1)
+	spawn.New(p.log, nil).Once("keyboard", func() error {
+		line, err := p.in.ReadString('\n')
+		c <- got{strings.TrimRight(line, "\r\n"), err}
+		return nil
+	})
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case g := <-c:
+		return g.line, g.err
+	}
+}

@@ -1,0 +1,162 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hob/channels"
+	"hob/config"
+	"hob/daemon/agent"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/ident"
+	"hob/daemon/llm"
+	"hob/daemon/secret"
+	"hob/daemon/spawn"
+	"hob/daemon/store"
+	"hob/scheduler"
+	"hob/tools"
+)
+
+// daemon is the running process: what its parts are, and the one snapshot of the config that all read.
+type daemon struct {
+	opt     Options
+	log     *slog.Logger
+	clock   clock.Clock
+	ids     ident.Source
+	started time.Time
+	address string
+	machine localZone
+
+	file    *config.Live
+	live    atomic.Pointer[live]
+	secrets secret.Redactor
+	feed    event.Feed
+
+	store    *store.Store
+	shelf    shelf
+	group    *spawn.Group // owns what tools start
+	dispatch *agent.Dispatch
+	thread   *agent.Thread
+	desk     *agent.Desk
+	runner   *scheduler.Runner
+	host     *channels.Host
+	pump     *channels.Pump
+}
+
+// live is what is made out of the config and swapped in whole when that changes.
+type live struct {
+	model llm.Model
+	fault error     // why the configured model cannot be used
+	tools tools.Set // that the config allows, confined to its roots
+}
+
+func (d *daemon) config() *config.Snapshot { return d.file.Current() }
+
+func (d *daemon) model() llm.Model { return d.live.Load().model }
+
+func (d *daemon) problems() []string {
+	problems, err := d.file.Problems()
+	list := []string{}
+	for _, p := range problems {
+		list = append(list, p.String())
+	}
+	for _, err := range []error{err, d.live.Load().fault} {
+		if err != nil {
+			list = append(list, err.Error())
+		}
+	}
+	return list
+}
+
+// zoneName is the owner's zone by IANA name: the configured one, else the machine's.
+func (d *daemon) zoneName() string {
+	if zone := d.config().Owner.Timezone; zone != "" {
+		return zone
+	}
+	return d.machine.name()
+}
+
+// owner lists the owner's addresses, the first one first.
+func (d *daemon) owner() []event.Address {
+	var list []event.Address
+	for _, s := range d.config().Owner.Addresses {
+		if a, err := event.ParseAddress(s); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// policy is the limits that the store applies.
+func (d *daemon) policy() store.Policy {
+	c := d.config()
+	return store.Policy{
+		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
+		PerDayMicros: int64(c.Budget.PerDay * 1e6), PerDayTokens: c.Budget.TokensPerDay,
+	}
+}
+
+// settings is what the agent takes from the config.
+func (d *daemon) settings(ctx context.Context) agent.Settings {
+	c := d.config()
+	system, err := systemText(d.opt.workspace(), c.Owner.Name)
+	if err != nil {
+		d.log.Warn("a workspace file is left out of the prompt", "err", err)
+	}
+	safe, err := d.store.SafeMode(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.log.Error("read safe mode", "err", err)
+	}
+	s := agent.Settings{
+		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...),
+		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: system,
+	}
+	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
+	return s
+}
+
+// schedule is the jobs as tools and the API see them.
+func (d *daemon) schedule() schedule {
+	return schedule{store: d.store, zone: d.zone, now: d.clock.Wall}
+}
+
+// localZone finds the machine's zone by its IANA name, once.
+type localZone struct {
+	once  sync.Once
+	found string
+}
+
+func (z *localZone) name() string {
+	z.once.Do(func() { z.found = machineZone() })
+	return z.found
+}
+
+// machineZone asks TZ, then what /etc/localtime points to, then /etc/timezone; UTC when nobody knows a name.
+func machineZone() string {
+	names := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
+	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		_, name, _ := strings.Cut(target, "zoneinfo/")
+		names = append(names, strings.TrimPrefix(name, "posix/"))
+	}
+	if text, err := os.ReadFile("/etc/timezone"); err == nil {
+		names = append(names, strings.TrimSpace(string(text)))
+	}
+	names = append(names, time.Now().Location().String())
+	for _, name := range names {
+		if _, err := scheduler.Zone(name); err == nil {
+			return name
+		}
+	}
+	return "UTC"
+}
+
+func isNoSchedule(err error) bool { return errors.Is(err, scheduler.ErrNoSchedule) }

@@ -1,0 +1,8 @@
+package daemon
+
+import "syscall"
+
+const (
+	errReadOnly = syscall.ERROR_ACCESS_DENIED
+	errNotDir   = syscall.ENOTDIR
+)

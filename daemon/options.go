@@ -1,0 +1,85 @@
+// Package daemon is the process: who is connected to whom (wire.go), and the start in the order in which
+// data flows, with the stop reversed (run.go). It decides nothing that a package below could decide.
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/store"
+)
+
+// Options of a daemon.
+type Options struct {
+	Home    string // the home folder, absolute; made when missing
+	Listen  string // host:port, "": what the config says
+	Version string
+	Log     *slog.Logger
+	Ready   func(Ready) // called once, when everything answers
+}
+
+// Ready says what has started.
+type Ready struct {
+	After    time.Duration // since Run was called
+	Address  string        // the loopback address
+	Model    string        // "builtin", or backend/model
+	Channels []string      // names, cli first
+	Notes    []string      // what the owner should know: warnings of the config, safe mode, guard.mode = open
+}
+
+// ErrRunning is a home that another daemon holds.
+var ErrRunning = store.ErrLocked
+
+// Earliest time that a clock can honestly show: hob was not written before.
+func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func (o Options) state() string     { return filepath.Join(o.Home, "state") }
+func (o Options) workspace() string { return filepath.Join(o.Home, "workspace") }
+func (o Options) config() string    { return filepath.Join(o.Home, "config.toml") }
+
+// prepare makes the folders of the home.
+func (o Options) prepare() error {
+	for _, dir := range []string{o.Home, o.state(), o.workspace()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return homeFault(o.Home, err)
+		}
+	}
+	return nil
+}
+
+// homeFault says what is wrong with the home in one sentence.
+func homeFault(home string, err error) error {
+	f := &event.Fault{Kind: event.Unavailable, Err: err}
+	switch {
+	case errors.Is(err, os.ErrPermission), errors.Is(err, errReadOnly):
+		f.Text, f.Hint = "the home "+home+" cannot be written", "check its owner and rights, or choose another with --home"
+	case errors.Is(err, errNotDir):
+		f.Text, f.Hint = "the home "+home+" is not a folder", "choose another with --home"
+	default:
+		f.Text, f.Hint = "the home "+home+" cannot be used: "+err.Error(), "choose another with --home"
+	}
+	return f
+}
+
+// startFault makes one clear sentence of why the store did not open.
+func startFault(home string, err error) error {
+	var f *event.Fault
+	switch {
+	case err == nil || errors.As(err, &f):
+		return err
+	case errors.Is(err, store.ErrLocked):
+		return err
+	case errors.Is(err, store.ErrNewer):
+		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "use the newer hob, or the copy hob.db.before-migration in " + filepath.Join(home, "state"), Err: err}
+	case errors.Is(err, store.ErrCorrupt):
+		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; put a copy from state/backups in the place of state/hob.db", Err: err}
+	case errors.Is(err, store.ErrNetwork):
+		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
+	default:
+		return homeFault(home, err)
+	}
+}

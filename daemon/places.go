@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/channels/cli"
+	"hob/daemon/event"
+	"hob/tools/messaging"
+)
+
+// addresses are the places that the tool message can write to.
+type addresses struct{ *daemon }
+
+// Resolve checks what a call names: the owner, or an address of a channel that is configured. It guesses nothing.
+func (a addresses) Resolve(_ context.Context, to string) (event.Address, error) {
+	addr, err := event.ParseAddress(to)
+	switch {
+	case err != nil || addr == event.ToNone:
+		return "", messaging.ErrUnknown
+	case addr == event.ToOwner || addr == event.CLI || slices.Contains(a.owner(), addr):
+		return addr, nil
+	}
+	if _, err := a.host.Channel(addr.Channel()); errors.Is(err, channels.ErrNoChannel) {
+		return "", messaging.ErrUnknown
+	}
+	return addr, nil
+}
+
+// Known lists the owner's addresses.
+func (a addresses) Known(context.Context) ([]event.Address, error) {
+	return append([]event.Address{event.ToOwner}, a.owner()...), nil
+}
+
+// poster is the cli as the API posts to it; its refusals become faults.
+type poster struct{ cli *cli.Channel }
+
+func (p poster) Post(ctx context.Context, text, session, id string) (event.Receipt, error) {
+	r, err := p.cli.Post(ctx, text, session, id)
+	switch {
+	case errors.Is(err, cli.ErrTooLarge):
+		err = &event.Fault{Kind: event.TooLarge, Text: err.Error(), Err: err}
+	case errors.Is(err, cli.ErrEmpty), errors.Is(err, cli.ErrSession), errors.Is(err, cli.ErrID):
+		err = &event.Fault{Kind: event.Invalid, Text: err.Error(), Err: err}
+	}
+	return r, err
+}
+
+// sweepTemp removes the half-written files that a crash left in the workspace.
+func sweepTemp(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read holds nothing of ours
+		}
+		if name := e.Name(); e.Type().IsRegular() && strings.HasPrefix(name, ".hob-") && strings.HasSuffix(name, ".tmp") {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}

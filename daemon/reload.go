@@ -1,0 +1,220 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hob/channels"
+	chanall "hob/channels/all"
+	"hob/config"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/secret"
+	"hob/daemon/spawn"
+	"hob/scheduler"
+)
+
+const originConfig = "config"
+
+// load reads the config at the start. A file that is no TOML at all stops nothing: hob starts with the last file that
+// was good, or with its defaults, and says so.
+func (d *daemon) load() {
+	var err error
+	d.file, err = config.Open(d.opt.config(), filepath.Join(d.opt.state(), "config.good.toml"), os.Environ())
+	if err != nil {
+		d.log.Error("the config cannot be read: hob runs on the last good one", "err", err)
+	}
+}
+
+// watchConfig follows the file: what changed in it holds from the next step on, without a restart.
+func (d *daemon) watchConfig(ctx context.Context) error {
+	wake, stop := d.file.Changes()
+	defer stop()
+	g := spawn.New(d.log, nil)
+	g.Go(ctx, "config file", func(ctx context.Context) error { return d.file.Run(ctx, d.log) })
+	defer g.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wake:
+			if err := d.reload(ctx); err != nil {
+				d.log.Error("reload the config", "err", err)
+			}
+		}
+	}
+}
+
+// reload makes model, tools, channels and jobs what the config says now, and tells the owner once what is wrong with it.
+func (d *daemon) reload(ctx context.Context) error {
+	if err := d.renew(ctx); err != nil {
+		return err
+	}
+	if err := d.store.ForgetPrompts(ctx); err != nil {
+		return err
+	}
+	if err := d.tellProblems(ctx); err != nil {
+		return err
+	}
+	return d.follow(ctx)
+}
+
+// renew swaps in what is made out of the config: the model and the tools.
+func (d *daemon) renew(ctx context.Context) error {
+	set, err := d.tools()
+	if err != nil {
+		return err
+	}
+	model, fault := d.connect(ctx, d.config())
+	if fault != nil {
+		d.log.Error("the configured model cannot be used: the built-in interpreter serves", "err", fault)
+	}
+	d.live.Store(&live{model: model, fault: fault, tools: set})
+	return nil
+}
+
+// tellProblems tells the owner what is wrong with the config, once for the same list.
+func (d *daemon) tellProblems(ctx context.Context) error {
+	list := d.problems()
+	for _, p := range list {
+		d.log.Warn("config", "problem", p)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	text := "There is something wrong with the config:\n" + strings.Join(list, "\n")
+	return d.store.Notice(ctx, "config:"+ident.Digest(text), text)
+}
+
+// resolve finds the value behind a secret reference and keeps it out of logs from then on.
+func (d *daemon) resolve(ctx context.Context, name, ref string) (string, error) {
+	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn(text) }}.Resolve(ctx, name, ref)
+}
+
+// follow makes channels and jobs what the config says.
+func (d *daemon) follow(ctx context.Context) error {
+	d.host.Replace(d.sections(ctx))
+	return d.syncJobs(ctx)
+}
+
+// sections makes the channels of the config. One that cannot be made is kept with its error: it is shown, and the others work.
+func (d *daemon) sections(ctx context.Context) map[string]channels.Section {
+	list := map[string]channels.Section{}
+	for _, c := range d.config().Channels {
+		env := channels.Env{
+			HTTP: &http.Client{Timeout: 30 * time.Second, Transport: direct()}, Clock: d.clock, Log: d.log, Owner: d.owner(),
+			Secret: func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
+		}
+		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, c.Decode)
+		list[c.Name] = channels.Section{Kind: c.Kind, Print: fingerprint(c), Channel: ch, Err: err}
+		if err != nil {
+			d.log.Error("channel is off", "channel", c.Name, "err", err)
+		}
+	}
+	return list
+}
+
+// direct is a transport that takes no proxy from the environment.
+func direct() *http.Transport {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return &http.Transport{}
+	}
+	t = t.Clone()
+	t.Proxy = nil
+	return t
+}
+
+// fingerprint changes when a section's content does.
+func fingerprint(c config.Channel) string {
+	var content map[string]any
+	if err := c.Decode(&content); err != nil {
+		return err.Error()
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprint(content)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// jobSection is [jobs.NAME].
+type jobSection struct {
+	Cron    string `toml:"cron"`
+	Every   string `toml:"every"`
+	At      string `toml:"at"`
+	When    string `toml:"when"`
+	Prompt  string `toml:"prompt"`
+	TZ      string `toml:"tz"`
+	Session string `toml:"session"`
+	Deliver string `toml:"deliver"`
+	Missed  string `toml:"missed"`
+	MaxLate string `toml:"max_late"`
+	Overlap string `toml:"overlap"`
+}
+
+// syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
+func (d *daemon) syncJobs(ctx context.Context) error {
+	have, err := d.store.Jobs(ctx)
+	if err != nil {
+		return fmt.Errorf("read jobs: %w", err)
+	}
+	byName := map[string]scheduler.Job{}
+	for _, j := range have {
+		byName[j.Name] = j
+	}
+	for _, section := range d.config().Jobs {
+		if err := d.syncJob(ctx, section, byName[section.Name]); err != nil {
+			d.log.Error("job of the config is off", "job", section.Name, "err", err)
+		}
+		delete(byName, section.Name)
+	}
+	for _, j := range byName {
+		if j.Origin != originConfig {
+			continue
+		}
+		if err := d.store.Record(ctx, scheduler.Remove{ID: j.ID}); err != nil {
+			return fmt.Errorf("remove job %s: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *daemon) syncJob(ctx context.Context, section config.Section, old scheduler.Job) error {
+	var in jobSection
+	if err := section.Decode(&in); err != nil {
+		return err
+	}
+	if old.ID != 0 && old.Origin != originConfig {
+		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", section.Name)
+	}
+	j, _, err := scheduler.New(scheduler.Draft{
+		Name: section.Name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
+		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Origin: originConfig,
+	}, d.zone(), d.clock.Wall())
+	if err != nil {
+		return err
+	}
+	if old.ID != 0 {
+		if same(old, j) {
+			return nil
+		}
+		j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
+	}
+	return d.store.Record(ctx, scheduler.Put{Job: j})
+}
+
+// same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
+func same(a, b scheduler.Job) bool {
+	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
+		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap
+}
+
+// channelChanged tells the owner when a channel goes down or comes back.
+func (d *daemon) channelChanged(h channels.ChannelHealth) {
+	d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", h.Receiving.LastError)
+}

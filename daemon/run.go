@@ -1,0 +1,227 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"hob/channels/cli"
+	"hob/daemon/clock"
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/spawn"
+	"hob/daemon/store"
+	"hob/tools/runtime"
+)
+
+// The longest that a stop may take: what has not ended by then is left to the end of the process.
+const drainTime = 10 * time.Second
+
+// Events older than this are forgotten.
+const keepEvents = 30 * 24 * time.Hour
+
+// Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse.
+// Its errors are one sentence with a hint (event.Fault), or ErrRunning.
+func Run(ctx context.Context, o Options) error {
+	d := &daemon{opt: o, log: o.Log, clock: clock.Real(), ids: ident.Random()}
+	start := d.clock.Mono()
+	d.started = d.clock.Wall()
+	if d.started.Before(earliest()) {
+		return event.NewFault(event.Unavailable, "set the clock, or wait for the time service, and start again", "the clock shows %s, before hob was written", d.started.Format(time.RFC3339))
+	}
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	d.load()
+	if err := d.open(ctx); err != nil {
+		return startFault(o.Home, err)
+	}
+	server, err := d.listen(ctx)
+	if err != nil {
+		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
+	}
+	return d.serve(ctx, server, start)
+}
+
+// open opens the store and ends what an earlier process left behind.
+func (d *daemon) open(ctx context.Context) (err error) {
+	d.store, err = store.Open(ctx, store.Options{
+		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
+		Zone: d.zoneName, Owner: d.owner, Policy: d.policy,
+	})
+	if err != nil {
+		return err
+	}
+	d.shelf = shelf{dir: filepath.Join(d.opt.state(), "artifacts"), store: d.store, ids: d.ids}
+	if d.store.Boot().Crashed {
+		if err := d.recover(ctx); err != nil {
+			return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return nil
+}
+
+// recover sweeps what a crash may have left outside the database: child processes, half-written files.
+func (d *daemon) recover(ctx context.Context) error {
+	n, err := runtime.KillOrphans(ctx, d.opt.instance())
+	if err != nil {
+		return fmt.Errorf("end the processes of the last run: %w", err)
+	}
+	if n > 0 {
+		d.log.Info("ended processes that the last run left behind", "processes", n)
+	}
+	if err := d.shelf.sweep(ctx); err != nil {
+		return err
+	}
+	return sweepTemp(d.opt.workspace())
+}
+
+func (d *daemon) listen(ctx context.Context) (*control.Server, error) {
+	addr := d.opt.Listen
+	if addr == "" {
+		addr = d.config().Web.Listen
+	}
+	server, err := control.Listen(ctx, control.Config{State: d.opt.state(), Addr: addr})
+	if errors.Is(err, control.ErrInUse) {
+		return nil, ErrRunning
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.address = server.Addr()
+	return server, nil
+}
+
+// stage is a group of parts that start and stop together.
+type stage struct {
+	*spawn.Group
+	ctx  context.Context //nolint:containedctx // ends when the stage is stopped
+	stop context.CancelFunc
+}
+
+func (d *daemon) stage(ctx context.Context) stage {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	return stage{spawn.New(d.log, d.failed), ctx, stop}
+}
+
+// failed tells the owner once an hour that a part had to be restarted.
+func (d *daemon) failed(name string, err error) {
+	d.log.Error("part failed", "part", name, "err", err)
+}
+
+// serve runs all parts until ctx ends.
+func (d *daemon) serve(ctx context.Context, server *control.Server, start time.Duration) error {
+	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
+	cliChannel := cli.New(d.store, d.clock, d.ids, d.config().Owner.Name)
+	if err := d.wire(out, in); err != nil {
+		out.stop()
+		return errors.Join(err, server.Close(), d.store.Close(context.WithoutCancel(ctx)))
+	}
+	out.Go(out.ctx, "outbox", d.pump.Run)
+	core.Go(core.ctx, "thread", d.thread.Run)
+	core.Go(core.ctx, "commands", d.desk.Run)
+	in.Go(in.ctx, "scheduler", d.fire)
+	in.Go(in.ctx, "channels", d.host.Run)
+	in.Go(in.ctx, "api", func(ctx context.Context) error {
+		return server.Serve(ctx, control.New(d.api(cliChannel)), d.log)
+	})
+	in.Go(in.ctx, "config", d.watchConfig)
+	in.Go(in.ctx, "housekeeping", d.keepHouse)
+	d.ready(ctx, start)
+	<-ctx.Done()
+	return d.drain(ctx, in, core, out)
+}
+
+// drain stops in reverse: nothing new comes in, the thread puts its turn back, what is being sent is sent.
+func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
+	d.log.Info("stopping")
+	ended := make(chan struct{})
+	last := spawn.New(d.log, nil)
+	last.Once("drain", func() error {
+		defer close(ended)
+		in.stop()
+		core.stop()
+		core.Wait()
+		out.stop()
+		out.Wait()
+		in.Wait()
+		return nil
+	})
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return d.store.Close(context.WithoutCancel(ctx))
+	case <-timer.C:
+		return event.NewFault(event.Unavailable, "what was running will be looked at again at the next start", "not everything stopped within %s", drainTime)
+	}
+}
+
+// fire runs the scheduler, unless safe mode is on: then it waits for its end.
+func (d *daemon) fire(ctx context.Context) error {
+	for ctx.Err() == nil {
+		bell := d.store.JobsBell()
+		safe, err := d.store.SafeMode(ctx)
+		if err != nil {
+			return err
+		}
+		if safe == "" {
+			return d.runner.Run(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-bell:
+		}
+	}
+	return nil
+}
+
+// keepHouse forgets old events once a day.
+func (d *daemon) keepHouse(ctx context.Context) error {
+	tick := time.NewTicker(24 * time.Hour)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := d.store.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *daemon) ready(ctx context.Context, start time.Duration) {
+	names := []string{event.CLI.Channel()}
+	for _, c := range d.config().Channels {
+		names = append(names, c.Name)
+	}
+	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: modelName(d.model()), Channels: names, Notes: d.notes(ctx)}
+	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())
+	if d.opt.Ready != nil {
+		d.opt.Ready(r)
+	}
+}
+
+// notes is what the owner should know at a start.
+func (d *daemon) notes(ctx context.Context) []string {
+	notes := d.problems()
+	if d.config().Guard.Mode == "open" {
+		notes = append(notes, "guard.mode is open: tools run without asking")
+	}
+	safe, err := d.store.SafeMode(ctx)
+	if err != nil {
+		safe = err.Error()
+	}
+	if safe != "" {
+		notes = append(notes, "safe mode is on: "+safe+" (hob safe-mode off)")
+	}
+	if b := d.store.Boot(); b.Culprit != 0 {
+		notes = append(notes, fmt.Sprintf("turn %d was given up: hob ended unexpectedly each time it ran (hob turns show %d)", b.Culprit, b.Culprit))
+	}
+	return notes
+}

@@ -1,0 +1,86 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// commandTime is how long a command may take.
+const commandTime = 10 * time.Second
+
+// command runs a line of the owner's configuration with the shell and returns what it prints. It runs in a process
+// group of its own, which is killed as a whole at the end. It sees hob's environment (agents for keys and password
+// stores need it) without the HOB_ variables.
+func command(ctx context.Context, line string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTime, errTooSlow)
+	defer cancel()
+	cmd := shell(ctx, line)
+	var out, notes limited
+	cmd.Stdout, cmd.Stderr = &out, &notes
+	cmd.Env = environment(os.Environ())
+	cmd.WaitDelay = time.Second
+	ownGroup(cmd)
+	err := cmd.Run()
+	endGroup(cmd)
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("cmd: %s: %w", word(line), context.Cause(ctx))
+	case out.cut:
+		return "", fmt.Errorf("cmd: %s: more than %d KB of output is no secret", word(line), maxValue>>10)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return "", fmt.Errorf("cmd: %s: it left a process behind that keeps its output open", word(line))
+	case err != nil:
+		return "", fmt.Errorf("cmd: %s: %w%s", word(line), err, firstLine(notes.String()))
+	}
+	return out.String(), nil
+}
+
+var errTooSlow = fmt.Errorf("no answer within %v", commandTime)
+
+// word is the command's name: its arguments may hold more than a log should.
+func word(line string) string {
+	name, _, _ := strings.Cut(line, " ")
+	return name
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if s == "" {
+		return ""
+	}
+	if r := []rune(s); len(r) > 200 {
+		s = string(r[:200]) + "…"
+	}
+	return ": " + s
+}
+
+func environment(all []string) []string {
+	kept := make([]string, 0, len(all))
+	for _, pair := range all {
+		if !strings.HasPrefix(pair, "HOB_") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+// limited keeps the first maxValue bytes.
+type limited struct {
+	kept bytes.Buffer // not embedded: its ReadFrom would pass Write by
+	cut  bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	room := maxValue - l.kept.Len()
+	l.cut = l.cut || len(p) > room
+	l.kept.Write(p[:min(len(p), room)])
+	return len(p), nil
+}
+
+func (l *limited) String() string { return l.kept.String() }

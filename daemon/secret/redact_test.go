@@ -1,0 +1,184 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hob/daemon/secret"
+)
+
+func TestText(t *testing.T) {
+	tests := []struct {
+		name, text, want string
+		values           []string // named v0, v1, …
+	}{
+		{"nothing known", "plain", "plain", nil},
+		{"one", "a canary-1 b canary-1", "a [secret v0] b [secret v0]", []string{"canary-1"}},
+		{"too short", "a 12345 b", "a 12345 b", []string{"12345"}},
+		{"six bytes", "a 123456 b", "a [secret v0] b", []string{"123456"}},
+		{"one inside the other", "canary-longer canary", "[secret v1] [secret v0]", []string{"canary", "canary-longer"}},
+		{"white space around", "a canary-1 b", "a [secret v0] b", []string{" canary-1\n"}},
+		{"in an address", "https://h/?t=" + url.QueryEscape("p&q r/s=1"), "https://h/?t=[secret v0]", []string{"p&q r/s=1"}},
+		{"in JSON", `{"t":"a\"b\\c\nd"}`, `{"t":"[secret v0]"}`, []string{"a\"b\\c\nd"}},
+		{"in base 64", base64.StdEncoding.EncodeToString([]byte("canary-1?>")), "[secret v0]", []string{"canary-1?>"}},
+		{"the first name stays", "canary-1", "[secret v0]", []string{"canary-1", "canary-1"}},
+	}
+	for _, tt := range tests {
+		var r secret.Redactor
+		for i, v := range tt.values {
+			r.Add(fmt.Sprintf("v%d", i), v)
+		}
+		if got := r.Text(tt.text); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAddSaysWhenAValueIsTooShort(t *testing.T) {
+	var r secret.Redactor
+	if r.Add("x", "12345") || !r.Add("x", "123456") {
+		t.Error("want false for five bytes and true for six")
+	}
+}
+
+// card hides its number from fmt and shows it in JSON.
+type card struct{ number string }
+
+func (c card) MarshalJSON() ([]byte, error) { return json.Marshal(c.number) }
+func (card) String() string                 { return "a card" }
+
+type lazy struct{}
+
+func (lazy) LogValue() slog.Value { return slog.StringValue("canary-lazy") }
+
+func TestHandlerRedactsEverySink(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		var r secret.Redactor
+		for i := range 50 {
+			r.Add("k", fmt.Sprintf("canary-%02d", i))
+		}
+		r.Add("k", "canary-lazy")
+		var out bytes.Buffer
+		options := &slog.HandlerOptions{Level: slog.LevelDebug}
+		var h slog.Handler = slog.NewTextHandler(&out, options)
+		if format == "json" {
+			h = slog.NewJSONHandler(&out, options)
+		}
+		log := slog.New(r.Handler(h)).With("with", "canary-00").WithGroup("canary-01").With("in", "x canary-02 y")
+		ctx := t.Context()
+		log.InfoContext(ctx, "message canary-03", "key", "canary-04", "err", fmt.Errorf("get: %w", errors.New("canary-05")))
+		log.WarnContext(ctx, "m", "any", struct{ A []string }{[]string{"canary-06"}}, "map", map[string]any{"a": "canary-07"},
+			"bytes", []byte("canary-08"), "pointer", &struct{ P *card }{&card{"canary-09"}})
+		log.ErrorContext(ctx, "m", slog.Group("g", slog.String("a", "canary-10"), slog.Group("h", "b", "canary-11")), "lazy", lazy{}, "canary-12", 1)
+		got := out.String()
+		if strings.Contains(got, "canary-") {
+			t.Errorf("%s: a value came through:\n%s", format, got)
+		}
+		if n := strings.Count(got, "[secret k]"); n < 12 {
+			t.Errorf("%s: %d replacements:\n%s", format, n, got)
+		}
+	}
+}
+
+func TestHandlerLeavesTheRestAlone(t *testing.T) {
+	var r secret.Redactor
+	r.Add("k", "canary-00")
+	line := func(wrap func(slog.Handler) slog.Handler) string {
+		var out bytes.Buffer
+		h := slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})
+		slog.New(wrap(h)).InfoContext(t.Context(), "m", "n", 1, "f", 1.5, "b", true, "s", "text", "err", errors.New("e"), "any", []int{1})
+		return out.String()
+	}
+	plain, wrapped := line(func(h slog.Handler) slog.Handler { return h }), line(r.Handler)
+	if plain != wrapped {
+		t.Errorf("got %s want %s", wrapped, plain)
+	}
+}
+
+// TestWriterAgreesWithText cuts a text at random and expects what Text makes of the whole.
+func TestWriterAgreesWithText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r secret.Redactor
+		word := rapid.StringMatching(`[ab]{6,9}`)
+		values := rapid.SliceOfN(word, 0, 3).Draw(t, "values")
+		for _, v := range values {
+			r.Add("k", v)
+		}
+		text := strings.Join(rapid.SliceOf(rapid.StringMatching(`[ab -]{1,5}`)).Draw(t, "text"), "")
+		var out bytes.Buffer
+		w := r.Writer(&out)
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "cut")
+			if _, err := io.WriteString(w, rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+			for _, v := range values {
+				if strings.Contains(out.String(), v) {
+					t.Fatalf("%q came through in %q", v, out.String())
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := r.Text(text); out.String() != want {
+			t.Fatalf("%q: got %q, want %q", text, out.String(), want)
+		}
+	})
+}
+
+func TestWriterPassesWholeLinesOn(t *testing.T) {
+	var r secret.Redactor
+	r.Add("k", "canary-1")
+	var out bytes.Buffer
+	w := r.Writer(&out)
+	if n, err := io.WriteString(w, "a canary-1 b\n"); err != nil || n != 13 {
+		t.Errorf("got %d, %v", n, err)
+	}
+	if got := out.String(); got != "a [secret k] b\n" {
+		t.Errorf("before Close: %q", got)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestWriterReportsErrors(t *testing.T) {
+	var r secret.Redactor
+	if _, err := io.WriteString(r.Writer(full{}), "text"); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
+	var r secret.Redactor
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			value := fmt.Sprintf("canary-%d-value", i)
+			r.Add("k", value)
+			if got := r.Text("x " + value); got != "x [secret k]" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	wg.Wait()
+}

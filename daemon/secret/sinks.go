@@ -1,0 +1,123 @@
+package secret
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+)
+
+// Writer returns a writer that redacts what goes to w, values that are split over several writes included:
+// an end that could be the beginning of a value waits for the next write or for Close. Close does not close w.
+func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &writer{r: r, w: w} }
+
+type writer struct {
+	mu   sync.Mutex
+	r    *Redactor
+	w    io.Writer
+	held string
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.held + string(p)
+	n := w.r.settled(s)
+	w.held = s[n:]
+	if err := w.emit(s[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := w.held
+	w.held = ""
+	return w.emit(rest)
+}
+
+func (w *writer) emit(s string) error {
+	if s == "" {
+		return nil
+	}
+	if _, err := io.WriteString(w.w, w.r.Text(s)); err != nil {
+		return fmt.Errorf("write redacted text: %w", err)
+	}
+	return nil
+}
+
+// Handler returns a handler that redacts messages and attributes before h sees them. An attribute that is neither text nor
+// a number and that holds a value is replaced by its text.
+func (r *Redactor) Handler(h slog.Handler) slog.Handler { return handler{r: r, next: h} }
+
+type handler struct {
+	r    *Redactor
+	next slog.Handler
+}
+
+func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+func (h handler) Handle(ctx context.Context, rec slog.Record) error {
+	clean := slog.NewRecord(rec.Time, rec.Level, h.r.Text(rec.Message), rec.PC)
+	rec.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, clean)
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	clean := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		clean[i] = h.attr(a)
+	}
+	return handler{r: h.r, next: h.next.WithAttrs(clean)}
+}
+
+func (h handler) WithGroup(name string) slog.Handler {
+	return handler{r: h.r, next: h.next.WithGroup(h.r.Text(name))}
+}
+
+func (h handler) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindString:
+		v = slog.StringValue(h.r.Text(v.String()))
+	case slog.KindGroup:
+		group := v.Group()
+		clean := make([]slog.Attr, len(group))
+		for i, g := range group {
+			clean[i] = h.attr(g)
+		}
+		v = slog.GroupValue(clean...)
+	case slog.KindAny:
+		v = h.any(v)
+	}
+	return slog.Attr{Key: h.r.Text(a.Key), Value: v}
+}
+
+// any replaces a value whose text, or whose JSON, shows a secret.
+func (h handler) any(v slog.Value) slog.Value {
+	text := fmt.Sprintf("%+v", v.Any())
+	if b, ok := v.Any().([]byte); ok {
+		text = string(b)
+	}
+	if clean := h.r.Text(text); clean != text {
+		return slog.StringValue(clean)
+	}
+	if _, ok := v.Any().(error); ok {
+		return v // handlers write errors as their text
+	}
+	if b, err := json.Marshal(v.Any()); err == nil {
+		if clean := h.r.Text(string(b)); clean != string(b) {
+			return slog.StringValue(clean)
+		}
+	}
+	return v
+}

@@ -1,0 +1,286 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/store"
+	"hob/scheduler"
+)
+
+// How long thread and scheduler may go without progress before health says so. Both look around at least every half minute.
+const stuckAfter = 90 * time.Second
+
+// Status is what hob status shows.
+type Status struct {
+	State     string                   `json:"state"` // ok, busy, safe-mode, degraded
+	Version   string                   `json:"version"`
+	Home      string                   `json:"home"`
+	Address   string                   `json:"address"`
+	Model     string                   `json:"model"`
+	Epoch     int64                    `json:"epoch"`
+	Started   time.Time                `json:"started"`
+	Zone      string                   `json:"zone"`
+	Thread    ThreadStatus             `json:"thread"`
+	Questions int                      `json:"questions"`
+	Channels  []channels.ChannelHealth `json:"channels"`
+	Outbox    OutboxStatus             `json:"outbox"`
+	Scheduler SchedulerStatus          `json:"scheduler"`
+	Budget    store.Budget             `json:"budget"`
+	Database  DatabaseStatus           `json:"database"`
+	SafeMode  SafeStatus               `json:"safe_mode"`
+	Config    []string                 `json:"config"` // its problems
+}
+
+// ThreadStatus is what the thread does.
+type ThreadStatus struct {
+	State   string `json:"state"` // idle, running, stuck
+	Turn    int64  `json:"turn,omitempty"`
+	Queued  int    `json:"queued"`
+	Waiting int    `json:"waiting"` // parked turns
+}
+
+// OutboxStatus counts what has not gone out.
+type OutboxStatus struct {
+	Ready int `json:"ready"`
+	Held  int `json:"held"`
+}
+
+// SchedulerStatus is what fires next.
+type SchedulerStatus struct {
+	State   string    `json:"state"` // ok, stuck
+	Jobs    int       `json:"jobs"`
+	Next    time.Time `json:"next,omitzero"`
+	NextJob string    `json:"next_job,omitempty"`
+}
+
+// DatabaseStatus is the size of the database in bytes.
+type DatabaseStatus struct {
+	Bytes int64 `json:"bytes"`
+}
+
+// SafeStatus says whether safe mode is on, and why.
+type SafeStatus struct {
+	On  bool   `json:"on"`
+	Why string `json:"why,omitempty"`
+}
+
+func (d *daemon) status(ctx context.Context) (Status, error) {
+	counts, err := d.store.Counts(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	budget, err := d.store.Spent(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	safe, err := d.store.SafeMode(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	next, job, err := d.store.NextJob(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{
+		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: modelName(d.model()), Epoch: d.store.Epoch(), Started: d.started, Zone: d.zoneName(),
+		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
+		Questions: counts.Questions, Channels: d.host.Health(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
+		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
+		Database: DatabaseStatus{Bytes: counts.Bytes}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(),
+	}
+	s.State = d.judge(&s)
+	return s, nil
+}
+
+// judge fills in the states of the parts and sums them up in one word.
+func (d *daemon) judge(s *Status) string {
+	if s.Thread.Turn != 0 {
+		s.Thread.State = "running"
+	}
+	now := d.clock.Mono()
+	if s.Thread.Turn == 0 && now-d.thread.Beat() > stuckAfter {
+		s.Thread.State = "stuck"
+	}
+	if now-d.runner.Progress() > stuckAfter && !s.SafeMode.On {
+		s.Scheduler.State = "stuck"
+	}
+	switch {
+	case s.SafeMode.On:
+		return "safe-mode"
+	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels):
+		return "degraded"
+	case s.Thread.Turn != 0:
+		return "busy"
+	default:
+		return "ok"
+	}
+}
+
+func ill(list []channels.ChannelHealth) bool {
+	for _, c := range list {
+		if c.Receiving.State == channels.Down || c.Sending.State == channels.Down {
+			return true
+		}
+	}
+	return false
+}
+
+// Health is what /healthz says: thread and scheduler make progress, and the database answers.
+func (d *daemon) Health(ctx context.Context) (bool, map[string]any) {
+	s, err := d.status(ctx)
+	if err != nil {
+		return false, map[string]any{"database": err.Error()}
+	}
+	ok := s.Thread.State != "stuck" && s.Scheduler.State != "stuck"
+	return ok, map[string]any{"thread": s.Thread.State, "scheduler": s.Scheduler.State, "database": "ok", "state": s.State}
+}
+
+// board writes the short texts of the chat commands.
+type board struct{ *daemon }
+
+// Text answers /status, /queue, /jobs, /usage and /why.
+func (b board) Text(ctx context.Context, topic, arg string) (string, error) {
+	switch topic {
+	case "queue":
+		return b.queue(ctx)
+	case "jobs":
+		return b.jobs(ctx)
+	case "usage":
+		return b.usage(ctx)
+	case "why":
+		return b.why(ctx, arg)
+	default:
+		return b.short(ctx)
+	}
+}
+
+func (b board) short(ctx context.Context) (string, error) {
+	s, err := b.status(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("hob %s is %s. Model %s. %s, %s, %s.", s.Version, s.State, s.Model,
+		plural(s.Thread.Queued, "message waits", "messages wait"), plural(s.Thread.Waiting, "turn is parked", "turns are parked"), plural(s.Questions, "question is open", "questions are open"))
+	if s.Thread.Turn != 0 {
+		text += fmt.Sprintf(" Turn %d is running.", s.Thread.Turn)
+	}
+	if !s.Scheduler.Next.IsZero() {
+		text += " Next job: " + s.Scheduler.NextJob + " at " + b.local(s.Scheduler.Next) + "."
+	}
+	if s.SafeMode.On {
+		text += " Safe mode: " + s.SafeMode.Why + " (hob safe-mode off)."
+	}
+	return text, nil
+}
+
+func plural(n int, one, many string) string {
+	switch n {
+	case 0:
+		return "no " + many
+	case 1:
+		return "1 " + one
+	default:
+		return fmt.Sprintf("%d %s", n, many)
+	}
+}
+
+func (d *daemon) local(t time.Time) string { return t.In(d.zone()).Format("2006-01-02 15:04 MST") }
+
+func (b board) queue(ctx context.Context) (string, error) {
+	waiting, err := b.store.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
+	if err != nil {
+		return "", err
+	}
+	parked, err := b.store.TurnRows(ctx, event.Filter{State: "waiting", Limit: 20})
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	if id := b.thread.Running(); id != 0 {
+		lines = append(lines, fmt.Sprintf("running: turn %d", id))
+	}
+	for i := len(waiting) - 1; i >= 0; i-- {
+		lines = append(lines, fmt.Sprintf("waits: #%d %s", waiting[i].Seq, channels.Excerpt(waiting[i].Text)))
+	}
+	for _, t := range parked {
+		lines = append(lines, fmt.Sprintf("parked: turn %d, %s", t.ID, t.Why))
+	}
+	if len(lines) == 0 {
+		return "Nothing waits.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func (b board) jobs(ctx context.Context) (string, error) {
+	list, err := b.schedule().List(ctx)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, j := range list {
+		line := j.Name + ": " + j.Spec
+		switch {
+		case j.Broken != "":
+			line += " (broken: " + j.Broken + ")"
+		case j.Paused:
+			line += " (paused)"
+		case len(j.Next) > 0:
+			line += ", next " + b.local(j.Next[0])
+		default:
+			line += " (done)"
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return "There are no jobs.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func (b board) usage(ctx context.Context) (string, error) {
+	u, err := b.store.Spent(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Today (%s): %.2f of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",
+		u.Day, money(u.UsedMicros), capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
+}
+
+func money(micros int64) float64 { return float64(micros) / 1e6 }
+
+func capped(n int64, unit float64, format string) string {
+	if n == 0 {
+		return "unlimited"
+	}
+	return fmt.Sprintf(format, float64(n)/unit)
+}
+
+func (b board) why(ctx context.Context, arg string) (string, error) {
+	w, err := b.store.Why(ctx, arg)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for i, n := range w.Nodes {
+		line := strings.Repeat("  ", min(i, 4)) + n.Title
+		if n.Detail != "" {
+			line += " (" + n.Detail + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// zone is the owner's zone; jobs and days of the budget hang in it.
+func (d *daemon) zone() *time.Location {
+	zone, err := scheduler.Zone(d.zoneName())
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}

@@ -1,0 +1,298 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Rows in one list when the caller names no limit, and at the most.
+const (
+	defaultRows = 50
+	mostRows    = 1000
+)
+
+func limit(f event.Filter) int {
+	if f.Limit <= 0 {
+		return defaultRows
+	}
+	return min(f.Limit, mostRows)
+}
+
+// InboxRow is one row of the inbox as people and programs see it.
+type InboxRow struct {
+	Seq       int64         `json:"seq"`
+	Source    string        `json:"source"`
+	ExtID     string        `json:"ext_id"`
+	Session   string        `json:"session"`
+	Kind      string        `json:"kind"`
+	Rank      int           `json:"rank"`
+	Trust     event.Trust   `json:"trust"`
+	Sender    string        `json:"sender"`
+	ReplyTo   event.Address `json:"reply_to"`
+	Text      string        `json:"text"`
+	Received  time.Time     `json:"received"`
+	NotBefore time.Time     `json:"not_before,omitzero"`
+	NotAfter  time.Time     `json:"not_after,omitzero"`
+	State     string        `json:"state"`
+	Turn      int64         `json:"turn,omitempty"`
+	Fire      int64         `json:"fire,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+}
+
+// InboxRows lists the inbox, newest first.
+func (s *Store) InboxRows(ctx context.Context, f event.Filter) ([]InboxRow, error) {
+	return s.inboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *Store) inboxRows(ctx context.Context, where string, args ...any) ([]InboxRow, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(json_extract(parts, '$[0].text'), ''), received, not_before, not_after, state,
+		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
+		var r InboxRow
+		err := rs.Scan(&r.Seq, &r.Source, &r.ExtID, &r.Session, &r.Kind, &r.Rank, &r.Trust, &r.Sender, &r.ReplyTo, &r.Text,
+			stamp{&r.Received}, stamp{&r.NotBefore}, stamp{&r.NotAfter}, &r.State, &r.Turn, &r.Fire, &r.Reason)
+		return r, err
+	})
+}
+
+// OutboxRow is one row of the outbox with its deliveries.
+type OutboxRow struct {
+	ID         int64         `json:"id"`
+	Key        string        `json:"key"`
+	Cause      event.Cause   `json:"cause"`
+	To         event.Address `json:"to"`
+	Body       string        `json:"body"`
+	Urgency    string        `json:"urgency"`
+	State      string        `json:"state"`
+	Reason     string        `json:"reason,omitempty"`
+	Created    time.Time     `json:"created"`
+	NotBefore  time.Time     `json:"not_before,omitzero"`
+	NotAfter   time.Time     `json:"not_after,omitzero"`
+	Ended      time.Time     `json:"ended,omitzero"`
+	Deliveries []PartRow     `json:"deliveries"`
+}
+
+// PartRow is one delivery of an outbox row.
+type PartRow struct {
+	Part     int       `json:"part"`
+	Attempts int       `json:"attempts"`
+	State    string    `json:"state"`
+	RemoteID string    `json:"remote_id,omitempty"`
+	NextAt   time.Time `json:"next_at,omitzero"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// OutboxRows lists the outbox, newest first.
+func (s *Store) OutboxRows(ctx context.Context, f event.Filter) ([]OutboxRow, error) {
+	return s.outboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *Store) outboxRows(ctx context.Context, where string, args ...any) ([]OutboxRow, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, urgency, state, reason, created, not_before, not_after, ended,
+		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
+		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
+		var r OutboxRow
+		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, &r.Urgency, &r.State, &r.Reason,
+			stamp{&r.Created}, stamp{&r.NotBefore}, stamp{&r.NotAfter}, stamp{&r.Ended}, blob{&r.Deliveries})
+		return r, err
+	})
+}
+
+// SessionRow is one session.
+type SessionRow struct {
+	ID        int64       `json:"id"`
+	Key       string      `json:"key"`
+	Title     string      `json:"title"`
+	Kind      string      `json:"kind"`
+	Watermark event.Trust `json:"watermark"`
+	Created   time.Time   `json:"created"`
+	Archived  time.Time   `json:"archived,omitzero"`
+	Items     int         `json:"items"`
+	Turns     int         `json:"turns"`
+}
+
+// SessionRows lists sessions, the live ones first, then newest first.
+func (s *Store) SessionRows(ctx context.Context, f event.Filter) ([]SessionRow, error) {
+	return s.sessionRows(ctx, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *Store) sessionRows(ctx context.Context, where string, args ...any) ([]SessionRow, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
+		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (SessionRow, error) {
+		var r SessionRow
+		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, stamp{&r.Created}, stamp{&r.Archived}, &r.Items, &r.Turns)
+		return r, err
+	})
+}
+
+// SessionNamed finds a session by its key (the live one) or its id.
+func (s *Store) SessionNamed(ctx context.Context, name string) (SessionRow, error) {
+	list, err := s.sessionRows(ctx, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
+	if err != nil {
+		return SessionRow{}, err
+	}
+	if len(list) == 0 {
+		return SessionRow{}, notFound("session", name)
+	}
+	return list[0], nil
+}
+
+// QuestionRow is one question.
+type QuestionRow struct {
+	ID      int64         `json:"id"`
+	Code    string        `json:"code"`
+	Subject string        `json:"subject"`
+	Turn    int64         `json:"turn,omitempty"`
+	Text    string        `json:"text"`
+	Options []string      `json:"options"`
+	Pattern string        `json:"pattern,omitempty"`
+	To      event.Address `json:"to"`
+	Asked   time.Time     `json:"asked"`
+	Until   time.Time     `json:"until"`
+	State   string        `json:"state"`
+	Answer  string        `json:"answer,omitempty"`
+}
+
+// QuestionRows lists questions, newest first.
+func (s *Store) QuestionRows(ctx context.Context, f event.Filter) ([]QuestionRow, error) {
+	return s.questionRows(ctx, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, limit(f))
+}
+
+func (s *Store) questionRows(ctx context.Context, where string, args ...any) ([]QuestionRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer FROM questions WHERE "+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
+		var r QuestionRow
+		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, blob{&r.Options}, &r.Pattern, &r.To, stamp{&r.Asked}, stamp{&r.Until}, &r.State, &r.Answer)
+		return r, err
+	})
+}
+
+// FireRow is one slot of a job.
+type FireRow struct {
+	ID      int64     `json:"id"`
+	Job     string    `json:"job"`
+	Key     string    `json:"key"`
+	Due     time.Time `json:"due"`
+	State   string    `json:"state"`
+	Outcome string    `json:"outcome,omitempty"`
+	LateMS  int64     `json:"late_ms"`
+	Reason  string    `json:"reason,omitempty"`
+	Turn    int64     `json:"turn,omitempty"`
+	Created time.Time `json:"created"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+}
+
+// FireRows lists slots, newest first; f.Name is a job's name or id.
+func (s *Store) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
+	return s.fireRows(ctx, "(?1 = '' OR f.state = ?1 OR f.outcome = ?1) AND (?2 = '' OR t.name = ?2 OR cast(t.id AS TEXT) = ?2) ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *Store) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, f.key, f.due, f.state, f.outcome, f.late_us / 1000, f.reason, coalesce(f.turn, 0), f.created, f.started, f.ended
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
+		var r FireRow
+		err := rs.Scan(&r.ID, &r.Job, &r.Key, stamp{&r.Due}, &r.State, &r.Outcome, &r.LateMS, &r.Reason, &r.Turn, stamp{&r.Created}, stamp{&r.Started}, stamp{&r.Ended})
+		return r, err
+	})
+}
+
+// AuditRow is one call that passed the gate, or did not.
+type AuditRow struct {
+	Seq      int64       `json:"seq"`
+	At       time.Time   `json:"at"`
+	Turn     int64       `json:"turn,omitempty"`
+	Call     string      `json:"call"`
+	Tool     string      `json:"tool"`
+	Actor    string      `json:"actor"`
+	Trust    event.Trust `json:"trust"`
+	Decision string      `json:"decision"`
+	Reason   string      `json:"reason"`
+	Summary  string      `json:"summary"`
+	Hash     string      `json:"hash"`
+	Outcome  string      `json:"outcome"`
+	MS       int64       `json:"ms"`
+}
+
+// AuditRows lists the audit, newest first.
+func (s *Store) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error) {
+	return s.auditRows(ctx, "(?1 = '' OR decision = ?1) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *Store) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, decision, reason, summary, args_hash, outcome, took_us / 1000 FROM audit WHERE "+where, args...) // #nosec G202 -- constants
+	return collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
+		var r AuditRow
+		err := rs.Scan(&r.Seq, stamp{&r.At}, &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS)
+		return r, err
+	})
+}
+
+// Counts are the numbers of status.
+type Counts struct {
+	Queued    int   `json:"queued"`
+	Running   int64 `json:"turn"`
+	Waiting   int   `json:"waiting"`
+	Questions int   `json:"questions"`
+	Unsent    int   `json:"unsent"`
+	Held      int   `json:"held"`
+	Jobs      int   `json:"jobs"`
+	Bytes     int64 `json:"bytes"`
+}
+
+// Counts counts what is open.
+func (s *Store) Counts(ctx context.Context) (Counts, error) {
+	var c Counts
+	var pages, size int64
+	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued'), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
+		(SELECT count(*) FROM turns WHERE state = 'waiting'), (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM outbox WHERE state = 'ready'),
+		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
+		(SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).
+		Scan(&c.Queued, &c.Running, &c.Waiting, &c.Questions, &c.Unsent, &c.Held, &c.Jobs, &pages, &size)
+	c.Bytes = pages * size
+	if err != nil {
+		return c, fmt.Errorf("count: %w", err)
+	}
+	return c, nil
+}
+
+// One finds one row of the inbox, the outbox, the questions, the fires or the audit by its id (a question also by its code).
+func (s *Store) One(ctx context.Context, resource, id string) (any, error) {
+	switch resource {
+	case "inbox":
+		list, err := s.inboxRows(ctx, "cast(seq AS TEXT) = ?", id)
+		return single(list, err, "inbox row", id)
+	case "outbox":
+		list, err := s.outboxRows(ctx, "cast(id AS TEXT) = ?", id)
+		return single(list, err, "outbox row", id)
+	case "questions":
+		list, err := s.questionRows(ctx, "code = upper(?1) OR cast(id AS TEXT) = ?1", id)
+		return single(list, err, "question", id)
+	case "audit":
+		list, err := s.auditRows(ctx, "cast(seq AS TEXT) = ?1 OR call_id = ?1", id)
+		return single(list, err, "audit row", id)
+	case "fires":
+		list, err := s.fireRows(ctx, "cast(f.id AS TEXT) = ?", id)
+		return single(list, err, "slot", id)
+	default:
+		return nil, event.NewFault(event.Missing, "", "there is no %s %s", resource, id)
+	}
+}
+
+// single is the one row of a list, or the fault that there is none.
+func single[T any](list []T, err error, what, id string) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
+	}
+	return list[0], nil
+}

@@ -1,0 +1,162 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/channels/cli"
+	"hob/config"
+	"hob/daemon/agent"
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/ident"
+	"hob/daemon/llm/builtin"
+	"hob/daemon/store"
+	"hob/scheduler"
+	"hob/tools"
+	"hob/tools/all"
+	"hob/tools/fs"
+)
+
+// Who is connected to whom. The store fits every need that a part declares.
+var (
+	_ channels.Inbox      = (*store.Store)(nil) // channels commit what comes in
+	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
+	_ agent.Queue         = (*store.Store)(nil) // the thread takes rows
+	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
+	_ agent.Prompts       = (*store.Store)(nil)
+	_ agent.Commands      = (*store.Store)(nil) // the desk serves commands
+	_ agent.Conversations = (*store.Store)(nil)
+	_ channels.Store      = (*store.Store)(nil) // the pump empties the outbox
+)
+
+// wire makes the parts.
+func (d *daemon) wire(out, in stage) error {
+	d.group = out.Group
+	if err := d.renew(in.ctx); err != nil {
+		return err
+	}
+	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: d.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
+	d.thread = &agent.Thread{
+		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Model: d.model,
+		Fallback: agent.Fallback{Model: d.interpreter(), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
+		Settings: d.settings, OnBudget: d.store.BudgetStop, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+	}
+	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Clock: d.clock, Log: d.log}
+	d.thread.Boundary = d.desk.Serve
+	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
+	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: d.channelChanged})
+	d.pump = channels.NewPump(channels.Config{
+		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
+		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
+	})
+	if err := d.tellProblems(in.ctx); err != nil {
+		return err
+	}
+	return d.follow(in.ctx)
+}
+
+// values turns a bell, a channel that is closed at each ring, into a channel of values.
+func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	s.Go(s.ctx, name, func(ctx context.Context) error {
+		for {
+			rung := bell()
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-rung:
+			}
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return c
+}
+
+// tools makes the set of tools that the config allows.
+func (d *daemon) tools() (tools.Set, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		d.log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
+	}
+	c := d.config()
+	g, err := fsguard.New(fsguard.Config{Workspace: d.opt.workspace(), State: d.opt.state(), Home: home, Roots: roots(c.Tools.Roots, home)})
+	if err != nil {
+		return tools.Set{}, fmt.Errorf("tools.roots: %w", err)
+	}
+	list := all.All(all.Deps{
+		Guard: g, Seen: fs.NewSeen(), Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d},
+		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(),
+	})
+	list = slices.DeleteFunc(list, func(t tools.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })
+	return tools.NewSet(list...)
+}
+
+// liveSet is the tools as the config in force allows them.
+type liveSet struct{ *daemon }
+
+func (s liveSet) set() tools.Set                      { return s.live.Load().tools }
+func (s liveSet) Find(name string) (tools.Tool, bool) { return s.set().Find(name) }
+func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(name) }
+func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
+
+func allowed(c config.Tools, name string) bool {
+	if slices.Contains(c.Deny, config.DenyAll) || slices.Contains(c.Deny, name) {
+		return false
+	}
+	return len(c.Allow) == 0 || slices.Contains(c.Allow, name)
+}
+
+// roots reads "PATH:ro" and "PATH:rw".
+func roots(list []string, home string) []fsguard.Root {
+	var out []fsguard.Root
+	for _, s := range list {
+		path, write := strings.CutSuffix(s, ":rw")
+		path = strings.TrimSuffix(path, ":ro")
+		if path == "~" || strings.HasPrefix(path, "~/") {
+			path = filepath.Join(home, path[1:])
+		}
+		out = append(out, fsguard.Root{Path: path, Write: write})
+	}
+	return out
+}
+
+// eventTypes are the types of the event stream that a turn can wait for.
+func eventTypes() []string {
+	return []string{
+		"event.accepted", "turn.started", "turn.finished", "turn.waiting", "turn.resumed", "turn.joined", "tool.started", "tool.finished",
+		"question.asked", "question.answered", "message.sent", "command.done", "safe-mode.off",
+	}
+}
+
+// instance marks the processes that this home's daemon starts.
+func (o Options) instance() string { return ident.Digest(o.Home) }
+
+// api is what the local API is made of.
+func (d *daemon) api(c *cli.Channel) control.Deps {
+	return control.Deps{
+		Messages: poster{c}, Rows: rows{store: d.store, schedule: d.schedule(), status: d.status},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, channel: d.host.Channel},
+		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
+		Events: events{d.store}, Feed: &d.feed, Health: d, Log: d.log,
+	}
+}
+
+// events is the live view as the API reads it.
+type events struct{ store *store.Store }
+
+func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event, error) {
+	return e.store.EventsAfter(ctx, seq, limit)
+}
+func (e events) Last(ctx context.Context) (int64, error) { return e.store.LastEvent(ctx) }
+func (e events) Wake() <-chan struct{}                   { return e.store.EventsBell() }

@@ -1,0 +1,50 @@
+// Package all is the list of hob's tools, in the order in which the model sees them. It makes them; it calls none.
+package all
+
+import (
+	"hob/daemon/fsguard"
+	"hob/daemon/spawn"
+	"hob/tools"
+	"hob/tools/automation"
+	"hob/tools/fs"
+	"hob/tools/messaging"
+	"hob/tools/runtime"
+	"hob/tools/sessions"
+)
+
+// Artifacts is the shelf of large results: exec fills it, result_read reads it.
+type Artifacts interface {
+	runtime.Artifacts
+	sessions.Artifacts
+}
+
+// Deps is what the tools work with.
+type Deps struct {
+	Guard     *fsguard.Guard
+	Seen      *fs.Seen // what each session has read; one for the life of the process
+	Spawn     *spawn.Group
+	Artifacts Artifacts
+	Jobs      automation.Jobs
+	Addresses messaging.Addresses
+	Events    []string // the types of hob's event stream
+	Environ   []string // hob's own environment
+	Instance  string   // marks the processes of this home; no slash in it
+	Exec      runtime.Limits
+}
+
+// All lists the tools. A new one is a line here.
+func All(d Deps) []tools.Tool {
+	return []tools.Tool{
+		fs.NewRead(d.Guard, d.Seen),
+		fs.NewWrite(d.Guard, d.Seen),
+		fs.NewLs(d.Guard),
+		runtime.NewExec(runtime.ExecDeps{
+			Guard: d.Guard, Artifacts: d.Artifacts, Spawn: d.Spawn, Environ: d.Environ, Instance: d.Instance, Limits: d.Exec,
+		}),
+		automation.NewCron(d.Jobs),
+		messaging.NewMessage(d.Addresses),
+		messaging.NewAsk(),
+		sessions.NewResultRead(d.Artifacts),
+		sessions.NewWaitTask(d.Events),
+	}
+}

@@ -1,0 +1,325 @@
+package automation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+// maxRuns is how many slots runs shows.
+const maxRuns = 20
+
+// Request is what cron takes.
+type Request struct {
+	Action   string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
+	ID       int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
+	Name     string `json:"name,omitempty" jsonschema:"job; with id: its new name" max:"64"`
+	Schedule string `json:"schedule,omitempty" jsonschema:"cron, @daily, 'every 30m', 'at 2026-12-24 17:00' or a phrase: 'every weekday at 9'"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"what to do then; 'say: TEXT' is sent as it is"`
+	TZ       string `json:"tz,omitempty" jsonschema:"IANA zone; default the owner's"`
+	Session  string `json:"session,omitempty" jsonschema:"conversation it runs in" enum:"main,isolated"`
+	Deliver  string `json:"deliver,omitempty" jsonschema:"owner, none or channel:address; default here"`
+	Missed   string `json:"missed,omitempty" jsonschema:"slots missed while off" enum:"once,skip,all,ask"`
+	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed, as in 2h"`
+	Overlap  string `json:"overlap,omitempty" jsonschema:"when the last run is not done" enum:"fold,queue"`
+}
+
+// Schedule is what cron answers.
+type Schedule struct {
+	Jobs []Job `json:"jobs,omitempty" jsonschema:"the jobs concerned"`
+	Runs []Run `json:"runs,omitempty" jsonschema:"of action runs: slots, newest first"`
+}
+
+// NewCron makes the tool cron: prompts that run by themselves.
+func NewCron(jobs Jobs) tools.Tool {
+	c := cron{jobs}
+	return tools.New[Request, Schedule](tools.Spec{
+		Name: "cron", Group: "automation", Core: true, Positional: "action", Example: "add --schedule 'every weekday at 9' --prompt 'brief me'",
+		Description: "Scheduled prompts and reminders: list, add, change, run, and how they went. Answers with the next times.",
+	}, c.intent, c.run)
+}
+
+type cron struct{ jobs Jobs }
+
+func (c cron) intent(_ context.Context, call tools.Call, in Request) (tools.Intent, error) {
+	if err := complete(in); err != nil {
+		return tools.Intent{}, err
+	}
+	i := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: summary(in)}
+	if in.Action == "list" || in.Action == "runs" {
+		i.Effect = tools.Read
+	}
+	if in.Deliver != "" {
+		to, err := event.ParseAddress(in.Deliver)
+		if err != nil {
+			return tools.Intent{}, tools.Refuse(tools.Validation, "owner and none are words of their own", "deliver: %v", err)
+		}
+		if to != event.ToNone {
+			i.Addresses = []event.Address{to}
+		}
+		if to != event.ToOwner && to != event.ToNone && to != call.ReplyTo {
+			i.Scopes = append(i.Scopes, tools.Messages)
+		}
+	}
+	var err error
+	i.Canonical, err = tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Request
+	}{"cron", in})
+	return i, err
+}
+
+// complete says all that is missing or too much for the action.
+func complete(in Request) error {
+	var faults []string
+	if in.Action == "add" {
+		if strings.TrimSpace(in.Schedule) == "" {
+			faults = append(faults, "schedule: missing")
+		}
+		if strings.TrimSpace(in.Prompt) == "" {
+			faults = append(faults, "prompt: missing")
+		}
+		if in.ID != 0 {
+			faults = append(faults, "id: a new job gets its own")
+		}
+	} else if in.Action != "list" && in.ID == 0 && in.Name == "" {
+		faults = append(faults, "id or name: missing")
+	}
+	if in.Action == "update" && (in == Request{Action: in.Action, ID: in.ID, Name: in.Name}) && (in.ID == 0 || in.Name == "") {
+		faults = append(faults, "nothing to change is given")
+	}
+	if in.MaxLate != "" {
+		if d, err := tools.Duration(in.MaxLate); err != nil || d <= 0 {
+			faults = append(faults, "max_late: want a duration such as 2h")
+		}
+	}
+	if in.TZ != "" {
+		if _, err := tools.Zone(in.TZ); err != nil {
+			faults = append(faults, "tz: want an IANA name such as Europe/Berlin")
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return tools.Refuse(tools.Validation, "action list shows the jobs", "cron %s: %s", in.Action, strings.Join(faults, "; "))
+}
+
+func summary(in Request) string {
+	which := in.Name
+	if which == "" && in.ID != 0 {
+		which = "#" + strconv.FormatInt(in.ID, 10)
+	}
+	text := strings.TrimSpace("cron " + in.Action + " " + which)
+	if in.Schedule != "" {
+		text += ": " + in.Schedule
+	}
+	if in.Prompt != "" {
+		text += ": " + brief(in.Prompt)
+	}
+	return text
+}
+
+func brief(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 80 {
+		return string(r[:80]) + "…"
+	}
+	return text
+}
+
+func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Intent) (tools.Result, error) {
+	if err := complete(in); err != nil {
+		return tools.Result{}, err
+	}
+	switch in.Action {
+	case "list":
+		list, err := c.jobs.List(ctx)
+		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}}, err
+	case "add":
+		return c.plan(ctx, call, in, Job{}, "added")
+	}
+	job, err := c.find(ctx, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	switch in.Action {
+	case "runs":
+		runs, err := c.jobs.Runs(ctx, job, maxRuns)
+		return tools.Result{Content: history(job, runs), Data: Schedule{Jobs: []Job{job}, Runs: runs}}, err
+	case "update":
+		return c.plan(ctx, call, in, job, "changed")
+	default:
+		return c.alter(ctx, call, job, Verb(in.Action))
+	}
+}
+
+// find looks the job up; when there is none, the answer names those that it may be.
+func (c cron) find(ctx context.Context, in Request) (Job, error) {
+	which := in.Name
+	if in.ID != 0 {
+		which = strconv.FormatInt(in.ID, 10)
+	}
+	job, ok, err := c.jobs.Find(ctx, which)
+	if err != nil || ok {
+		return job, err
+	}
+	list, err := c.jobs.List(ctx)
+	if err != nil {
+		return Job{}, err
+	}
+	names := make([]string, len(list))
+	for i, j := range list {
+		names[i] = j.Name
+	}
+	near := tools.Nearest(which, names, 3)
+	if len(near) == 0 {
+		near = names[:min(len(names), 10)]
+	}
+	hint := "there are no jobs yet"
+	if len(near) > 0 {
+		hint = "there is " + strings.Join(near, ", ")
+	}
+	return Job{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
+}
+
+func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
+	d := Draft{
+		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
+		Deliver: event.Address(in.Deliver), Trust: call.Trust, Typed: typed(call, in.Prompt), ReplyTo: call.ReplyTo, Now: call.Now,
+	}
+	if in.Name != old.Name {
+		d.Name = in.Name
+	}
+	if old.ID == 0 && d.Zone == "" {
+		d.Zone = call.Zone
+	}
+	if in.MaxLate != "" {
+		var err error
+		if d.MaxLate, err = tools.Duration(in.MaxLate); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	job, change, err := c.jobs.Plan(ctx, d)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Result{
+		Content: fmt.Sprintf("%s: %s", done, job.sentence()), Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change},
+	}, nil
+}
+
+func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tools.Result, error) {
+	job, change, err := c.jobs.Alter(ctx, job, v, call.ID)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	text := map[Verb]string{
+		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + job.sentence(),
+		RunNow: "queued to run now: " + job.Name,
+	}[v]
+	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}}, nil
+}
+
+// typed says whether a prompt is the owner's own words: what he wrote last ends with exactly it, set off by
+// punctuation or a line break. "never run rm" does not make "run rm" his words.
+func typed(call tools.Call, prompt string) bool {
+	prompt = strings.TrimSpace(prompt)
+	before, ok := strings.CutSuffix(strings.TrimSpace(call.Words), prompt)
+	if call.Trust != event.Owner || prompt == "" || !ok {
+		return false
+	}
+	gap := strings.TrimRightFunc(before, unicode.IsSpace)
+	if gap == "" || strings.Contains(before[len(gap):], "\n") {
+		return gap != ""
+	}
+	last := []rune(gap)
+	return strings.ContainsRune(":;,.!?>-–—|", last[len(last)-1])
+}
+
+// sentence tells a job with its resolved schedule, zone and next local times.
+func (j Job) sentence() string {
+	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
+	if j.ID == 0 {
+		text = fmt.Sprintf("%s: %s, %s", j.Name, j.Spec, j.Zone)
+	}
+	switch {
+	case j.Broken != "":
+		text += "\nit cannot run: " + j.Broken
+	case j.Paused:
+		text += "\npaused"
+	case len(j.Next) > 0:
+		text += "\nnext: " + strings.Join(j.times(), ", ")
+	default:
+		text += "\nit does not run again"
+	}
+	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(j.Prompt), j.Deliver)
+}
+
+// times are the next slots as the clock on the wall shows them.
+func (j Job) times() []string {
+	loc, err := tools.Zone(j.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	out := make([]string, 0, 3)
+	for _, t := range j.Next[:min(len(j.Next), 3)] {
+		out = append(out, t.In(loc).Format("Mon 2006-01-02 15:04"))
+	}
+	return out
+}
+
+func table(jobs []Job) string {
+	if len(jobs) == 0 {
+		return "there are no jobs yet"
+	}
+	lines := make([]string, 0, len(jobs))
+	for _, j := range jobs {
+		state := "next " + strings.Join(j.times()[:min(1, len(j.Next))], "")
+		switch {
+		case j.Broken != "":
+			state = "cannot run: " + j.Broken
+		case j.Paused:
+			state = "paused"
+		case len(j.Next) == 0:
+			state = "done"
+		}
+		if j.Failures > 0 {
+			state += fmt.Sprintf(", failed %d in a row", j.Failures)
+		}
+		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.Spec, j.Zone, state, brief(j.Prompt)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func history(j Job, runs []Run) string {
+	if len(runs) == 0 {
+		return j.Name + " has not come due yet"
+	}
+	loc, err := tools.Zone(j.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	lines := []string{j.Name + ", newest first:"}
+	for _, r := range runs {
+		words := []string{r.Due.In(loc).Format("Mon 2006-01-02 15:04"), r.State, r.Outcome}
+		if r.State == "done" {
+			words[1] = ""
+		}
+		if late := time.Duration(r.LateMS) * time.Millisecond; late >= time.Minute {
+			words = append(words, late.Round(time.Second).String()+" late")
+		}
+		if r.Reason != "" {
+			words = append(words, "("+r.Reason+")")
+		}
+		words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+		lines = append(lines, strings.Join(words, " "))
+	}
+	return strings.Join(lines, "\n")
+}

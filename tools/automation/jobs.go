@@ -1,0 +1,86 @@
+// Package automation holds the tools that make hob act by itself. They plan changes of the schedule as rows
+// for the store to apply with the call's result; they never write them, and never run anything.
+package automation
+
+import (
+	"context"
+	"time"
+
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+// Jobs is the schedule as the tool cron needs it. What a person or model should read of an error is made with
+// tools.Refuse (a schedule that cannot be understood, a name that is taken); any other error is a fault of hob's own.
+type Jobs interface {
+	// List returns all jobs that are not removed, by name.
+	List(ctx context.Context) ([]Job, error)
+	// Find looks a job up by its name or, in decimal, its id.
+	Find(ctx context.Context, nameOrID string) (Job, bool, error)
+	// Plan works out a new job (Draft.ID is 0) or a change of one, and the row that makes it so.
+	Plan(ctx context.Context, d Draft) (Job, tools.Change, error)
+	// Alter works out what a verb does to a job, and the row that makes it so. The key names a run by hand.
+	Alter(ctx context.Context, j Job, v Verb, key string) (Job, tools.Change, error)
+	// Runs returns a job's newest slots, newest first.
+	Runs(ctx context.Context, j Job, limit int) ([]Run, error)
+}
+
+// Verb is what can be done to a job beside changing it.
+type Verb string
+
+// The verbs.
+const (
+	Remove Verb = "remove"
+	Pause  Verb = "pause"
+	Resume Verb = "resume"
+	RunNow Verb = "run"
+)
+
+// Job is a job as it is shown.
+type Job struct {
+	ID       int64         `json:"id" jsonschema:"number"`
+	Name     string        `json:"name" jsonschema:"unique name"`
+	Spec     string        `json:"spec" jsonschema:"schedule as resolved"`
+	Words    string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
+	Zone     string        `json:"zone" jsonschema:"time zone"`
+	Prompt   string        `json:"prompt" jsonschema:"what hob is told"`
+	Session  string        `json:"session" jsonschema:"main or isolated"`
+	Deliver  event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Missed   string        `json:"missed" jsonschema:"what happens to missed slots"`
+	MaxLate  string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
+	Overlap  string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
+	Origin   string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Paused   bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
+	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
+	Failures int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Next     []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
+}
+
+// Run is one slot of a job as it is shown.
+type Run struct {
+	Due     time.Time `json:"due" jsonschema:"when it was meant to run"`
+	State   string    `json:"state" jsonschema:"due, queued, running, waiting, done"`
+	Outcome string    `json:"outcome,omitempty" jsonschema:"ran, late, missed, coalesced, skipped, failed"`
+	Reason  string    `json:"reason,omitempty" jsonschema:"why"`
+	LateMS  int64     `json:"late_ms,omitempty" jsonschema:"how late, in milliseconds"`
+	Turn    int64     `json:"turn,omitempty" jsonschema:"the turn that it became"`
+}
+
+// Draft is a job as it is wished for. Empty fields mean the default of a new job and no change of an old one.
+type Draft struct {
+	ID       int64 // 0: a new job
+	Name     string
+	Schedule string // cron, "@daily", "every 30m", "at …" or a phrase
+	Prompt   string
+	Zone     string // IANA name; for a new job the owner's unless given
+	Session  string
+	Deliver  event.Address
+	Missed   string
+	MaxLate  time.Duration
+	Overlap  string
+	Trust    event.Trust   // who asks for it
+	Typed    bool          // the prompt is the owner's own words
+	ReplyTo  event.Address // where it is asked for: the default of Deliver
+	Now      time.Time
+}

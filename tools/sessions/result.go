@@ -1,0 +1,214 @@
+// Package sessions holds the tools about hob's own conversations: what was shelved, and what a turn waits for.
+// They only look, and park the turn; they change nothing outside hob.
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"hob/tools"
+)
+
+// Limits of result_read.
+const (
+	defaultPage = 20_000
+	maxPage     = 100_000
+	maxMatches  = 50
+	around      = 120      // bytes shown before and behind a match
+	searchLimit = 16 << 20 // bytes searched
+)
+
+// ErrNoArtifact is Open's answer to an id that is not on the shelf.
+var ErrNoArtifact = errors.New("no such artifact")
+
+// Artifact is a shelved result, opened for reading.
+type Artifact struct {
+	Name string // for people
+	Size int64  // bytes
+	Body io.ReadSeekCloser
+}
+
+// Artifacts is the shelf.
+type Artifacts interface {
+	// Open opens a shelved result; ErrNoArtifact when there is none. The caller closes Body.
+	Open(ctx context.Context, id string) (Artifact, error)
+}
+
+// Lookup is what result_read takes.
+type Lookup struct {
+	ID     string `json:"id" jsonschema:"id of the result" min:"1"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"first byte, 0-based" min:"0"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to show" default:"20000" min:"1" max:"100000"`
+	Search string `json:"search,omitempty" jsonschema:"RE2 regex; shows where it matches, from offset on"`
+}
+
+// Piece is what result_read answers.
+type Piece struct {
+	ID      string  `json:"id" jsonschema:"id of the result"`
+	Name    string  `json:"name,omitempty" jsonschema:"what it is"`
+	Size    int64   `json:"size" jsonschema:"bytes in it"`
+	Offset  int64   `json:"offset" jsonschema:"first byte shown"`
+	Next    int64   `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
+	Text    string  `json:"text,omitempty" jsonschema:"the bytes shown"`
+	Matches []Match `json:"matches,omitempty" jsonschema:"of a search"`
+}
+
+// Match is a place that a search found.
+type Match struct {
+	Offset int64  `json:"offset" jsonschema:"byte at which it begins"`
+	Text   string `json:"text" jsonschema:"it and what stands around it in its line"`
+}
+
+// NewResultRead makes the tool result_read: it pages through results that were too large to show.
+func NewResultRead(shelf Artifacts) tools.Tool {
+	r := resultReader{shelf}
+	return tools.New[Lookup, Piece](tools.Spec{
+		Name: "result_read", Group: "sessions", Core: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
+		Description: "Page through, or search, a large result that was shelved under an id.",
+	}, r.intent, r.run)
+}
+
+type resultReader struct{ shelf Artifacts }
+
+func (r resultReader) intent(_ context.Context, _ tools.Call, in Lookup) (tools.Intent, error) {
+	if _, err := pattern(in); err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Lookup
+	}{"result_read", in})
+	return tools.Intent{
+		Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: "read result " + shortID(in.ID), Canonical: canonical,
+	}, err
+}
+
+func pattern(in Lookup) (*regexp.Regexp, error) {
+	if in.Search == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(in.Search)
+	if err != nil {
+		return nil, tools.Refuse(tools.Validation, `put \ before signs that are meant as they are`, "search: %v", err)
+	}
+	return re, nil
+}
+
+func shortID(id string) string {
+	if r := []rune(id); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return id
+}
+
+func (r resultReader) run(ctx context.Context, _ tools.Call, in Lookup, _ tools.Intent) (tools.Result, error) {
+	re, err := pattern(in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	a, err := r.shelf.Open(ctx, in.ID)
+	if errors.Is(err, ErrNoArtifact) {
+		return tools.Fail(tools.NotFound, "take the id from the result that was shelved", "there is no result %q", shortID(in.ID)), nil
+	}
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("open result %s: %w", in.ID, err)
+	}
+	res, err := show(ctx, a, in, re)
+	return res, errors.Join(err, a.Body.Close())
+}
+
+func show(ctx context.Context, a Artifact, in Lookup, re *regexp.Regexp) (tools.Result, error) {
+	if in.Offset > 0 && in.Offset >= a.Size {
+		return tools.Fail(tools.Validation, "", "result %s has only %d bytes", in.ID, a.Size), nil
+	}
+	if _, err := a.Body.Seek(in.Offset, io.SeekStart); err != nil {
+		return tools.Result{}, fmt.Errorf("read result %s: %w", in.ID, err)
+	}
+	p := Piece{ID: in.ID, Name: a.Name, Size: a.Size, Offset: in.Offset}
+	if re != nil {
+		return search(ctx, a, p, re)
+	}
+	raw, err := io.ReadAll(io.LimitReader(a.Body, int64(in.Limit)))
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("read result %s: %w", in.ID, err)
+	}
+	raw = whole(raw, in.Offset+int64(len(raw)) >= a.Size)
+	p.Text = strings.ToValidUTF8(string(raw), "\uFFFD")
+	content := p.Text
+	if end := in.Offset + int64(len(raw)); end < a.Size {
+		p.Next = end
+		content += fmt.Sprintf("\n(bytes %d to %d of %d; continue with offset=%d)", in.Offset, end, a.Size, end)
+	} else {
+		content += fmt.Sprintf("\n(end of result, %d bytes)", a.Size)
+	}
+	return tools.Result{Content: content, Data: p}, nil
+}
+
+// whole ends a page at a line break where one is near, and never within a character.
+func whole(raw []byte, last bool) []byte {
+	if last {
+		return raw
+	}
+	if i := bytes.LastIndexByte(raw, '\n'); i >= len(raw)/2 {
+		return raw[:i+1]
+	}
+	for cut := 1; cut < utf8.UTFMax && cut < len(raw); cut++ {
+		if tail := raw[len(raw)-cut:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return raw[:len(raw)-cut]
+			}
+			break
+		}
+	}
+	return raw
+}
+
+func search(ctx context.Context, a Artifact, p Piece, re *regexp.Regexp) (tools.Result, error) {
+	raw, err := io.ReadAll(io.LimitReader(a.Body, searchLimit))
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("read result %s: %w", p.ID, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return tools.Result{}, err
+	}
+	var b strings.Builder
+	for _, at := range re.FindAllIndex(raw, maxMatches+1) {
+		if len(p.Matches) == maxMatches {
+			p.Next = p.Offset + int64(at[0])
+			break
+		}
+		m := Match{Offset: p.Offset + int64(at[0]), Text: line(raw, at[0], at[1])}
+		p.Matches = append(p.Matches, m)
+		fmt.Fprintf(&b, "%d: %s\n", m.Offset, m.Text)
+	}
+	switch {
+	case len(p.Matches) == 0:
+		b.WriteString("no match")
+	case p.Next > 0:
+		fmt.Fprintf(&b, "(the first %d matches; continue with offset=%d)", maxMatches, p.Next)
+	case len(p.Matches) == 1:
+		b.WriteString("(1 match; the number is its offset)")
+	default:
+		fmt.Fprintf(&b, "(%d matches; the numbers are offsets)", len(p.Matches))
+	}
+	return tools.Result{Content: b.String(), Data: p}, nil
+}
+
+// line is a match with what stands around it, within its line.
+func line(raw []byte, from, to int) string {
+	to = min(to, from+around)
+	start, end := max(0, from-around), min(len(raw), to+around)
+	if i := bytes.LastIndexByte(raw[start:from], '\n'); i >= 0 {
+		start += i + 1
+	}
+	if i := bytes.IndexByte(raw[to:end], '\n'); i >= 0 {
+		end = to + i
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(string(raw[start:end]), ""), "\n", "⏎")
+}

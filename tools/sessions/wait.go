@@ -1,0 +1,109 @@
+package sessions
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/tools"
+)
+
+// mostWait is the longest wait.
+const mostWait = 366 * 24 * time.Hour
+
+// Waiting is what wait_task takes; exactly one of its fields.
+type Waiting struct {
+	Until string `json:"until,omitempty" jsonschema:"a time: RFC 3339, or HH:MM"`
+	For   string `json:"for,omitempty" jsonschema:"a duration: 10m, 2h, 3d"`
+	Event string `json:"event,omitempty" jsonschema:"an event type such as turn.finished, or type:key"`
+}
+
+// Parked is what wait_task answers; what ended the wait comes as the call's result later.
+type Parked struct {
+	Until time.Time `json:"until,omitzero" jsonschema:"of a time: when the turn goes on"`
+	Event string    `json:"event,omitempty" jsonschema:"of an event: what it waits for"`
+}
+
+// NewWaitTask makes the tool wait_task: the turn is parked until a time or an event. events are the types of
+// hob's event stream; others are refused, because their wait would not end.
+func NewWaitTask(events []string) tools.Tool {
+	w := waiter{events}
+	return tools.New[Waiting, Parked](tools.Spec{
+		Name: "wait_task", Group: "sessions", Terminal: true, Positional: "until", Example: "--for 10m",
+		Description: "Park this turn until a time, for a while, or until an event; it goes on by itself, also days later.",
+	}, w.intent, w.run)
+}
+
+type waiter struct{ events []string }
+
+func (w waiter) intent(_ context.Context, call tools.Call, in Waiting) (tools.Intent, error) {
+	if _, err := w.wait(call, in); err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Waiting
+	}{"wait_task", in})
+	return tools.Intent{
+		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "wait: " + in.Until + in.For + in.Event, Canonical: canonical,
+	}, err
+}
+
+func (w waiter) run(_ context.Context, call tools.Call, in Waiting, _ tools.Intent) (tools.Result, error) {
+	wait, err := w.wait(call, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	content := "waiting for " + wait.Subject
+	if wait.Kind == tools.ForTimer {
+		content = "waiting until " + wait.Until.UTC().Format(time.RFC3339)
+	}
+	return tools.Result{Content: content, Data: Parked{Until: wait.Until, Event: wait.Subject}, Next: wait}, nil
+}
+
+func (w waiter) wait(call tools.Call, in Waiting) (tools.Wait, error) {
+	given := 0
+	for _, f := range []string{in.Until, in.For, in.Event} {
+		if f != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return tools.Wait{}, tools.Refuse(tools.Validation, `for instance {"for": "10m"}`, "wait_task: want exactly one of until, for and event, got %d", given)
+	}
+	if in.Event != "" {
+		return w.event(in.Event)
+	}
+	until, err := tools.Instant(in.Until, call.Now, call.Zone)
+	if in.For != "" {
+		var d time.Duration
+		d, err = tools.Duration(in.For)
+		until = call.Now.Add(d)
+	}
+	if err != nil {
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%v", err)
+	}
+	switch left := until.Sub(call.Now); {
+	case left <= 0:
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "%s is over already; it is %s now", in.Until+in.For, call.Now.UTC().Format(time.RFC3339))
+	case left > mostWait:
+		return tools.Wait{}, tools.Refuse(tools.Validation, "add a job with cron instead", "a turn waits for a year at most")
+	}
+	return tools.Wait{Kind: tools.ForTimer, Until: until}, nil
+}
+
+func (w waiter) event(subject string) (tools.Wait, error) {
+	kind, key, keyed := strings.Cut(subject, ":")
+	if keyed && key == "" {
+		return tools.Wait{}, tools.Refuse(tools.Validation, "", "event: a key belongs behind the colon")
+	}
+	if !slices.Contains(w.events, kind) {
+		near := tools.Nearest(kind, w.events, 3)
+		if len(near) == 0 {
+			near = w.events
+		}
+		return tools.Wait{}, tools.Refuse(tools.Validation, "there is "+strings.Join(near, ", "), "event: there is no event type %q", shortID(kind))
+	}
+	return tools.Wait{Kind: tools.ForEvent, Subject: subject}, nil
+}
