@@ -12,6 +12,8 @@ import (
 	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/spawn"
 	"hob/tools/messaging"
 )
 
@@ -39,9 +41,20 @@ func (a addresses) Known(context.Context) ([]event.Address, error) {
 }
 
 // poster is the cli as the API posts to it; its refusals become faults.
-type poster struct{ cli *cli.Channel }
+type poster struct {
+	cli   *cli.Channel
+	group *spawn.Group
+}
 
 func (p poster) Post(ctx context.Context, text, session, id string) (event.Receipt, error) {
+	if fail.Broken("ack-before-commit") {
+		p.group.Once("broken post", func() error {
+			fail.Point("ack.between")
+			_, err := p.cli.Post(context.WithoutCancel(ctx), text, session, id)
+			return err
+		})
+		return event.Receipt{Inbox: 1, Event: 1, New: true}, nil
+	}
 	r, err := p.cli.Post(ctx, text, session, id)
 	switch {
 	case errors.Is(err, cli.ErrTooLarge):

@@ -145,7 +145,7 @@ func (o Options) instance() string { return ident.Digest(o.Home) }
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c}, Rows: rows{store: d.store, schedule: d.schedule(), status: d.status},
+		Messages: poster{c, d.group}, Rows: rows{store: d.store, schedule: d.schedule(), status: d.status},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, channel: d.host.Channel},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: d, Log: d.log,

@@ -23,7 +23,8 @@ const (
 )
 
 // judge looks at all calls of an answer before any of them runs. One question covers all that need asking.
-func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int) error {
+// Calls of an answer that was cut at its limit may be cut themselves: none of them runs.
+func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int, cutOff bool) error {
 	st = st.With(c.Items)
 	var asks []Judged
 	var first *Judged
@@ -34,6 +35,9 @@ func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int) er
 		}
 		n++
 		j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, it))
+		if cutOff {
+			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit"))
+		}
 		step := r.stepOf(n, j)
 		switch {
 		case j.Fault != nil:
@@ -67,16 +71,17 @@ func (r *run) begin(ctx context.Context, st turn.State, c turn.Commit, first *Ju
 	}
 	var step turn.Step
 	for i := range c.Steps {
-		if c.Steps[i].CallID == first.Call.ID {
-			c.Steps[i].State, c.Steps[i].Started = turn.Intent, r.Clock.Wall()
-			step = c.Steps[i]
+		if c.Steps[i].CallID != first.Call.ID {
+			continue
+		}
+		step = c.Steps[i]
+		step.State, step.Started = turn.Intent, r.Clock.Wall()
+		if !fail.Broken("no-intent") {
+			c.Steps[i] = step
 		}
 	}
 	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actor(st), *first))
 	c.Events = append(c.Events, r.started(st, *first))
-	if fail.Broken("no-intent") {
-		c.Steps = c.Steps[:len(c.Steps)-1]
-	}
 	if err := r.commit(ctx, c); err != nil {
 		return err
 	}
@@ -331,6 +336,9 @@ func (r *run) probe(ctx context.Context, st turn.State, a turn.Probe) error {
 
 // resolve gives a call a result without running it.
 func (r *run) resolve(ctx context.Context, st turn.State, a turn.Resolve) error {
+	if a.Lost && fail.Broken("repeat-once") {
+		return r.execute(ctx, st, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
+	}
 	step := a.Step
 	step.State, step.Ended = turn.Over, r.Clock.Wall()
 	if a.Lost {

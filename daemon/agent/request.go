@@ -235,7 +235,7 @@ func (r *run) answered(ctx context.Context, st turn.State, info llm.Info, n int,
 	usage := priced(a.Usage, info)
 	c.Steps = []turn.Step{{N: n, Kind: turn.ModelStep, State: turn.Over, Usage: usage, Ended: r.Clock.Wall()}}
 	if len(a.Calls) > 0 {
-		return r.judge(ctx, st, c, n)
+		return r.judge(ctx, st, c, n, a.Finish == llm.Length)
 	}
 	if strings.TrimSpace(a.Text) == "" {
 		return r.finish(ctx, st, c, turn.Finish{State: turn.Failed, Why: "the model gave an empty answer (" + string(a.Finish) + ")"})

@@ -200,8 +200,23 @@ func (tx *Tx) slot(j scheduler.Job, slot scheduler.Slot, in event.In, run bool) 
 		return err
 	}
 	in.Fire = id
+	if fail.Broken("fire-in-two") {
+		tx.store.apart(in)
+		return nil
+	}
 	_, err = tx.accept(in)
 	return err
+}
+
+// apart is a deliberate fault: a fire's inbox row is committed later than the fire.
+func (s *Store) apart(in event.In) {
+	s.write.group.Once("broken fire", func() error {
+		fail.Point("fire.between")
+		return s.Write(s.write.ctx, func(tx *Tx) error {
+			_, err := tx.accept(in)
+			return err
+		})
+	})
 }
 
 func (tx *Tx) fire(job int64, slot scheduler.Slot) (int64, error) {

@@ -17,7 +17,7 @@ import (
 // phrases reads the few forms that the tests use.
 type phrases struct{}
 
-var phraseForm = regexp.MustCompile(`(?i)^(in \d+ ?(m|minutes)|every \d+s|every weekday at \d+|at \d+:\d\d( tomorrow)?|tomorrow( at \d+|\s\d+:\d\d)?)(\W|$)`)
+var phraseForm = regexp.MustCompile(`(?i)^(in \d+ ?(m|minutes)|every \d+s|every weekday at \d+|at \d+(:\d\d)?( tomorrow)?|tomorrow( at \d+|\s\d+:\d\d)?)(\W|$)`)
 
 var errPast = errors.New("09:00 today has passed")
 
@@ -145,6 +145,9 @@ func TestWhatIsAnsweredAtOnce(t *testing.T) {
 		{"note: buy milk", "did not understand", false},
 		{"run", "did not understand", false},
 		{"say", "did not understand", false},
+		{"running late today", "did not understand", false},
+		{"ready when you are", "did not understand", false},
+		{"ls -la", "did not understand", false},
 		{"", "did not understand", false},
 	} {
 		t.Run(c.text, func(t *testing.T) {

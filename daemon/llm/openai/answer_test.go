@@ -31,6 +31,7 @@ func TestTextAndReasons(t *testing.T) {
 		{"plain", data(says("a"), says("b"), stopped), "ab", "", llm.Stop},
 		{"carriage returns", strings.ReplaceAll(data(says("a"), stopped), "\n", "\r\n"), "a", "", llm.Stop},
 		{"byte order mark, comments, names", "\uFEFF: hi\n\nevent: chunk\nid: 1\n" + data(says("a")) + ":\n\n" + data(stopped), "a", "", llm.Stop},
+		{"unknown fields in the middle", data(says("a")) + "pace: slow\n\n" + data(stopped), "a", "", llm.Stop},
 		{"no space", strings.ReplaceAll(data(says("a"), stopped), "data: ", "data:"), "a", "", llm.Stop},
 		{"several lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n", "a", "", llm.Stop},
 		{"long line", data(says(strings.Repeat("x", 100_000)), stopped), strings.Repeat("x", 100_000), "", llm.Stop},

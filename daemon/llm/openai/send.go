@@ -57,7 +57,7 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 func (m *model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	var res *http.Response
 	_, err := m.chat.Completions.New(ctx, api.ChatCompletionNewParams{},
-		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMaxRetries(1))
+		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res))
 	if res != nil {
 		return res, nil
 	}
