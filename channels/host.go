@@ -63,7 +63,7 @@ func NewHost(c HostConfig) *Host {
 }
 
 // Replace sets the channels, by name. Those that are new or have changed are (re)started by Run, those that are gone are stopped,
-// the others keep running. A send through an old channel may still finish.
+// the others keep running. A send through an old channel may still finish. Call it before the pump starts.
 func (h *Host) Replace(sections map[string]Section) {
 	h.mu.Lock()
 	h.want = maps.Clone(sections)

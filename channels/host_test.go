@@ -85,6 +85,7 @@ func TestHostRestartsForEver(t *testing.T) {
 		}}
 		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: e}})
 		<-time.After(10 * time.Minute)
+		synctest.Wait()
 		if e.runs() != 6 {
 			t.Errorf("ran %d times, want 6", e.runs())
 		}
@@ -112,6 +113,7 @@ func TestHostWaitsAsLongAsAsked(t *testing.T) {
 		}}
 		h.Replace(map[string]channels.Section{"a": {Channel: e}})
 		<-time.After(time.Hour)
+		synctest.Wait()
 		want(t, "runs at", at, 0, 42*time.Second)
 	})
 }

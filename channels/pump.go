@@ -75,7 +75,7 @@ type Config struct {
 const (
 	lanes        = 8                // addresses worked on side by side
 	batch        = 1024             // heads of line read at a time
-	awayNap      = 30 * time.Second // until a channel that is away is asked for again
+	awayNap      = 5 * time.Second  // until a channel that is away is asked for again
 	errorNap     = time.Second      // after an error of the store
 	everyHead    = 10_000           // more than there are lanes: all that a crash interrupted
 	maxRecovered = 5                // unconfirmed sends after a restart

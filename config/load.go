@@ -168,9 +168,7 @@ func (l *loader) fallbacks(n *node, path string, names []string) []string {
 
 // raw keeps the sections of plug-ins as they are.
 func (l *loader) raw() {
-	for _, s := range l.named("jobs") {
-		l.snap.Jobs = append(l.snap.Jobs, s)
-	}
+	l.snap.Jobs = l.named("jobs")
 	for _, s := range l.named("channels") {
 		c := Channel{Kind: s.Name, Section: s}
 		c.skip = "kind"

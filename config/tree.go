@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -75,17 +77,28 @@ func parse(file string, doc []byte) (*node, error) {
 	return places.build(values, "", spot{}), nil
 }
 
+// codePoint is how go-toml names a character; beyond ASCII it names only the first byte of it.
+var codePoint = regexp.MustCompile(`(character )?U\+[0-9A-F]{4,}( '[^']*')?`)
+
 func syntaxError(file string, doc []byte, err error) error {
 	p := Problem{File: file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
 	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		p.Line, p.Column = at.Position()
-		lines := bytes.Split(doc, []byte("\n"))
-		if p.Line >= 1 && p.Line <= len(lines) && p.Column >= 1 && p.Column <= len(lines[p.Line-1])+1 {
-			p.Column = utf8.RuneCount(lines[p.Line-1][:p.Column-1]) + 1
-		}
-		p.Key = strings.Join(at.Key(), ".")
+	if !errors.As(err, &at) {
+		return Errors{p}
 	}
+	p.Line, p.Column = at.Position()
+	p.Key = strings.Join(at.Key(), ".")
+	lines := bytes.Split(doc, []byte("\n"))
+	if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > len(lines[p.Line-1])+1 {
+		return Errors{p}
+	}
+	before, rest := lines[p.Line-1][:p.Column-1], lines[p.Line-1][p.Column-1:]
+	p.Column = utf8.RuneCount(before) + 1
+	found := "end of line"
+	if r, _ := utf8.DecodeRune(rest); len(bytes.TrimSpace(rest)) > 0 {
+		found = strconv.QuoteRune(r)
+	}
+	p.Text = codePoint.ReplaceAllLiteralString(p.Text, found)
 	return Errors{p}
 }
 

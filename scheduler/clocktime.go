@@ -16,7 +16,7 @@ type clockTime struct {
 func (c clockTime) seconds() int { return c.hour*3600 + c.minute*60 + c.second }
 
 // clocks reads the times of a day: "at 9", "at 5pm", "17:00", "at 9 and 17", "at noon". None and no error: no time stands here.
-func (p *phrase) clocks() ([]clockTime, error) {
+func (p *reader) clocks() ([]clockTime, error) {
 	mark := p.pos
 	_ = p.take(",")
 	at := p.take("at")
@@ -50,7 +50,7 @@ func (p *phrase) clocks() ([]clockTime, error) {
 }
 
 // clock reads one time of day. bare: a number alone is an hour.
-func (p *phrase) clock(bare bool) (clockTime, bool, error) {
+func (p *reader) clock(bare bool) (clockTime, bool, error) {
 	switch p.word(0) {
 	case "noon", "midday":
 		p.pos++

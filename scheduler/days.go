@@ -20,9 +20,12 @@ func (d dayset) String() string {
 	return text
 }
 
+// dayReader reads the names of days.
+type dayReader struct{ *reader }
+
 // recurring reads days that come again: "every weekday", "daily", "mondays and thursdays", "every month on the 1st".
 // Nil and no error: none stand here.
-func (p *phrase) recurring() (*dayset, error) {
+func (p dayReader) recurring() (*dayset, error) {
 	mark := p.pos
 	every := p.takeAny("every", "each")
 	if !every {
@@ -52,7 +55,7 @@ func (p *phrase) recurring() (*dayset, error) {
 	return nil, p.unclear("not %q; %s", p.rest(), examples)
 }
 
-func (p *phrase) commonDays(every bool) *dayset {
+func (p dayReader) commonDays(every bool) *dayset {
 	switch {
 	case every && p.take("day"), !every && p.take("daily"):
 		return &dayset{}
@@ -65,7 +68,7 @@ func (p *phrase) commonDays(every bool) *dayset {
 }
 
 // daysByName reads what needs "every" or a plural: weekdays, "1st of every month", "every 24 december".
-func (p *phrase) daysByName(every bool) *dayset {
+func (p dayReader) daysByName(every bool) *dayset {
 	mark := p.pos
 	if set := p.namedDays(every || pluralDay(p.word(0)) || p.rangeOfDays()); set != nil {
 		return set
@@ -84,7 +87,7 @@ func (p *phrase) daysByName(every bool) *dayset {
 }
 
 // rangeOfDays reports whether "mon-fri" or "monday to friday" comes next, which can only come again.
-func (p *phrase) rangeOfDays() bool {
+func (p dayReader) rangeOfDays() bool {
 	mark := p.pos
 	defer func() { p.pos = mark }()
 	days := numbers{}
@@ -92,7 +95,7 @@ func (p *phrase) rangeOfDays() bool {
 }
 
 // namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday".
-func (p *phrase) namedDays(wanted bool) *dayset {
+func (p dayReader) namedDays(wanted bool) *dayset {
 	if !wanted {
 		return nil
 	}
@@ -118,7 +121,7 @@ func (p *phrase) namedDays(wanted bool) *dayset {
 }
 
 // dayRange reads one weekday, or a range of them, which may run over Sunday.
-func (p *phrase) dayRange(days *numbers) bool {
+func (p dayReader) dayRange(days *numbers) bool {
 	low, high, ranged := strings.Cut(p.word(0), "-")
 	from, ok := weekdayOf(low)
 	if !ok {
@@ -147,7 +150,7 @@ func (p *phrase) dayRange(days *numbers) bool {
 }
 
 // monthDays reads "the 1st", "1st and 15th".
-func (p *phrase) monthDays(wanted bool) *dayset {
+func (p dayReader) monthDays(wanted bool) *dayset {
 	if !wanted {
 		return nil
 	}
@@ -175,7 +178,7 @@ func (p *phrase) monthDays(wanted bool) *dayset {
 	return &dayset{dom: days.String()}
 }
 
-func (p *phrase) yearDay(wanted bool) *dayset {
+func (p dayReader) yearDay(wanted bool) *dayset {
 	if !wanted {
 		return nil
 	}
@@ -187,7 +190,7 @@ func (p *phrase) yearDay(wanted bool) *dayset {
 }
 
 // monthDay reads "24 december", "24th of dec", "december 24th".
-func (p *phrase) monthDay() (day, month int, ok bool) {
+func (p dayReader) monthDay() (day, month int, ok bool) {
 	mark := p.pos
 	_ = p.take("the")
 	if month = monthOf(p.word(0)); month > 0 {

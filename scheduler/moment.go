@@ -121,14 +121,6 @@ func (p *phrase) dated() (Spec, bool, error) {
 	return spec, true, err
 }
 
-// notBehind refuses what was read: something is missing, or what follows is not understood.
-func (p *phrase) notBehind(missing string) error {
-	if !p.more() {
-		return p.unclear("not %s", missing)
-	}
-	return p.unclear("not %q: it does not say %s", p.rest(), missing)
-}
-
 func (p *phrase) repeated(set dayset, clocks []clockTime) (Spec, error) {
 	times, ok := cronTimes(clocks)
 	if !ok {

@@ -30,7 +30,7 @@ func unit(word string) time.Duration {
 
 // parsePeriod reads a whole text as a period: "30m", "1h30m", "1d", "2 hours", "1 hour and 30 minutes".
 func parsePeriod(text string) (time.Duration, error) {
-	p := &phrase{text: text, toks: lex(text)}
+	p := &reader{text: text, toks: lex(text)}
 	period, ok := p.period()
 	if !ok || p.more() {
 		return 0, fmt.Errorf("%q is not a period: want e.g. 30m, 2h, 1d or 1h30m", text)
@@ -39,7 +39,7 @@ func parsePeriod(text string) (time.Duration, error) {
 }
 
 // period reads "20 minutes", "1h30m", "an hour", "half an hour", "1 hour and 30 minutes".
-func (p *phrase) period() (time.Duration, bool) {
+func (p *reader) period() (time.Duration, bool) {
 	if p.take("half") {
 		_ = p.take("an") || p.take("a")
 		if p.take("hour") {
@@ -62,7 +62,7 @@ func (p *phrase) period() (time.Duration, bool) {
 }
 
 // piece reads a number with its unit, in one word or two.
-func (p *phrase) piece() (time.Duration, bool) {
+func (p *reader) piece() (time.Duration, bool) {
 	word := p.word(0)
 	if word == "a" || word == "an" || word == "one" {
 		word = "1"

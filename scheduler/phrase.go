@@ -37,7 +37,7 @@ func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error)
 }
 
 // Prefix resolves the longest schedule that text begins with and returns the rest of the text, which may begin with
-// ":" or "to " and is empty when the schedule is all there is. A rest that seems to be meant for the schedule too
+// ":" or "to " (never with a comma) and is empty when the schedule is all there is. A rest that seems to be meant for the schedule too
 // ("every 2 weeks" and then "on monday at 9 …") is an error. A text that does not begin with a schedule is ErrNoSchedule.
 func Prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
 	return prefix(words, zone, now)
@@ -47,7 +47,7 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	if zone == nil {
 		zone = time.UTC
 	}
-	p := &phrase{text: words, toks: lex(words), zone: zone, now: now.In(zone)}
+	p := &phrase{dayReader: dayReader{&reader{text: words, toks: lex(words)}}, zone: zone, now: now.In(zone)}
 	if len(p.toks) == 0 {
 		return Resolved{}, "", fmt.Errorf("%w: it is empty; %s", ErrNoSchedule, examples)
 	}
@@ -80,11 +80,9 @@ func Preview(spec Spec, zone *time.Location, after, anchor time.Time, n int) []t
 	return list
 }
 
-// phrase is a text that is being read, word by word.
+// phrase is a text that is being read as a schedule, at some time in some place.
 type phrase struct {
-	text string
-	toks []token
-	pos  int
+	dayReader
 	zone *time.Location
 	now  time.Time
 }
@@ -101,63 +99,6 @@ func (p *phrase) schedule() (Spec, error) {
 		}
 	}
 	return Spec{}, p.unknown()
-}
-
-func (p *phrase) unknown() error {
-	return fmt.Errorf("%w: %q; %s", ErrNoSchedule, p.text, examples)
-}
-
-// unclear refuses what was read so far, with the reason.
-func (p *phrase) unclear(format string, args ...any) error {
-	why := fmt.Sprintf(format, args...)
-	if p.pos == 0 {
-		return fmt.Errorf("schedule %q: %s", p.text, why)
-	}
-	return fmt.Errorf("schedule %q: understood %q, but %s", p.text, p.understood(), why)
-}
-
-func (p *phrase) understood() string {
-	if p.pos == 0 {
-		return ""
-	}
-	return p.text[p.toks[0].start:p.toks[p.pos-1].end]
-}
-
-func (p *phrase) rest() string {
-	if !p.more() {
-		return ""
-	}
-	return p.text[p.toks[p.pos].start:]
-}
-
-func (p *phrase) more() bool { return p.pos < len(p.toks) }
-
-// word is the one i words on, or "".
-func (p *phrase) word(i int) string {
-	if p.pos+i >= len(p.toks) {
-		return ""
-	}
-	return p.toks[p.pos+i].text
-}
-
-// take reads the words, if they come next.
-func (p *phrase) take(words ...string) bool {
-	for i, w := range words {
-		if p.word(i) != w {
-			return false
-		}
-	}
-	p.pos += len(words)
-	return true
-}
-
-func (p *phrase) takeAny(words ...string) bool {
-	for _, w := range words {
-		if p.take(w) {
-			return true
-		}
-	}
-	return false
 }
 
 // dangling refuses a rest that goes on about time.
@@ -199,7 +140,7 @@ func (p *phrase) aboutTime() bool {
 }
 
 // cron reads "cron …", a macro, or bare fields; is: the text means to be one of these.
-func (p *phrase) cron() (spec Spec, is bool, err error) {
+func (p *reader) cron() (spec Spec, is bool, err error) {
 	first := p.word(0)
 	if strings.HasPrefix(first, "@") {
 		return p.macro()
@@ -223,7 +164,7 @@ func (p *phrase) cron() (spec Spec, is bool, err error) {
 	return spec, true, nil
 }
 
-func (p *phrase) macro() (Spec, bool, error) {
+func (p *reader) macro() (Spec, bool, error) {
 	name := p.word(0)
 	p.pos++
 	if name == "@every" {
@@ -236,11 +177,4 @@ func (p *phrase) macro() (Spec, bool, error) {
 	}
 	spec, err := parseMacro([]string{name})
 	return spec, true, err
-}
-
-// skipTo moves behind all words that begin before end.
-func (p *phrase) skipTo(end int) {
-	for p.pos = 0; p.more() && p.toks[p.pos].start < end; {
-		p.pos++
-	}
 }

@@ -272,7 +272,13 @@ func TestInstant(t *testing.T) {
 		{"02:30", "America/New_York", "2026-03-08T04:00:00Z", "2026-03-08T07:00:00Z"},    // Date moves it backward here
 		{"02:15", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", "2026-10-03T15:30:00Z"}, // a gap of half an hour
 		{"02:30", "Europe/Berlin", "2026-10-24T20:00:00Z", "2026-10-25T00:30:00Z"},       // in the fold: the first one
-		{"tomorrow", "UTC", "", ""}, {"25:00", "UTC", "", ""}, {"", "UTC", "", ""}, {"17:00", "Local", "", ""}, {"17:00", "Mars/Base", "", ""}, {"d", "", "", ""}, {"-1d", "", "", ""},
+		{"tomorrow", "UTC", "", ""},
+		{"25:00", "UTC", "", ""},
+		{"", "UTC", "", ""},
+		{"17:00", "Local", "", ""},
+		{"17:00", "Mars/Base", "", ""},
+		{"d", "", "", ""},
+		{"-1d", "", "", ""},
 	} {
 		from := now
 		if c.now != "" {

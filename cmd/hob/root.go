@@ -18,6 +18,7 @@ const (
 )
 
 func newRoot(a *app) *cobra.Command {
+	cobra.EnableCommandSorting = false // the order below is that of a day with hob
 	root := &cobra.Command{
 		Use:           "hob",
 		Short:         "A background daemon that does chores for one person",

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -90,12 +89,15 @@ func (a *app) daemonLog(home string, chat bool) (log *slog.Logger, end func() er
 // ready prints the one line that tells that hob is there.
 func (a *app) ready(r daemon.Ready) {
 	if a.json {
-		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels}
+		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}
 		if err := a.document(doc); err != nil {
 			a.note(err.Error())
 		}
 		return
 	}
-	a.say("hob ready in %s · %s · model %s · channels %s",
-		r.After.Round(time.Millisecond), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
+	for _, n := range r.Notes {
+		a.note(n)
+	}
+	a.say("hob ready in %d ms · %s · model %s · channels %s",
+		r.After.Milliseconds(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
 }

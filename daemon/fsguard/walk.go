@@ -138,7 +138,7 @@ func (w *walker) follow(link string) error {
 }
 
 func split(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
 }
 
 func usable(path string) error {

@@ -57,28 +57,30 @@ func writable(p Place, only bool) error {
 	}
 }
 
-// parent makes and opens the folder of a place, and checks that nothing led it elsewhere meanwhile.
+// parent makes and opens the folder of a place.
 func (g *Guard) parent(p Place) (*os.Root, error) {
 	path := filepath.Dir(p.Path)
-	if err := makeFolders(path); err != nil {
+	if err := g.makeFolders(path); err != nil {
 		return nil, err
 	}
+	return g.folder(path)
+}
+
+// folder opens a resolved folder, and checks that nothing leads it elsewhere meanwhile.
+func (g *Guard) folder(path string) (*os.Root, error) {
 	now, err := g.Resolve("", path)
 	if err != nil {
 		return nil, err
 	}
-	if now.Area == State {
-		return nil, ErrState
-	}
-	if now.Path != path {
+	if now.Path != path && now.Area != State {
 		return nil, ErrMoved
 	}
 	return g.Folder(now)
 }
 
-// makeFolders is MkdirAll that makes each new name durable, and that no link on the way leads elsewhere:
-// each folder is made through the one above it.
-func makeFolders(path string) error {
+// makeFolders is MkdirAll that makes each new name durable, and each folder through the one above it, so
+// that no link that appears on the way leads elsewhere.
+func (g *Guard) makeFolders(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return nil
 	}
@@ -86,10 +88,10 @@ func makeFolders(path string) error {
 	if up == path {
 		return fmt.Errorf("%s: %w", path, ErrFolder)
 	}
-	if err := makeFolders(up); err != nil {
+	if err := g.makeFolders(up); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(up)
+	root, err := g.folder(up)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func TestHandlerRedactsEverySink(t *testing.T) {
 			r.Add("k", fmt.Sprintf("canary-%02d", i))
 		}
 		r.Add("k", "canary-lazy")
+		r.Add("k", "canary_12")
 		var out bytes.Buffer
 		options := &slog.HandlerOptions{Level: slog.LevelDebug}
 		var h slog.Handler = slog.NewTextHandler(&out, options)
@@ -80,9 +81,9 @@ func TestHandlerRedactsEverySink(t *testing.T) {
 		log.InfoContext(ctx, "message canary-03", "key", "canary-04", "err", fmt.Errorf("get: %w", errors.New("canary-05")))
 		log.WarnContext(ctx, "m", "any", struct{ A []string }{[]string{"canary-06"}}, "map", map[string]any{"a": "canary-07"},
 			"bytes", []byte("canary-08"), "pointer", &struct{ P *card }{&card{"canary-09"}})
-		log.ErrorContext(ctx, "m", slog.Group("g", slog.String("a", "canary-10"), slog.Group("h", "b", "canary-11")), "lazy", lazy{}, "canary-12", 1)
+		log.ErrorContext(ctx, "m", slog.Group("g", slog.String("a", "canary-10"), slog.Group("h", "b", "canary-11")), "lazy", lazy{}, "canary_12", 1)
 		got := out.String()
-		if strings.Contains(got, "canary-") {
+		if strings.Contains(got, "canary") {
 			t.Errorf("%s: a value came through:\n%s", format, got)
 		}
 		if n := strings.Count(got, "[secret k]"); n < 12 {

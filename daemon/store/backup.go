@@ -29,10 +29,26 @@ func (s *Store) Backup(ctx context.Context, path string) (string, int64, error) 
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", 0, fmt.Errorf("remove an unfinished backup: %w", err)
 	}
-	if _, err := s.read.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
-		return "", 0, errors.Join(plain(fmt.Errorf("write backup: %w", err)), os.Remove(part))
+	if err := s.vacuumInto(ctx, part); err != nil {
+		if gone := os.Remove(part); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		return "", 0, err
 	}
 	return path, sizeOf(part), finishFile(part, path)
+}
+
+// vacuumInto copies over a connection of its own: the readers' may write nothing, not even elsewhere, and the writer must not wait.
+func (s *Store) vacuumInto(ctx context.Context, to string) (err error) {
+	db, err := openDB(filepath.Join(s.opt.Dir, "hob.db"), "mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return plain(fmt.Errorf("write backup: %w", err))
+	}
+	return nil
 }
 
 func sizeOf(path string) int64 {

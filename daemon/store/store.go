@@ -19,6 +19,7 @@ import (
 
 	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/ident"
 )
 
@@ -85,7 +86,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func (s *Store) start(ctx context.Context) error {
 	path := filepath.Join(s.opt.Dir, "hob.db")
-	db, err := openDB(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)"+darwinSync())
+	if err := private(path); err != nil {
+		return err
+	}
+	db, err := openDB(path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}
@@ -104,6 +108,19 @@ func (s *Store) start(ctx context.Context) error {
 	s.read.SetMaxOpenConns(4)
 	s.write.start()
 	return s.begin(ctx)
+}
+
+// private makes an empty database file that only the owner can read, before SQLite opens it; its log inherits the mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the state folder's own file
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make database: %w", err)
+	}
+	fail.Point("database.created")
+	return f.Close()
 }
 
 // openDB opens a database file by its path, whatever characters that has.

@@ -251,7 +251,7 @@ type Counts struct {
 func (s *Store) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
 	var pages, size int64
-	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued'), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
+	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer')), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
 		(SELECT count(*) FROM turns WHERE state = 'waiting'), (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM outbox WHERE state = 'ready'),
 		(SELECT count(*) FROM outbox WHERE state = 'held'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
 		(SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size)`).

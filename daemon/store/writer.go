@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"hob/daemon/fail"
 	"hob/daemon/spawn"
 )
 
@@ -76,11 +77,33 @@ func (w *writer) put(c *closure) error {
 	return nil
 }
 
+// Quiet time after the last commit before the log is copied into the database.
+const idleGap = time.Second
+
+// run serves closures. In the first idle gap after a commit it copies the log into the database, so that no commit has to.
 func (w *writer) run() error {
-	for first := range w.queue {
-		w.commit(w.gather(first))
+	idle := time.NewTimer(idleGap)
+	defer idle.Stop()
+	for {
+		select {
+		case first, ok := <-w.queue:
+			if !ok {
+				return nil
+			}
+			w.commit(w.gather(first))
+			idle.Reset(idleGap)
+		case <-idle.C:
+			w.checkpoint()
+		}
 	}
-	return nil
+}
+
+// checkpoint never waits for readers; what they still need stays in the log for the next time.
+func (w *writer) checkpoint() {
+	fail.Point("checkpoint")
+	if _, err := w.db.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		slog.Warn("checkpoint", "err", plain(err))
+	}
 }
 
 func (w *writer) gather(first *closure) []*closure {

@@ -72,7 +72,7 @@ type year struct {
 
 func newYear(t *testing.T, seed uint64, open func(*testing.T, clock.Clock) World) *year {
 	y := &year{t: t, open: open, offset: &atomic.Int64{}, jobs: plan(t)}
-	y.offset.Store(int64(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Sub(time.Now())))
+	y.offset.Store(int64(time.Until(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
 	y.clock = clock.Shifted(func() time.Duration { return time.Duration(y.offset.Load()) })
 	y.rand = rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- a simulation must be repeatable
 	return y
@@ -200,7 +200,7 @@ func plan(t *testing.T) []*planned {
 	draft := func(name, when, zone, missed string) scheduler.Draft {
 		return scheduler.Draft{Name: name, When: when, Zone: zone, Missed: missed, Prompt: "say: " + name, Trust: event.Owner}
 	}
-	queue := draft("often", "every 10m", "UTC", "once")
+	queue := draft("often", "every 20m", "UTC", "once")
 	queue.Overlap = "queue"
 	return []*planned{
 		{draft: draft("berlin", "30 2 * * *", "Europe/Berlin", "once"), slots: at("Europe/Berlin", 2, 30, daily)},
@@ -214,7 +214,7 @@ func plan(t *testing.T) []*planned {
 		{draft: draft("once", "at 2026-06-15 12:00", "Asia/Tokyo", "once"), slots: at("Asia/Tokyo", 12, 0, func(w time.Time) bool { return w.Format(time.DateOnly) == "2026-06-15" })},
 		{draft: draft("hourly", "@hourly", "Australia/Lord_Howe", "ask"), slots: wholeHours(t, "Australia/Lord_Howe")},
 		{draft: draft("half", "every 30m", "Europe/Berlin", "all"), slots: periods(30 * time.Minute)},
-		{draft: queue, slots: periods(10 * time.Minute)},
+		{draft: queue, slots: periods(20 * time.Minute)},
 	}
 }
 

@@ -57,7 +57,9 @@ type jobs struct{}
 func (jobs) job() automation.Job {
 	return automation.Job{ID: 7, Name: "morning", Spec: "cron 0 9 * * *", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner", Missed: "once", Overlap: "fold"}
 }
+
 func (j jobs) List(context.Context) ([]automation.Job, error) { return []automation.Job{j.job()}, nil }
+
 func (j jobs) Find(_ context.Context, n string) (automation.Job, bool, error) {
 	return j.job(), n == "morning" || n == "7", nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // chunk is how much is read at once: what a core's second cache holds.
-const chunk = 256 << 10
+const chunk = 128 << 10
 
 // lines walks a file by lines. Skipping counts line breaks in whole chunks and looks at nothing else.
 type lines struct {
@@ -144,18 +144,14 @@ func tidy(raw []byte, dropped int, first bool) (text string, crlf, cut bool) {
 	if dropped == 0 && bytes.HasSuffix(raw, []byte("\r")) {
 		raw, crlf = raw[:len(raw)-1], true
 	}
-	text = strings.ToValidUTF8(string(raw), "\uFFFD")
-	if dropped == 0 && utf8.RuneCountInString(text) <= maxLineChars {
-		return text, crlf, false
+	end := 0
+	for chars := 0; chars < maxLineChars && end < len(raw); chars++ {
+		_, n := utf8.DecodeRune(raw[end:])
+		end += n
 	}
-	kept := 0
-	for i := range text {
-		if kept == maxLineChars {
-			dropped += len(text) - i
-			text = text[:i]
-			break
-		}
-		kept++
+	text = strings.ToValidUTF8(string(raw[:end]), "\uFFFD")
+	if dropped += len(raw) - end; dropped == 0 {
+		return text, crlf, false
 	}
 	return fmt.Sprintf("%s… [line cut: %s more]", text, count(dropped, "byte")), crlf, true
 }

@@ -206,7 +206,7 @@ func TestIntent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer keep.Close()
+	defer func() { _ = keep.Close() }()
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestStopEndsEverything(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				defer cancel()
-				if f, err := os.Open(ready); err == nil { // blocks until the command has come so far
+				if f, err := os.Open(ready); err == nil { //nolint:gosec // the test's own pipe; blocks until the command has come so far
 					_ = f.Close()
 				}
 			}()

@@ -1,3 +1,5 @@
+//go:build unix
+
 package runtime_test
 
 import (
@@ -107,14 +109,14 @@ func TestWarnings(t *testing.T) {
 func TestLongCommandsAreLookedAtInBoundedWork(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	for name, command := range map[string]string{
-		"pipes":     strings.Repeat("a|", 60_000) + "a",
+		"pipes":     strings.Repeat("a|", 30_000) + "a",
 		"functions": strings.Repeat("f(){ f|f& ", 5_000) + strings.Repeat(";}", 5_000),
-		"parens":    strings.Repeat("(", 100_000),
+		"parens":    strings.Repeat("(", 20_000),
 		"braces":    "rm -rf " + strings.Repeat("{a,b}", 20_000),
 		"sequence":  "rm -rf {1..1000000000}{1..1000000000}",
-		"subst":     strings.Repeat("$(", 40_000),
+		"subst":     strings.Repeat("$(", 10_000),
 		"eval":      strings.Repeat("eval ", 20_000),
-		"quotes":    strings.Repeat(`"$(`, 30_000),
+		"quotes":    strings.Repeat(`"$(`, 10_000),
 		"newlines":  strings.Repeat("'\n", 60_000),
 	} {
 		t.Run(name, func(*testing.T) { looked(t, b.exec, b.dir, command) })

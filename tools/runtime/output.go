@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// ringSize is how much of the newest output is held once the rest is no longer kept whole.
-const ringSize = 1 << 20
+// ringSize is how much of the newest output is held once the rest is no longer kept whole. It fits a core's second
+// cache; the tail of 50,000 characters needs 200,000 bytes at most.
+const ringSize = 256 << 10
 
 // output collects what a command writes in bounded memory: the first bytes up to a limit, and the newest.
 // It reads straight into where the bytes stay, so that a chatty command costs no copies.
@@ -39,9 +40,9 @@ func (o *output) drain(r io.Reader) error {
 
 // space is where the next bytes go.
 func (o *output) space() []byte {
-	if len(o.first) < o.limit {
+	if true {
 		if cap(o.first)-len(o.first) < 32<<10 {
-			grown := make([]byte, len(o.first), min(max(2*cap(o.first), 64<<10), o.limit))
+			grown := make([]byte, len(o.first), min(max(4*cap(o.first), 64<<10), o.limit))
 			copy(grown, o.first)
 			o.first = grown
 		}

@@ -24,6 +24,7 @@ type screen interface {
 	Stream(piece string) // a piece of the answer that is being made
 	Break()              // ends the line that Stream has begun, if it has
 	Say(message string)  // a whole message
+	Ask(question string) // a question, which must be seen
 	Note(line string)    // a remark beside the conversation
 }
 
@@ -191,8 +192,7 @@ func (c *conversation) tool(e *event.Event) {
 func (c *conversation) question(e *event.Event) {
 	q := questionOf(e)
 	c.asked[q.Code], c.recent = q, q.Code
-	c.out.Break()
-	c.out.Say(q.Show())
+	c.out.Ask(q.Show())
 	c.out.Note(q.How())
 }
 

@@ -58,6 +58,13 @@ func (d *desk) close() {
 	d.keys.close()
 }
 
+// leave takes the prompt away and ends the line, so that what follows begins a new one.
+func (d *desk) leave() {
+	d.Break()
+	d.term.SetPrompt("")
+	d.write("\n")
+}
+
 // begin asks for a line.
 func (d *desk) begin(prompt string, width, height int) {
 	if d.editing {
@@ -116,6 +123,9 @@ func (d *desk) Say(message string) {
 	d.Break()
 	d.write(Clean(strings.TrimRight(message, "\n")) + "\n")
 }
+
+// Ask implements screen.
+func (d *desk) Ask(question string) { d.Say(question) }
 
 // Note implements screen.
 func (d *desk) Note(line string) {

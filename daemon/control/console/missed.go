@@ -77,7 +77,7 @@ func (m *missed) show(out screen, zone *time.Location) {
 		out.Say(text(e, "text"))
 	}
 	for _, q := range m.open {
-		out.Say(q.Show())
+		out.Ask(q.Show())
 		out.Note(q.How())
 	}
 }

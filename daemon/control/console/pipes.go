@@ -40,6 +40,15 @@ func (p *Pipes) Say(message string) {
 	}
 }
 
+// Ask shows a question, beside the answer where that goes into a pipe.
+func (p *Pipes) Ask(question string) {
+	if p.Live {
+		p.Say(question)
+		return
+	}
+	p.Note(question)
+}
+
 // Note shows a remark.
 func (p *Pipes) Note(line string) {
 	if p.Quiet || line == "" {

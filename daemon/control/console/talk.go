@@ -74,6 +74,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	d.term.SetBracketedPasteMode(true)
 	err := k.loop(ctx)
 	d.term.SetBracketedPasteMode(false)
+	d.leave()
 	stop()
 	d.close()
 	g.Wait()

@@ -101,8 +101,12 @@ func (t *telling) told(body string) bool {
 	return same(body, t.text)
 }
 
-// after returns what follows shown in text; both are compared without their white space.
+// after returns what follows shown in text; when text does not begin with shown, both are compared without
+// their white space.
 func after(text, shown string) (rest string, ok bool) {
+	if rest, ok = strings.CutPrefix(text, shown); ok {
+		return strings.TrimRightFunc(rest, unicode.IsSpace), true
+	}
 	for _, r := range shown {
 		if unicode.IsSpace(r) {
 			continue

@@ -1,0 +1,280 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// arrival is one part as the other side got it.
+type arrival struct {
+	to        event.Address
+	body      string
+	nonce     string
+	outbox    int64
+	part      int
+	unsureWas bool
+}
+
+// mouth is a platform whose sends go as scripted: the n-th send of all ends in script[n], those behind it work.
+type mouth struct {
+	mu     sync.Mutex
+	script []string // ok, plain, later, lost (not arrived), kept (arrived, answer lost), dead, panic, crash-before, crash-after
+	got    []arrival
+	calls  int
+	unsure map[string]int // by nonce: outcomes that left it open
+	crash  func()
+	delay  time.Duration
+	stuck  event.Address              // sends to it always fail
+	each   map[event.Address][]string // a script of its own for each address
+	slow   map[event.Address]time.Duration
+	fell   int // crashes
+	max    int // bytes in a part
+	active map[event.Address]int
+	peak   int
+}
+
+// plainCh can do nothing special; keyedCh and finderCh can.
+type (
+	plainCh  struct{ *mouth }
+	keyedCh  struct{ plainCh }
+	finderCh struct{ plainCh }
+	blindCh  struct{ plainCh } // can look, and never sees anything
+)
+
+func (blindCh) Find(context.Context, channels.Delivery) (string, bool, error) {
+	return "", false, errLost
+}
+
+func (plainCh) Run(ctx context.Context, _ channels.Inbox) error { <-ctx.Done(); return nil }
+func (m plainCh) MaxPart() int                                  { return max(m.max, 40) }
+func (keyedCh) DedupsByNonce() bool                             { return true }
+
+func (f finderCh) Find(_ context.Context, d channels.Delivery) (string, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.got {
+		if a.nonce == d.Nonce {
+			return "found", true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// next is what the script says; m.mu is held.
+func (m *mouth) next(to event.Address) string {
+	if to == m.stuck {
+		return "plain"
+	}
+	if own := m.each[to]; len(own) > 0 {
+		m.each[to] = own[1:]
+		return own[0]
+	}
+	m.calls++
+	if m.calls <= len(m.script) {
+		return m.script[m.calls-1]
+	}
+	return "ok"
+}
+
+func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
+	m.mu.Lock()
+	do := m.next(d.To)
+	if m.active == nil {
+		m.active, m.unsure = map[event.Address]int{}, map[string]int{}
+	}
+	if m.active[d.To]++; m.active[d.To] > 1 {
+		panic("two sends to one address at once")
+	}
+	m.peak = max(m.peak, len(m.active))
+	if do == "ok" || do == "kept" || do == "crash-after" || do == "panic" {
+		m.got = append(m.got, arrival{to: d.To, body: d.Body, nonce: d.Nonce, outbox: d.Outbox, part: d.Part, unsureWas: m.unsure[d.Nonce] > 0})
+	}
+	if do != "ok" && do != "plain" && do != "later" && do != "dead" {
+		m.unsure[d.Nonce]++
+	}
+	m.mu.Unlock()
+	<-time.After(m.delay + m.slow[d.To])
+	m.mu.Lock()
+	delete(m.active, d.To)
+	m.mu.Unlock()
+	switch do {
+	case "plain":
+		return "", errPlain
+	case "later":
+		return "", errLater
+	case "lost", "kept":
+		return "", errLost
+	case "dead":
+		return "", errNever
+	case "panic":
+		panic("nil map")
+	case "crash-before", "crash-after":
+		m.crash()
+	}
+	return "id", nil
+}
+
+// rig runs one pump after the other on one outbox.
+type rig struct {
+	box   *channelstest.Outbox
+	mouth *mouth
+	owner []event.Address
+	away  map[string]error
+	sent  []error
+}
+
+func newRig(script ...string) *rig {
+	r := &rig{
+		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script}, away: map[string]error{},
+		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me"},
+	}
+	return r
+}
+
+func (r *rig) channel(name string) (channels.Channel, error) {
+	r.mouth.mu.Lock()
+	err := r.away[name]
+	r.mouth.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	switch name {
+	case "plain":
+		return plainCh{r.mouth}, nil
+	case "keyed":
+		return keyedCh{plainCh{r.mouth}}, nil
+	case "blind":
+		return blindCh{plainCh{r.mouth}}, nil
+	case "finder":
+		return finderCh{plainCh{r.mouth}}, nil
+	}
+	return nil, channels.ErrNoChannel
+}
+
+// live runs processes, a new one after each crash, until nothing is left to do or limit has passed.
+func (r *rig) live(t *testing.T, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for crashed := true; crashed && ctx.Err() == nil; {
+		crashed = r.process(ctx, t)
+	}
+}
+
+// process runs one pump; true: it crashed.
+func (r *rig) process(ctx context.Context, t *testing.T) bool {
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	crashed := false
+	store := r.box.Process()
+	r.mouth.crash = func() { r.box.Process(); r.mouth.fell++; crashed = true; kill() }
+	var wg sync.WaitGroup
+	p := channels.NewPump(channels.Config{
+		Store: store, Channel: r.channel, Owner: func() []event.Address { return r.owner }, Zone: func() *time.Location { return time.UTC },
+		Report: func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },
+		Once: func(_ string, f func() error) {
+			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
+		},
+		Wake: r.box.Wake, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	for {
+		select {
+		case err := <-ended:
+			wg.Wait()
+			if err != nil && !errors.Is(err, channelstest.ErrOldEpoch) {
+				t.Errorf("Run: %v", err)
+			}
+			return crashed
+		case <-time.After(time.Minute):
+			synctest.Wait()
+			if r.idle() {
+				kill()
+			}
+		}
+	}
+}
+
+func (r *rig) idle() bool {
+	return !slices.ContainsFunc(r.box.Rows(), func(row channelstest.OutRow) bool { return row.State == "ready" })
+}
+
+func (r *rig) say(to event.Address, body string) {
+	n := len(r.box.Rows())
+	r.box.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body})
+}
+
+func (r *rig) bodies() []string {
+	var all []string
+	for _, a := range r.mouth.got {
+		all = append(all, a.body)
+	}
+	return all
+}
+
+func (r *rig) states() []string {
+	var all []string
+	for _, row := range r.box.Rows() {
+		all = append(all, row.State)
+	}
+	return all
+}
+
+// story runs a test in a bubble of fake time.
+func story(t *testing.T, script []string, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newRig(script...)) })
+}
+
+func want[T comparable](t *testing.T, what string, got []T, want ...T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+// killed leaves n messages to n addresses of the owner as a process leaves them that is killed while it sends all of them.
+func killed(t *testing.T, r *rig, channel string, n int) {
+	r.owner = nil
+	for i := range n {
+		a := event.Address(fmt.Sprintf("%s:%d", channel, i))
+		r.owner = append(r.owner, a)
+		r.say(a, fmt.Sprintf("text %d", i))
+	}
+	dead := r.box.Process()
+	for i := range n {
+		id := int64(i + 1)
+		d := channels.Delivery{Outbox: id, Body: fmt.Sprintf("text %d", i), Nonce: fmt.Sprint(i), Attempts: 1}
+		if err := errors.Join(dead.Split(t.Context(), id, []channels.Delivery{d}), dead.Sending(t.Context(), d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *rig) marked() int {
+	n := 0
+	for _, b := range r.bodies() {
+		if strings.HasSuffix(b, "(may be a repeat)") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package rules_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// checkInit forbids func init.
+func checkInit(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		for _, d := range s.tree.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				found = append(found, s.at(f.Pos())+": func init: say in main what is to happen")
+			}
+		}
+	}
+	return found
+}
+
+// frozen are the functions whose results nobody can change, so that a package variable may hold one.
+var frozen = map[string][]string{
+	"errors":        {"New"},
+	"fmt":           {"Errorf"},
+	"regexp":        {"MustCompile"},
+	"strings":       {"NewReplacer"},
+	"net/netip":     {"MustParsePrefix", "MustParseAddr", "MustParseAddrPort"},
+	"reflect":       {"TypeFor"},
+	"sync":          {"OnceValue", "OnceValues"},
+	"encoding/json": {"RawMessage"},
+}
+
+// variables that may be there although they can change.
+var variables = map[string]string{
+	"daemon/fail hits": "counts how often a crash point was passed; only under -tags hobtest",
+}
+
+// checkVariables forbids package variables but for assertions (var _ I = T{}), embedded files, other names of errors, and
+// values that nobody can change.
+func checkVariables(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		for _, d := range s.tree.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v, ok := spec.(*ast.ValueSpec)
+				if !ok || embedded(g.Doc) || embedded(v.Doc) {
+					continue
+				}
+				found = append(found, loose(s, v)...)
+			}
+		}
+	}
+	return found
+}
+
+func loose(s source, v *ast.ValueSpec) []string {
+	var found []string
+	for i, name := range v.Names {
+		fixed := name.Name == "_" || i < len(v.Values) && constant(s, name.Name, v.Values[i]) || variables[s.dir+" "+name.Name] != ""
+		if !fixed {
+			found = append(found, fmt.Sprintf("%s: package variable %s: use a constant, or a function that returns it", s.at(name.Pos()), name.Name))
+		}
+	}
+	return found
+}
+
+func embedded(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
+}
+
+func constant(s source, name string, value ast.Expr) bool {
+	call, ok := value.(*ast.CallExpr)
+	if !ok {
+		sel, ok := value.(*ast.SelectorExpr)
+		return ok && strings.HasPrefix(name, "Err") && strings.HasPrefix(sel.Sel.Name, "Err")
+	}
+	fun := call.Fun
+	if generic, ok := fun.(*ast.IndexExpr); ok {
+		fun = generic.X
+	}
+	sel, ok := fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	return ok && contains(frozen[s.imports()[pkg.Name]], sel.Sel.Name)
+}
+
+// checkGo lets only daemon/spawn start goroutines: a bare one that panics ends the process.
+func checkGo(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		if s.dir == "daemon/spawn" {
+			continue
+		}
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				found = append(found, s.at(n.Pos())+": bare go: use daemon/spawn")
+			case *ast.CallExpr:
+				sel, ok := n.Fun.(*ast.SelectorExpr)
+				if ok && sel.Sel.Name == "Go" && len(n.Args) == 1 { // spawn's takes three
+					found = append(found, s.at(n.Pos())+": a group that catches no panics: use daemon/spawn")
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// checkSleep forbids time.Sleep but in tests on testing/synctest's clock, where it costs nothing and is exact.
+func checkSleep(all []source) []string {
+	var found []string
+	for _, s := range all {
+		if s.test && slices.Contains(s.paths(), "testing/synctest") {
+			continue
+		}
+		for _, sel := range s.uses("time", "Sleep") {
+			found = append(found, s.at(sel.Pos())+": time.Sleep: wait for what you wait for, or use testing/synctest")
+		}
+	}
+	return found
+}
+
+// checkBackground keeps roots of contexts in main and in tests.
+func checkBackground(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		if s.tree.Name.Name == "main" {
+			continue
+		}
+		for _, sel := range s.uses("context", "Background", "TODO") {
+			found = append(found, s.at(sel.Pos())+": context."+sel.Sel.Name+": take the caller's ctx")
+		}
+	}
+	return found
+}
+
+// checkNames keeps packages that say nothing away, and verbs that say nothing.
+func checkNames(all []source) []string {
+	empty := words("util utils common types manager base interfaces adapters facade legacy helper helpers misc shared lib pkg internal")
+	var found []string
+	for _, s := range all {
+		if name := strings.TrimSuffix(s.tree.Name.Name, "_test"); slices.Contains(empty, name) {
+			found = append(found, s.path+": a package named "+name+" says nothing")
+		}
+		for _, d := range s.tree.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || s.test {
+				continue
+			}
+			rest, ok := strings.CutPrefix(f.Name.Name, "Get")
+			if next, _ := utf8.DecodeRuneInString(rest); ok && (rest == "" || unicode.IsUpper(next)) {
+				found = append(found, s.at(f.Pos())+": "+f.Name.Name+": nouns look (Due, Recent), there is no Get")
+			}
+		}
+	}
+	return found
+}
+
+// checkErrors wants errors that say what was tried, without "failed to".
+func checkErrors(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		imports := s.imports()
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := sel.X.(*ast.Ident)
+			if !ok || imports[pkg.Name] != "errors" && imports[pkg.Name] != "fmt" {
+				return true
+			}
+			if text := literal(call.Args[0]); strings.Contains(strings.ToLower(text), "failed to ") {
+				found = append(found, s.at(call.Pos())+": \"failed to\" says nothing: \"open inbox: %w\"")
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func literal(e ast.Expr) string {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return ""
+	}
+	text, err := strconv.Unquote(lit.Value)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// checkTestPackages wants tests outside the package that they test; export_test.go may open a door.
+func checkTestPackages(all []source) []string {
+	var found []string
+	for _, s := range all {
+		if strings.HasSuffix(s.path, "_test.go") && !strings.HasSuffix(s.tree.Name.Name, "_test") && !strings.HasSuffix(s.path, "/export_test.go") {
+			found = append(found, s.path+": a test belongs to package "+s.tree.Name.Name+"_test")
+		}
+	}
+	return found
+}

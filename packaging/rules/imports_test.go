@@ -1,0 +1,156 @@
+package rules_test
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// leaves import nothing of hob's but each other, and may be imported by everybody.
+var leaves = words("daemon/clock daemon/fail daemon/fsguard daemon/ident daemon/netguard daemon/secret daemon/spawn")
+
+// row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
+// "*" stands for one part of a path; LEAVES for the leaves.
+type row struct {
+	pkg   string
+	may   []string
+	event bool // daemon/event too
+}
+
+// table is the design's. The first row that matches counts. A package that no row matches has no place in hob.
+var table = []row{
+	{pkg: "daemon/event"},
+	{pkg: "config"},
+	{pkg: "daemon/sandbox"},
+	{pkg: "tools", event: true},
+	{pkg: "channels", event: true},
+	{pkg: "scheduler", event: true},
+	{pkg: "daemon/llm", event: true},
+	{pkg: "daemon/memory", event: true},
+	{pkg: "daemon/guard", may: words("tools"), event: true},
+	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
+	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
+	{pkg: "channels/all", may: words("channels channels/*"), event: true},
+	{pkg: "tools/all", may: words("tools tools/*"), event: true},
+	{pkg: "channels/*", may: words("channels"), event: true},
+	{pkg: "tools/runtime", may: words("tools daemon/sandbox"), event: true},
+	{pkg: "tools/*", may: words("tools"), event: true},
+	{pkg: "daemon/llm/*", may: words("daemon/llm"), event: true},
+	{pkg: "daemon/store", may: words("daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory"), event: true},
+	{pkg: "daemon/control/client", event: true},
+	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client
+	{pkg: "daemon/control", may: words("tools"), event: true},
+	{pkg: "packaging", event: true},
+	{pkg: "packaging/*", event: true},
+	{pkg: "cmd/hob", may: words("config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
+	{pkg: "daemon", may: words("* */* */*/*"), event: true},
+}
+
+func words(s string) []string { return strings.Fields(s) }
+
+// hob is the path inside the module of an import, "" for one from outside.
+func hob(imported string) string {
+	inside, ok := strings.CutPrefix(imported, module+"/")
+	if !ok {
+		return ""
+	}
+	return inside
+}
+
+func matches(pattern, pkg string) bool {
+	ok, err := path.Match(pattern, pkg)
+	return ok && err == nil
+}
+
+// checkImports keeps the table. Tests are free but for the store, which only tests below daemon may open.
+func checkImports(all []source) []string {
+	var found []string
+	for _, s := range all {
+		for _, imported := range s.paths() {
+			to := hob(imported)
+			switch {
+			case to == "" || to == s.dir:
+			case !s.test && support(to):
+				found = append(found, fmt.Sprintf("%s imports %s, which is for tests", s.path, to))
+			case to == "daemon/store" && !mayStore(s):
+				found = append(found, fmt.Sprintf("%s imports %s: only daemon may", s.path, to))
+			case !s.test && !mayImport(s.dir, to):
+				found = append(found, fmt.Sprintf("%s imports %s: the table in imports_test.go does not allow it", s.path, to))
+			}
+		}
+	}
+	return found
+}
+
+func mayStore(s source) bool {
+	return s.dir == "daemon" || s.test && strings.HasPrefix(s.dir, "daemon/")
+}
+
+func mayImport(from, to string) bool {
+	if slices.Contains(leaves, from) {
+		return slices.Contains(leaves, to)
+	}
+	i := slices.IndexFunc(table, func(r row) bool { return matches(r.pkg, from) })
+	if i < 0 {
+		return false
+	}
+	r := table[i]
+	return slices.Contains(leaves, to) || r.event && to == "daemon/event" ||
+		slices.ContainsFunc(r.may, func(p string) bool { return matches(p, to) })
+}
+
+// checkPlaces wants a row for every package.
+func checkPlaces(all []source) []string {
+	var found []string
+	seen := map[string]bool{}
+	for _, s := range all {
+		known := support(s.dir) || slices.Contains(leaves, s.dir) || slices.ContainsFunc(table, func(r row) bool { return matches(r.pkg, s.dir) })
+		if !known && !seen[s.dir] {
+			found = append(found, s.dir+" has no row in the table of imports_test.go: where does it belong?")
+		}
+		seen[s.dir] = true
+	}
+	return found
+}
+
+// maxImports bounds what one package imports of hob's. Leaves are not counted.
+const maxImports = 8
+
+func checkImportCount(all []source) []string {
+	imports := map[string]map[string]bool{}
+	for _, s := range shipped(all) {
+		for _, imported := range s.paths() {
+			to := hob(imported)
+			if to == "" || slices.Contains(leaves, to) {
+				continue
+			}
+			if imports[s.dir] == nil {
+				imports[s.dir] = map[string]bool{}
+			}
+			imports[s.dir][to] = true
+		}
+	}
+	var found []string
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		free := pkg == "daemon" || path.Base(pkg) == "all"
+		if n := len(imports[pkg]); n > maxImports && !free {
+			found = append(found, fmt.Sprintf("%s imports %d packages of hob's, at most %d", pkg, n, maxImports))
+		}
+	}
+	return found
+}
+
+// checkTemplates keeps reflection on methods out, which would stop the linker from dropping dead code (30 MB become 50 MB).
+func checkTemplates(all []source) []string {
+	var found []string
+	for _, s := range shipped(all) {
+		for _, imported := range s.paths() {
+			if imported == "text/template" || imported == "html/template" {
+				found = append(found, s.path+" imports "+imported+", which makes the binary half as large again")
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,191 @@
+package rules_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/scanner"
+	"go/token"
+	"maps"
+	"slices"
+)
+
+// The limits. What counts as code are lines with something other than a comment on them.
+const (
+	maxFile      = 500   // lines, tests too
+	maxFunction  = 80    // lines; in tests not counted, since a table is data
+	maxPackage   = 2_500 // lines of code without tests
+	maxMethods   = 25
+	maxFields    = 20
+	maxInterface = 5
+)
+
+// raise lets one thing be larger, for a reason. One that is not needed any more is reported.
+type raise struct {
+	what   string // as a check names it
+	limit  int
+	reason string
+}
+
+var raises = []raise{}
+
+// over is the report of something that is too large, "" when it is not.
+func over(what string, n, limit int, unit string, used map[string]bool) string {
+	for _, r := range raises {
+		if r.what == what && n > limit {
+			used[what] = true
+			limit = r.limit
+		}
+	}
+	if n <= limit {
+		return ""
+	}
+	return fmt.Sprintf("%s has %d %s, at most %d", what, n, unit, limit)
+}
+
+// checkSizes keeps all limits.
+func checkSizes(all []source) []string {
+	used := map[string]bool{}
+	var found []string
+	add := func(what string, n, limit int, unit string) {
+		if text := over(what, n, limit, unit, used); text != "" {
+			found = append(found, text)
+		}
+	}
+	sizesOfFiles(all, add)
+	sizesOfPackages(all, add)
+	sizesOfTypes(all, add)
+	for _, r := range raises {
+		if !used[r.what] {
+			found = append(found, r.what+" does not need its raise any more")
+		}
+		if r.reason == "" {
+			found = append(found, r.what+" is raised without a reason")
+		}
+	}
+	return found
+}
+
+type measure func(what string, n, limit int, unit string)
+
+func sizesOfFiles(all []source, add measure) {
+	for _, s := range all {
+		add(s.path, bytes.Count(s.text, []byte("\n")), maxFile, "lines")
+		for _, d := range s.tree.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && !s.test {
+				add(s.path+" "+f.Name.Name, s.lines(f.Pos(), f.End()), maxFunction, "lines")
+			}
+		}
+	}
+}
+
+func sizesOfPackages(all []source, add measure) {
+	code := map[string]int{}
+	methods := map[string]map[string]bool{}
+	for _, s := range shipped(all) {
+		code[s.dir] += codeLines(s.text)
+		for _, d := range s.tree.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || len(f.Recv.List) == 0 {
+				continue
+			}
+			owner := s.dir + " " + receiver(f.Recv.List[0].Type)
+			if methods[owner] == nil {
+				methods[owner] = map[string]bool{} // by name: systems have their own files
+			}
+			methods[owner][f.Name.Name] = true
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(code)) {
+		add(pkg, code[pkg], maxPackage, "lines of code")
+	}
+	for _, owner := range slices.Sorted(maps.Keys(methods)) {
+		add(owner, len(methods[owner]), maxMethods, "methods")
+	}
+}
+
+func receiver(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiver(t.X)
+	case *ast.IndexExpr:
+		return receiver(t.X)
+	case *ast.IndexListExpr:
+		return receiver(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return "?"
+}
+
+func sizesOfTypes(all []source, add measure) {
+	interfaces := map[string]*ast.InterfaceType{}
+	for _, s := range shipped(all) {
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if i, ok := spec.Type.(*ast.InterfaceType); ok {
+					interfaces[s.dir+" "+spec.Name.Name] = i
+				}
+			}
+			return true
+		})
+	}
+	for _, s := range shipped(all) {
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.StructType:
+				add("struct at "+s.at(n.Pos()), fields(n.Fields), maxFields, "fields")
+			case *ast.InterfaceType:
+				add("interface at "+s.at(n.Pos()), abilities(s.dir, n, interfaces, 0), maxInterface, "methods")
+			}
+			return true
+		})
+	}
+}
+
+func fields(list *ast.FieldList) int {
+	n := 0
+	for _, f := range list.List {
+		n += max(1, len(f.Names)) // an embedded one has no name
+	}
+	return n
+}
+
+// abilities counts the methods of an interface, those of embedded ones of the same package included.
+func abilities(dir string, i *ast.InterfaceType, known map[string]*ast.InterfaceType, depth int) int {
+	n := 0
+	for _, f := range i.Methods.List {
+		inner, ok := f.Type.(*ast.Ident)
+		switch {
+		case len(f.Names) > 0:
+			n += len(f.Names)
+		case ok && known[dir+" "+inner.Name] != nil && depth < 10:
+			n += abilities(dir, known[dir+" "+inner.Name], known, depth+1)
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// codeLines counts the lines that have a token on them.
+func codeLines(text []byte) int {
+	set := token.NewFileSet()
+	file := set.AddFile("", set.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0) // without comments
+	lines := map[int]bool{}
+	for {
+		pos, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return len(lines)
+		case tok == token.SEMICOLON && lit == "\n": // put in by the scanner
+		default:
+			first := file.Line(pos)
+			for i := range bytes.Count([]byte(lit), []byte("\n")) + 1 {
+				lines[first+i] = true
+			}
+		}
+	}
+}

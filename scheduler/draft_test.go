@@ -1,0 +1,105 @@
+package scheduler_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/scheduler"
+)
+
+func TestNewDefaults(t *testing.T) {
+	now := saturday(t)
+	j, r, err := scheduler.New(scheduler.Draft{When: "Every weekday at 9", Prompt: " say: Stretch! ", Trust: event.Owner}, now.Location(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := scheduler.Job{
+		Name: "stretch", Spec: "cron 0 9 * * 1-5", Words: "Every weekday at 9", Zone: "Europe/Berlin", Prompt: "say: Stretch!", Session: "main",
+		Deliver: event.ToOwner, Missed: scheduler.MissedOnce, Overlap: scheduler.Fold, Trust: event.Owner, Origin: "run-time",
+		Created: time.Date(2026, 11, 21, 8, 30, 15, 0, time.UTC), Due: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
+	}
+	if j != want || len(r.Next) != 3 || r.Next[0].Hour() != 9 {
+		t.Errorf("got %+v, %v\nwant %+v", j, r.Next, want)
+	}
+}
+
+func TestNewSchedules(t *testing.T) {
+	now := saturday(t)
+	for _, c := range []struct {
+		draft scheduler.Draft
+		want  string
+	}{
+		{scheduler.Draft{Cron: "0 9 * * 1-5"}, "cron 0 9 * * 1-5"},
+		{scheduler.Draft{Cron: "@daily"}, "cron 0 0 * * *"},
+		{scheduler.Draft{Every: "30m"}, "every 30m0s"},
+		{scheduler.Draft{Every: "every 2 hours"}, "every 2h0m0s"},
+		{scheduler.Draft{Every: "day at 9"}, "cron 0 9 * * *"},
+		{scheduler.Draft{At: "2026-12-24 17:00"}, "at 2026-12-24T17:00:00+01:00"},
+		{scheduler.Draft{At: "2026-12-24 17:00", Zone: "America/New_York"}, "at 2026-12-24T17:00:00-05:00"},
+		{scheduler.Draft{At: "in 2 days at 9"}, "at 2026-11-23T09:00:00+01:00"},
+		{scheduler.Draft{When: "tomorrow at 9"}, "at 2026-11-22T09:00:00+01:00"},
+	} {
+		c.draft.Prompt, c.draft.Trust = "x", event.Owner
+		j, _, err := scheduler.New(c.draft, now.Location(), now)
+		if err != nil || j.Spec != c.want {
+			t.Errorf("%+v: got %q, %v; want %q", c.draft, j.Spec, err, c.want)
+		}
+	}
+}
+
+func TestNewNames(t *testing.T) {
+	now := saturday(t)
+	for prompt, want := range map[string]string{
+		"Brief me on the news":    "brief-me-on-the",
+		"say: Müll rausbringen":   "müll-rausbringen",
+		"!!!":                     "job",
+		"2026":                    "job",
+		strings.Repeat("x", 100):  "job",
+		"Watch the 3 big markets": "watch-the-3-big",
+	} {
+		j, _, err := scheduler.New(scheduler.Draft{When: "every 1h", Prompt: prompt, Trust: event.Owner}, now.Location(), now)
+		if err != nil || j.Name != want {
+			t.Errorf("%q: got %q, %v; want %q", prompt, j.Name, err, want)
+		}
+	}
+}
+
+func TestNewListsAllFaults(t *testing.T) {
+	now := saturday(t)
+	_, _, err := scheduler.New(scheduler.Draft{
+		Name: "a b", Cron: "* * * * *", Every: "1h", Zone: "Local", Session: "x", Deliver: "nowhere", Missed: "x", MaxLate: "soon", Overlap: "x",
+	}, now.Location(), now)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`name "a b"`, "exactly one of cron, every, at and when", `time zone "Local"`, `session "x": want main or isolated`, `address "nowhere"`,
+		`missed "x": want once, skip, all or ask`, "max-late:", `overlap "x": want fold or queue`, "prompt:", "trust:",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	for name, why := range map[string]string{"42": "look like an id", strings.Repeat("x", 65): "longer than 64", "a/b": "only letters"} {
+		_, _, err := scheduler.New(scheduler.Draft{Name: name, Every: "1h", Prompt: "x", Trust: event.Owner}, time.Local, now)
+		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "time zone") {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+}
+
+func TestUpcoming(t *testing.T) {
+	j := job("cron 0 9 * * 1-5", scheduler.MissedOnce)
+	now := saturday(t)
+	j.Last = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+	next, err := scheduler.Upcoming(j, now, 2)
+	if err != nil || len(next) != 2 || next[0].Format(time.RFC3339) != "2026-11-24T09:00:00+01:00" {
+		t.Errorf("got %v, %v", next, err)
+	}
+	j.Zone = "Nowhere/Town"
+	if _, err := scheduler.Upcoming(j, now, 2); err == nil {
+		t.Error("no error for an unknown zone")
+	}
+}

@@ -1,0 +1,225 @@
+package automation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/tools"
+	"hob/tools/automation"
+)
+
+// book is a schedule with one job, which remembers what was planned.
+type book struct {
+	list  []automation.Job
+	draft automation.Draft
+	verb  automation.Verb
+	key   string
+	err   error
+}
+
+func newBook() *book {
+	at := func(s string) time.Time { t, _ := time.Parse(time.RFC3339, s); return t }
+	return &book{list: []automation.Job{{
+		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner",
+		Missed: "once", Overlap: "fold", Next: []time.Time{at("2026-11-23T08:00:00Z"), at("2026-11-24T08:00:00Z"), at("2026-11-25T08:00:00Z")},
+	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Broken: "no such zone"}, {ID: 9, Name: "paused", Spec: "every 1h0m0s", Zone: "UTC", Paused: true, Failures: 2}}}
+}
+
+func (b *book) List(context.Context) ([]automation.Job, error) { return b.list, b.err }
+func (b *book) Find(_ context.Context, ref string) (automation.Job, bool, error) {
+	for _, j := range b.list {
+		if j.Name == ref || ref == "7" && j.ID == 7 {
+			return j, true, b.err
+		}
+	}
+	return automation.Job{}, false, b.err
+}
+
+func (b *book) Plan(_ context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+	b.draft = d
+	if d.Schedule == "never" {
+		return automation.Job{}, nil, tools.Refuse(tools.Validation, "try 'every 30m'", "schedule %q cannot be understood", d.Schedule)
+	}
+	return b.list[0], d, b.err
+}
+
+func (b *book) Alter(_ context.Context, j automation.Job, v automation.Verb, key string) (automation.Job, tools.Change, error) {
+	b.verb, b.key = v, key
+	return j, v, b.err
+}
+
+func (b *book) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	return []automation.Run{
+		{Due: due, State: "done", Outcome: "ran", LateMS: 7_200_000},
+		{Due: due.AddDate(0, 0, -1), State: "done", Outcome: "coalesced", Reason: "waiting for #4"},
+		{Due: due.AddDate(0, 0, -2), State: "waiting"},
+	}, b.err
+}
+
+func call(args, words string) tools.Call {
+	return tools.Call{
+		ID: "t1_1", Args: json.RawMessage(args), Words: words, Trust: event.Owner, ReplyTo: "ntfy:a", Zone: "Europe/Berlin",
+		Now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+	}
+}
+
+func do(t *testing.T, b *book, c tools.Call) tools.Result {
+	t.Helper()
+	tool := automation.NewCron(b)
+	intent, err := tool.Intent(t.Context(), c)
+	if err != nil {
+		return tools.ErrorResult(err)
+	}
+	res, err := tool.Run(t.Context(), c, intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{`{"action":"list"}`, "#7 morning | cron 0 9 * * 1-5, Europe/Berlin | next Mon 2026-11-23 09:00 | brief me\n#8 broken | ?, UTC | cannot run: no such zone | \n#9 paused | every 1h0m0s, UTC | paused, failed 2 in a row | "},
+		{
+			`{"action":"add","schedule":"every weekday at 9","prompt":"brief me"}`,
+			"added: morning (#7): cron 0 9 * * 1-5, Europe/Berlin\nnext: Mon 2026-11-23 09:00, Tue 2026-11-24 09:00, Wed 2026-11-25 09:00\nprompt: brief me\nanswers go to: owner",
+		},
+		{`{"action":"update","name":"morning","prompt":"x"}`, "changed: morning (#7)"},
+		{`{"action":"update","id":7,"name":"evening"}`, "changed: morning (#7)"},
+		{`{"action":"pause","name":"morning"}`, "paused: morning"},
+		{`{"action":"resume","id":7}`, "goes on: morning (#7)"},
+		{`{"action":"remove","name":"morning"}`, "removed: morning"},
+		{`{"action":"run","name":"morning"}`, "queued to run now: morning"},
+		{`{"action":"runs","name":"morning"}`, "morning, newest first:\nFri 2026-11-20 09:00 ran 2h0m0s late\nThu 2026-11-19 09:00 coalesced (waiting for #4)\nWed 2026-11-18 09:00 waiting"},
+	} {
+		if res := do(t, newBook(), call(c.args, "")); res.IsError || !strings.HasPrefix(res.Content, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.args, res.Content, c.want)
+		}
+	}
+	if res := do(t, &book{}, call(`{"action":"list"}`, "")); res.Content != "there are no jobs yet" {
+		t.Error(res.Content)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code tools.Code
+		want string
+	}{
+		{`{"action":"add"}`, tools.Validation, "cron add: schedule: missing; prompt: missing"},
+		{`{"action":"add","schedule":"x","prompt":" ","id":3,"tz":"Mars","max_late":"soon"}`, tools.Validation, "prompt: missing; id: a new job gets its own; max_late: want a duration such as 2h; tz: want an IANA name"},
+		{`{"action":"pause"}`, tools.Validation, "cron pause: id or name: missing"},
+		{`{"action":"update","name":"morning"}`, tools.Validation, "nothing to change is given"},
+		{`{"action":"remove","name":"mornnig"}`, tools.NotFound, "there is no job mornnig\nhint: there is morning"},
+		{`{"action":"remove","id":5}`, tools.NotFound, "there is no job 5\nhint: there is morning, broken, paused"},
+		{`{"action":"add","schedule":"never","prompt":"x"}`, tools.Validation, `schedule "never" cannot be understood`},
+		{`{"action":"add","schedule":"x","prompt":"x","deliver":"nowhere"}`, tools.Validation, "deliver: address"},
+		{`{"action":"start"}`, tools.Validation, "action: want one of list, add"},
+		{`{"action":"add","schedule":"x","prompt":"x","gate":"true"}`, tools.Validation, "gate: unknown"},
+	} {
+		if res := do(t, newBook(), call(c.args, "")); res.Code != c.code || !strings.Contains(res.Content, c.want) {
+			t.Errorf("%s:\n%s", c.args, res.Content)
+		}
+	}
+	b := newBook()
+	b.err = errors.New("disk I/O error")
+	for _, args := range []string{`{"action":"list"}`, `{"action":"runs","name":"morning"}`, `{"action":"pause","name":"morning"}`, `{"action":"add","schedule":"x","prompt":"x"}`} {
+		if res := do(t, b, call(args, "")); res.Code != tools.Unknown || res.Data != nil || len(res.Changes) > 0 {
+			t.Errorf("%s: %+v", args, res)
+		}
+	}
+}
+
+func TestDraft(t *testing.T) {
+	b := newBook()
+	res := do(t, b, call(`{"action":"add","name":"n","schedule":"s","prompt":"p","session":"isolated","deliver":"none","missed":"skip","max_late":"1d","overlap":"queue"}`, ""))
+	want := automation.Draft{
+		Name: "n", Schedule: "s", Prompt: "p", Zone: "Europe/Berlin", Session: "isolated", Deliver: event.ToNone, Missed: "skip", MaxLate: 24 * time.Hour,
+		Overlap: "queue", Trust: event.Owner, ReplyTo: "ntfy:a", Now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+	}
+	if b.draft != want || len(res.Changes) != 1 {
+		t.Errorf("%+v\n%+v", b.draft, want)
+	}
+	_ = do(t, b, call(`{"action":"update","name":"morning","tz":"UTC"}`, ""))
+	if b.draft.ID != 7 || b.draft.Name != "" || b.draft.Zone != "UTC" {
+		t.Errorf("%+v", b.draft)
+	}
+	_ = do(t, b, call(`{"action":"update","name":"morning","prompt":"x"}`, ""))
+	if b.draft.Zone != "" {
+		t.Error("a change that names no zone changes the zone")
+	}
+	_ = do(t, b, call(`{"action":"run","name":"morning"}`, ""))
+	if b.verb != automation.RunNow || b.key != "t1_1" {
+		t.Errorf("%s %s", b.verb, b.key)
+	}
+}
+
+// Only the owner's own words, to the letter and set apart, count as typed: a prompt "run X" that he typed runs unasked.
+func TestTyped(t *testing.T) {
+	for _, c := range []struct {
+		words, prompt string
+		trust         event.Trust
+		want          bool
+	}{
+		{"every weekday at 9: run df -h", "run df -h", event.Owner, true},
+		{"every weekday at 9:\nrun df -h\n", "run df -h", event.Owner, true},
+		{"each morning, run df -h", "run df -h", event.Owner, true},
+		{"each morning\nrun df -h", " run df -h ", event.Owner, true},
+		{"each morning run df -h", "run df -h", event.Owner, false}, // not set apart
+		{"never run df -h", "run df -h", event.Owner, false},
+		{"at 9: prerun df -h", "run df -h", event.Owner, false},
+		{"at 9: run df -h", "run df", event.Owner, false},
+		{"at 9: run df -h please", "run df -h", event.Owner, false},
+		{"at 9: run df -h", "Run df -h", event.Owner, false},
+		{"run df -h", "run df -h", event.Owner, false}, // wanted now, not later
+		{"at 9: run df -h", "run df -h", event.Known, false},
+		{"", "run df -h", event.Owner, false},
+	} {
+		b := newBook()
+		args, err := json.Marshal(map[string]string{"action": "add", "schedule": "s", "prompt": c.prompt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := call(string(args), c.words)
+		k.Trust = c.trust
+		if res := do(t, b, k); res.IsError || b.draft.Typed != c.want {
+			t.Errorf("%q from %q by %s: typed %v %s", c.prompt, c.words, c.trust, b.draft.Typed, res.Content)
+		}
+	}
+}
+
+func TestIntent(t *testing.T) {
+	tool := automation.NewCron(newBook())
+	for _, c := range []struct {
+		args   string
+		effect tools.Effect
+		scopes int
+		to     string
+	}{
+		{`{"action":"list"}`, tools.Read, 1, ""},
+		{`{"action":"runs","name":"x"}`, tools.Read, 1, ""},
+		{`{"action":"run","name":"x"}`, tools.Keyed, 1, ""},
+		{`{"action":"add","schedule":"s","prompt":"p"}`, tools.Keyed, 1, ""},
+		{`{"action":"add","schedule":"s","prompt":"p","deliver":"none"}`, tools.Keyed, 1, ""},
+		{`{"action":"add","schedule":"s","prompt":"p","deliver":"owner"}`, tools.Keyed, 1, "owner"},
+		{`{"action":"add","schedule":"s","prompt":"p","deliver":"ntfy:a"}`, tools.Keyed, 1, "ntfy:a"},
+		{`{"action":"add","schedule":"s","prompt":"p","deliver":"telegram:5"}`, tools.Keyed, 2, "telegram:5"},
+		{`{"action":"update","id":7,"deliver":"telegram:5"}`, tools.Keyed, 2, "telegram:5"},
+	} {
+		i, err := tool.Intent(t.Context(), call(c.args, ""))
+		to := ""
+		if len(i.Addresses) > 0 {
+			to = string(i.Addresses[0])
+		}
+		if err != nil || i.Effect != c.effect || len(i.Scopes) != c.scopes || to != c.to || !strings.HasPrefix(i.Summary, "cron ") {
+			t.Errorf("%s: %+v %v", c.args, i, err)
+		}
+	}
+}
