@@ -32,11 +32,10 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		return nil
 	}
 	err = p.parts(ctx, row, ch, whole)
-	if errors.Is(err, ErrNotReady) {
-		return nil // dropped meanwhile
-	}
 	if err != nil {
 		p.rest(row.To, errorNap)
+	}
+	if err != nil && !errors.Is(err, ErrNotReady) { // that one was dropped meanwhile
 		return fmt.Errorf("deliver outbox row %d: %w", row.ID, err)
 	}
 	return nil

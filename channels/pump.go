@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -147,11 +148,12 @@ func orEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// start opens a lane for each free head of line, at most free of them, and returns how many.
+// start opens a lane for each free head of line, at most free of them, and returns how many. Only start takes addresses.
 func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- struct{}) (int, error) {
 	if free == 0 {
 		return 0, nil
 	}
+	before := p.working()
 	rows, err := p.Store.Ready(ctx, now, batch)
 	if err != nil {
 		return 0, fmt.Errorf("read the outbox: %w", err)
@@ -161,8 +163,8 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 		if started == free {
 			break
 		}
-		if !p.take(row.To) {
-			continue
+		if before[row.To] || !p.take(row.To) {
+			continue // a lane may have changed the row since it was read
 		}
 		started++
 		p.Once("deliver to "+string(row.To), func() error {
@@ -174,10 +176,17 @@ func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- s
 	return started, nil
 }
 
+// working lists the addresses that have a lane.
+func (p *Pump) working() map[event.Address]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.busy)
+}
+
 func (p *Pump) take(a event.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[a] || p.Clock.Wall().Before(p.resting[a]) {
+	if p.Clock.Wall().Before(p.resting[a]) {
 		return false
 	}
 	delete(p.resting, a)

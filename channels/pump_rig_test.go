@@ -139,6 +139,39 @@ type rig struct {
 	owner []event.Address
 	away  map[string]error
 	sent  []error
+	slow  time.Duration // between reading the outbox and handing the rows on
+	stale int           // how often the store was asked for what could not be
+}
+
+// slowStore hands on rows that may have changed since they were read.
+type slowStore struct {
+	channels.Store
+	delay time.Duration
+	mu    sync.Mutex
+	stale *int
+}
+
+func (s *slowStore) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
+	rows, err := s.Store.Ready(ctx, now, limit)
+	<-time.After(s.delay)
+	return rows, err
+}
+
+func (s *slowStore) note(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		*s.stale++
+	}
+	return err
+}
+
+func (s *slowStore) Split(ctx context.Context, id int64, parts []channels.Delivery) error {
+	return s.note(s.Store.Split(ctx, id, parts))
+}
+
+func (s *slowStore) Sending(ctx context.Context, d channels.Delivery) error {
+	return s.note(s.Store.Sending(ctx, d))
 }
 
 func newRig(script ...string) *rig {
@@ -184,6 +217,9 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	defer kill()
 	crashed := false
 	store := r.box.Process()
+	if r.slow > 0 {
+		store = &slowStore{Store: store, delay: r.slow, stale: &r.stale}
+	}
 	r.mouth.crash = func() { r.box.Process(); r.mouth.fell++; crashed = true; kill() }
 	var wg sync.WaitGroup
 	p := channels.NewPump(channels.Config{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
+	"hob/daemon/store/view"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -35,6 +37,7 @@ type daemon struct {
 	started time.Time
 	address string
 	machine localZone
+	http    *http.Client // of the channels
 
 	file    *config.Live
 	live    atomic.Pointer[live]
@@ -42,6 +45,7 @@ type daemon struct {
 	feed    event.Feed
 
 	store    *store.Store
+	view     *view.View
 	shelf    shelf
 	group    *spawn.Group // owns what tools start
 	dispatch *agent.Dispatch
@@ -126,7 +130,7 @@ func (d *daemon) settings(ctx context.Context) agent.Settings {
 
 // schedule is the jobs as tools and the API see them.
 func (d *daemon) schedule() schedule {
-	return schedule{store: d.store, zone: d.zone, now: d.clock.Wall}
+	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall}
 }
 
 // localZone finds the machine's zone by its IANA name, once.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store"
+	"hob/daemon/store/db"
 )
 
 // Options of a daemon.
@@ -32,7 +32,7 @@ type Ready struct {
 }
 
 // ErrRunning is a home that another daemon holds.
-var ErrRunning = store.ErrLocked
+var ErrRunning = db.ErrLocked
 
 // Earliest time that a clock can honestly show: hob was not written before.
 func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -71,13 +71,13 @@ func startFault(home string, err error) error {
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
-	case errors.Is(err, store.ErrLocked):
+	case errors.Is(err, db.ErrLocked):
 		return err
-	case errors.Is(err, store.ErrNewer):
+	case errors.Is(err, db.ErrNewer):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "use the newer hob, or the copy hob.db.before-migration in " + filepath.Join(home, "state"), Err: err}
-	case errors.Is(err, store.ErrCorrupt):
+	case errors.Is(err, db.ErrCorrupt):
 		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; put a copy from state/backups in the place of state/hob.db", Err: err}
-	case errors.Is(err, store.ErrNetwork):
+	case errors.Is(err, db.ErrNetwork):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
 	default:
 		return homeFault(home, err)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"hob/channels"
 	chanall "hob/channels/all"
@@ -109,7 +108,7 @@ func (d *daemon) sections(ctx context.Context) map[string]channels.Section {
 	list := map[string]channels.Section{}
 	for _, c := range d.config().Channels {
 		env := channels.Env{
-			HTTP: &http.Client{Timeout: 30 * time.Second, Transport: direct()}, Clock: d.clock, Log: d.log, Owner: d.owner(),
+			HTTP: d.http, Clock: d.clock, Log: d.log, Owner: d.owner(),
 			Secret: func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
 		}
 		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, c.Decode)
@@ -159,7 +158,7 @@ type jobSection struct {
 
 // syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
 func (d *daemon) syncJobs(ctx context.Context) error {
-	have, err := d.store.Jobs(ctx)
+	have, err := d.store.AllJobs(ctx)
 	if err != nil {
 		return fmt.Errorf("read jobs: %w", err)
 	}
@@ -214,7 +213,27 @@ func same(a, b scheduler.Job) bool {
 		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap
 }
 
-// channelChanged tells the owner when a channel goes down or comes back.
-func (d *daemon) channelChanged(h channels.ChannelHealth) {
+// channelChanged tells the owner, on another channel, when one goes down.
+func (d *daemon) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 	d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", h.Receiving.LastError)
+	for what, side := range map[string]channels.Direction{"receives": h.Receiving, "sends": h.Sending} {
+		if side.State != channels.Down {
+			continue
+		}
+		key := fmt.Sprintf("channel:%s:%s:%d", h.Name, what, side.Since.UnixMicro())
+		text := fmt.Sprintf("Channel %s no longer %s: %s. It is tried again for as long as it takes.", h.Name, what, side.LastError)
+		d.group.Once("tell of "+h.Name, func() error {
+			return d.store.Tell(ctx, key, d.elsewhere(h.Name), text)
+		})
+	}
+}
+
+// elsewhere is the owner's first address that is not on the given channel, else the local one.
+func (d *daemon) elsewhere(channel string) event.Address {
+	for _, a := range d.owner() {
+		if a.Channel() != channel {
+			return a
+		}
+	}
+	return event.CLI
 }

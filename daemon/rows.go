@@ -6,12 +6,16 @@ import (
 
 	"hob/daemon/control"
 	"hob/daemon/event"
+	"hob/daemon/guard"
 	"hob/daemon/store"
+	"hob/daemon/store/view"
 )
 
 // rows lists and shows what the local API offers.
 type rows struct {
-	store    *store.Store
+	view     *view.View
+	budget   func(ctx context.Context) (store.Budget, error)
+	grants   func(ctx context.Context) ([]guard.Grant, error)
 	schedule schedule
 	status   func(ctx context.Context) (Status, error)
 }
@@ -22,23 +26,23 @@ var _ control.Rows = rows{}
 func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, error) {
 	switch resource {
 	case "turns":
-		return r.store.TurnRows(ctx, f)
+		return r.view.TurnRows(ctx, f)
 	case "inbox":
-		return r.store.InboxRows(ctx, f)
+		return r.view.InboxRows(ctx, f)
 	case "outbox":
-		return r.store.OutboxRows(ctx, f)
+		return r.view.OutboxRows(ctx, f)
 	case "sessions":
-		return r.store.SessionRows(ctx, f)
+		return r.view.SessionRows(ctx, f)
 	case "questions":
-		return r.store.QuestionRows(ctx, f)
+		return r.view.QuestionRows(ctx, f)
 	case "grants":
-		return r.store.Grants(ctx)
+		return r.grants(ctx)
 	case "jobs":
 		return r.schedule.List(ctx)
 	case "fires":
-		return r.store.FireRows(ctx, f)
+		return r.view.FireRows(ctx, f)
 	case "audit":
-		return r.store.AuditRows(ctx, f)
+		return r.view.AuditRows(ctx, f)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is nothing called %s", resource)
 	}
@@ -50,25 +54,21 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 	case "status":
 		return r.status(ctx)
 	case "budget":
-		return r.store.Spent(ctx)
+		return r.budget(ctx)
 	case "why":
-		return r.store.Why(ctx, id)
+		return r.view.Why(ctx, id)
 	case "sessions":
-		return r.store.SessionView(ctx, id)
+		return r.view.SessionView(ctx, id)
 	case "turns":
 		n, err := number("turn", id)
 		if err != nil {
 			return nil, err
 		}
-		return r.store.TurnView(ctx, n)
+		return r.view.TurnView(ctx, n)
 	case "jobs":
-		j, err := r.store.JobNamed(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		return r.schedule.shown(j), nil
+		return r.schedule.named(ctx, id)
 	default:
-		return r.store.One(ctx, resource, id)
+		return r.view.One(ctx, resource, id)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
+	"hob/daemon/store/view"
 	"hob/tools/runtime"
 )
 
@@ -26,7 +28,7 @@ const keepEvents = 30 * 24 * time.Hour
 // Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
-	d := &daemon{opt: o, log: o.Log, clock: clock.Real(), ids: ident.Random()}
+	d := &daemon{opt: o, log: o.Log, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {
@@ -55,6 +57,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.view = view.New(d.store.Reader())
 	d.shelf = shelf{dir: filepath.Join(d.opt.state(), "artifacts"), store: d.store, ids: d.ids}
 	if d.store.Boot().Crashed {
 		if err := d.recover(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/store/view"
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
@@ -18,6 +19,7 @@ import (
 // schedule is the scheduler's jobs as the tool cron sees them.
 type schedule struct {
 	store *store.Store
+	view  *view.View
 	zone  func() *time.Location
 	now   func() time.Time
 }
@@ -26,7 +28,7 @@ type schedule struct {
 const shownSlots = 3
 
 func (s schedule) List(ctx context.Context) ([]automation.Job, error) {
-	jobs, err := s.store.Jobs(ctx)
+	jobs, err := s.store.AllJobs(ctx)
 	list := make([]automation.Job, len(jobs))
 	for i, j := range jobs {
 		list[i] = s.shown(j)
@@ -40,6 +42,12 @@ func (s schedule) Find(ctx context.Context, name string) (automation.Job, bool, 
 		return automation.Job{}, false, nil
 	}
 	return s.shown(j), err == nil, err
+}
+
+// named finds a job by its name or id.
+func (s schedule) named(ctx context.Context, name string) (automation.Job, error) {
+	j, err := s.store.JobNamed(ctx, name)
+	return s.shown(j), err
 }
 
 // shown is a job as people and models see it.
@@ -199,7 +207,7 @@ func (s schedule) resume(j scheduler.Job) (automation.Job, tools.Change, error) 
 }
 
 func (s schedule) Runs(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
-	rows, err := s.store.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
+	rows, err := s.view.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
 	runs := make([]automation.Run, len(rows))
 	for i, r := range rows {
 		runs[i] = automation.Run{Due: r.Due, State: r.State, Outcome: outcome(r, j), Reason: r.Reason, LateMS: r.LateMS, Turn: r.Turn}
@@ -208,7 +216,7 @@ func (s schedule) Runs(ctx context.Context, j automation.Job, limit int) ([]auto
 }
 
 // outcome tells a late run from a run in time.
-func outcome(r store.FireRow, j automation.Job) string {
+func outcome(r view.FireRow, j automation.Job) string {
 	late, err := time.ParseDuration(j.MaxLate)
 	if r.Outcome == string(scheduler.Ran) && err == nil && late > 0 && r.LateMS > late.Milliseconds() {
 		return "late"

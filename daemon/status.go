@@ -70,7 +70,7 @@ type SafeStatus struct {
 }
 
 func (d *daemon) status(ctx context.Context) (Status, error) {
-	counts, err := d.store.Counts(ctx)
+	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return Status{}, err
 	}
@@ -192,11 +192,11 @@ func plural(n int, one, many string) string {
 func (d *daemon) local(t time.Time) string { return t.In(d.zone()).Format("2006-01-02 15:04 MST") }
 
 func (b board) queue(ctx context.Context) (string, error) {
-	waiting, err := b.store.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
+	waiting, err := b.view.InboxRows(ctx, event.Filter{State: "queued", Limit: 20})
 	if err != nil {
 		return "", err
 	}
-	parked, err := b.store.TurnRows(ctx, event.Filter{State: "waiting", Limit: 20})
+	parked, err := b.view.TurnRows(ctx, event.Filter{State: "waiting", Limit: 20})
 	if err != nil {
 		return "", err
 	}
@@ -261,7 +261,7 @@ func capped(n int64, unit float64, format string) string {
 }
 
 func (b board) why(ctx context.Context, arg string) (string, error) {
-	w, err := b.store.Why(ctx, arg)
+	w, err := b.view.Why(ctx, arg)
 	if err != nil {
 		return "", err
 	}

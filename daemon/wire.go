@@ -27,14 +27,14 @@ import (
 
 // Who is connected to whom. The store fits every need that a part declares.
 var (
-	_ channels.Inbox      = (*store.Store)(nil) // channels commit what comes in
-	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
-	_ agent.Queue         = (*store.Store)(nil) // the thread takes rows
+	_ channels.Inbox      = store.Inbox{}       // channels commit what comes in
+	_ scheduler.Store     = store.Jobs{}        // the scheduler commits what fires
+	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
-	_ agent.Prompts       = (*store.Store)(nil)
-	_ agent.Commands      = (*store.Store)(nil) // the desk serves commands
-	_ agent.Conversations = (*store.Store)(nil)
-	_ channels.Store      = (*store.Store)(nil) // the pump empties the outbox
+	_ agent.Prompts       = store.Turns{}
+	_ agent.Commands      = store.Commands{} // the desk serves commands
+	_ agent.Conversations = store.Commands{}
+	_ channels.Store      = store.Outbox{} // the pump empties the outbox
 )
 
 // wire makes the parts.
@@ -52,7 +52,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
-	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: d.channelChanged})
+	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { d.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
@@ -67,13 +67,14 @@ func (d *daemon) wire(out, in stage) error {
 func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	s.Go(s.ctx, name, func(ctx context.Context) error {
+		rung := bell()
 		for {
-			rung := bell()
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-rung:
 			}
+			rung = bell() // before the value, so that no ring falls in between
 			select {
 			case c <- struct{}{}:
 			default:
@@ -145,7 +146,7 @@ func (o Options) instance() string { return ident.Digest(o.Home) }
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{store: d.store, schedule: d.schedule(), status: d.status},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: d.status},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, channel: d.host.Channel},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: d, Log: d.log,

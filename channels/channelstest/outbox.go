@@ -192,6 +192,9 @@ func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery) 
 	if err := o.write(); err != nil {
 		return err
 	}
+	if len(o.rows[id-1].Parts) > 0 {
+		return fmt.Errorf("split outbox row %d: it has parts already", id)
+	}
 	for _, d := range parts {
 		o.rows[id-1].Parts = append(o.rows[id-1].Parts, Part{Delivery: d, State: "ready"})
 	}

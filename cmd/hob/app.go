@@ -94,9 +94,12 @@ func (a *app) exit(err error, inJSON bool) int {
 
 func explain(err error) (code int, text, hint string) {
 	var p *problem
+	var m *console.Mistake
 	switch {
 	case errors.As(err, &p):
 		return p.code, p.text, p.hint
+	case errors.As(err, &m):
+		return exitUsage, m.Text, m.Hint
 	case errors.Is(err, client.ErrNoDaemon):
 		return exitNoDaemon, err.Error(), "start it with: hob up"
 	case errors.Is(err, context.Canceled):

@@ -25,10 +25,10 @@ func approvalsCommand(a *app) *cobra.Command {
 			resource: "questions", short: "List the open questions", none: "nothing is waiting for you", state: "open",
 			head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			row: func(q questionRow) []string {
-				return []string{q.Code, q.Subject, q.State, clock(q.Asked), clock(q.Until), q.Text}
+				return []string{q.Code, q.Subject, q.State, console.Clock(q.Asked), console.Clock(q.Until), q.Text}
 			},
 		}),
-		showCommand(a, "questions", "CODE", a.drawQuestion),
+		showCommand(a, "questions", "CODE", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
 		approveCommand(a),
 		verbCommand(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
@@ -41,19 +41,18 @@ func approvalsCommand(a *app) *cobra.Command {
 	)
 }
 
-func (a *app) drawQuestion(raw json.RawMessage) error {
+func drawQuestion(a *app, raw json.RawMessage) error {
 	var q questionRow
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return fmt.Errorf("the question is not understood: %w", err)
 	}
 	text := console.Clean(q.Show()) + "\n"
 	if q.State == "open" {
-		text += q.How() + "\nuntil " + clock(q.Until) + "\n"
+		text += q.How() + "\nuntil " + console.Clock(q.Until) + "\n"
 	} else {
 		text += "it is " + q.State + "\n"
 	}
-	_, err := io.WriteString(a.out, text)
-	return err
+	return a.text(text)
 }
 
 func approveCommand(a *app) *cobra.Command {
@@ -92,7 +91,7 @@ func grantsCommand(a *app) *cobra.Command {
 			resource: "grants", short: "List what is allowed", none: "nothing is allowed beyond the rules",
 			head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
 			row: func(g grantRow) []string {
-				return []string{id(g.ID), g.Tool, clock(g.Created), thousands(g.Uses), g.Pattern}
+				return []string{id(g.ID), g.Tool, console.Clock(g.Created), console.Thousands(g.Uses), g.Pattern}
 			},
 		}),
 		verbCommand(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),

@@ -20,12 +20,12 @@ func backupCommand(a *app) *cobra.Command {
 				}
 				in["path"] = path
 			}
-			return a.backup(cmd, in)
+			return createBackup(a, cmd, in)
 		},
 	})
 }
 
-func (a *app) backup(cmd *cobra.Command, in map[string]string) error {
+func createBackup(a *app, cmd *cobra.Command, in map[string]string) error {
 	c, err := a.client(cmd.Context())
 	if err != nil {
 		return err
@@ -42,5 +42,5 @@ func (a *app) backup(cmd *cobra.Command, in map[string]string) error {
 	if err := json.Unmarshal(raw, &made); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
-	return a.done(raw, fmt.Sprintf("wrote %s (%s in %s)", made.Path, size(made.Bytes), span(made.MS)))
+	return a.done(raw, fmt.Sprintf("wrote %s (%s in %s)", made.Path, console.Size(made.Bytes), console.Span(made.MS)))
 }

@@ -50,7 +50,7 @@ func inboxBox() box {
 					if r.Reason != "" {
 						text = strings.TrimSpace("(" + r.Reason + ") " + text)
 					}
-					return []string{id(r.Seq), r.State, r.Kind, r.Source, r.Session, clock(r.Received), text}
+					return []string{id(r.Seq), r.State, r.Kind, r.Source, r.Session, console.Clock(r.Received), text}
 				},
 			})
 		},
@@ -69,10 +69,10 @@ func outboxBox() box {
 					text := r.Body
 					for _, d := range r.Deliveries {
 						if d.Error != "" {
-							text = "(" + plural(int64(d.Attempts), "attempt") + ": " + d.Error + ") " + r.Body
+							text = "(" + console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error + ") " + r.Body
 						}
 					}
-					return []string{id(r.ID), r.State, r.To, clock(r.Created), text}
+					return []string{id(r.ID), r.State, r.To, console.Clock(r.Created), text}
 				},
 			})
 		},

@@ -25,8 +25,8 @@ func (b budgetRow) today() string {
 	if b.Currency != "" {
 		unit = " " + b.Currency
 	}
-	return fmt.Sprintf("%s%s of %s · %s of %s tokens", money(b.Used+b.Reserved), unit, capped(b.PerDay, money),
-		thousands(b.TokUsed+b.TokHeld), capped(b.Tokens, thousands))
+	return fmt.Sprintf("%s%s of %s · %s of %s tokens", console.Money(b.Used+b.Reserved), unit, capped(b.PerDay, console.Money),
+		console.Thousands(b.TokUsed+b.TokHeld), capped(b.Tokens, console.Thousands))
 }
 
 // capped shows a limit; 0 is none.

@@ -31,19 +31,19 @@ func chatCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := joined(args)
 			if text == "" && isTerminal(a.in) {
-				return a.talk(cmd.Context(), session)
+				return talk(cmd.Context(), a, session)
 			}
 			if text == "" {
 				var err error
-				if text, err = a.readInput(); err != nil {
+				if text, err = readInput(a); err != nil {
 					return err
 				}
 			}
 			m := client.Message{Text: text, Session: session}
 			if noWait {
-				return a.queue(cmd.Context(), m)
+				return queue(cmd.Context(), a, m)
 			}
-			return a.ask(cmd.Context(), m)
+			return askOnce(cmd.Context(), a, m)
 		},
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
@@ -51,13 +51,13 @@ func chatCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) readInput() (string, error) {
+func readInput(a *app) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read the message: %w", err)
 	}
 	if len(b) > maxInput {
-		return "", usage("put it into a file and name the file", "the message is over %s long", size(maxInput))
+		return "", usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" {
@@ -66,19 +66,19 @@ func (a *app) readInput() (string, error) {
 	return text, nil
 }
 
-// cursor is the file that keeps how far the person has read.
-func (a *app) cursor() (console.Cursor, error) {
+// chatCursor is the file that keeps how far the person has read.
+func chatCursor(a *app) (console.Cursor, error) {
 	home, _, err := a.homeDir()
 	return console.Cursor(filepath.Join(home, "chat.cursor")), err
 }
 
-// ask says one thing and waits for what becomes of it.
-func (a *app) ask(ctx context.Context, m client.Message) error {
+// askOnce says one thing and waits for what becomes of it.
+func askOnce(ctx context.Context, a *app, m client.Message) error {
 	c, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
-	cursor, err := a.cursor()
+	cursor, err := chatCursor(a)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (a *app) ask(ctx context.Context, m client.Message) error {
 			return fmt.Errorf("print the answer: %w", err)
 		}
 	}
-	return a.verdict(answer)
+	return verdict(a, answer)
 }
 
 // verdict turns the end of a turn into the exit code.
-func (a *app) verdict(answer console.Answer) error {
+func verdict(a *app, answer console.Answer) error {
 	var p *problem
 	switch {
 	case answer.State == "waiting":
@@ -123,7 +123,7 @@ func (a *app) verdict(answer console.Answer) error {
 }
 
 // talk is the conversation on a terminal.
-func (a *app) talk(ctx context.Context, session string) error {
+func talk(ctx context.Context, a *app, session string) error {
 	if a.json {
 		return usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")
 	}
@@ -131,7 +131,7 @@ func (a *app) talk(ctx context.Context, session string) error {
 	if err != nil {
 		return err
 	}
-	cursor, err := a.cursor()
+	cursor, err := chatCursor(a)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (j jobRow) state() string {
 	case len(j.Next) == 0:
 		return "done"
 	}
-	return clock(j.Next[0])
+	return console.Clock(j.Next[0])
 }
 
 // schedule is the flags that say when; one of them at a time.
@@ -139,7 +139,7 @@ func cronAddCommand(a *app) *cobra.Command {
 			if words == "" {
 				return usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
 			}
-			return a.changeJob(cmd.Context(), w.input("add", words, joined(args)))
+			return changeJob(cmd.Context(), a, w.input("add", words, joined(args)))
 		},
 	}
 	s.flags(cmd)
@@ -157,7 +157,7 @@ func cronUpdateCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.updateJob(cmd.Context(), args[0], w.input("update", words, joined(args[1:])))
+			return updateJob(cmd.Context(), a, args[0], w.input("update", words, joined(args[1:])))
 		},
 	}
 	s.flags(cmd)
@@ -166,10 +166,10 @@ func cronUpdateCommand(a *app) *cobra.Command {
 }
 
 // updateJob changes a job; with a new name the old one is told by its id.
-func (a *app) updateJob(ctx context.Context, job string, in map[string]string) error {
+func updateJob(ctx context.Context, a *app, job string, in map[string]string) error {
 	if in["name"] == "" {
 		in["name"] = job
-		return a.changeJob(ctx, in)
+		return changeJob(ctx, a, in)
 	}
 	c, err := a.client(ctx)
 	if err != nil {
@@ -179,24 +179,24 @@ func (a *app) updateJob(ctx context.Context, job string, in map[string]string) e
 	if err := c.Show(ctx, "jobs", job, &row); err != nil {
 		return err
 	}
-	return a.changeJobID(ctx, in, row.ID)
+	return changeJobID(ctx, a, in, row.ID)
 }
 
 func cronVerbCommand(a *app, use, action, short string) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " JOB", Short: short, Args: exactly(1, "one JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeJob(cmd.Context(), map[string]string{"action": action, "name": args[0]})
+			return changeJob(cmd.Context(), a, map[string]string{"action": action, "name": args[0]})
 		},
 	}
 }
 
-func (a *app) changeJob(ctx context.Context, in map[string]string) error {
-	return a.changeJobID(ctx, in, 0)
+func changeJob(ctx context.Context, a *app, in map[string]string) error {
+	return changeJobID(ctx, a, in, 0)
 }
 
 // changeJobID calls the cron tool and prints the job as it is now.
-func (a *app) changeJobID(ctx context.Context, in map[string]string, id int64) error {
+func changeJobID(ctx context.Context, a *app, in map[string]string, id int64) error {
 	input := map[string]any{}
 	for k, v := range in {
 		input[k] = v
@@ -212,7 +212,7 @@ func (a *app) changeJobID(ctx context.Context, in map[string]string, id int64) e
 	if err != nil {
 		return err
 	}
-	out, err := a.callTool(ctx, c, "cron", client.ToolCall{Input: raw})
+	out, err := callTool(ctx, a, c, "cron", client.ToolCall{Input: raw})
 	if err != nil {
 		return err
 	}
@@ -228,11 +228,11 @@ func (a *app) changeJobID(ctx context.Context, in map[string]string, id int64) e
 	if !a.json {
 		return a.done(nil, out.Message)
 	}
-	return a.document(a.stored(ctx, c, made.Jobs[0]))
+	return a.document(stored(ctx, a, c, made.Jobs[0]))
 }
 
 // stored is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
-func (a *app) stored(ctx context.Context, c *client.Client, job json.RawMessage) json.RawMessage {
+func stored(ctx context.Context, a *app, c *client.Client, job json.RawMessage) json.RawMessage {
 	var row jobRow
 	var now json.RawMessage
 	if json.Unmarshal(job, &row) != nil || c.Show(ctx, "jobs", row.Name, &now) != nil {
@@ -262,12 +262,12 @@ func cronRunsCommand(a *app) *cobra.Command {
 				state = r.Outcome
 			}
 			if r.LateMS >= 1000 {
-				late = span(r.LateMS)
+				late = console.Span(r.LateMS)
 			}
 			if r.Turn != 0 {
 				turn = id(r.Turn)
 			}
-			return []string{clock(r.Due), state, late, turn, r.Reason}
+			return []string{console.Clock(r.Due), state, late, turn, r.Reason}
 		},
 	}
 	cmd := &cobra.Command{

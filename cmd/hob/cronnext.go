@@ -28,7 +28,7 @@ func cronNextCommand(a *app) *cobra.Command {
 		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
 		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.previewTimes(cmd.Context(), p, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return previewTimes(cmd.Context(), a, p, args) },
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
@@ -37,7 +37,7 @@ func cronNextCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) previewTimes(ctx context.Context, p preview, args []string) error {
+func previewTimes(ctx context.Context, a *app, p preview, args []string) error {
 	words, err := p.words()
 	if err != nil {
 		return err
@@ -59,12 +59,12 @@ func (a *app) previewTimes(ctx context.Context, p preview, args []string) error 
 	if words != "" {
 		times, zone, err = offline(p, words, after)
 	} else {
-		times, zone, err = a.ofJob(ctx, p, args[0], after)
+		times, zone, err = ofJob(ctx, a, p, args[0], after)
 	}
 	if err != nil {
 		return err
 	}
-	return a.printTimes(times, zone)
+	return printTimes(a, times, zone)
 }
 
 // offline works a schedule out without the daemon.
@@ -94,7 +94,7 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 }
 
 // ofJob works out the times of a job that exists, also when it is paused.
-func (a *app) ofJob(ctx context.Context, p preview, name string, after time.Time) ([]time.Time, *time.Location, error) {
+func ofJob(ctx context.Context, a *app, p preview, name string, after time.Time) ([]time.Time, *time.Location, error) {
 	c, err := a.client(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +129,7 @@ func ahead(spec scheduler.Spec, after time.Time, zone *time.Location, anchor tim
 	return times
 }
 
-func (a *app) printTimes(times []time.Time, zone *time.Location) error {
+func printTimes(a *app, times []time.Time, zone *time.Location) error {
 	if a.json {
 		doc := make([]string, len(times))
 		for i, t := range times {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/daemon/control/client"
+	"hob/daemon/control/console"
 )
 
 // listing describes a command that lists the rows of a resource.
@@ -83,7 +84,7 @@ func (a *app) show(ctx context.Context, resource, id string, draw func(json.RawM
 		return a.document(raw)
 	}
 	if draw == nil {
-		draw = a.details
+		draw = func(raw json.RawMessage) error { return a.text(console.Details(raw)) }
 	}
 	return draw(raw)
 }

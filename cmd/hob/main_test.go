@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,28 +39,54 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"answering": answering, "exits": exits},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"answering": answering, "exits": exits, "code": code, "eventually": eventually,
+		},
 	})
 }
 
 // answering waits until the daemon of the script's home answers.
-func answering(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: answering")
-	}
+func answering(ts *testscript.TestScript, _ bool, _ []string) {
+	until(ts, "a daemon answers", func() bool {
+		_, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
+		return err == nil
+	})
+}
+
+// eventually waits until a file is there.
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, args[0]+" exists", func() bool {
+		_, err := os.Stat(ts.MkAbs(args[0]))
+		return err == nil
+	})
+}
+
+func until(ts *testscript.TestScript, what string, reached func() bool) {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	end := time.After(20 * time.Second)
-	for {
+	for !reached() {
 		select {
 		case <-look.C:
-			if _, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false); err == nil {
-				return
-			}
 		case <-end:
-			ts.Fatalf("no daemon answers in %s", ts.Getenv("HOB_HOME"))
+			ts.Fatalf("%s: not within 20 s", what)
 		}
 	}
+}
+
+// code puts the code of the open question whose text holds a word into $CODE.
+func code(ts *testscript.TestScript, _ bool, args []string) {
+	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
+	ts.Check(err)
+	var open []questionRow
+	ts.Check(c.List(context.Background(), "questions", client.Filter{State: "open"}, &open))
+	for _, q := range open {
+		if strings.Contains(q.Text, args[0]) {
+			ts.Setenv("CODE", q.Code)
+			return
+		}
+	}
+	ts.Fatalf("no open question has %q in it", args[0])
 }
 
 // exits runs a command and compares its exit code: exits CODE COMMAND….

@@ -26,7 +26,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuch,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return a.bare(cmd.Context()) },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return showState(cmd.Context(), a) },
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run it:"},
@@ -78,7 +78,7 @@ func noSuch(cmd *cobra.Command, args []string) error {
 		}
 	}
 	text := fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0])
-	if n := nearest(args[0], names); n != "" {
+	if n := console.Nearest(args[0], names); n != "" {
 		return usage("", "%s; did you mean %q?", text, cmd.CommandPath()+" "+n)
 	}
 	return usage("see: "+cmd.CommandPath()+" --help", "%s", text)
@@ -99,7 +99,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if len(name) == 1 {
 		dashes = "-"
 	}
-	if n := nearest(name, names); n != "" {
+	if n := console.Nearest(name, names); n != "" {
 		return usage("", "%s has no flag %q; did you mean %q?", cmd.CommandPath(), dashes+name, "--"+n)
 	}
 	return usage(see, "%s has no flag %q", cmd.CommandPath(), dashes+name)
@@ -117,47 +117,6 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-}
-
-// nearest finds the name that was probably meant, "" when none is near.
-func nearest(word string, names []string) string {
-	best, least := "", 3
-	for _, n := range names {
-		d := distance(strings.ToLower(word), n)
-		if len(word) > 2 && strings.HasPrefix(n, word) {
-			d = 1
-		}
-		if d < least && d < len(word) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to change, add, drop or swap (optimal string alignment).
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(x)][len(y)]
 }
 
 // exactly is cobra.ExactArgs in hob's words; what names the arguments.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -38,29 +37,29 @@ func sessionsCommand(a *app) *cobra.Command {
 			resource: "sessions", short: "List the conversations, newest first", none: "there are no sessions yet",
 			head: []string{"SESSION", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
 			row: func(s sessionRow) []string {
-				return []string{s.Key, s.Kind, orDash(s.Watermark), clock(s.Created), thousands(s.Turns), thousands(s.Items), s.Title}
+				return []string{s.Key, s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
 			},
 		}),
-		showCommand(a, "sessions", "SESSION", a.drawSession),
+		showCommand(a, "sessions", "SESSION", func(raw json.RawMessage) error { return drawSession(a, raw) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: atLeast(2, "a SESSION and a TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.queue(cmd.Context(), client.Message{Session: args[0], Text: joined(args[1:])})
+				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: joined(args[1:])})
 			},
 		},
 		&cobra.Command{
 			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: exactly(1, "one SESSION"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
 		&cobra.Command{
 			Use: "rm SESSION", Short: "Delete a conversation", Args: exactly(1, "one SESSION"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.removeSession(cmd.Context(), args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error { return removeSession(cmd.Context(), a, args[0]) },
 		},
 	)
 }
 
 // queue posts a message and says where it went.
-func (a *app) queue(ctx context.Context, m client.Message) error {
+func queue(ctx context.Context, a *app, m client.Message) error {
 	c, err := a.client(ctx)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func (a *app) queue(ctx context.Context, m client.Message) error {
 	return a.done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-func (a *app) removeSession(ctx context.Context, key string) error {
+func removeSession(ctx context.Context, a *app, key string) error {
 	c, err := a.client(ctx)
 	if err != nil {
 		return err
@@ -89,7 +88,7 @@ func (a *app) removeSession(ctx context.Context, key string) error {
 }
 
 // drawSession shows a conversation as it was led.
-func (a *app) drawSession(raw json.RawMessage) error {
+func drawSession(a *app, raw json.RawMessage) error {
 	var s struct {
 		sessionRow
 		Transcript []itemRow `json:"transcript"`
@@ -98,20 +97,19 @@ func (a *app) drawSession(raw json.RawMessage) error {
 		return fmt.Errorf("the session is not understood: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s\n", oneLine(s.Key), orDash(s.Kind), plural(s.Turns, "turn"))
+	fmt.Fprintf(&b, "%s · %s · %s\n", console.OneLine(s.Key), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {
 			who = strings.TrimSpace(i.Kind + " " + i.Tool)
 		}
 		text := strings.ReplaceAll(console.Clean(strings.TrimSpace(i.Text)), "\n", "\n    ")
-		fmt.Fprintf(&b, "%s: %s\n", oneLine(who), text)
+		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
 	}
-	_, err := io.WriteString(a.out, b.String())
-	return err
+	return a.text(b.String())
 }
 
-func (a *app) export(ctx context.Context, key string) error {
+func exportSession(ctx context.Context, a *app, key string) error {
 	return a.show(ctx, "sessions", key, func(raw json.RawMessage) error {
 		var s struct {
 			Items []json.RawMessage `json:"transcript"`

@@ -48,6 +48,7 @@ type status struct {
 		On  bool   `json:"on"`
 		Why string `json:"why"`
 	} `json:"safe_mode"`
+	Config []string `json:"config"` // its problems
 }
 
 func statusCommand(a *app) *cobra.Command {
@@ -59,8 +60,7 @@ func statusCommand(a *app) *cobra.Command {
 				if err := json.Unmarshal(raw, &s); err != nil {
 					return fmt.Errorf("the status is not understood: %w", err)
 				}
-				_, err := io.WriteString(a.out, s.text())
-				return err
+				return a.text(s.text())
 			})
 		},
 	}
@@ -68,13 +68,13 @@ func statusCommand(a *app) *cobra.Command {
 
 func (s status) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hob is %s · since %s · %s\n", s.word(), clock(s.Started), webAddress(s.Address))
-	line := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, oneLine(text)) }
-	line("model", orDash(s.Model))
+	fmt.Fprintf(&b, "hob is %s · since %s · %s\n", s.word(), console.Clock(s.Started), webAddress(s.Address))
+	line := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, console.OneLine(text)) }
+	line("model", console.OrDash(s.Model))
 	line("thread", s.thread())
 	line("scheduler", s.schedule())
 	if s.Questions > 0 {
-		line("questions", plural(s.Questions, "question")+" for you: hob approvals list")
+		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
 	}
 	for i, c := range s.Channels {
 		name := ""
@@ -84,8 +84,11 @@ func (s status) text() string {
 		line(name, c.Name+" "+health(c.Receiving, c.Sending, c.Error))
 	}
 	line("budget", s.Budget.today())
-	line("database", size(s.Database.Bytes))
+	line("database", console.Size(s.Database.Bytes))
 	line("home", s.Home)
+	for _, c := range s.Config {
+		line("config", c)
+	}
 	if s.SafeMode.On {
 		line("safe mode", s.SafeMode.Why+"; leave it with: hob safe-mode off")
 	}
@@ -100,7 +103,7 @@ func (s status) word() string {
 }
 
 func (s status) thread() string {
-	text := orDash(s.Thread.State)
+	text := console.OrDash(s.Thread.State)
 	if s.Thread.Turn != 0 {
 		text += fmt.Sprintf(" with turn %d", s.Thread.Turn)
 	}
@@ -108,9 +111,9 @@ func (s status) thread() string {
 }
 
 func (s status) schedule() string {
-	text := plural(s.Scheduler.Jobs, "job")
+	text := console.Plural(s.Scheduler.Jobs, "job")
 	if !s.Scheduler.Next.IsZero() {
-		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, clock(s.Scheduler.Next))
+		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, console.Clock(s.Scheduler.Next))
 	}
 	return text
 }
@@ -135,7 +138,7 @@ func healthWord(v any) string {
 		if fault, _ := x["last_error"].(string); fault != "" && state != "ok" {
 			return state + " (" + fault + ")"
 		}
-		return orDash(state)
+		return console.OrDash(state)
 	}
 	return "-"
 }
@@ -147,8 +150,8 @@ func webAddress(addr string) string {
 	return "http://" + addr
 }
 
-// bare is hob without a command: how it is, and what to do next.
-func (a *app) bare(ctx context.Context) error {
+// showState is hob without a command: how it is, and what to do next.
+func showState(ctx context.Context, a *app) error {
 	c, err := a.client(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {
 		if a.json {

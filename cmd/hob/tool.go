@@ -17,30 +17,20 @@ import (
 	"hob/daemon/control/console"
 )
 
-// toolSpec is a tool as the daemon describes it.
-type toolSpec struct {
-	Name        string          `json:"name"`
-	Group       string          `json:"group"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Positional  string          `json:"positional"`
-	Example     string          `json:"example"`
-}
-
 func toolCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tool NAME [--field value …|--input JSON|-]", Short: "List, describe and run the tools that hob has",
 		Long:               "Run a tool as hob would, with the same checks. You are asked right here when it needs your permission.",
 		Example:            "  hob tool list\n  hob tool show read\n  hob tool read notes.md --limit 20",
 		DisableFlagParsing: true,
-		RunE:               func(cmd *cobra.Command, args []string) error { return a.tool(cmd, args) },
+		RunE:               func(cmd *cobra.Command, args []string) error { return runTool(a, cmd, args) },
 	}
 	cmd.AddCommand(
 		listToolsCommand(a),
 		&cobra.Command{
 			Use: "show NAME", Short: "Describe a tool and its fields", Args: exactly(1, "one NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.show(cmd.Context(), "tools", args[0], a.drawTool)
+				return a.show(cmd.Context(), "tools", args[0], func(raw json.RawMessage) error { return drawTool(a, raw) })
 			},
 		},
 	)
@@ -51,17 +41,17 @@ func listToolsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tools", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listRows(cmd.Context(), a, listing[toolSpec]{
+			return listRows(cmd.Context(), a, listing[console.ToolSpec]{
 				resource: "tools", none: "there are no tools", head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
-				row: func(t toolSpec) []string { return []string{t.Name, t.Group, t.Description} },
+				row: func(t console.ToolSpec) []string { return []string{t.Name, t.Group, t.Description} },
 			}, client.Filter{})
 		},
 	}
 }
 
-// tool runs one by name. Its flags are known only when the daemon has described it.
-func (a *app) tool(cmd *cobra.Command, args []string) error {
-	name := a.toolName(args)
+// runTool runs one by name. Its flags are known only when the daemon has described it.
+func runTool(a *app, cmd *cobra.Command, args []string) error {
+	name := toolName(a, args)
 	if name == "" {
 		return cmd.Help()
 	}
@@ -69,19 +59,18 @@ func (a *app) tool(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := a.toolSpec(cmd.Context(), c, name)
+	spec, err := specOf(cmd.Context(), a, c, name)
 	if err != nil {
 		return err
 	}
-	form, err := newForm(spec)
+	form, err := console.NewForm(spec)
 	if err != nil {
 		return err
 	}
-	a.globals(form.set)
-	input, err := form.parse(args, a.in)
+	globals(a, form.Set)
+	input, err := form.Parse(args, a.in)
 	if errors.Is(err, pflag.ErrHelp) {
-		_, err := io.WriteString(a.out, form.help())
-		return err
+		return a.text(form.Help())
 	}
 	if err != nil {
 		return err
@@ -90,15 +79,15 @@ func (a *app) tool(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find this folder: %w", err)
 	}
-	out, err := a.callTool(cmd.Context(), c, name, client.ToolCall{Input: input, Workdir: wd, Approve: form.approve})
+	out, err := callTool(cmd.Context(), a, c, name, client.ToolCall{Input: input, Workdir: wd, Approve: form.Approve})
 	if err != nil {
 		return err
 	}
-	return a.printOutcome(out)
+	return printOutcome(a, out)
 }
 
 // globals are the flags that every command has; a tool's own flags stand among them.
-func (a *app) globals(set *pflag.FlagSet) {
+func globals(a *app, set *pflag.FlagSet) {
 	set.StringVar(&a.home, "home", a.home, "hob's home folder")
 	set.BoolVar(&a.json, "json", a.json, "print one JSON document and nothing else")
 	set.BoolVar(&a.quiet, "quiet", a.quiet, "print no remarks")
@@ -106,12 +95,12 @@ func (a *app) globals(set *pflag.FlagSet) {
 }
 
 // toolName finds the first argument that is no flag, and reads the global flags before it.
-func (a *app) toolName(args []string) string {
+func toolName(a *app, args []string) string {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
 	set.SetInterspersed(false)
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	set.Usage = func() {}
-	a.globals(set)
+	globals(a, set)
 	for rest := args; len(rest) > 0; rest = rest[1:] {
 		if err := set.Parse(rest); err != nil {
 			return ""
@@ -124,11 +113,11 @@ func (a *app) toolName(args []string) string {
 	return ""
 }
 
-// toolSpec asks for a tool's description; for one that does not exist it names the nearest.
-func (a *app) toolSpec(ctx context.Context, c *client.Client, name string) (toolSpec, error) {
-	var specs []toolSpec
+// specOf asks for a tool's description; for one that does not exist it names the nearest.
+func specOf(ctx context.Context, a *app, c *client.Client, name string) (console.ToolSpec, error) {
+	var specs []console.ToolSpec
 	if err := c.List(ctx, "tools", client.Filter{}, &specs); err != nil {
-		return toolSpec{}, err
+		return console.ToolSpec{}, err
 	}
 	names := []string{"list", "show"}
 	for _, s := range specs {
@@ -137,14 +126,14 @@ func (a *app) toolSpec(ctx context.Context, c *client.Client, name string) (tool
 		}
 		names = append(names, s.Name)
 	}
-	if n := nearest(name, names); n != "" {
-		return toolSpec{}, usage("", "there is no tool %q; did you mean %q?", name, n)
+	if n := console.Nearest(name, names); n != "" {
+		return console.ToolSpec{}, usage("", "there is no tool %q; did you mean %q?", name, n)
 	}
-	return toolSpec{}, usage("list them with: hob tool list", "there is no tool %q", name)
+	return console.ToolSpec{}, usage("list them with: hob tool list", "there is no tool %q", name)
 }
 
 // callTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
-func (a *app) callTool(ctx context.Context, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
+func callTool(ctx context.Context, a *app, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
 	out, err := c.Tool(ctx, name, call)
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Kind != "approval" {
@@ -153,7 +142,7 @@ func (a *app) callTool(ctx context.Context, c *client.Client, name string, call 
 	if a.json || !isTerminal(a.in) || !isTerminal(a.err) {
 		return out, &problem{code: exitWaiting, text: p.Detail, hint: howToApprove(p)}
 	}
-	yes, err := a.permit(ctx, p)
+	yes, err := permit(ctx, a, p)
 	if err != nil {
 		return out, err
 	}
@@ -172,11 +161,11 @@ func howToApprove(p *client.Problem) string {
 }
 
 // permit shows a call as it is hashed and asks for a yes.
-func (a *app) permit(ctx context.Context, p *client.Problem) (bool, error) {
+func permit(ctx context.Context, a *app, p *client.Problem) (bool, error) {
 	for _, w := range p.Warnings {
-		fmt.Fprintln(a.err, "! "+oneLine(w))
+		fmt.Fprintln(a.err, "! "+console.OneLine(w))
 	}
-	fmt.Fprintln(a.err, oneLine(p.Summary))
+	fmt.Fprintln(a.err, console.OneLine(p.Summary))
 	if p.Canonical != "" && p.Canonical != p.Summary {
 		fmt.Fprintln(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
 	}
@@ -189,7 +178,7 @@ func (a *app) permit(ctx context.Context, p *client.Problem) (bool, error) {
 }
 
 // printOutcome prints what a tool answered; a failure is the exit code too.
-func (a *app) printOutcome(out client.Outcome) error {
+func printOutcome(a *app, out client.Outcome) error {
 	if a.json {
 		if out.Success {
 			return a.document(out.Raw)
@@ -205,8 +194,7 @@ func (a *app) printOutcome(out client.Outcome) error {
 	if isTerminal(a.out) {
 		text = console.Clean(text)
 	}
-	_, err := io.WriteString(a.out, strings.TrimRight(text, "\n")+"\n")
-	return err
+	return a.text(strings.TrimRight(text, "\n")+"\n")
 }
 
 func toolFailure(out client.Outcome) *problem {
@@ -220,4 +208,17 @@ func toolFailure(out client.Outcome) *problem {
 		p.code = exitDenied
 	}
 	return p
+}
+
+// drawTool describes a tool.
+func drawTool(a *app, raw json.RawMessage) error {
+	var spec console.ToolSpec
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return fmt.Errorf("the tool is not understood: %w", err)
+	}
+	f, err := console.NewForm(spec)
+	if err != nil {
+		return err
+	}
+	return a.text(f.Help())
 }

@@ -33,20 +33,20 @@ func turnsCommand(a *app) *cobra.Command {
 				if said == "" {
 					said = t.Why
 				}
-				return []string{id(t.ID), t.State, t.Session, clock(t.Started), span(t.Running), thousands(t.Tokens), said}
+				return []string{id(t.ID), t.State, t.Session, console.Clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
 			},
 		}),
 		showCommand(a, "turns", "TURN", nil),
 		&cobra.Command{
 			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: exactly(1, "one TURN"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.whyTurn(cmd, args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
 		},
 		verbCommand(a, "turns", "stop", "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
 	)
 }
 
 // whyTurn traces a turn from the last message that it sent.
-func (a *app) whyTurn(cmd *cobra.Command, turn string) error {
+func whyTurn(a *app, cmd *cobra.Command, turn string) error {
 	c, err := a.client(cmd.Context())
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (a *app) whyTurn(cmd *cobra.Command, turn string) error {
 	if len(t.Outbox) == 0 {
 		return &problem{code: exitFailed, text: fmt.Sprintf("turn %s has sent nothing that could be traced", turn), hint: "see: hob turns show " + turn}
 	}
-	return a.why(cmd.Context(), strconv.FormatInt(t.Outbox[len(t.Outbox)-1].ID, 10))
+	return showWhy(cmd.Context(), a, strconv.FormatInt(t.Outbox[len(t.Outbox)-1].ID, 10))
 }
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }

@@ -23,7 +23,7 @@ func upCommand(a *app) *cobra.Command {
 		Long: "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chat := !noChat && !a.json && isTerminal(a.in) && isTerminal(a.out)
-			err := a.up(cmd.Context(), listen, chat)
+			err := runUp(cmd.Context(), a, listen, chat)
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
 			}
@@ -31,7 +31,7 @@ func upCommand(a *app) *cobra.Command {
 				return &problem{code: exitFailed, text: "hob is already running for this home", hint: "talk to it with: hob chat"}
 			}
 			a.note("hob is already running for this home; you are talking to it")
-			return a.talk(cmd.Context(), "")
+			return talk(cmd.Context(), a, "")
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "the loopback address of the API (default 127.0.0.1:4620)")
@@ -39,13 +39,13 @@ func upCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// up runs the daemon and, beside it, the conversation.
-func (a *app) up(ctx context.Context, listen string, chat bool) error {
+// runUp runs the daemon and, beside it, the conversation.
+func runUp(ctx context.Context, a *app, listen string, chat bool) error {
 	home, _, err := a.homeDir()
 	if err != nil {
 		return err
 	}
-	log, end, err := a.daemonLog(home, chat)
+	log, end, err := daemonLog(a, home, chat)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *app) up(ctx context.Context, listen string, chat bool) error {
 		return daemon.Run(ctx, daemon.Options{
 			Home: home, Listen: listen, Version: version().Version, Log: log,
 			Ready: func(r daemon.Ready) {
-				a.ready(r)
+				sayReady(a, r)
 				ready()
 			},
 		})
@@ -63,7 +63,7 @@ func (a *app) up(ctx context.Context, listen string, chat bool) error {
 	}
 	var talked error
 	err = console.Attend(ctx, log, run, func(ctx context.Context) error {
-		talked = a.talk(ctx, "")
+		talked = talk(ctx, a, "")
 		a.note("hob is stopping")
 		return nil
 	})
@@ -71,7 +71,7 @@ func (a *app) up(ctx context.Context, listen string, chat bool) error {
 }
 
 // daemonLog writes to standard error; beside a conversation, which would be torn apart, into a file.
-func (a *app) daemonLog(home string, chat bool) (log *slog.Logger, end func() error, err error) {
+func daemonLog(a *app, home string, chat bool) (log *slog.Logger, end func() error, err error) {
 	if !chat {
 		return a.logger(a.err), func() error { return nil }, nil
 	}
@@ -86,8 +86,8 @@ func (a *app) daemonLog(home string, chat bool) (log *slog.Logger, end func() er
 	return a.logger(f), f.Close, nil
 }
 
-// ready prints the one line that tells that hob is there.
-func (a *app) ready(r daemon.Ready) {
+// sayReady prints the one line that tells that hob is there.
+func sayReady(a *app, r daemon.Ready) {
 	if a.json {
 		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}
 		if err := a.document(doc); err != nil {

@@ -24,11 +24,11 @@ type node struct {
 func whyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: exactly(1, "the ID of a message (see hob outbox list), or last"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) why(ctx context.Context, id string) error {
+func showWhy(ctx context.Context, a *app, id string) error {
 	return a.show(ctx, "why", id, func(raw json.RawMessage) error {
 		var chain struct {
 			Nodes []node `json:"nodes"`
@@ -36,8 +36,7 @@ func (a *app) why(ctx context.Context, id string) error {
 		if err := json.Unmarshal(raw, &chain); err != nil {
 			return fmt.Errorf("the trace is not understood: %w", err)
 		}
-		_, err := io.WriteString(a.out, tree(chain.Nodes))
-		return err
+		return a.text(tree(chain.Nodes))
 	})
 }
 
@@ -52,10 +51,10 @@ func tree(nodes []node) string {
 		}
 		line := strings.TrimSpace(n.Kind + " " + strings.Trim(string(n.ID), `"`))
 		if !n.At.IsZero() {
-			line += " · " + clock(n.At)
+			line += " · " + console.Clock(n.At)
 		}
 		if n.Title != "" {
-			line += " · " + oneLine(n.Title)
+			line += " · " + console.OneLine(n.Title)
 		}
 		fmt.Fprintln(&b, indent+mark+line)
 		for _, d := range strings.Split(strings.TrimRight(n.Detail, "\n"), "\n") {

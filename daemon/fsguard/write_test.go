@@ -91,6 +91,26 @@ func clean(t *testing.T, top string) {
 	}))
 }
 
+func TestAFolderThatWasSwappedIsNotWrittenInto(t *testing.T) {
+	for name, path := range map[string]string{"there already": "sub/b.txt", "new": "sub/new.txt", "new folder": "sub/more/new.txt"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p, err := w.Resolve("", path)
+			must(t, err)
+			must(t, os.Rename(w.space+"/sub", w.space+"/aside"))
+			w.link(t, w.home+"/docs", "sub")
+			if _, err := w.WriteFile(p, []byte("x"), 0o600); !errors.Is(err, fsguard.ErrMoved) {
+				t.Errorf("%v, want %v", err, fsguard.ErrMoved)
+			}
+			list, err := os.ReadDir(w.home + "/docs")
+			must(t, err)
+			if len(list) != 1 {
+				t.Errorf("something was made in the other folder: %v", list)
+			}
+		})
+	}
+}
+
 func TestOnlyOneOfManyMakesANewFile(t *testing.T) {
 	w := newWorld(t)
 	p, err := w.Resolve("", "once.txt")

@@ -47,7 +47,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w := &world{
 		model: llmtest.NewServer(), ntfy: ntfy, asked: make(chan struct{}, 1), rng: rand.New(rand.NewPCG(seed, 2)),
-		newest: map[string][]llmtest.Message{}, clock: time.Now().Add(-8 * time.Minute).Unix(),
+		newest: map[string][]llmtest.Message{}, clock: time.Now().Unix(),
 	}
 	ntfy.Protect(topic, topicToken)
 	w.model.Otherwise(w.script)

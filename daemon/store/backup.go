@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/fail"
 )
 
 // Backup writes a consistent copy of the database with VACUUM INTO, to a name of its own in dir or to the given path.
 // A file that is there already is not overwritten. It returns the path and the size in bytes.
-func (s *Store) Backup(ctx context.Context, path string) (string, int64, error) {
+func (s Backups) Backup(ctx context.Context, path string) (string, int64, error) {
 	if path == "" {
 		dir := filepath.Join(s.opt.Dir, "backups")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -29,26 +31,13 @@ func (s *Store) Backup(ctx context.Context, path string) (string, int64, error) 
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", 0, fmt.Errorf("remove an unfinished backup: %w", err)
 	}
-	if err := s.vacuumInto(ctx, part); err != nil {
+	if err := s.db.CopyTo(ctx, part); err != nil {
 		if gone := os.Remove(part); !errors.Is(gone, os.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}
 		return "", 0, err
 	}
 	return path, sizeOf(part), finishFile(part, path)
-}
-
-// vacuumInto copies over a connection of its own: the readers' may write nothing, not even elsewhere, and the writer must not wait.
-func (s *Store) vacuumInto(ctx context.Context, to string) (err error) {
-	db, err := openDB(filepath.Join(s.opt.Dir, "hob.db"), "mode=ro&_pragma=busy_timeout(5000)")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return plain(fmt.Errorf("write backup: %w", err))
-	}
-	return nil
 }
 
 func sizeOf(path string) int64 {
@@ -75,8 +64,8 @@ func finishFile(from, to string) error {
 }
 
 // Trim forgets events older than a time; the newest is always kept, so that numbers only grow.
-func (s *Store) Trim(ctx context.Context, before time.Time) error {
+func (s Backups) Trim(ctx context.Context, before time.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		return tx.exec("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", us(before))
+		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", db.Micros(before))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -20,45 +22,45 @@ type Boot struct {
 }
 
 // Boot is how this epoch began.
-func (s *Store) Boot() Boot { return s.boot }
+func (s Boots) Boot() Boot { return s.boot }
 
 // begin writes the row of a new epoch and judges the unclean ends before it.
-func (s *Store) begin(ctx context.Context) error {
+func (s *core) begin(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		if err := tx.exec("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), us(tx.now)); err != nil {
+		if err := tx.Run("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), db.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("write instance: %w", err)
 		}
-		crashed, inflight, err := tx.lastEnd()
+		crashed, inflight, err := lastEnd(tx)
 		if err != nil {
 			return err
 		}
-		s.epoch, err = tx.insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", us(tx.now), bit(crashed), inflight, s.opt.Version)
+		s.epoch, err = tx.Insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", db.Micros(tx.Now), db.Bit(crashed), inflight, s.opt.Version)
 		if err != nil {
 			return fmt.Errorf("write boot: %w", err)
 		}
 		s.boot = Boot{Epoch: s.epoch, Crashed: crashed}
-		if err := tx.bookOrphans(); err != nil {
+		if err := bookOrphans(tx); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
 		}
-		if err := tx.exec("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
+		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}
 		fail.Point("recovery")
-		return tx.judgeEnds(&s.boot)
+		return judgeEnds(tx, &s.boot)
 	})
 }
 
 // lastEnd says whether the last epoch crashed, and which turn was running then.
-func (tx *Tx) lastEnd() (crashed bool, inflight int64, err error) {
+func lastEnd(tx *Tx) (crashed bool, inflight int64, err error) {
 	var clean bool
-	err = tx.one("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1", nil, &clean)
+	err = tx.One("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1", nil, &clean)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, 0, nil
 	}
 	if err != nil || clean {
 		return false, 0, err
 	}
-	err = tx.one("SELECT id FROM turns WHERE state = 'running' AND parent IS NULL", nil, &inflight)
+	err = tx.One("SELECT id FROM turns WHERE state = 'running' AND parent IS NULL", nil, &inflight)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -67,34 +69,34 @@ func (tx *Tx) lastEnd() (crashed bool, inflight int64, err error) {
 
 // judgeEnds looks at the newest unclean ends within the window: the same turn in flight at each of them is dead-lettered,
 // otherwise safe mode begins.
-func (tx *Tx) judgeEnds(b *Boot) error {
-	p := tx.store.opt.Policy()
-	safe, err := tx.setting(keySafeMode)
+func judgeEnds(tx *Tx, b *Boot) error {
+	p := tx.core.opt.Policy()
+	safe, err := readSetting(tx, keySafeMode)
 	if err != nil {
 		return err
 	}
 	b.Safe = safe != ""
 	var ends, turns int
 	var turn int64
-	err = tx.one(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
+	err = tx.One(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
 		(SELECT inflight, crashed FROM boots WHERE started > ? AND epoch > coalesce((SELECT max(epoch) FROM boots WHERE crashed = 0), 0) ORDER BY epoch DESC LIMIT ?)`,
-		[]any{us(tx.now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &turn)
+		[]any{db.Micros(tx.Now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &turn)
 	if err != nil || p.SafeAfter <= 0 || ends < p.SafeAfter || !b.Crashed {
 		return err
 	}
 	if turns == 1 && turn != 0 {
 		b.Culprit = turn
-		return tx.endTurn(turn, "dead", fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow))
+		return endTurn(tx, turn, "dead", fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow))
 	}
 	if b.Safe {
 		return nil
 	}
 	b.Safe = true
 	why := fmt.Sprintf("hob ended unexpectedly %d times within %s and the cause is not known", ends, p.SafeWindow)
-	if err := tx.put(keySafeMode, why); err != nil {
+	if err := putSetting(tx, keySafeMode, why); err != nil {
 		return err
 	}
-	return tx.notice(fmt.Sprintf("safe:%d", b.Epoch), b.Epoch, "Safe mode is on: "+why+". No jobs, no shell and no resumed turns until you say: hob safe-mode off")
+	return addNotice(tx, fmt.Sprintf("safe:%d", b.Epoch), b.Epoch, "Safe mode is on: "+why+". No jobs, no shell and no resumed turns until you say: hob safe-mode off")
 }
 
 // The keys of settings.
@@ -105,26 +107,26 @@ const (
 	keyPerTokens = "budget_tokens_per_day"
 )
 
-func (tx *Tx) setting(key string) (string, error) {
+func readSetting(tx *Tx, key string) (string, error) {
 	var v string
-	err := tx.one("SELECT value FROM settings WHERE key = ?", []any{key}, &v)
+	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &v)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	return v, err
 }
 
-func (tx *Tx) put(key, value string) error {
+func putSetting(tx *Tx, key, value string) error {
 	if value == "" {
-		return tx.exec("DELETE FROM settings WHERE key = ?", key)
+		return tx.Run("DELETE FROM settings WHERE key = ?", key)
 	}
-	return tx.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
 }
 
 // SafeMode says why safe mode is on, "" when it is off.
-func (s *Store) SafeMode(ctx context.Context) (string, error) {
+func (s Boots) SafeMode(ctx context.Context) (string, error) {
 	var why string
-	err := s.read.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
+	err := s.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -132,20 +134,20 @@ func (s *Store) SafeMode(ctx context.Context) (string, error) {
 }
 
 // LeaveSafeMode ends safe mode; the thread and the scheduler go on at once.
-func (s *Store) LeaveSafeMode(ctx context.Context) error {
+func (s Boots) LeaveSafeMode(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		tx.ring(bellInbox | bellJobs)
-		if err := tx.put(keySafeMode, ""); err != nil {
+		tx.Ring(db.BellInbox | db.BellJobs)
+		if err := putSetting(tx, keySafeMode, ""); err != nil {
 			return err
 		}
-		return tx.event(event.Event{Type: "safe-mode.off"})
+		return addEvent(tx, event.Event{Type: "safe-mode.off"})
 	})
 }
 
 // Quiet holds back what does not hurry until the given time; a past one ends it.
-func (tx *Tx) quiet(until time.Time) error {
-	if !until.After(tx.now) {
-		return tx.put(keyQuiet, "")
+func setQuiet(tx *Tx, until time.Time) error {
+	if !until.After(tx.Now) {
+		return putSetting(tx, keyQuiet, "")
 	}
-	return tx.put(keyQuiet, until.UTC().Format(time.RFC3339))
+	return putSetting(tx, keyQuiet, until.UTC().Format(time.RFC3339))
 }

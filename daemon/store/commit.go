@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -17,7 +19,7 @@ import (
 
 // Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved.
 // It returns how many joined; turn.ErrBudget when the cap does not allow the request.
-func (s *Store) Begin(ctx context.Context, b turn.Begin) (joined int, err error) {
+func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) {
 	t, err := s.Turn(ctx, b.Turn)
 	if err != nil {
 		return 0, err
@@ -28,11 +30,11 @@ func (s *Store) Begin(ctx context.Context, b turn.Begin) (joined int, err error)
 	}
 	err = s.Write(ctx, func(tx *Tx) error {
 		joined = 0
-		if err := tx.own(b.Turn, b.Ran); err != nil {
+		if err := ownTurn(tx, b.Turn, b.Ran); err != nil {
 			return err
 		}
 		for _, q := range waiting {
-			n, err := tx.steer(t, q)
+			n, err := steerTurn(tx, t, q)
 			if err != nil {
 				return err
 			}
@@ -41,10 +43,10 @@ func (s *Store) Begin(ctx context.Context, b turn.Begin) (joined int, err error)
 		if b.Free || fail.Broken("forget-reserve") {
 			return nil
 		}
-		if err := tx.reserve(b.Step, t); err != nil {
+		if err := reserveSpend(tx, b.Step, t); err != nil {
 			return err
 		}
-		return tx.step(b.Turn, b.Step)
+		return writeStep(tx, b.Turn, b.Step)
 	})
 	if err == nil {
 		fail.Point("spend.reserved")
@@ -53,7 +55,7 @@ func (s *Store) Begin(ctx context.Context, b turn.Begin) (joined int, err error)
 }
 
 // joinable lists the queued messages that turn.Joins lets into a turn.
-func (s *Store) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
+func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
 	list, err := s.queued(ctx, "kind = 'message' AND session = ?", t.Key)
 	if err != nil {
 		return nil, err
@@ -68,20 +70,20 @@ func (s *Store) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error
 }
 
 // steer joins one message to a running turn; the answer goes where the last joined input came from.
-func (tx *Tx) steer(t turn.Turn, q turn.Queued) (int, error) {
-	id, err := tx.join(t, q)
+func steerTurn(tx *Tx, t turn.Turn, q turn.Queued) (int, error) {
+	id, err := joinTurn(tx, t, q)
 	if err != nil || id == 0 {
 		return 0, err
 	}
-	if err := tx.exec("UPDATE turns SET reply_to = ?, reply_ref = ? WHERE id = ?", q.In.ReplyTo, q.In.ExtID, t.ID); err != nil {
+	if err := tx.Run("UPDATE turns SET reply_to = ?, reply_ref = ? WHERE id = ?", q.In.ReplyTo, q.In.ExtID, t.ID); err != nil {
 		return 0, err
 	}
-	return 1, tx.event(event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
+	return 1, addEvent(tx, event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
 }
 
 // own makes sure that a turn is still this epoch's to step, and counts its running time.
-func (tx *Tx) own(id int64, ran time.Duration) error {
-	n, err := tx.change("UPDATE turns SET running_us = running_us + ? WHERE id = ? AND epoch = ? AND state = 'running'", ran.Microseconds(), id, tx.store.epoch)
+func ownTurn(tx *Tx, id int64, ran time.Duration) error {
+	n, err := tx.Change("UPDATE turns SET running_us = running_us + ? WHERE id = ? AND epoch = ? AND state = 'running'", ran.Microseconds(), id, tx.core.epoch)
 	if err != nil {
 		return err
 	}
@@ -92,20 +94,20 @@ func (tx *Tx) own(id int64, ran time.Duration) error {
 }
 
 // Commit writes everything that one step of a turn came to. It goes through also when ctx has ended: what it tells of has happened.
-func (s *Store) Commit(ctx context.Context, c turn.Commit) error {
+func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
 	if fail.Broken("finish-in-three") && c.End != nil {
 		return s.finishInThree(ctx, c)
 	}
-	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return tx.commit(c) })
+	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
 }
 
 // finishInThree is a deliberate fault: what belongs together is committed apart.
-func (s *Store) finishInThree(ctx context.Context, c turn.Commit) error {
+func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
 	said := turn.Commit{Turn: c.Turn, Items: c.Items, Steps: c.Steps}
 	outs := turn.Commit{Turn: c.Turn, Changes: c.Changes}
 	end := turn.Commit{Turn: c.Turn, End: c.End, Events: c.Events, Ran: c.Ran}
 	for _, one := range []turn.Commit{outs, said, end} {
-		if err := s.Write(ctx, func(tx *Tx) error { return tx.commit(one) }); err != nil {
+		if err := s.Write(ctx, func(tx *Tx) error { return applyCommit(tx, one) }); err != nil {
 			return err
 		}
 		fail.Point("finish.between")
@@ -113,19 +115,19 @@ func (s *Store) finishInThree(ctx context.Context, c turn.Commit) error {
 	return nil
 }
 
-func (tx *Tx) commit(c turn.Commit) error {
-	if err := tx.own(c.Turn, c.Ran); err != nil {
+func applyCommit(tx *Tx, c turn.Commit) error {
+	if err := ownTurn(tx, c.Turn, c.Ran); err != nil {
 		return err
 	}
-	asked, err := tx.ask(c.Question)
+	asked, err := askOwner(tx, c.Question)
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	if err := tx.consume(c.Consume); err != nil {
+	if err := useApproval(tx, c.Consume); err != nil {
 		return fmt.Errorf("consume approval: %w", err)
 	}
 	for _, it := range c.Items {
-		if _, err := tx.item(it, 0); err != nil {
+		if _, err := addItem(tx, it, 0); err != nil {
 			return fmt.Errorf("append item: %w", err)
 		}
 	}
@@ -133,108 +135,108 @@ func (tx *Tx) commit(c turn.Commit) error {
 		if p.Question == turn.Asks {
 			p.Question = asked
 		}
-		if err := tx.control(c.Turn, p); err != nil {
+		if err := controlStep(tx, c.Turn, p); err != nil {
 			return fmt.Errorf("write step %d: %w", p.N, err)
 		}
 	}
-	if err := tx.changes(c.Changes); err != nil {
+	if err := applyAll(tx, c.Changes); err != nil {
 		return err
 	}
 	for _, e := range c.Events {
-		if err := tx.event(e); err != nil {
+		if err := addEvent(tx, e); err != nil {
 			return err
 		}
 	}
-	return tx.parkOrEnd(c, asked)
+	return parkOrEnd(tx, c, asked)
 }
 
 // control writes a step and, when a model step ends, puts its real usage in the place of its reservation.
-func (tx *Tx) control(id int64, p turn.Step) error {
+func controlStep(tx *Tx, id int64, p turn.Step) error {
 	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
-		if err := tx.settle(id, p); err != nil {
+		if err := settleSpend(tx, id, p); err != nil {
 			return err
 		}
 		p.Reserve = turn.Amount{}
 	}
-	return tx.step(id, p)
+	return writeStep(tx, id, p)
 }
 
-func (tx *Tx) parkOrEnd(c turn.Commit, asked int64) error {
+func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	if c.Wait != nil {
 		w := *c.Wait
 		if w.Question == turn.Asks {
 			w.Question = asked
 		}
-		if err := tx.wait(c.Turn, w); err != nil {
+		if err := addWait(tx, c.Turn, w); err != nil {
 			return fmt.Errorf("wait: %w", err)
 		}
 	}
 	if c.Park != "" {
-		return tx.park(c.Turn, c.Park)
+		return parkTurn(tx, c.Turn, c.Park)
 	}
 	if c.End == nil {
 		return nil
 	}
-	if err := tx.exec("UPDATE turns SET text = ? WHERE id = ?", c.End.Text, c.Turn); err != nil {
+	if err := tx.Run("UPDATE turns SET text = ? WHERE id = ?", c.End.Text, c.Turn); err != nil {
 		return err
 	}
-	return tx.endTurn(c.Turn, c.End.State, c.End.Why)
+	return endTurn(tx, c.Turn, c.End.State, c.End.Why)
 }
 
-func (tx *Tx) park(id int64, why string) error {
-	if err := tx.exec("UPDATE turns SET state = 'waiting', why = ? WHERE id = ?", why, id); err != nil {
+func parkTurn(tx *Tx, id int64, why string) error {
+	if err := tx.Run("UPDATE turns SET state = 'waiting', why = ? WHERE id = ?", why, id); err != nil {
 		return err
 	}
-	if err := tx.exec("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
 		return err
 	}
-	tx.ring(bellInbox)
-	return tx.event(event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": why}})
+	tx.Ring(db.BellInbox)
+	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": why}})
 }
 
 // changes applies the rows of hob's own that tools and the agent hand over.
-func (tx *Tx) changes(list []tools.Change) error {
+func applyAll(tx *Tx, list []tools.Change) error {
 	for _, c := range list {
-		if err := tx.apply(c); err != nil {
+		if err := applyChange(tx, c); err != nil {
 			return fmt.Errorf("apply %T: %w", c, err)
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) apply(c tools.Change) error {
+func applyChange(tx *Tx, c tools.Change) error {
 	switch c := c.(type) {
 	case event.Out:
-		return tx.out(c)
+		return queueOut(tx, c)
 	case guard.Entry:
-		return tx.audit(c)
+		return addAudit(tx, c)
 	case scheduler.Put:
-		return tx.putJob(c.Job)
+		return putJob(tx, c.Job)
 	case scheduler.Remove:
-		return tx.removeJob(c.ID)
+		return removeJob(tx, c.ID)
 	case scheduler.Pause:
-		return tx.pauseJob(c)
+		return pauseJob(tx, c)
 	case scheduler.RunNow:
-		return tx.runNow(c)
+		return runNow(tx, c)
 	default:
 		return errors.New("unknown kind of change")
 	}
 }
 
 // endTurn is the one way out of a turn: its rows, its inputs, its fire and its open questions end with it, and every call has a result.
-func (tx *Tx) endTurn(id int64, state turn.Status, why string) error {
-	n, err := tx.change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, us(tx.now), id)
+func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
+	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, db.Micros(tx.Now), id)
 	if err != nil || n == 0 {
 		return err
 	}
-	if err := tx.closeCalls(id, why); err != nil {
+	if err := closeCalls(tx, id, why); err != nil {
 		return fmt.Errorf("close calls: %w", err)
 	}
 	row := "done"
 	if state == turn.Dead {
 		row = "dead"
 	}
-	now := us(tx.now)
+	now := db.Micros(tx.Now)
 	for _, q := range []struct {
 		sql  string
 		args []any
@@ -243,59 +245,59 @@ func (tx *Tx) endTurn(id int64, state turn.Status, why string) error {
 		{"UPDATE questions SET state = 'expired' WHERE turn = ? AND state = 'open'", []any{id}},
 		{"DELETE FROM waits WHERE turn = ?", []any{id}},
 	} {
-		if err := tx.exec(q.sql, q.args...); err != nil {
+		if err := tx.Run(q.sql, q.args...); err != nil {
 			return err
 		}
 	}
-	if err := tx.endFire(id, state, why, now); err != nil {
+	if err := endFire(tx, id, state, why, now); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
-	if err := tx.finished(id, state, why); err != nil {
+	if err := noteFinished(tx, id, state, why); err != nil {
 		return err
 	}
 	if state == turn.Dead {
-		return tx.notice(fmt.Sprintf("turn:%d:dead", id), id, tx.deadText(id, why))
+		return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, why))
 	}
 	return nil
 }
 
-func (tx *Tx) finished(id int64, state turn.Status, why string) error {
+func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	var key, text string
-	if err := tx.one("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
+	if err := tx.One("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
 		return err
 	}
-	tx.ring(bellInbox)
-	return tx.event(event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
+	tx.Ring(db.BellInbox)
+	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
 }
 
-func (tx *Tx) deadText(id int64, why string) string {
+func deadText(tx *Tx, id int64, why string) string {
 	var said string
 	var seq int64
-	if err := tx.one("SELECT seq, substr(coalesce(json_extract(parts, '$[0].text'), ''), 1, 200) FROM inbox WHERE turn = ? ORDER BY seq LIMIT 1", []any{id}, &seq, &said); err != nil {
+	if err := tx.One("SELECT seq, substr(coalesce(json_extract(parts, '$[0].text'), ''), 1, 200) FROM inbox WHERE turn = ? ORDER BY seq LIMIT 1", []any{id}, &seq, &said); err != nil {
 		return fmt.Sprintf("I gave up on turn %d: %s.", id, why)
 	}
 	return fmt.Sprintf("I gave up on %q: %s. To try it once more: hob inbox retry %d", said, why, seq)
 }
 
 // closeCalls gives every call without a result one, so that the session's next request is valid.
-func (tx *Tx) closeCalls(id int64, why string) error {
+func closeCalls(tx *Tx, id int64, why string) error {
 	if why == "" {
 		why = "the turn had ended"
 	}
-	notRun, err := doc(event.Say("not run: " + why))
+	notRun, err := db.Doc(event.Say("not run: " + why))
 	if err != nil {
 		return err
 	}
-	unknown, err := doc(event.Say("interrupted: whether it took effect is unknown; check first"))
+	unknown, err := db.Doc(event.Say("interrupted: whether it took effect is unknown; check first"))
 	if err != nil {
 		return err
 	}
-	if err := tx.exec(`INSERT INTO items (session, turn, step, role, kind, parts, call_id, is_error, trust, source)
+	if err := tx.Run(`INSERT INTO items (session, turn, step, role, kind, parts, call_id, is_error, trust, source)
 		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND p.state = 'intent') THEN ? ELSE ? END,
 			c.call_id, 1, 'owner', 'hob'
 		FROM items c WHERE c.turn = ? AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')`,
 		llm.ToolRole, llm.ResultOf, unknown, notRun, id); err != nil {
 		return err
 	}
-	return tx.exec("UPDATE steps SET state = CASE state WHEN 'intent' THEN 'unknown' ELSE 'done' END WHERE turn = ? AND kind = 'tool' AND state NOT IN ('done', 'unknown')", id)
+	return tx.Run("UPDATE steps SET state = CASE state WHEN 'intent' THEN 'unknown' ELSE 'done' END WHERE turn = ? AND kind = 'tool' AND state NOT IN ('done', 'unknown')", id)
 }

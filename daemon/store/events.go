@@ -5,47 +5,49 @@ import (
 	"database/sql"
 	"fmt"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/event"
 )
 
 // event appends one row of the live view.
-func (tx *Tx) event(e event.Event) error {
-	_, err := tx.eventSeq(e)
+func addEvent(tx *Tx, e event.Event) error {
+	_, err := addEventSeq(tx, e)
 	return err
 }
 
 // eventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
-func (tx *Tx) eventSeq(e event.Event) (int64, error) {
-	data, err := doc(e.Data)
+func addEventSeq(tx *Tx, e event.Event) (int64, error) {
+	data, err := db.Doc(e.Data)
 	if err != nil {
 		return 0, err
 	}
 	if e.Data == nil {
 		data = "{}"
 	}
-	seq, err := tx.insert("INSERT INTO events (type, at, session, turn, inbox, data) VALUES (?, ?, ?, ?, ?, ?)", e.Type, us(tx.now), e.Session, e.Turn, e.Inbox, data)
+	seq, err := tx.Insert("INSERT INTO events (type, at, session, turn, inbox, data) VALUES (?, ?, ?, ?, ?, ?)", e.Type, db.Micros(tx.Now), e.Session, e.Turn, e.Inbox, data)
 	if err != nil {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
-	tx.ring(bellEvents)
-	return seq, tx.exec("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
-		us(tx.now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
+	tx.Ring(db.BellEvents)
+	return seq, tx.Run("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
+		db.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
 }
 
 // EventsAfter returns at most limit events with a seq above after, oldest first.
-func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
-	return collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
+func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	return db.Collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
 		var e event.Event
-		err := rs.Scan(&e.Seq, &e.Type, stamp{&e.At}, &e.Session, &e.Turn, &e.Inbox, blob{&e.Data})
+		err := rs.Scan(&e.Seq, &e.Type, db.Stamp(&e.At), &e.Session, &e.Turn, &e.Inbox, db.JSON(&e.Data))
 		return e, err
 	})
 }
 
 // LastEvent is the newest event's seq, 0 when there is none.
-func (s *Store) LastEvent(ctx context.Context) (int64, error) {
+func (s Events) LastEvent(ctx context.Context) (int64, error) {
 	var seq int64
-	err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
+	err := s.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
 	return seq, err
 }
 
@@ -55,6 +57,13 @@ func notFound(what string, id any) error {
 }
 
 // Notice tells the owner something once: the same key twice is told once.
-func (s *Store) Notice(ctx context.Context, key, text string) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.notice(key, s.epoch, text) })
+func (s Events) Notice(ctx context.Context, key, text string) error {
+	return s.Write(ctx, func(tx *Tx) error { return addNotice(tx, key, s.epoch, text) })
+}
+
+// Tell is Notice to one address.
+func (s Events) Tell(ctx context.Context, key string, to event.Address, text string) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: s.epoch}, To: to, Body: text, Urgency: event.Urgent})
+	})
 }

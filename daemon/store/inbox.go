@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/store/db"
+
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -16,10 +18,10 @@ import (
 
 // Accept commits inputs and a cursor together. An input whose (source, id) is there already is passed over, and its
 // receipt has the numbers of the first one.
-func (s *Store) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
+func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	fail.Point("inbound.received")
 	if fail.Broken("cursor-before-insert") && c != nil {
-		if err := s.Write(ctx, func(tx *Tx) error { return tx.cursor(*c) }); err != nil {
+		if err := s.Write(ctx, func(tx *Tx) error { return putCursor(tx, *c) }); err != nil {
 			return nil, err
 		}
 		fail.Point("inbound.broken")
@@ -27,7 +29,7 @@ func (s *Store) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 	receipts := make([]event.Receipt, len(ins))
 	err := s.Write(ctx, func(tx *Tx) error {
 		for i, in := range ins {
-			r, err := tx.accept(in)
+			r, err := acceptIn(tx, in)
 			if err != nil {
 				return fmt.Errorf("accept %s %s: %w", in.Source, in.ExtID, err)
 			}
@@ -36,22 +38,22 @@ func (s *Store) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 		if c == nil {
 			return nil
 		}
-		return tx.cursor(*c)
+		return putCursor(tx, *c)
 	})
 	fail.Point("inbound.committed")
 	return receipts, err
 }
 
-func (tx *Tx) cursor(c channels.Cursor) error {
-	return tx.exec(`INSERT INTO cursors (source, identity, value, updated) VALUES (?, ?, ?, ?)
+func putCursor(tx *Tx, c channels.Cursor) error {
+	return tx.Run(`INSERT INTO cursors (source, identity, value, updated) VALUES (?, ?, ?, ?)
 		ON CONFLICT (source) DO UPDATE SET identity = excluded.identity, value = excluded.value, updated = excluded.updated`,
-		c.Source, c.Identity, c.Value, us(tx.now))
+		c.Source, c.Identity, c.Value, db.Micros(tx.Now))
 }
 
 // Cursor returns how far a source has been read, "" when it was never read under this identity.
-func (s *Store) Cursor(ctx context.Context, source, identity string) (string, error) {
+func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, error) {
 	var v string
-	err := s.read.QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
+	err := s.read().QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -59,71 +61,71 @@ func (s *Store) Cursor(ctx context.Context, source, identity string) (string, er
 }
 
 // accept stores one input, or finds the one that is there.
-func (tx *Tx) accept(in event.In) (event.Receipt, error) {
-	seq, err := tx.insertIn(in)
+func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
+	seq, err := insertIn(tx, in)
 	if err != nil {
 		return event.Receipt{}, err
 	}
 	if seq == 0 {
-		return tx.receipt(in)
+		return findReceipt(tx, in)
 	}
-	ev, err := tx.eventSeq(event.Event{Type: "event.accepted", Session: in.Session, Inbox: seq, Data: map[string]any{"inbox": seq, "source": in.Source}})
+	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: seq, Data: map[string]any{"inbox": seq, "source": in.Source}})
 	if err != nil {
 		return event.Receipt{}, err
 	}
 	r := event.Receipt{Event: ev, Inbox: seq, New: true}
 	if in.Kind == event.Command {
-		tx.ring(bellCommands)
+		tx.Ring(db.BellCommands)
 	}
 	if in.Kind == event.Message && in.Trust == event.Owner {
-		return r, tx.matchAsk(seq, in)
+		return r, matchAsk(tx, seq, in)
 	}
 	return r, nil
 }
 
-func (tx *Tx) insertIn(in event.In) (int64, error) {
-	parts, err := doc(in.Parts)
+func insertIn(tx *Tx, in event.In) (int64, error) {
+	parts, err := db.Doc(in.Parts)
 	if err != nil {
 		return 0, err
 	}
 	if in.Received.IsZero() {
-		in.Received = tx.now
+		in.Received = tx.Now
 	}
-	tx.ring(bellInbox)
-	return tx.insert(`INSERT INTO inbox (source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, fire, received, not_before, not_after)
+	tx.Ring(db.BellInbox)
+	return tx.Insert(`INSERT INTO inbox (source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, fire, received, not_before, not_after)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
-		in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, bit(in.Typed), parts, ref(in.Fire),
-		us(in.Received), us(in.NotBefore), us(in.NotAfter))
+		in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Typed), parts, db.Ref(in.Fire),
+		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter))
 }
 
 // receipt finds the numbers of an input that was stored before.
-func (tx *Tx) receipt(in event.In) (event.Receipt, error) {
+func findReceipt(tx *Tx, in event.In) (event.Receipt, error) {
 	var r event.Receipt
-	err := tx.one(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.type = 'event.accepted'), 0)
+	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.type = 'event.accepted'), 0)
 		FROM inbox i WHERE i.source = ? AND i.ext_id = ?`, []any{in.Source, in.ExtID}, &r.Inbox, &r.Event)
 	return r, err
 }
 
 // matchAsk takes a plain text of the owner as an answer when it replies to the question's message, or when the chat has
 // exactly one open ask. It never approves anything.
-func (tx *Tx) matchAsk(seq int64, in event.In) error {
+func matchAsk(tx *Tx, seq int64, in event.In) error {
 	var id int64
 	var n int
-	err := tx.one(`SELECT coalesce(min(id), 0), count(*) FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?
+	err := tx.One(`SELECT coalesce(min(id), 0), count(*) FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?
 		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?))
-		  OR (? = '' AND address = ?))`, []any{us(tx.now), in.ReplyRef, in.ReplyRef, in.ReplyRef, in.ReplyTo}, &id, &n)
+		  OR (? = '' AND address = ?))`, []any{db.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyRef, in.ReplyTo}, &id, &n)
 	if err != nil || n != 1 {
 		return err
 	}
-	if err := tx.answer(id, strings.TrimSpace(in.Text()), seq); err != nil {
+	if err := closeQuestion(tx, id, strings.TrimSpace(in.Text()), seq); err != nil {
 		return err
 	}
-	return tx.closeIn(seq, "done", "it answered a question")
+	return closeIn(tx, seq, "done", "it answered a question")
 }
 
 // closeIn ends an inbox row that opens no turn.
-func (tx *Tx) closeIn(seq int64, state, reason string) error {
-	return tx.exec("UPDATE inbox SET state = ?, reason = ? WHERE seq = ? AND state IN ('queued', 'held')", state, reason, seq)
+func closeIn(tx *Tx, seq int64, state, reason string) error {
+	return tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE seq = ? AND state IN ('queued', 'held')", state, reason, seq)
 }
 
 const inColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, coalesce(fire, 0), received, not_before, not_after"
@@ -132,12 +134,12 @@ func scanIn(rs *sql.Rows) (turn.Queued, error) {
 	var q turn.Queued
 	in := &q.In
 	err := rs.Scan(&q.Seq, &in.Source, &in.ExtID, &in.Session, &in.Kind, &in.Rank, &in.Trust, &in.Sender, &in.ReplyTo, &in.ReplyRef, &in.Typed,
-		blob{&in.Parts}, &in.Fire, stamp{&in.Received}, stamp{&in.NotBefore}, stamp{&in.NotAfter})
+		db.JSON(&in.Parts), &in.Fire, db.Stamp(&in.Received), db.Stamp(&in.NotBefore), db.Stamp(&in.NotAfter))
 	return q, err
 }
 
 // Command returns the oldest command that nobody has served and that is none of skip; false when there is none.
-func (s *Store) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
+func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
 	list, err := s.queued(ctx, "kind = 'command'")
 	for _, q := range list {
 		word, _, _ := strings.Cut(strings.TrimSpace(q.In.Text()), " ")
@@ -148,27 +150,27 @@ func (s *Store) Command(ctx context.Context, skip []string) (turn.Queued, bool, 
 	return turn.Queued{}, false, err
 }
 
-func (s *Store) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+inColumns+" FROM inbox WHERE state = 'queued' AND "+where+" ORDER BY rank, seq LIMIT 100", args...) // #nosec G202 -- constants
-	return collect(rs, err, scanIn)
+func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+inColumns+" FROM inbox WHERE state = 'queued' AND "+where+" ORDER BY rank, seq LIMIT 100", args...) // #nosec G202 -- constants
+	return db.Collect(rs, err, scanIn)
 }
 
 // Retry queues an input again whose turn did not end well.
-func (s *Store) Retry(ctx context.Context, seq int64) error {
+func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		tx.ring(bellInbox)
-		n, err := tx.change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
+		tx.Ring(db.BellInbox)
+		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
 			OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
 		return oneRow(n, err, "inbox row %d cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list", seq)
 	})
 }
 
 // Drop takes a waiting input out of the queue.
-func (s *Store) Drop(ctx context.Context, seq int64) error {
+func (s Inbox) Drop(ctx context.Context, seq int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
+		n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
 		if err == nil && n == 1 {
-			err = tx.exec("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", us(tx.now), seq)
+			err = tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", db.Micros(tx.Now), seq)
 		}
 		return oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq)
 	})

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -20,7 +22,7 @@ func scanJob(rs *sql.Rows) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
 	var body string
-	if err := rs.Scan(&row.ID, &row.Name, &body, stamp{&row.Due}, &row.Paused, &row.Broken, &row.Failures, stamp{&row.Hold}); err != nil {
+	if err := rs.Scan(&row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold)); err != nil {
 		return j, err
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
@@ -32,16 +34,16 @@ func scanJob(rs *sql.Rows) (scheduler.Job, error) {
 	return j, nil
 }
 
-// Jobs lists all jobs by name.
-func (s *Store) Jobs(ctx context.Context) ([]scheduler.Job, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 ORDER BY name")
-	return collect(rs, err, scanJob)
+// AllJobs lists all jobs by name.
+func (s Jobs) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 ORDER BY name")
+	return db.Collect(rs, err, scanJob)
 }
 
 // Job reads one job.
-func (s *Store) Job(ctx context.Context, id int64) (scheduler.Job, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND id = ?", id)
-	list, err := collect(rs, err, scanJob)
+func (s Jobs) Job(ctx context.Context, id int64) (scheduler.Job, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND id = ?", id)
+	list, err := db.Collect(rs, err, scanJob)
 	switch {
 	case err != nil:
 		return scheduler.Job{}, err
@@ -55,9 +57,9 @@ func (s *Store) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 }
 
 // JobNamed finds a live job by its name or id.
-func (s *Store) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
-	list, err := collect(rs, err, scanJob)
+func (s Jobs) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	list, err := db.Collect(rs, err, scanJob)
 	if err != nil {
 		return scheduler.Job{}, err
 	}
@@ -68,13 +70,13 @@ func (s *Store) JobNamed(ctx context.Context, name string) (scheduler.Job, error
 }
 
 // Moved lists the jobs whose due instant may have changed since a version, with the newest version; due is zero for those that no longer fire.
-func (s *Store) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
+func (s Jobs) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	newest := since
-	rs, err := s.read.QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE kind = 'job' AND version > ?", since)
-	list, err := collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE kind = 'job' AND version > ?", since)
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
 		var e scheduler.Entry
 		var version int64
-		err := rs.Scan(&e.ID, stamp{&e.Due}, &version)
+		err := rs.Scan(&e.ID, db.Stamp(&e.Due), &version)
 		newest = max(newest, version)
 		return e, err
 	})
@@ -82,74 +84,74 @@ func (s *Store) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int6
 }
 
 // putJob makes a job, or replaces the one with its ID.
-func (tx *Tx) putJob(j scheduler.Job) error {
-	body, err := doc(j)
+func putJob(tx *Tx, j scheduler.Job) error {
+	body, err := db.Doc(j)
 	if err != nil {
 		return err
 	}
-	version, err := tx.nextVersion()
+	version, err := nextVersion(tx)
 	if err != nil {
 		return err
 	}
-	tx.ring(bellJobs)
+	tx.Ring(db.BellJobs)
 	if j.ID == 0 {
-		id, err := tx.insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES ('job', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			j.Name, body, us(j.Due), bit(j.Paused), j.Broken, j.Failures, us(j.Hold), version)
+		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES ('job', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			j.Name, body, db.Micros(j.Due), db.Bit(j.Paused), j.Broken, j.Failures, db.Micros(j.Hold), version)
 		if err == nil && id == 0 {
 			return event.NewFault(event.Clash, "choose another name, or hob cron update "+j.Name, "there is a job named %s already", j.Name)
 		}
 		return err
 	}
-	n, err := tx.change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND removed = 0",
-		j.Name, body, us(j.Due), bit(j.Paused), j.Broken, j.Failures, us(j.Hold), version, j.ID)
+	n, err := tx.Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND removed = 0",
+		j.Name, body, db.Micros(j.Due), db.Bit(j.Paused), j.Broken, j.Failures, db.Micros(j.Hold), version, j.ID)
 	return oneRow(n, err, "there is no job %d", "hob cron list shows them", j.ID)
 }
 
-func (tx *Tx) nextVersion() (int64, error) {
+func nextVersion(tx *Tx) (int64, error) {
 	var v int64
-	err := tx.one("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)
+	err := tx.One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)
 	return v, err
 }
 
-func (tx *Tx) removeJob(id int64) error {
-	version, err := tx.nextVersion()
+func removeJob(tx *Tx, id int64) error {
+	version, err := nextVersion(tx)
 	if err != nil {
 		return err
 	}
-	tx.ring(bellJobs)
-	n, err := tx.change("UPDATE triggers SET removed = ?, due = 0, version = ? WHERE id = ? AND removed = 0", us(tx.now), version, id)
+	tx.Ring(db.BellJobs)
+	n, err := tx.Change("UPDATE triggers SET removed = ?, due = 0, version = ? WHERE id = ? AND removed = 0", db.Micros(tx.Now), version, id)
 	return oneRow(n, err, "there is no job %d", "hob cron list shows them", id)
 }
 
-func (tx *Tx) pauseJob(c scheduler.Pause) error {
-	version, err := tx.nextVersion()
+func pauseJob(tx *Tx, c scheduler.Pause) error {
+	version, err := nextVersion(tx)
 	if err != nil {
 		return err
 	}
-	tx.ring(bellJobs)
-	n, err := tx.change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND removed = 0", bit(c.Paused), us(c.Due), version, c.ID)
+	tx.Ring(db.BellJobs)
+	n, err := tx.Change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND removed = 0", db.Bit(c.Paused), db.Micros(c.Due), version, c.ID)
 	return oneRow(n, err, "there is no job %d", "hob cron list shows them", c.ID)
 }
 
 // runNow queues one run by hand: a fire with the key "run:ID" and its inbox row.
-func (tx *Tx) runNow(c scheduler.RunNow) error {
+func runNow(tx *Tx, c scheduler.RunNow) error {
 	key := "run:" + c.In.ExtID
-	slot := scheduler.Slot{Key: key, Due: tx.now, State: scheduler.StateQueued, Reason: "run by hand"}
-	id, err := tx.fire(c.Job.ID, slot)
+	slot := scheduler.Slot{Key: key, Due: tx.Now, State: scheduler.StateQueued, Reason: "run by hand"}
+	id, err := addFire(tx, c.Job.ID, slot)
 	if err != nil || id == 0 {
 		return err
 	}
 	c.In.Fire = id
-	_, err = tx.accept(c.In)
+	_, err = acceptIn(tx, c.In)
 	return err
 }
 
 // Fire commits a batch of firings: the slots' rows, the inbox rows of those that run, the question, and each job's next due instant.
 // scheduler.ErrMoved, and nothing is committed, when a job was changed since it was read.
-func (s *Store) Fire(ctx context.Context, all []scheduler.Firing) error {
+func (s Jobs) Fire(ctx context.Context, all []scheduler.Firing) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, f := range all {
-			if err := tx.firing(f); err != nil {
+			if err := commitFiring(tx, f); err != nil {
 				return fmt.Errorf("job %d: %w", f.Job.ID, err)
 			}
 		}
@@ -157,14 +159,18 @@ func (s *Store) Fire(ctx context.Context, all []scheduler.Firing) error {
 	})
 }
 
-func (tx *Tx) firing(f scheduler.Firing) error {
-	n, err := tx.change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND removed = 0 AND paused = 0",
-		f.Job.Last.UTC().Format(time.RFC3339Nano), us(f.Job.Due), f.Job.ID, us(f.From))
+func commitFiring(tx *Tx, f scheduler.Firing) error {
+	n, err := tx.Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND removed = 0 AND paused = 0",
+		f.Job.Last.UTC().Format(time.RFC3339Nano), db.Micros(f.Job.Due), f.Job.ID, db.Micros(f.From))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return scheduler.ErrMoved
+	}
+	open, err := openFire(tx, f.Job.ID) // before this commit adds any
+	if err != nil {
+		return err
 	}
 	runs := map[int]event.In{}
 	for _, q := range f.Run {
@@ -172,84 +178,78 @@ func (tx *Tx) firing(f scheduler.Firing) error {
 	}
 	for i, slot := range f.Slots {
 		in, run := runs[i]
-		if err := tx.slot(f.Job, slot, in, run); err != nil {
+		if err := addSlot(tx, f.Job, slot, in, run, open); err != nil {
 			return fmt.Errorf("slot %s: %w", slot.Key, err)
 		}
 	}
 	if f.Ask == "" {
 		return nil
 	}
-	_, err = tx.ask(&turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.now.Add(7 * 24 * time.Hour)})
+	_, err = askOwner(tx, &turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.Now.Add(7 * 24 * time.Hour)})
 	return err
 }
 
 // slot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
-func (tx *Tx) slot(j scheduler.Job, slot scheduler.Slot, in event.In, run bool) error {
-	if run && j.Overlap != scheduler.Queue {
-		open, err := tx.openFire(j.ID)
-		if err != nil {
-			return err
-		}
-		if open != 0 {
-			run = false
-			slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
-		}
+func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) error {
+	if run && open != 0 && j.Overlap != scheduler.Queue {
+		run = false
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
 	}
-	id, err := tx.fire(j.ID, slot)
+	id, err := addFire(tx, j.ID, slot)
 	if err != nil || id == 0 || !run {
 		return err
 	}
 	in.Fire = id
 	if fail.Broken("fire-in-two") {
-		tx.store.apart(in)
+		tx.core.apart(context.WithoutCancel(tx.Context()), in)
 		return nil
 	}
-	_, err = tx.accept(in)
+	_, err = acceptIn(tx, in)
 	return err
 }
 
 // apart is a deliberate fault: a fire's inbox row is committed later than the fire.
-func (s *Store) apart(in event.In) {
-	s.write.group.Once("broken fire", func() error {
+func (s *core) apart(ctx context.Context, in event.In) {
+	s.db.Once("broken fire", func() error {
 		fail.Point("fire.between")
-		return s.Write(s.write.ctx, func(tx *Tx) error {
-			_, err := tx.accept(in)
+		return s.Write(ctx, func(tx *Tx) error {
+			_, err := acceptIn(tx, in)
 			return err
 		})
 	})
 }
 
-func (tx *Tx) fire(job int64, slot scheduler.Slot) (int64, error) {
+func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {
 	ended := int64(0)
 	if slot.State == scheduler.StateDone {
-		ended = us(tx.now)
+		ended = db.Micros(tx.Now)
 	}
-	return tx.insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
-		job, slot.Key, us(slot.Due), us(tx.now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Reason)
+	return tx.Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
+		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Reason)
 }
 
 // openFire is the oldest fire of a job that has not ended, 0 when there is none.
-func (tx *Tx) openFire(job int64) (int64, error) {
+func openFire(tx *Tx, job int64) (int64, error) {
 	var id int64
-	err := tx.one("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
+	err := tx.One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
 	return id, err
 }
 
 // Disable puts a job aside whose row cannot be used, and tells the owner.
-func (s *Store) Disable(ctx context.Context, id int64, why string) error {
+func (s Jobs) Disable(ctx context.Context, id int64, why string) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		version, err := tx.nextVersion()
+		version, err := nextVersion(tx)
 		if err != nil {
 			return err
 		}
 		var name string
-		if err := tx.one("SELECT name FROM triggers WHERE id = ?", []any{id}, &name); err != nil {
+		if err := tx.One("SELECT name FROM triggers WHERE id = ?", []any{id}, &name); err != nil {
 			return err
 		}
-		if err := tx.exec("UPDATE triggers SET broken = ?, version = ? WHERE id = ?", why, version, id); err != nil {
+		if err := tx.Run("UPDATE triggers SET broken = ?, version = ? WHERE id = ?", why, version, id); err != nil {
 			return err
 		}
-		return tx.notice(fmt.Sprintf("job:%d:broken:%d", id, version), id, fmt.Sprintf("Job %s cannot be used and is switched off: %s. hob cron update %s mends it.", name, why, name))
+		return addNotice(tx, fmt.Sprintf("job:%d:broken:%d", id, version), id, fmt.Sprintf("Job %s cannot be used and is switched off: %s. hob cron update %s mends it.", name, why, name))
 	})
 }
 
@@ -257,9 +257,9 @@ func (s *Store) Disable(ctx context.Context, id int64, why string) error {
 const askAfter = 5
 
 // endFire ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
-func (tx *Tx) endFire(id int64, state turn.Status, why string, now int64) error {
+func endFire(tx *Tx, id int64, state turn.Status, why string, now int64) error {
 	var fire, job int64
-	err := tx.one("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
+	err := tx.One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -271,62 +271,62 @@ func (tx *Tx) endFire(id int64, state turn.Status, why string, now int64) error 
 	if state != turn.Done {
 		outcome = scheduler.Failed
 	}
-	if err := tx.exec("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, now, why, why, fire); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, now, why, why, fire); err != nil {
 		return err
 	}
 	if outcome == scheduler.Ran {
-		return tx.exec("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", job)
+		return tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", job)
 	}
 	if state == turn.Stopped {
 		return nil
 	}
-	return tx.backOff(job, why)
+	return backOff(tx, job, why)
 }
 
-func (tx *Tx) backOff(job int64, why string) error {
+func backOff(tx *Tx, job int64, why string) error {
 	var failures int
 	var name string
-	if err := tx.one("SELECT failures + 1, name FROM triggers WHERE id = ?", []any{job}, &failures, &name); err != nil {
+	if err := tx.One("SELECT failures + 1, name FROM triggers WHERE id = ?", []any{job}, &failures, &name); err != nil {
 		return err
 	}
-	hold := tx.now.Add(scheduler.Backoff(failures))
-	if err := tx.exec("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, us(hold), job); err != nil {
+	hold := tx.Now.Add(scheduler.Backoff(failures))
+	if err := tx.Run("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, db.Micros(hold), job); err != nil {
 		return err
 	}
 	if failures%askAfter != 0 {
 		return nil
 	}
 	text := fmt.Sprintf("Job %s has failed %d times in a row, the last time because %s. Shall it go on?", name, failures, why)
-	_, err := tx.ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.now.Add(7 * 24 * time.Hour), ActionHash: "failing"})
+	_, err := askOwner(tx, &turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Now.Add(7 * 24 * time.Hour), ActionHash: "failing"})
 	return err
 }
 
 var _ scheduler.Store = (*Store)(nil)
 
 // answerJob carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
-func (tx *Tx) answerJob(q turn.Question) error {
+func answerJob(tx *Tx, q turn.Question) error {
 	if q.ActionHash == "failing" {
 		if q.Answer != turn.AnswerNo {
-			return tx.exec("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
+			return tx.Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
 		}
-		return tx.pauseJob(scheduler.Pause{ID: q.Ref, Paused: true})
+		return pauseJob(tx, scheduler.Pause{ID: q.Ref, Paused: true})
 	}
 	if q.Answer == turn.AnswerNo {
 		return nil
 	}
-	rs, err := tx.QueryContext(tx.ctx, "SELECT "+jobColumns+" FROM triggers WHERE id = ? AND removed = 0", q.Ref)
-	list, err := collect(rs, err, scanJob)
+	rs, err := tx.Query("SELECT "+jobColumns+" FROM triggers WHERE id = ? AND removed = 0", q.Ref)
+	list, err := db.Collect(rs, err, scanJob)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return tx.runNow(scheduler.RunNow{Job: list[0], In: scheduler.ByHand(list[0], "question-"+q.Code, tx.now)})
+	return runNow(tx, scheduler.RunNow{Job: list[0], In: scheduler.ByHand(list[0], "question-"+q.Code, tx.Now)})
 }
 
 // NextJob is the earliest due instant of all jobs, and the job's name; zero when nothing is due any more.
-func (s *Store) NextJob(ctx context.Context) (time.Time, string, error) {
+func (s Jobs) NextJob(ctx context.Context) (time.Time, string, error) {
 	var due time.Time
 	var name string
-	err := s.read.QueryRowContext(ctx, "SELECT due, name FROM triggers WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(stamp{&due}, &name)
+	err := s.read().QueryRowContext(ctx, "SELECT due, name FROM triggers WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(db.Stamp(&due), &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return due, "", nil
 	}

@@ -5,57 +5,59 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/channels"
 	"hob/daemon/event"
 )
 
 // resolve turns the word "owner" into his first address, or the local one when he has none.
-func (tx *Tx) resolve(a event.Address) event.Address {
+func resolveAddress(tx *Tx, a event.Address) event.Address {
 	if a != event.ToOwner && a != "" {
 		return a
 	}
-	for _, o := range tx.store.opt.Owner() {
+	for _, o := range tx.core.opt.Owner() {
 		return o
 	}
 	return event.CLI
 }
 
 // out queues one message. The same key twice is queued once. What goes to the local API is delivered by this very commit.
-func (tx *Tx) out(o event.Out) error {
+func queueOut(tx *Tx, o event.Out) error {
 	if o.To == event.ToNone {
 		return nil
 	}
-	to := tx.resolve(o.To)
+	to := resolveAddress(tx, o.To)
 	state, ended := "ready", int64(0)
 	if to.Channel() == event.CLI.Channel() {
-		state, ended = "done", us(tx.now)
+		state, ended = "done", db.Micros(tx.Now)
 	}
-	before, err := tx.notBefore(o, to)
+	before, err := notBefore(tx, o, to)
 	if err != nil {
 		return err
 	}
-	id, err := tx.insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_before, not_after, ended, state)
+	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_before, not_after, ended, state)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, o.Body, o.ReplyRef, o.Urgency, us(tx.now), us(before), us(o.NotAfter), ended, state)
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), db.Micros(o.NotAfter), ended, state)
 	if err != nil || id == 0 {
 		return err
 	}
-	tx.ring(bellOutbox)
+	tx.Ring(db.BellOutbox)
 	if ended == 0 {
 		return nil
 	}
-	if err := tx.exec("INSERT INTO deliveries (outbox, part, body, nonce, attempts, tried, epoch, state) VALUES (?, 0, ?, ?, 1, ?, ?, 'sent')", id, o.Body, o.Key, ended, tx.store.epoch); err != nil {
+	if err := tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, attempts, tried, epoch, state) VALUES (?, 0, ?, ?, 1, ?, ?, 'sent')", id, o.Body, o.Key, ended, tx.core.epoch); err != nil {
 		return err
 	}
-	return tx.sent(id, to, o.Body)
+	return noteSent(tx, id, to, o.Body)
 }
 
 // notBefore holds back what does not hurry while it is quiet.
-func (tx *Tx) notBefore(o event.Out, to event.Address) (time.Time, error) {
+func notBefore(tx *Tx, o event.Out, to event.Address) (time.Time, error) {
 	if o.Urgency == event.Urgent || to.Channel() == event.CLI.Channel() {
 		return o.NotBefore, nil
 	}
-	v, err := tx.setting(keyQuiet)
+	v, err := readSetting(tx, keyQuiet)
 	if err != nil || v == "" {
 		return o.NotBefore, err
 	}
@@ -67,72 +69,72 @@ func (tx *Tx) notBefore(o event.Out, to event.Address) (time.Time, error) {
 }
 
 // sent tells the live view of a delivered message; the local API gets its text.
-func (tx *Tx) sent(id int64, to event.Address, body string) error {
+func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
 	if to.Channel() == event.CLI.Channel() {
 		data["text"] = body
-		data["cause"], data["turn"] = tx.causeOf(id)
+		data["cause"], data["turn"] = causeOf(tx, id)
 	}
-	return tx.event(event.Event{Type: "message.sent", Data: data})
+	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
 
-func (tx *Tx) causeOf(id int64) (kind string, cause int64) {
-	if err := tx.one("SELECT cause_kind, cause_id FROM outbox WHERE id = ?", []any{id}, &kind, &cause); err != nil {
+func causeOf(tx *Tx, id int64) (kind string, cause int64) {
+	if err := tx.One("SELECT cause_kind, cause_id FROM outbox WHERE id = ?", []any{id}, &kind, &cause); err != nil {
 		return "", 0
 	}
 	return kind, cause
 }
 
 // Send queues a message of the owner straight to a channel; the command is its cause.
-func (s *Store) Send(ctx context.Context, in event.In, to event.Address, body string) (int64, error) {
+func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body string) (int64, error) {
 	var id int64
 	err := s.Write(ctx, func(tx *Tx) error {
-		seq, err := tx.insertIn(in)
+		seq, err := insertIn(tx, in)
 		if err != nil {
 			return err
 		}
-		if err := tx.closeIn(seq, "done", "sent straight to a channel"); err != nil {
+		if err := closeIn(tx, seq, "done", "sent straight to a channel"); err != nil {
 			return err
 		}
 		key := fmt.Sprintf("send:%d", seq)
-		if err := tx.out(event.Out{Key: key, Cause: event.Cause{Kind: event.ByCommand, ID: seq}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
+		if err := queueOut(tx, event.Out{Key: key, Cause: event.Cause{Kind: event.ByCommand, ID: seq}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 			return err
 		}
-		return tx.one("SELECT id FROM outbox WHERE key = ?", []any{key}, &id)
+		return tx.One("SELECT id FROM outbox WHERE key = ?", []any{key}, &id)
 	})
 	return id, err
 }
 
 // RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown.
-func (s *Store) RetryOut(ctx context.Context, id int64) error {
+func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.change("UPDATE outbox SET state = 'ready', ended = 0, not_after = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled')", us(tx.now), id)
+		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_after = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled')", db.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows can: hob outbox list", id); err != nil {
 			return err
 		}
-		tx.ring(bellOutbox)
-		return tx.exec("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0, tried = 0 WHERE outbox = ? AND state <> 'sent'", id)
+		tx.Ring(db.BellOutbox)
+		return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0, tried = 0 WHERE outbox = ? AND state <> 'sent'", id)
 	})
 }
 
 // DropOut cancels a message that has not been sent.
-func (s *Store) DropOut(ctx context.Context, id int64) error {
+func (s Outbox) DropOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", us(tx.now), id)
+		n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", db.Micros(tx.Now), id)
 		return oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id)
 	})
 }
 
 // resolveUnknown carries out the answer to "resend or drop?".
-func (tx *Tx) resolveUnknown(id int64, resend bool) error {
+func resolveUnknown(tx *Tx, id int64, resend bool) error {
 	if !resend {
-		return tx.exec("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", us(tx.now), id)
+		return tx.Run("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", db.Micros(tx.Now), id)
 	}
-	tx.ring(bellOutbox)
-	if err := tx.exec("UPDATE outbox SET state = 'ready', created = ?, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", us(tx.now), id); err != nil {
+	tx.Ring(db.BellOutbox)
+	if err := tx.Run("UPDATE outbox SET state = 'ready', created = ?, not_after = 0, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", db.Micros(tx.Now), id); err != nil {
 		return err
 	}
-	return tx.exec("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0 WHERE outbox = ? AND state = 'unknown'", id)
+	return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0 WHERE outbox = ? AND state = 'unknown'", id)
 }
 
 var _ channels.Store = (*Store)(nil)

@@ -8,32 +8,34 @@ import (
 	"errors"
 	"fmt"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/llm"
 )
 
 // Prompt returns the stable prefix of a session: its system text and its tools. A session without one gets what fresh returns.
-func (s *Store) Prompt(ctx context.Context, session int64, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
-	err = s.read.QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON s.prompt = p.hash WHERE s.id = ?", session).Scan(&system, blob{&tools})
+func (s Turns) Prompt(ctx context.Context, session int64, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
+	err = s.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON s.prompt = p.hash WHERE s.id = ?", session).Scan(&system, db.JSON(&tools))
 	if !errors.Is(err, sql.ErrNoRows) {
 		return system, tools, err
 	}
 	system, tools = fresh()
-	list, err := doc(tools)
+	list, err := db.Doc(tools)
 	if err != nil {
 		return "", nil, err
 	}
 	sum := sha256.Sum256([]byte(system + "\x00" + list))
 	hash := hex.EncodeToString(sum[:16])
 	err = s.Write(ctx, func(tx *Tx) error {
-		if err := tx.exec("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, us(tx.now)); err != nil {
+		if err := tx.Run("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, db.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("store prompt: %w", err)
 		}
-		return tx.exec("UPDATE sessions SET prompt = ? WHERE id = ?", hash, session)
+		return tx.Run("UPDATE sessions SET prompt = ? WHERE id = ?", hash, session)
 	})
 	return system, tools, err
 }
 
 // ForgetPrompts lets every session take a new prefix at its next request: after a reload of the config.
-func (s *Store) ForgetPrompts(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.exec("UPDATE sessions SET prompt = NULL WHERE archived = 0") })
+func (s Turns) ForgetPrompts(ctx context.Context) error {
+	return s.Write(ctx, func(tx *Tx) error { return tx.Run("UPDATE sessions SET prompt = NULL WHERE archived = 0") })
 }

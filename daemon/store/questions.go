@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -21,15 +23,15 @@ const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, too
 
 func scanQuestion(rs *sql.Rows) (turn.Question, error) {
 	var q turn.Question
-	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, blob{&q.Options}, &q.ActionHash, &q.Pattern, &q.To,
-		stamp{&q.Asked}, stamp{&q.Until}, &q.State, &q.Answer)
+	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, db.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
+		db.Stamp(&q.Asked), db.Stamp(&q.Until), &q.State, &q.Answer)
 	return q, err
 }
 
 // questionsOf reads the questions that a turn has asked, by id.
-func (s *Store) questionsOf(ctx context.Context, id int64) (map[int64]turn.Question, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+questionColumns+" FROM questions WHERE turn = ?", id)
-	list, err := collect(rs, err, scanQuestion)
+func (s *core) questionsOf(ctx context.Context, id int64) (map[int64]turn.Question, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+questionColumns+" FROM questions WHERE turn = ?", id)
+	list, err := db.Collect(rs, err, scanQuestion)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -41,33 +43,33 @@ func (s *Store) questionsOf(ctx context.Context, id int64) (map[int64]turn.Quest
 }
 
 // ask stores a question with the message that asks it, and returns its id.
-func (tx *Tx) ask(q *turn.Question) (int64, error) {
+func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if q == nil {
 		return 0, nil
 	}
-	options, err := doc(q.Options)
+	options, err := db.Doc(q.Options)
 	if err != nil {
 		return 0, err
 	}
 	if q.Options == nil {
 		options = "[]"
 	}
-	code, err := tx.freshCode()
+	code, err := freshCode(tx)
 	if err != nil {
 		return 0, err
 	}
-	to := tx.resolve(q.To)
-	id, err := tx.insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, code, q.Subject, q.Ref, ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, us(tx.now), us(q.Until))
+	to := resolveAddress(tx, q.To)
+	id, err := tx.Insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, code, q.Subject, q.Ref, db.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, db.Micros(tx.Now), db.Micros(q.Until))
 	if err != nil {
 		return 0, err
 	}
 	body := askText(*q, code)
-	if err := tx.out(event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
+	if err := queueOut(tx, event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 		return 0, err
 	}
 	fail.Point("question.asked")
-	return id, tx.event(event.Event{Type: "question.asked", Turn: q.Turn, Data: map[string]any{
+	return id, addEvent(tx, event.Event{Type: "question.asked", Turn: q.Turn, Data: map[string]any{
 		"code": code, "subject": q.Subject, "text": q.Text, "options": q.Options, "turn": q.Turn, "question": id,
 	}})
 }
@@ -84,11 +86,11 @@ func askText(q turn.Question, code string) string {
 	return text
 }
 
-func (tx *Tx) freshCode() (string, error) {
+func freshCode(tx *Tx) (string, error) {
 	for {
-		code := strings.ToUpper(tx.store.opt.IDs.Code(codeLength))
+		code := strings.ToUpper(tx.core.opt.IDs.Code(codeLength))
 		var n int
-		if err := tx.one("SELECT count(*) FROM questions WHERE code = ?", []any{code}, &n); err != nil {
+		if err := tx.One("SELECT count(*) FROM questions WHERE code = ?", []any{code}, &n); err != nil {
 			return "", err
 		}
 		if n == 0 {
@@ -98,12 +100,12 @@ func (tx *Tx) freshCode() (string, error) {
 }
 
 // consume marks an approval as used, in the commit that writes the intent. An approval is used by one turn only.
-func (tx *Tx) consume(id int64) error {
+func useApproval(tx *Tx, id int64) error {
 	if id == 0 {
 		return nil
 	}
 	fail.Point("question.consumed")
-	n, err := tx.change("UPDATE questions SET state = 'consumed' WHERE id = ? AND state IN ('answered', 'consumed')", id)
+	n, err := tx.Change("UPDATE questions SET state = 'consumed' WHERE id = ? AND state IN ('answered', 'consumed')", id)
 	if err == nil && n == 0 {
 		return fmt.Errorf("question %d: %w", id, turn.ErrStale)
 	}
@@ -111,40 +113,40 @@ func (tx *Tx) consume(id int64) error {
 }
 
 // answer closes an open question and wakes whoever waits for it.
-func (tx *Tx) answer(id int64, text string, by int64) error {
-	n, err := tx.change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, us(tx.now))
+func closeQuestion(tx *Tx, id int64, text string, by int64) error {
+	n, err := tx.Change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, db.Micros(tx.Now))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return event.NewFault(event.Clash, "hob approvals list shows what is open", "that question is no longer open")
 	}
-	if err := tx.exec("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", us(tx.now), id); err != nil {
+	if err := tx.Run("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", db.Micros(tx.Now), id); err != nil {
 		return err
 	}
-	rs, err := tx.QueryContext(tx.ctx, "SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
-	list, err := collect(rs, err, scanQuestion)
+	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
+	list, err := db.Collect(rs, err, scanQuestion)
 	if err != nil {
 		return err
 	}
 	q := list[0]
-	tx.ring(bellInbox)
+	tx.Ring(db.BellInbox)
 	fail.Point("question.answered")
-	if err := tx.follow(q); err != nil {
+	if err := followAnswer(tx, q); err != nil {
 		return err
 	}
-	return tx.event(event.Event{Type: "question.answered", Turn: q.Turn, Data: map[string]any{"code": q.Code, "answer": text}})
+	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Data: map[string]any{"code": q.Code, "answer": text}})
 }
 
 // follow does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
-func (tx *Tx) follow(q turn.Question) error {
+func followAnswer(tx *Tx, q turn.Question) error {
 	switch {
 	case q.Subject == turn.AboutOutbox:
-		return tx.resolveUnknown(q.Ref, q.Answer != turn.AnswerNo)
+		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
-		return tx.answerJob(q)
+		return answerJob(tx, q)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
-		_, err := tx.insert("INSERT INTO grants (tool, pattern, question, created) VALUES (?, ?, ?, ?)", q.Tool, q.Pattern, q.ID, us(tx.now))
+		_, err := tx.Insert("INSERT INTO grants (tool, pattern, question, created) VALUES (?, ?, ?, ?)", q.Tool, q.Pattern, q.ID, db.Micros(tx.Now))
 		return err
 	default:
 		return nil
@@ -159,9 +161,9 @@ type Verdict struct {
 }
 
 // Answer closes the question of a code. It refuses an approval of an ask and free text for an approval.
-func (tx *Tx) answerCode(v Verdict) (turn.Question, error) {
-	rs, err := tx.QueryContext(tx.ctx, "SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
-	list, err := collect(rs, err, scanQuestion)
+func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
+	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
+	list, err := db.Collect(rs, err, scanQuestion)
 	if err != nil {
 		return turn.Question{}, err
 	}
@@ -176,62 +178,62 @@ func (tx *Tx) answerCode(v Verdict) (turn.Question, error) {
 	case v.Text == turn.AnswerAlways && q.Pattern == "":
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
 	}
-	return q, tx.answer(q.ID, v.Text, v.By)
+	return q, closeQuestion(tx, q.ID, v.Text, v.By)
 }
 
 // Grants lists what is allowed for good.
-func (s *Store) Grants(ctx context.Context) ([]guard.Grant, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT id, tool, pattern, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
-	return collect(rs, err, func(rs *sql.Rows) (guard.Grant, error) {
+func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT id, tool, pattern, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
+	return db.Collect(rs, err, func(rs *sql.Rows) (guard.Grant, error) {
 		var g guard.Grant
-		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, stamp{&g.Created}, &g.Uses)
+		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, db.Stamp(&g.Created), &g.Uses)
 		return g, err
 	})
 }
 
 // Revoke ends a grant.
-func (s *Store) Revoke(ctx context.Context, id int64) error {
+func (s Questions) Revoke(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", us(tx.now), id)
+		n, err := tx.Change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", db.Micros(tx.Now), id)
 		return oneRow(n, err, "there is no grant %d", "hob grants list shows them", id)
 	})
 }
 
 // audit writes the one row of a call; the same call's later row (its outcome) completes it.
-func (tx *Tx) audit(e guard.Entry) error {
+func addAudit(tx *Tx, e guard.Entry) error {
 	if e.Decision.Grant != 0 && e.Outcome == "" {
-		if err := tx.exec("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
+		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
 			return err
 		}
 	}
-	return tx.exec(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call_id) DO UPDATE SET decision = excluded.decision, reason = excluded.reason, outcome = excluded.outcome, took_us = excluded.took_us`,
-		us(tx.now), ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
+		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
 }
 
 // UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.
-func (s *Store) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
+func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		var id int64
 		var state turn.QuestionState
-		err := tx.one("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
-			[]any{q.ActionHash, q.Subject, us(tx.now)}, &id, &code, &state)
+		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
+			[]any{q.ActionHash, q.Subject, db.Micros(tx.Now)}, &id, &code, &state)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			if id, err = tx.ask(&q); err != nil {
+			if id, err = askOwner(tx, &q); err != nil {
 				return err
 			}
-			return tx.one("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
+			return tx.One("SELECT code FROM questions WHERE id = ?", []any{id}, &code)
 		case err != nil || state == turn.Open:
 			return err
 		}
 		used = true
-		return tx.consume(id)
+		return useApproval(tx, id)
 	})
 	return code, used, err
 }
 
 // Record applies changes that come from outside a turn: a call's audit row and what it changed.
-func (s *Store) Record(ctx context.Context, list ...tools.Change) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.changes(list) })
+func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
+	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, list) })
 }

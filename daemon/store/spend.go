@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 )
@@ -27,7 +29,7 @@ type Budget struct {
 }
 
 // day is the day of an instant in the owner's zone.
-func (s *Store) day(t time.Time) string {
+func (s *core) day(t time.Time) string {
 	zone, err := time.LoadLocation(s.opt.Zone())
 	if err != nil {
 		zone = time.UTC
@@ -36,8 +38,8 @@ func (s *Store) day(t time.Time) string {
 }
 
 // reserve books what a model request may cost before it starts, on the day, and on the turn's source.
-func (tx *Tx) reserve(p turn.Step, t turn.Turn) error {
-	b, err := tx.budget()
+func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
+	b, err := readBudget(tx)
 	if err != nil {
 		return err
 	}
@@ -46,11 +48,11 @@ func (tx *Tx) reserve(p turn.Step, t turn.Turn) error {
 	if overMoney || overTokens {
 		return fmt.Errorf("turn %d: %w", t.ID, turn.ErrBudget)
 	}
-	if err := tx.warn(b, p.Reserve); err != nil {
+	if err := warnBudget(tx, b, p.Reserve); err != nil {
 		return err
 	}
 	for _, scope := range []string{scopeAll, sourceScope(t)} {
-		if err := tx.exec(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
+		if err := tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
 			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
 			b.Day, scope, p.Reserve.Tokens, p.Reserve.Micros); err != nil {
 			return err
@@ -68,10 +70,10 @@ func sourceScope(t turn.Turn) string {
 
 // settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing;
 // a request that an earlier process left open counts with all that was reserved.
-func (tx *Tx) settle(id int64, p turn.Step) error {
+func settleSpend(tx *Tx, id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
-	err := tx.one("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
+	err := tx.One("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -82,20 +84,20 @@ func (tx *Tx) settle(id int64, p turn.Step) error {
 	if !p.Usage.Priced {
 		used = turn.Amount{Tokens: p.Usage.Tokens()}
 	}
-	return tx.book(id, at(started), r, used)
+	return bookSpend(tx, id, db.Time(started), r, used)
 }
 
-func (tx *Tx) book(id int64, started time.Time, reserved, used turn.Amount) error {
+func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount) error {
 	var t turn.Turn
-	if err := tx.one("SELECT s.key, coalesce(t.fire, 0) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &t.Key, &t.Fire); err != nil {
+	if err := tx.One("SELECT s.key, coalesce(t.fire, 0) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &t.Key, &t.Fire); err != nil {
 		return err
 	}
-	if err := tx.exec("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", used.Tokens, used.Micros, id); err != nil {
+	if err := tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", used.Tokens, used.Micros, id); err != nil {
 		return err
 	}
 	for _, scope := range []string{scopeAll, sourceScope(t)} {
-		if err := tx.exec(`UPDATE spend SET reserved_tokens = reserved_tokens - ?, reserved_micros = reserved_micros - ?, used_tokens = used_tokens + ?, used_micros = used_micros + ?
-			WHERE day = ? AND scope = ?`, reserved.Tokens, reserved.Micros, used.Tokens, used.Micros, tx.store.day(started), scope); err != nil {
+		if err := tx.Run(`UPDATE spend SET reserved_tokens = reserved_tokens - ?, reserved_micros = reserved_micros - ?, used_tokens = used_tokens + ?, used_micros = used_micros + ?
+			WHERE day = ? AND scope = ?`, reserved.Tokens, reserved.Micros, used.Tokens, used.Micros, tx.core.day(started), scope); err != nil {
 			return err
 		}
 	}
@@ -103,17 +105,17 @@ func (tx *Tx) book(id int64, started time.Time, reserved, used turn.Amount) erro
 }
 
 // bookOrphans counts the requests that were in flight when the process ended: they may have been billed.
-func (tx *Tx) bookOrphans() error {
+func bookOrphans(tx *Tx) error {
 	type orphan struct {
 		turn    int64
 		n       int
 		r       turn.Amount
 		started time.Time
 	}
-	rs, err := tx.QueryContext(tx.ctx, "SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent'")
-	list, err := collect(rs, err, func(rs *sql.Rows) (orphan, error) {
+	rs, err := tx.Query("SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent'")
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (orphan, error) {
 		var o orphan
-		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, stamp{&o.started})
+		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, db.Stamp(&o.started))
 		return o, err
 	})
 	if err != nil {
@@ -124,21 +126,21 @@ func (tx *Tx) bookOrphans() error {
 		if used.Micros > 0 {
 			used.Tokens = 0
 		}
-		if err := tx.book(o.turn, o.started, o.r, used); err != nil {
+		if err := bookSpend(tx, o.turn, o.started, o.r, used); err != nil {
 			return err
 		}
-		if err := tx.exec("UPDATE steps SET state = 'unknown', reserve_tokens = 0, reserve_micros = 0, ended = ? WHERE turn = ? AND n = ?", us(tx.now), o.turn, o.n); err != nil {
+		if err := tx.Run("UPDATE steps SET state = 'unknown', reserve_tokens = 0, reserve_micros = 0, ended = ? WHERE turn = ? AND n = ?", db.Micros(tx.Now), o.turn, o.n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) budget() (Budget, error) {
-	p := tx.store.opt.Policy()
-	b := Budget{Day: tx.store.day(tx.now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
+func readBudget(tx *Tx) (Budget, error) {
+	p := tx.core.opt.Policy()
+	b := Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
 	for key, to := range map[string]*int64{keyPerDay: &b.PerDayMicros, keyPerTokens: &b.PerDayTokens} {
-		v, err := tx.setting(key)
+		v, err := readSetting(tx, key)
 		if err != nil {
 			return b, err
 		}
@@ -146,7 +148,7 @@ func (tx *Tx) budget() (Budget, error) {
 			*to = n
 		}
 	}
-	err := tx.one("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, scopeAll},
+	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, scopeAll},
 		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.UsedMicros)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -155,33 +157,33 @@ func (tx *Tx) budget() (Budget, error) {
 }
 
 // warn tells the owner once a day that 80 % of a cap is reached.
-func (tx *Tx) warn(b Budget, r turn.Amount) error {
+func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
 	money := b.PerDayMicros > 0 && r.Micros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
 	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
 	if !money && !tokens {
 		return nil
 	}
-	return tx.notice("budget:80:"+b.Day, tx.store.epoch, "80 % of today's budget is used or reserved. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N")
+	return addNotice(tx, "budget:80:"+b.Day, tx.core.epoch, "80 % of today's budget is used or reserved. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N")
 }
 
 // Spent returns today's budget.
-func (s *Store) Spent(ctx context.Context) (Budget, error) {
+func (s Spending) Spent(ctx context.Context) (Budget, error) {
 	var b Budget
 	err := s.view(ctx, func(tx *Tx) (err error) {
-		b, err = tx.budget()
+		b, err = readBudget(tx)
 		return err
 	})
 	return b, err
 }
 
 // BudgetStop tells the owner once a day that the cap has stopped a request.
-func (s *Store) BudgetStop(ctx context.Context) error {
+func (s Spending) BudgetStop(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		b, err := tx.budget()
+		b, err := readBudget(tx)
 		if err != nil {
 			return err
 		}
-		return tx.notice("budget:stop:"+b.Day, tx.store.epoch, "Today's budget is used up: I stop asking the model. To go on: hob budget set --per-day AMOUNT or --tokens-per-day N")
+		return addNotice(tx, "budget:stop:"+b.Day, tx.core.epoch, "Today's budget is used up: I stop asking the model. To go on: hob budget set --per-day AMOUNT or --tokens-per-day N")
 	})
 }
 
@@ -189,34 +191,24 @@ func (s *Store) BudgetStop(ctx context.Context) error {
 type Cap struct{ Micros, Tokens *int64 }
 
 // SetBudget stores caps that hold instead of the configured ones.
-func (s *Store) SetBudget(ctx context.Context, c Cap) (Budget, error) {
+func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
 	var b Budget
 	err := s.Write(ctx, func(tx *Tx) (err error) {
 		for key, v := range map[string]*int64{keyPerDay: c.Micros, keyPerTokens: c.Tokens} {
 			if v == nil {
 				continue
 			}
-			if err := tx.put(key, strconv.FormatInt(*v, 10)); err != nil {
+			if err := putSetting(tx, key, strconv.FormatInt(*v, 10)); err != nil {
 				return err
 			}
 		}
-		b, err = tx.budget()
+		b, err = readBudget(tx)
 		return err
 	})
 	return b, err
 }
 
-// view runs a closure of reads over a snapshot of the readers' side.
-func (s *Store) view(ctx context.Context, f func(*Tx) error) error {
-	sqlTx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("begin read: %w", err)
-	}
-	err = f(&Tx{Tx: sqlTx, ctx: ctx, store: s, now: s.now()})
-	return errors.Join(err, ignoreDone(sqlTx.Rollback()))
-}
-
 // notice tells the owner something once; cause is the row that it is about.
-func (tx *Tx) notice(key string, cause int64, body string) error {
-	return tx.out(event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: max(cause, 1)}, To: event.ToOwner, Body: body, Urgency: event.Urgent})
+func addNotice(tx *Tx, key string, cause int64, body string) error {
+	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: max(cause, 1)}, To: event.ToOwner, Body: body, Urgency: event.Urgent})
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 
+	"hob/daemon/store/db"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 )
@@ -14,12 +16,12 @@ const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.a
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		stamp{&t.Started}, stamp{&t.Ended}, &t.Running, &t.Why, &t.Tokens, &t.Cost)
+		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost)
 	return t, err
 }
 
 // Load reads all rows of a turn that decide what it does next. Limits are the caller's to fill in.
-func (s *Store) Load(ctx context.Context, id int64) (turn.State, error) {
+func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
 	st := turn.State{Epoch: s.epoch, Now: s.now()}
 	t, err := s.Turn(ctx, id)
 	if err != nil {
@@ -38,14 +40,14 @@ func (s *Store) Load(ctx context.Context, id int64) (turn.State, error) {
 	if st.Questions, err = s.questionsOf(ctx, id); err != nil {
 		return st, fmt.Errorf("load questions: %w", err)
 	}
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
+	err = s.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
 	return st, err
 }
 
 // Turn reads one turn.
-func (s *Store) Turn(ctx context.Context, id int64) (turn.Turn, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
-	list, err := collect(rs, err, scanTurn)
+func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
+	list, err := db.Collect(rs, err, scanTurn)
 	if err != nil {
 		return turn.Turn{}, err
 	}
@@ -56,21 +58,21 @@ func (s *Store) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 }
 
 // Transcript reads all items of a session, oldest first.
-func (s *Store) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
+func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
 	return s.items(ctx, "session = ?", session)
 }
 
 const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens`
 
-func (s *Store) items(ctx context.Context, where string, args ...any) ([]llm.Item, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT "+itemColumns+" FROM items WHERE "+where+" ORDER BY seq", args...) // #nosec G202 -- constants
-	return collect(rs, err, scanItem)
+func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT "+itemColumns+" FROM items WHERE "+where+" ORDER BY seq", args...) // #nosec G202 -- constants
+	return db.Collect(rs, err, scanItem)
 }
 
 func scanItem(rs *sql.Rows) (llm.Item, error) {
 	var it llm.Item
 	var args, raw sql.NullString
-	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, blob{&it.Parts}, blob{&it.Envelope}, &it.CallID, &it.Tool, &args,
+	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, db.JSON(&it.Parts), db.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
 		&it.IsError, &it.Provider, &it.Model, &raw, &it.Trust, &it.Source, &it.Tokens)
 	if args.Valid {
 		it.Args = []byte(args.String)
@@ -82,58 +84,58 @@ func scanItem(rs *sql.Rows) (llm.Item, error) {
 }
 
 // item appends one item; inbox is the row that it comes from, 0 for none.
-func (tx *Tx) item(it llm.Item, inbox int64) (int64, error) {
-	parts, err := doc(it.Parts)
+func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
+	parts, err := db.Doc(it.Parts)
 	if err != nil {
 		return 0, err
 	}
 	envelope := sql.NullString{}
 	if it.Envelope != nil {
 		envelope.Valid = true
-		if envelope.String, err = doc(it.Envelope); err != nil {
+		if envelope.String, err = db.Doc(it.Envelope); err != nil {
 			return 0, err
 		}
 	}
-	return tx.insert(`INSERT INTO items (session, turn, step, role, kind, parts, envelope, inbox, call_id, tool, args, is_error, provider, model, raw, trust, source, tokens)
+	return tx.Insert(`INSERT INTO items (session, turn, step, role, kind, parts, envelope, inbox, call_id, tool, args, is_error, provider, model, raw, trust, source, tokens)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		it.Session, it.Turn, it.Step, it.Role, it.Kind, parts, envelope, ref(inbox), it.CallID, it.Tool, text(it.Args), bit(it.IsError),
-		it.Provider, it.Model, text(it.Raw), it.Trust, it.Source, it.Tokens)
+		it.Session, it.Turn, it.Step, it.Role, it.Kind, parts, envelope, db.Ref(inbox), it.CallID, it.Tool, db.Text(it.Args), db.Bit(it.IsError),
+		it.Provider, it.Model, db.Text(it.Raw), it.Trust, it.Source, it.Tokens)
 }
 
-func (s *Store) steps(ctx context.Context, id int64) ([]turn.Step, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended
+func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
+	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended
 		FROM steps WHERE turn = ? ORDER BY n`, id)
-	return collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
 		var p turn.Step
 		err := rs.Scan(&p.N, &p.Kind, &p.State, &p.Epoch, &p.CallID, &p.Tool, &p.Effect, &p.Hash, &p.Question, &p.Reserve.Tokens, &p.Reserve.Micros,
-			blob{&p.Usage}, stamp{&p.Started}, stamp{&p.Ended})
+			db.JSON(&p.Usage), db.Stamp(&p.Started), db.Stamp(&p.Ended))
 		return p, err
 	})
 }
 
 // step writes a step's row; an earlier one with its number is replaced.
-func (tx *Tx) step(id int64, p turn.Step) error {
-	usage, err := doc(p.Usage)
+func writeStep(tx *Tx, id int64, p turn.Step) error {
+	usage, err := db.Doc(p.Usage)
 	if err != nil {
 		return err
 	}
-	return tx.exec(`INSERT INTO steps (turn, n, kind, state, epoch, call_id, tool, effect, hash, question, reserve_tokens, reserve_micros, usage, started, ended)
+	return tx.Run(`INSERT INTO steps (turn, n, kind, state, epoch, call_id, tool, effect, hash, question, reserve_tokens, reserve_micros, usage, started, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, n) DO UPDATE SET state = excluded.state, epoch = excluded.epoch, effect = excluded.effect, hash = excluded.hash, question = excluded.question,
 		reserve_tokens = excluded.reserve_tokens, reserve_micros = excluded.reserve_micros, usage = excluded.usage, started = excluded.started, ended = excluded.ended`,
-		id, p.N, p.Kind, p.State, tx.store.epoch, p.CallID, p.Tool, p.Effect, p.Hash, ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, us(p.Started), us(p.Ended))
+		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, db.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, db.Micros(p.Started), db.Micros(p.Ended))
 }
 
-func (s *Store) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
-	return collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
+func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
+	rs, err := s.read().QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
+	return db.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
 		var w turn.Wait
-		err := rs.Scan(&w.CallID, &w.Kind, stamp{&w.Until}, &w.Subject, &w.Question, stamp{&w.Met}, &w.How)
+		err := rs.Scan(&w.CallID, &w.Kind, db.Stamp(&w.Until), &w.Subject, &w.Question, db.Stamp(&w.Met), &w.How)
 		return w, err
 	})
 }
 
-func (tx *Tx) wait(id int64, w turn.Wait) error {
-	return tx.exec("INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)",
-		id, w.CallID, w.Kind, us(w.Until), w.Subject, ref(w.Question))
+func addWait(tx *Tx, id int64, w turn.Wait) error {
+	return tx.Run("INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)",
+		id, w.CallID, w.Kind, db.Micros(w.Until), w.Subject, db.Ref(w.Question))
 }

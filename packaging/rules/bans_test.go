@@ -119,11 +119,18 @@ func checkGo(all []source) []string {
 	return found
 }
 
-// checkSleep forbids time.Sleep but in tests on testing/synctest's clock, where it costs nothing and is exact.
+// checkSleep forbids time.Sleep but in packages whose tests run on testing/synctest's clock, where it costs nothing and
+// is exact.
 func checkSleep(all []source) []string {
-	var found []string
+	bubbles := map[string]bool{}
 	for _, s := range all {
 		if s.test && slices.Contains(s.paths(), "testing/synctest") {
+			bubbles[s.dir] = true
+		}
+	}
+	var found []string
+	for _, s := range all {
+		if s.test && bubbles[s.dir] {
 			continue
 		}
 		for _, sel := range s.uses("time", "Sleep") {
@@ -208,11 +215,12 @@ func literal(e ast.Expr) string {
 	return text
 }
 
-// checkTestPackages wants tests outside the package that they test; export_test.go may open a door.
+// checkTestPackages wants tests outside the package that they test; export_test.go may open a door, and nothing can import
+// a main package.
 func checkTestPackages(all []source) []string {
 	var found []string
 	for _, s := range all {
-		if strings.HasSuffix(s.path, "_test.go") && !strings.HasSuffix(s.tree.Name.Name, "_test") && !strings.HasSuffix(s.path, "/export_test.go") {
+		if s.tree.Name.Name != "main" && strings.HasSuffix(s.path, "_test.go") && !strings.HasSuffix(s.tree.Name.Name, "_test") && !strings.HasSuffix(s.path, "/export_test.go") {
 			found = append(found, s.path+": a test belongs to package "+s.tree.Name.Name+"_test")
 		}
 	}

@@ -34,6 +34,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "tools/runtime/a.go", `import _ "hob/daemon/sandbox"`, `import _ "hob/config"`, "imports config"},
 		{"imports", "daemon/clock/a.go", `import _ "hob/daemon/fail"`, `import _ "hob/daemon/event"`, "imports daemon/event"},
 		{"imports", "cmd/hob/a.go", `import _ "hob/daemon"`, `import _ "hob/daemon/store"`, "only daemon may"},
+		{"imports", "daemon/store/a.go", `import _ "hob/daemon/store/db"`, `import _ "hob/daemon/agent"`, "imports daemon/agent"},
+		{"imports", "daemon/store/db/a.go", `import _ "hob/daemon/event"`, `import _ "hob/daemon/control"`, "imports daemon/control"},
+		{"imports", "daemon/agent/b.go", ``, `import _ "hob/daemon/store/view"`, "only daemon may"},
 		{"imports", "scheduler/a_test.go", `import _ "hob/channels"`, `import _ "hob/daemon/store"`, "only daemon may"},
 		{"imports", "daemon/a.go", `import _ "hob/daemon/store"`, `import _ "hob/daemon/llm/llmtest"`, "which is for tests"},
 		{"places", "channels/irc/a.go", ``, ``, ""},
@@ -120,6 +123,7 @@ func TestNamesOfPackagesAndOfTestPackages(t *testing.T) {
 		"a/util/a.go":      {Data: []byte("package util")},
 		"a/a_test.go":      {Data: []byte("package a")},
 		"a/b_test.go":      {Data: []byte("package a_test")},
+		"cmd/m_test.go":    {Data: []byte("package main")},
 		"a/export_test.go": {Data: []byte("package a")},
 	})
 	if err != nil {

@@ -52,13 +52,11 @@ func (l *lines) skip(ctx context.Context, n int) (int, error) {
 			return done, err
 		}
 		breaks := bytes.Count(l.rest, []byte{'\n'})
-		if done+breaks <= n && len(l.rest) > 0 {
+		if done+breaks < n {
 			open = l.rest[len(l.rest)-1] != '\n'
-			if done+breaks < n || !open {
-				done += breaks
-				l.rest = nil
-				continue
-			}
+			done += breaks
+			l.rest = nil
+			continue
 		}
 		for ; done < n; done++ {
 			l.rest = l.rest[bytes.IndexByte(l.rest, '\n')+1:]

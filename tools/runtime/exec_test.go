@@ -285,7 +285,7 @@ func leavers() map[string]string {
 		"own group":                        "set -m; sleep 1000 >/dev/null 2>&1 & echo pid=$!",
 		"setsid child":                     "setsid sh -c 'echo pid=$$; exec sleep 1000' & sleep 0.2",
 		"setsid child without the pipe":    "setsid sh -c 'echo $$ > p; exec sleep 1000 </dev/null >/dev/null 2>&1' & until test -s p; do :; done; echo pid=$(cat p)",
-		"daemon":                           "setsid sh -c '(echo $$ > p; trap \"\" HUP TERM; sleep 1000; sleep 1000) </dev/null >/dev/null 2>&1 &'; until test -s p; do :; done; echo pid=$(cat p)",
+		"daemon":                           "setsid sh -c 'trap \"\" HUP TERM; (sleep 1000; sleep 1000) </dev/null >/dev/null 2>&1 & echo $! > p'; until test -s p; do :; done; echo pid=$(cat p)",
 		"stopped child":                    "sleep 1000 & echo pid=$!; kill -STOP $!",
 		"many":                             "for i in $(seq 100); do sleep 1000 & echo pid=$!; done",
 		"cleared environment, same sesion": "env -i sleep 1000 & echo pid=$!",

@@ -40,7 +40,7 @@ func (o *output) drain(r io.Reader) error {
 
 // space is where the next bytes go.
 func (o *output) space() []byte {
-	if true {
+	if len(o.first) < o.limit {
 		if cap(o.first)-len(o.first) < 32<<10 {
 			grown := make([]byte, len(o.first), min(max(4*cap(o.first), 64<<10), o.limit))
 			copy(grown, o.first)

@@ -1,24 +1,47 @@
-package main
+package console
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// form is a tool's schema as flags.
-type form struct {
-	spec    toolSpec
+// ToolSpec is a tool as the daemon describes it.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Group       string          `json:"group"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"` // JSON Schema with an object at the root
+	Positional  string          `json:"positional"`
+	Example     string          `json:"example"`
+}
+
+// maxInput is the longest input that is read, in bytes: a request's limit less its wrapping.
+const maxInput = 900 << 10
+
+// Mistake is a command line that is wrong.
+type Mistake struct{ Text, Hint string }
+
+func (m *Mistake) Error() string { return m.Text }
+
+func mistake(hint, format string, args ...any) error {
+	return &Mistake{Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Form is a tool's schema as flags. Set may get more flags before Parse.
+type Form struct {
+	Set     *pflag.FlagSet
+	Approve string // after Parse: the hash of the call that is approved
+	spec    ToolSpec
 	fields  []param
-	set     *pflag.FlagSet
 	values  map[string]json.RawMessage // by field: what was given
 	input   string
-	approve string
 }
 
 // param is one property of the schema.
@@ -43,11 +66,12 @@ func reserved(name string) bool {
 	return false
 }
 
-func newForm(spec toolSpec) (*form, error) {
-	f := &form{spec: spec, values: map[string]json.RawMessage{}, set: pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)}
-	f.set.SortFlags = false
-	f.set.Usage = func() {}
-	f.set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+// NewForm makes the flags of a tool: one for each field, --input and --approve.
+func NewForm(spec ToolSpec) (*Form, error) {
+	f := &Form{spec: spec, values: map[string]json.RawMessage{}, Set: pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)}
+	f.Set.SortFlags = false
+	f.Set.Usage = func() {}
+	f.Set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 	})
 	var schema struct {
@@ -63,12 +87,12 @@ func newForm(spec toolSpec) (*form, error) {
 			return nil, err
 		}
 	}
-	f.set.StringVar(&f.input, "input", "", "all fields as one JSON object; - reads it from standard input")
-	f.set.StringVar(&f.approve, "approve", "", "the hash of the call that you approve")
+	f.Set.StringVar(&f.input, "input", "", "all fields as one JSON object; - reads it from standard input")
+	f.Set.StringVar(&f.Approve, "approve", "", "the hash of the call that you approve")
 	return f, nil
 }
 
-func (f *form) add(p field, required []string) error {
+func (f *Form) add(p field, required []string) error {
 	x := param{name: p.key, flag: strings.ReplaceAll(p.key, "_", "-")}
 	if err := json.Unmarshal(p.value, &x.schema); err != nil {
 		return fmt.Errorf("field %s of %s is not understood: %w", p.key, f.spec.Name, err)
@@ -81,7 +105,7 @@ func (f *form) add(p field, required []string) error {
 	}
 	f.fields = append(f.fields, x)
 	v := &fieldValue{form: f, param: x}
-	flag := f.set.VarPF(v, x.flag, "", x.usage())
+	flag := f.Set.VarPF(v, x.flag, "", x.usage())
 	if x.schema.Type == "boolean" {
 		flag.NoOptDefVal = "true"
 	}
@@ -113,7 +137,7 @@ func (p param) texts() bool {
 
 // fieldValue puts a flag's text into the form, by the type that the schema names.
 type fieldValue struct {
-	form  *form
+	form  *Form
 	param param
 }
 
@@ -152,7 +176,7 @@ func (v *fieldValue) convert(text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	case "number":
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 			return nil, errors.New("want a number")
 		}
 		return json.Marshal(n)
@@ -185,23 +209,23 @@ func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 	return json.Marshal(append(list, text))
 }
 
-// parse reads the arguments behind "hob tool"; the first that is no flag is the tool's name.
-func (f *form) parse(args []string, in io.Reader) (json.RawMessage, error) {
-	if err := f.set.Parse(args); err != nil {
+// Parse reads the arguments behind "hob tool"; the first that is no flag is the tool's name. The error is a *Mistake, or pflag.ErrHelp.
+func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
+	if err := f.Set.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err
 		}
 		return nil, f.explain(err)
 	}
-	rest := f.set.Args()[1:]
+	rest := f.Set.Args()[1:]
 	if f.input != "" {
 		return f.whole(rest, in)
 	}
 	if len(rest) > 0 && f.spec.Positional == "" {
-		return nil, usage(f.see(), "tool %s takes flags only; %q is too much", f.spec.Name, rest[0])
+		return nil, mistake(f.see(), "tool %s takes flags only; %q is too much", f.spec.Name, rest[0])
 	}
 	if len(rest) > 1 {
-		return nil, usage("quote a text of several words", "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
+		return nil, mistake("quote a text of several words", "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
 	}
 	if len(rest) == 1 {
 		if err := f.position(rest[0]); err != nil {
@@ -211,15 +235,15 @@ func (f *form) parse(args []string, in io.Reader) (json.RawMessage, error) {
 	return json.Marshal(f.values)
 }
 
-func (f *form) position(text string) error {
+func (f *Form) position(text string) error {
 	if f.values[f.spec.Positional] != nil {
-		return usage(f.see(), "%s is given twice", f.spec.Positional)
+		return mistake(f.see(), "%s is given twice", f.spec.Positional)
 	}
 	for _, p := range f.fields {
 		if p.name == f.spec.Positional {
 			v := fieldValue{form: f, param: p}
 			if err := v.Set(text); err != nil {
-				return usage(f.see(), "%s %q: %v", p.name, text, err)
+				return mistake(f.see(), "%s %q: %v", p.name, text, err)
 			}
 		}
 	}
@@ -227,9 +251,9 @@ func (f *form) position(text string) error {
 }
 
 // whole is the input as one document.
-func (f *form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
+func (f *Form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
 	if len(rest) > 0 || len(f.values) > 0 {
-		return nil, usage("", "--input is all there is; fields beside it are too much")
+		return nil, mistake("", "--input is all there is; fields beside it are too much")
 	}
 	doc := []byte(f.input)
 	if f.input == "-" {
@@ -240,50 +264,36 @@ func (f *form) whole(rest []string, in io.Reader) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &object); err != nil || object == nil {
-		return nil, usage(`for example --input '{"path": "notes.md"}'`, "--input is not a JSON object")
+		return nil, mistake(`for example --input '{"path": "notes.md"}'`, "--input is not a JSON object")
 	}
 	return doc, nil
 }
 
-func (f *form) explain(err error) error {
+func (f *Form) explain(err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
-		return usage(f.see(), "%v", err)
+		return mistake(f.see(), "%v", err)
 	}
 	var names []string
-	f.set.VisitAll(func(x *pflag.Flag) { names = append(names, x.Name) })
+	f.Set.VisitAll(func(x *pflag.Flag) { names = append(names, x.Name) })
 	text := fmt.Sprintf("tool %s has no field %q", f.spec.Name, "--"+missing.GetSpecifiedName())
-	if n := nearest(missing.GetSpecifiedName(), names); n != "" {
-		return usage("", "%s; did you mean %q?", text, "--"+n)
+	if n := Nearest(missing.GetSpecifiedName(), names); n != "" {
+		return mistake("", "%s; did you mean %q?", text, "--"+n)
 	}
-	return usage(f.see(), "%s", text)
+	return mistake(f.see(), "%s", text)
 }
 
-func (f *form) see() string { return "see: hob tool show " + f.spec.Name }
+func (f *Form) see() string { return "see: hob tool show " + f.spec.Name }
 
-// help describes the tool and its flags.
-func (f *form) help() string {
+// Help describes the tool and its flags.
+func (f *Form) Help() string {
 	use := "hob tool " + f.spec.Name
 	if f.spec.Positional != "" {
 		use += " [" + strings.ToUpper(f.spec.Positional) + "]"
 	}
-	text := f.spec.Description + "\n\nUsage:\n  " + use + " [--field value …|--input JSON|-]\n\nFields:\n" + f.set.FlagUsages()
+	text := f.spec.Description + "\n\nUsage:\n  " + use + " [--field value …|--input JSON|-]\n\nFields:\n" + f.Set.FlagUsages()
 	if f.spec.Example != "" {
 		text += "\nExample:\n  hob tool " + f.spec.Name + " " + f.spec.Example + "\n"
 	}
 	return text
-}
-
-// drawTool describes a tool.
-func (a *app) drawTool(raw json.RawMessage) error {
-	var spec toolSpec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return fmt.Errorf("the tool is not understood: %w", err)
-	}
-	f, err := newForm(spec)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(a.out, f.help())
-	return err
 }

@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"database/sql"
@@ -7,21 +7,24 @@ import (
 	"time"
 )
 
-// us is a time as stored: microseconds since 1970, 0 for none.
-func us(t time.Time) int64 {
+// Micros is a time as stored: microseconds since 1970, 0 for none.
+func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMicro()
 }
 
-// at is a stored time.
-func at(micros int64) time.Time {
+// Time is a stored time.
+func Time(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
 	}
 	return time.UnixMicro(micros).UTC()
 }
+
+// Stamp scans a stored time into t.
+func Stamp(t *time.Time) sql.Scanner { return stamp{t} }
 
 // stamp scans a stored time.
 type stamp struct{ to *time.Time }
@@ -31,12 +34,15 @@ func (s stamp) Scan(src any) error {
 	case nil:
 		*s.to = time.Time{}
 	case int64:
-		*s.to = at(v)
+		*s.to = Time(v)
 	default:
 		return fmt.Errorf("time: want an integer, got %T", src)
 	}
 	return nil
 }
+
+// JSON scans a JSON column into the value that to points to; NULL leaves it alone.
+func JSON(to any) sql.Scanner { return blob{to} }
 
 // blob scans a JSON column into a value; NULL leaves it alone.
 type blob struct{ to any }
@@ -54,8 +60,8 @@ func (b blob) Scan(src any) error {
 	}
 }
 
-// doc is a value as a JSON column. The types that are stored always marshal.
-func doc(v any) (string, error) {
+// Doc is a value as a JSON column. The types that are stored always marshal.
+func Doc(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", v, err)
@@ -63,20 +69,22 @@ func doc(v any) (string, error) {
 	return string(b), nil
 }
 
-// ref is a foreign key that may be absent.
-func ref(id int64) sql.NullInt64 { return sql.NullInt64{Int64: id, Valid: id != 0} }
+// Ref is a foreign key that may be absent.
+func Ref(id int64) sql.NullInt64 { return sql.NullInt64{Int64: id, Valid: id != 0} }
 
-func text(b []byte) sql.NullString { return sql.NullString{String: string(b), Valid: b != nil} }
+// Text is bytes as a text column, nil as NULL.
+func Text(b []byte) sql.NullString { return sql.NullString{String: string(b), Valid: b != nil} }
 
-func bit(b bool) int {
+// Bit is a truth value as a column.
+func Bit(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// rows is what both a transaction and the readers can be asked.
-func collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (list []T, e error) {
+// Collect scans all rows of a query into a list, never nil. It takes the query's own results, so that a query is one line.
+func Collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (list []T, e error) {
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,12 @@
-package store
+package view
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"hob/daemon/store/db"
 
 	"hob/daemon/event"
 )
@@ -27,7 +28,7 @@ type Why struct {
 func (w *Why) add(n Node) { w.Nodes = append(w.Nodes, n) }
 
 // Why traces a message back: outbox, turn, calls and approvals, inbox, the job or person. name is an outbox id or "last".
-func (s *Store) Why(ctx context.Context, name string) (Why, error) {
+func (s *View) Why(ctx context.Context, name string) (Why, error) {
 	where, arg := "id = ?", any(name)
 	if name == "last" || name == "" {
 		where, arg = "? = '' ORDER BY id DESC LIMIT 1", ""
@@ -76,7 +77,7 @@ func excerpt(text string) string {
 	return string(out)
 }
 
-func (s *Store) cause(ctx context.Context, w *Why, c event.Cause) error {
+func (s *View) cause(ctx context.Context, w *Why, c event.Cause) error {
 	switch c.Kind {
 	case event.ByTurn:
 		return s.turnNode(ctx, w, c.ID)
@@ -92,7 +93,7 @@ func (s *Store) cause(ctx context.Context, w *Why, c event.Cause) error {
 	}
 }
 
-func (s *Store) questionNode(ctx context.Context, w *Why, id int64) error {
+func (s *View) questionNode(ctx context.Context, w *Why, id int64) error {
 	list, err := s.questionRows(ctx, "id = ?", id)
 	if err != nil || len(list) == 0 {
 		return err
@@ -109,7 +110,7 @@ func (s *Store) questionNode(ctx context.Context, w *Why, id int64) error {
 	return s.turnNode(ctx, w, q.Turn)
 }
 
-func (s *Store) turnNode(ctx context.Context, w *Why, id int64) error {
+func (s *View) turnNode(ctx context.Context, w *Why, id int64) error {
 	v, err := s.TurnView(ctx, id)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (s *Store) turnNode(ctx context.Context, w *Why, id int64) error {
 	return s.fireNode(ctx, w, v.Fire)
 }
 
-func (s *Store) inboxNode(ctx context.Context, w *Why, where string, id int64) error {
+func (s *View) inboxNode(ctx context.Context, w *Why, where string, id int64) error {
 	rows, err := s.inboxRows(ctx, where, id)
 	for _, r := range rows {
 		who := r.Source
@@ -146,12 +147,12 @@ func (s *Store) inboxNode(ctx context.Context, w *Why, where string, id int64) e
 	return err
 }
 
-func (s *Store) fireNode(ctx context.Context, w *Why, id int64) error {
+func (s *View) fireNode(ctx context.Context, w *Why, id int64) error {
 	var n Node
 	var job int64
 	var outcome, reason string
 	var late int64
-	err := s.read.QueryRowContext(ctx, "SELECT id, trigger, key, due, outcome, reason, late_us FROM fires WHERE id = ?", id).Scan(&n.ID, &job, &n.Title, stamp{&n.At}, &outcome, &reason, &late)
+	err := s.read.QueryRowContext(ctx, "SELECT id, trigger, key, due, outcome, reason, late_us FROM fires WHERE id = ?", id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
 	if err != nil {
 		return err
 	}
@@ -161,14 +162,22 @@ func (s *Store) fireNode(ctx context.Context, w *Why, id int64) error {
 		n.Detail += ", " + reason
 	}
 	w.add(n)
-	j, err := s.Job(ctx, job)
+	return s.jobNode(ctx, w, job)
+}
+
+func (s *View) jobNode(ctx context.Context, w *Why, id int64) error {
+	n := Node{Kind: "job", ID: id}
+	var name, spec, zone, prompt string
+	var removed bool
+	err := s.read.QueryRowContext(ctx, `SELECT name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0
+		FROM triggers WHERE id = ?`, id).Scan(&name, &spec, &zone, &prompt, &removed)
 	if err != nil {
-		if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
-			w.add(Node{Kind: "job", ID: job, Title: "a job that was removed since"})
-			return nil
-		}
-		return errors.Join(err)
+		return fmt.Errorf("read job %d: %w", id, err)
 	}
-	w.add(Node{Kind: "job", ID: j.ID, Title: fmt.Sprintf("job %s: %s (%s)", j.Name, j.Spec, j.Zone), At: j.Created, Detail: excerpt(j.Prompt)})
+	n.Title, n.Detail = fmt.Sprintf("job %s: %s (%s)", name, spec, zone), excerpt(prompt)
+	if removed {
+		n.Title += ", removed since"
+	}
+	w.add(n)
 	return nil
 }

@@ -1,10 +1,14 @@
-package store
+// Package view is what people and programs see of the rows: lists, one row with its details, and the chain behind a
+// message. It only reads, from the readers' side of the database.
+package view
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
 	"time"
+
+	"hob/daemon/store/db"
 
 	"hob/daemon/event"
 )
@@ -14,6 +18,12 @@ const (
 	defaultRows = 50
 	mostRows    = 1000
 )
+
+// View reads over the given pool.
+type View struct{ read *sql.DB }
+
+// New makes a view over the readers of a database.
+func New(readers *sql.DB) *View { return &View{read: readers} }
 
 func limit(f event.Filter) int {
 	if f.Limit <= 0 {
@@ -44,17 +54,17 @@ type InboxRow struct {
 }
 
 // InboxRows lists the inbox, newest first.
-func (s *Store) InboxRows(ctx context.Context, f event.Filter) ([]InboxRow, error) {
+func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]InboxRow, error) {
 	return s.inboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR session = ?2 OR source = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) inboxRows(ctx context.Context, where string, args ...any) ([]InboxRow, error) {
+func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]InboxRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(json_extract(parts, '$[0].text'), ''), received, not_before, not_after, state,
 		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
 		var r InboxRow
 		err := rs.Scan(&r.Seq, &r.Source, &r.ExtID, &r.Session, &r.Kind, &r.Rank, &r.Trust, &r.Sender, &r.ReplyTo, &r.Text,
-			stamp{&r.Received}, stamp{&r.NotBefore}, stamp{&r.NotAfter}, &r.State, &r.Turn, &r.Fire, &r.Reason)
+			db.Stamp(&r.Received), db.Stamp(&r.NotBefore), db.Stamp(&r.NotAfter), &r.State, &r.Turn, &r.Fire, &r.Reason)
 		return r, err
 	})
 }
@@ -87,18 +97,18 @@ type PartRow struct {
 }
 
 // OutboxRows lists the outbox, newest first.
-func (s *Store) OutboxRows(ctx context.Context, f event.Filter) ([]OutboxRow, error) {
+func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]OutboxRow, error) {
 	return s.outboxRows(ctx, "(?1 = '' OR state = ?1) AND (?2 = '' OR address = ?2) ORDER BY id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) outboxRows(ctx context.Context, where string, args ...any) ([]OutboxRow, error) {
+func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]OutboxRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, urgency, state, reason, created, not_before, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
 		var r OutboxRow
 		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, &r.Urgency, &r.State, &r.Reason,
-			stamp{&r.Created}, stamp{&r.NotBefore}, stamp{&r.NotAfter}, stamp{&r.Ended}, blob{&r.Deliveries})
+			db.Stamp(&r.Created), db.Stamp(&r.NotBefore), db.Stamp(&r.NotAfter), db.Stamp(&r.Ended), db.JSON(&r.Deliveries))
 		return r, err
 	})
 }
@@ -117,22 +127,22 @@ type SessionRow struct {
 }
 
 // SessionRows lists sessions, the live ones first, then newest first.
-func (s *Store) SessionRows(ctx context.Context, f event.Filter) ([]SessionRow, error) {
+func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]SessionRow, error) {
 	return s.sessionRows(ctx, "(?1 = '' OR (?1 = 'live') = (archived = 0)) AND (?2 = '' OR kind = ?2) ORDER BY archived > 0, id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) sessionRows(ctx context.Context, where string, args ...any) ([]SessionRow, error) {
+func (s *View) sessionRows(ctx context.Context, where string, args ...any) ([]SessionRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
 		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (SessionRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (SessionRow, error) {
 		var r SessionRow
-		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, stamp{&r.Created}, stamp{&r.Archived}, &r.Items, &r.Turns)
+		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, db.Stamp(&r.Created), db.Stamp(&r.Archived), &r.Items, &r.Turns)
 		return r, err
 	})
 }
 
 // SessionNamed finds a session by its key (the live one) or its id.
-func (s *Store) SessionNamed(ctx context.Context, name string) (SessionRow, error) {
+func (s *View) SessionNamed(ctx context.Context, name string) (SessionRow, error) {
 	list, err := s.sessionRows(ctx, "(key = ?1 AND archived = 0) OR cast(id AS TEXT) = ?1 LIMIT 1", name)
 	if err != nil {
 		return SessionRow{}, err
@@ -160,15 +170,15 @@ type QuestionRow struct {
 }
 
 // QuestionRows lists questions, newest first.
-func (s *Store) QuestionRows(ctx context.Context, f event.Filter) ([]QuestionRow, error) {
+func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]QuestionRow, error) {
 	return s.questionRows(ctx, "(?1 = '' OR state = ?1) ORDER BY id DESC LIMIT ?2", f.State, limit(f))
 }
 
-func (s *Store) questionRows(ctx context.Context, where string, args ...any) ([]QuestionRow, error) {
+func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]QuestionRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer FROM questions WHERE "+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
 		var r QuestionRow
-		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, blob{&r.Options}, &r.Pattern, &r.To, stamp{&r.Asked}, stamp{&r.Until}, &r.State, &r.Answer)
+		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, db.JSON(&r.Options), &r.Pattern, &r.To, db.Stamp(&r.Asked), db.Stamp(&r.Until), &r.State, &r.Answer)
 		return r, err
 	})
 }
@@ -190,16 +200,16 @@ type FireRow struct {
 }
 
 // FireRows lists slots, newest first; f.Name is a job's name or id.
-func (s *Store) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
+func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
 	return s.fireRows(ctx, "(?1 = '' OR f.state = ?1 OR f.outcome = ?1) AND (?2 = '' OR t.name = ?2 OR cast(t.id AS TEXT) = ?2) ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
+func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, f.key, f.due, f.state, f.outcome, f.late_us / 1000, f.reason, coalesce(f.turn, 0), f.created, f.started, f.ended
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
 		var r FireRow
-		err := rs.Scan(&r.ID, &r.Job, &r.Key, stamp{&r.Due}, &r.State, &r.Outcome, &r.LateMS, &r.Reason, &r.Turn, stamp{&r.Created}, stamp{&r.Started}, stamp{&r.Ended})
+		err := rs.Scan(&r.ID, &r.Job, &r.Key, db.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.Reason, &r.Turn, db.Stamp(&r.Created), db.Stamp(&r.Started), db.Stamp(&r.Ended))
 		return r, err
 	})
 }
@@ -222,15 +232,15 @@ type AuditRow struct {
 }
 
 // AuditRows lists the audit, newest first.
-func (s *Store) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error) {
+func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error) {
 	return s.auditRows(ctx, "(?1 = '' OR decision = ?1) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
+func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, decision, reason, summary, args_hash, outcome, took_us / 1000 FROM audit WHERE "+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
 		var r AuditRow
-		err := rs.Scan(&r.Seq, stamp{&r.At}, &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS)
+		err := rs.Scan(&r.Seq, db.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS)
 		return r, err
 	})
 }
@@ -248,7 +258,7 @@ type Counts struct {
 }
 
 // Counts counts what is open.
-func (s *Store) Counts(ctx context.Context) (Counts, error) {
+func (s *View) Counts(ctx context.Context) (Counts, error) {
 	var c Counts
 	var pages, size int64
 	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM inbox WHERE state = 'queued' AND kind NOT IN ('command', 'answer')), coalesce((SELECT min(id) FROM turns WHERE state = 'running'), 0),
@@ -264,7 +274,7 @@ func (s *Store) Counts(ctx context.Context) (Counts, error) {
 }
 
 // One finds one row of the inbox, the outbox, the questions, the fires or the audit by its id (a question also by its code).
-func (s *Store) One(ctx context.Context, resource, id string) (any, error) {
+func (s *View) One(ctx context.Context, resource, id string) (any, error) {
 	switch resource {
 	case "inbox":
 		list, err := s.inboxRows(ctx, "cast(seq AS TEXT) = ?", id)
@@ -295,4 +305,9 @@ func single[T any](list []T, err error, what, id string) (any, error) {
 		return nil, event.NewFault(event.Missing, "list them to see what there is", "there is no %s %s", what, id)
 	}
 	return list[0], nil
+}
+
+// notFound is the fault of a row that is not there.
+func notFound(what string, id any) error {
+	return event.NewFault(event.Missing, "hob "+what+"s list shows what there is", "there is no %s %v", what, id)
 }

@@ -1,9 +1,11 @@
-package store
+package view
 
 import (
 	"context"
 	"database/sql"
 	"time"
+
+	"hob/daemon/store/db"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -31,16 +33,16 @@ type TurnRow struct {
 }
 
 // TurnRows lists turns, newest first.
-func (s *Store) TurnRows(ctx context.Context, f event.Filter) ([]TurnRow, error) {
+func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]TurnRow, error) {
 	return s.turnRows(ctx, "(?1 = '' OR t.state = ?1) AND (?2 = '' OR s.key = ?2) ORDER BY t.id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
-func (s *Store) turnRows(ctx context.Context, where string, args ...any) ([]TurnRow, error) {
+func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]TurnRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
 		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, t.cost, t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
-	return collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
 		var r TurnRow
-		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, stamp{&r.Started}, stamp{&r.Ended}, &r.RunningMS,
+		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, db.Stamp(&r.Started), db.Stamp(&r.Ended), &r.RunningMS,
 			&r.Steps, &r.Tokens, &r.Cost, &r.Why, &r.Text)
 		return r, err
 	})
@@ -50,8 +52,8 @@ func (s *Store) turnRows(ctx context.Context, where string, args ...any) ([]Turn
 type TurnView struct {
 	TurnRow
 	Items     []ItemRow     `json:"items"`
-	Control   []turn.Step   `json:"steps"`
-	Waits     []turn.Wait   `json:"waits"`
+	Control   []StepRow     `json:"steps"`
+	Waits     []WaitRow     `json:"waits"`
 	Questions []QuestionRow `json:"questions"`
 	Inbox     []InboxRow    `json:"inbox"`
 	Outbox    []OutboxRow   `json:"outbox"`
@@ -73,19 +75,61 @@ type ItemRow struct {
 	Source  string `json:"source"`
 }
 
-func itemRows(items []llm.Item) []ItemRow {
-	rows := make([]ItemRow, len(items))
-	for i, it := range items {
-		rows[i] = ItemRow{
-			Seq: it.Seq, Turn: it.Turn, Step: it.Step, Role: string(it.Role), Kind: string(it.Kind), Text: event.TextOf(it.Parts),
-			Tool: it.Tool, CallID: it.CallID, Args: string(it.Args), IsError: it.IsError, Source: it.Source,
-		}
-	}
-	return rows
+func (s *View) items(ctx context.Context, where string, id int64) ([]ItemRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source FROM items WHERE "+where+" ORDER BY seq", id) // #nosec G202 -- constants
+	return db.Collect(rs, err, func(rs *sql.Rows) (ItemRow, error) {
+		var r ItemRow
+		var parts []event.Part
+		err := rs.Scan(&r.Seq, &r.Turn, &r.Step, &r.Role, &r.Kind, db.JSON(&parts), &r.Tool, &r.CallID, &r.Args, &r.IsError, &r.Source)
+		r.Text = event.TextOf(parts)
+		return r, err
+	})
+}
+
+// StepRow is the control row of one model request or one tool call.
+type StepRow struct {
+	N       int       `json:"n"`
+	Kind    string    `json:"kind"`
+	State   string    `json:"state"`
+	Epoch   int64     `json:"epoch"`
+	CallID  string    `json:"call_id,omitempty"`
+	Tool    string    `json:"tool,omitempty"`
+	Effect  string    `json:"effect,omitempty"`
+	Usage   llm.Usage `json:"usage,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+}
+
+func (s *View) steps(ctx context.Context, id int64) ([]StepRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
+	return db.Collect(rs, err, func(rs *sql.Rows) (StepRow, error) {
+		var r StepRow
+		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, db.JSON(&r.Usage), db.Stamp(&r.Started), db.Stamp(&r.Ended))
+		return r, err
+	})
+}
+
+// WaitRow is what a parked turn waits for.
+type WaitRow struct {
+	CallID  string    `json:"call_id"`
+	Kind    string    `json:"kind"`
+	Until   time.Time `json:"until,omitzero"`
+	Subject string    `json:"subject,omitempty"`
+	Met     time.Time `json:"met,omitzero"`
+	How     string    `json:"how,omitempty"`
+}
+
+func (s *View) waits(ctx context.Context, id int64) ([]WaitRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, met, how FROM waits WHERE turn = ?", id)
+	return db.Collect(rs, err, func(rs *sql.Rows) (WaitRow, error) {
+		var r WaitRow
+		err := rs.Scan(&r.CallID, &r.Kind, db.Stamp(&r.Until), &r.Subject, db.Stamp(&r.Met), &r.How)
+		return r, err
+	})
 }
 
 // TurnView reads one turn with everything that belongs to it.
-func (s *Store) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
+func (s *View) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
 	rows, err := s.turnRows(ctx, "t.id = ?", id)
 	if err != nil {
 		return v, err
@@ -94,11 +138,9 @@ func (s *Store) TurnView(ctx context.Context, id int64) (v TurnView, err error) 
 		return v, notFound("turn", id)
 	}
 	v.TurnRow = rows[0]
-	items, err := s.items(ctx, "turn = ?", id)
-	if err != nil {
+	if v.Items, err = s.items(ctx, "turn = ?", id); err != nil {
 		return v, err
 	}
-	v.Items = itemRows(items)
 	if v.Control, err = s.steps(ctx, id); err != nil {
 		return v, err
 	}
@@ -125,11 +167,10 @@ type SessionView struct {
 }
 
 // SessionView reads one session with its transcript, by key or id.
-func (s *Store) SessionView(ctx context.Context, name string) (v SessionView, err error) {
+func (s *View) SessionView(ctx context.Context, name string) (v SessionView, err error) {
 	if v.SessionRow, err = s.SessionNamed(ctx, name); err != nil {
 		return v, err
 	}
-	items, err := s.items(ctx, "session = ?", v.ID)
-	v.Transcript = itemRows(items)
+	v.Transcript, err = s.items(ctx, "session = ?", v.ID)
 	return v, err
 }

@@ -1,11 +1,11 @@
-package store
+package db
 
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,13 +13,10 @@ import (
 	"hob/daemon/fail"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
 // migrate brings the database to the newest schema, one numbered file a transaction. Before it changes a database that
 // holds something, it writes a copy beside it and keeps the last one.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
-	files, err := migrations.ReadDir("migrations")
+func migrate(ctx context.Context, db *sql.DB, migrations fs.FS, path string) error {
+	files, err := fs.ReadDir(migrations, ".")
 	if err != nil {
 		return fmt.Errorf("list migrations: %w", err)
 	}
@@ -36,15 +33,15 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 		}
 	}
 	for i := have; i < len(files); i++ {
-		if err := step(ctx, db, files[i].Name(), i+1); err != nil {
+		if err := step(ctx, db, migrations, files[i].Name(), i+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func step(ctx context.Context, db *sql.DB, name string, version int) error {
-	text, err := migrations.ReadFile("migrations/" + name)
+func step(ctx context.Context, db *sql.DB, migrations fs.FS, name string, version int) error {
+	text, err := fs.ReadFile(migrations, name)
 	if err != nil {
 		return fmt.Errorf("read migration: %w", err)
 	}

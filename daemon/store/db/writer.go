@@ -1,4 +1,4 @@
-package store
+package db
 
 import (
 	"context"
@@ -23,7 +23,8 @@ var ErrClosed = errors.New("the database is closed")
 type writer struct {
 	ctx    context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
 	db     *sql.DB
-	store  *Store
+	bells  *bells
+	now    func() time.Time
 	queue  chan *closure
 	group  *spawn.Group
 	mu     sync.RWMutex
@@ -36,8 +37,8 @@ type closure struct {
 	err  error
 }
 
-func newWriter(ctx context.Context, db *sql.DB, s *Store) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, store: s, queue: make(chan *closure, batch)}
+func newWriter(ctx context.Context, db *sql.DB, b *bells, now func() time.Time) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: now, queue: make(chan *closure, batch)}
 	w.group = spawn.New(slog.Default(), nil)
 	return w
 }
@@ -56,12 +57,12 @@ func (w *writer) stop() error {
 
 // Write runs f inside a transaction and returns when that is committed, also when ctx ends meanwhile.
 // f touches only SQL; an error of f undoes its own changes and nobody else's.
-func (s *Store) Write(ctx context.Context, f func(*Tx) error) error {
+func (d *DB) Write(ctx context.Context, f func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	c := &closure{f: f, done: make(chan error, 1)}
-	if err := s.write.put(c); err != nil {
+	if err := d.write.put(c); err != nil {
 		return err
 	}
 	return <-c.done
@@ -102,7 +103,7 @@ func (w *writer) run() error {
 func (w *writer) checkpoint() {
 	fail.Point("checkpoint")
 	if _, err := w.db.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
-		slog.Warn("checkpoint", "err", plain(err))
+		slog.Warn("checkpoint", "err", Plain(err))
 	}
 }
 
@@ -129,42 +130,42 @@ func (w *writer) commit(all []*closure) {
 		c.done <- errors.Join(c.err, err)
 	}
 	if err == nil {
-		w.store.bells.ring(rung)
+		w.bells.ring(rung)
 	}
 }
 
-func (w *writer) transact(all []*closure) (rung bell, err error) {
+func (w *writer) transact(all []*closure) (rung Bell, err error) {
 	sqlTx, err := w.db.BeginTx(w.ctx, nil)
 	if err != nil {
-		return 0, plain(fmt.Errorf("begin: %w", err))
+		return 0, Plain(fmt.Errorf("begin: %w", err))
 	}
-	tx := &Tx{Tx: sqlTx, ctx: w.ctx, store: w.store, now: w.store.now()}
+	tx := &Tx{tx: sqlTx, ctx: w.ctx, Now: w.now()}
 	for _, c := range all {
 		if c.err, err = w.guarded(tx, c); err != nil {
-			return 0, errors.Join(plain(err), ignoreDone(sqlTx.Rollback()))
+			return 0, errors.Join(Plain(err), ignoreDone(sqlTx.Rollback()))
 		}
 	}
 	if err := sqlTx.Commit(); err != nil {
-		return 0, errors.Join(plain(fmt.Errorf("commit: %w", err)), ignoreDone(sqlTx.Rollback()))
+		return 0, errors.Join(Plain(fmt.Errorf("commit: %w", err)), ignoreDone(sqlTx.Rollback()))
 	}
 	return tx.rung, nil
 }
 
 // guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
 func (w *writer) guarded(tx *Tx, c *closure) (own, err error) {
-	if err := tx.exec("SAVEPOINT one"); err != nil {
+	if err := tx.Run("SAVEPOINT one"); err != nil {
 		return nil, err
 	}
 	before := tx.rung
 	own = shielded(func() error { return c.f(tx) })
 	if own != nil {
-		own = plain(own)
+		own = Plain(own)
 		tx.rung = before
-		if err := tx.exec("ROLLBACK TO one"); err != nil {
+		if err := tx.Run("ROLLBACK TO one"); err != nil {
 			return own, err
 		}
 	}
-	return own, tx.exec("RELEASE one")
+	return own, tx.Run("RELEASE one")
 }
 
 // shielded turns a panic into an error, so that one bad closure does not take the writer with it.
@@ -182,47 +183,4 @@ func ignoreDone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// Tx is one closure's view of the shared transaction.
-type Tx struct {
-	*sql.Tx
-	ctx   context.Context //nolint:containedctx // lives as long as the transaction
-	store *Store
-	now   time.Time
-	rung  bell
-}
-
-// ring marks a bell that rings once the transaction is committed.
-func (tx *Tx) ring(b bell) { tx.rung |= b }
-
-func (tx *Tx) exec(query string, args ...any) error {
-	_, err := tx.ExecContext(tx.ctx, query, args...)
-	return err
-}
-
-// insert runs an INSERT and returns the row's id; 0 when ON CONFLICT DO NOTHING did nothing.
-func (tx *Tx) insert(query string, args ...any) (int64, error) {
-	res, err := tx.ExecContext(tx.ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return 0, err
-	}
-	return res.LastInsertId()
-}
-
-// change runs an UPDATE or DELETE and returns how many rows it changed.
-func (tx *Tx) change(query string, args ...any) (int64, error) {
-	res, err := tx.ExecContext(tx.ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-// one scans a single row; sql.ErrNoRows when there is none.
-func (tx *Tx) one(query string, args []any, dest ...any) error {
-	return tx.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
 }

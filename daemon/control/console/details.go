@@ -1,14 +1,11 @@
-package main
+package console
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
-
-	"hob/daemon/control/console"
 )
 
 // field is one member of a JSON object; objects keep the order in which the daemon wrote them.
@@ -37,12 +34,12 @@ func fields(raw json.RawMessage) (list []field, ok bool) {
 	return list, true
 }
 
-// details prints a row with everything in it.
-func (a *app) details(raw json.RawMessage) error {
+// Details shows a JSON object with everything in it, one member to a line; times are local, and numbers
+// have the unit that their key names.
+func Details(raw json.RawMessage) string {
 	var b strings.Builder
 	detail(&b, "", raw)
-	_, err := io.WriteString(a.out, b.String())
-	return err
+	return b.String()
 }
 
 func detail(b *strings.Builder, indent string, raw json.RawMessage) {
@@ -86,11 +83,11 @@ func one(b *strings.Builder, indent string, wide int, f field) {
 func brief(raw json.RawMessage) string {
 	list, ok := fields(raw)
 	if !ok {
-		return oneLine(plain("", raw))
+		return OneLine(plain("", raw))
 	}
 	var parts []string
 	for _, f := range list {
-		if v := oneLine(plain(f.key, f.value)); v != "" {
+		if v := OneLine(plain(f.key, f.value)); v != "" {
 			parts = append(parts, f.key+" "+v)
 		}
 	}
@@ -106,9 +103,9 @@ func plain(key string, raw json.RawMessage) string {
 	switch x := v.(type) {
 	case string:
 		if t, err := time.Parse(time.RFC3339, x); err == nil {
-			return clock(t)
+			return Clock(t)
 		}
-		return console.Clean(x)
+		return Clean(x)
 	case float64:
 		return quantity(key, int64(x), string(raw))
 	case bool:
@@ -120,11 +117,11 @@ func plain(key string, raw json.RawMessage) string {
 func quantity(key string, n int64, as string) string {
 	switch {
 	case strings.HasSuffix(key, "_micros"):
-		return money(n)
+		return Money(n)
 	case strings.HasSuffix(key, "_ms"):
-		return span(n)
+		return Span(n)
 	case strings.HasSuffix(key, "bytes"):
-		return size(n)
+		return Size(n)
 	}
 	return as
 }

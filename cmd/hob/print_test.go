@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestLayout(t *testing.T) {
+	head := func() []string { return []string{"A", "TEXT"} }
+	for _, c := range []struct {
+		name  string
+		rows  [][]string
+		width int
+		want  string
+	}{
+		{"whole", [][]string{{"1", "short"}}, 0, "A  TEXT\n1  short\n"},
+		{"cut", [][]string{{"1", "a text that is too long"}}, 16, "A  TEXT\n1  a text that…\n"},
+		{"not cut when it fits", [][]string{{"1", "exactly this."}}, 16, "A  TEXT\n1  exactly this.\n"},
+		{"no room at all", [][]string{{strings.Repeat("x", 30), "0123456789abc"}}, 20, "A" + strings.Repeat(" ", 31) + "TEXT\n" + strings.Repeat("x", 30) + "  012345678…\n"},
+		{"lines and controls", [][]string{{"1", "a\nb\x1b[2J"}}, 0, "A  TEXT\n1  a b\\x1b[2J\n"},
+		{"wide letters", [][]string{{"日本", "x"}, {"ab", "y"}}, 0, "A     TEXT\n日本  x\nab    y\n"},
+		{"wide letters cut", [][]string{{"1", "日本語日本語日本語"}}, 14, "A  TEXT\n1  日本語日本…\n"},
+		{"empty last cell", [][]string{{"1", ""}}, 0, "A  TEXT\n1\n"},
+	} {
+		if got := layout(head(), c.rows, c.width); got != c.want {
+			t.Errorf("%s:\n%q, want\n%q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTablesFit holds for all texts: no line is wider than the terminal, as long as the other columns leave room.
+func TestTablesFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.IntRange(40, 100).Draw(t, "width")
+		var rows [][]string
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			rows = append(rows, []string{rapid.StringN(0, 10, 20).Draw(t, "first"), rapid.String().Draw(t, "last")})
+		}
+		for _, line := range strings.Split(layout([]string{"A", "B"}, rows, width), "\n") {
+			if n := cells(line); n > max(width, 10+first(rows)) {
+				t.Fatalf("a line of %d cells in %d: %q", n, width, line)
+			}
+		}
+	})
+}
+
+// first is how wide the first column with its gap can be.
+func first(rows [][]string) int {
+	n := 1
+	for _, r := range rows {
+		n = max(n, cells(oneLine(r[0])))
+	}
+	return n + 2
+}
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		plural(0, "job"): "0 jobs", plural(1, "job"): "1 job", plural(2000, "job"): "2,000 jobs",
+		thousands(-1234567): "-1,234,567", thousands(999): "999", thousands(1000): "1,000",
+		size(1): "1 byte", size(1536): "1.5 KB", size(3 << 20): "3.0 MB", size(5 << 30): "5.0 GB",
+		money(1_234_567): "1.23", span(12): "12ms", span(61_234): "1m1.2s", clock(time.Time{}): "-",
+		webAddress("127.0.0.1:1"): "http://127.0.0.1:1", webAddress("http://x"): "http://x",
+		nearest("statsu", []string{"status", "chat"}): "status", nearest("ver", []string{"version"}): "version",
+		nearest("x", []string{"y", "z"}): "", nearest("sned", []string{"send"}): "send", nearest("completely", []string{"status"}): "",
+		(budgetRow{Used: 1_500_000, Tokens: 2000, Currency: "EUR"}).today(): "1.50 EUR of no limit · 0 of 2,000 tokens",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestDetails(t *testing.T) {
+	in := `{"id":3,"name":"a\nb","at":"2026-11-21T09:00:00Z","took_ms":1500,"cost_micros":2000000,"bytes":2048,"on":true,"gone":null,"none":[],` +
+		`"rows":[{"part":0,"state":"sent","text":""}],"inner":{"kind":"step","id":1},"bad":"\u001b[2J"}`
+	want := "id           3\nname         a\n             b\nat           " + clock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)) +
+		"\ntook_ms      1.5s\ncost_micros  2.00\nbytes        2.0 KB\non           yes\nrows\n  part 0 · state sent\ninner        kind step · id 1\nbad          \\x1b[2J\n"
+	var b strings.Builder
+	detail(&b, "", json.RawMessage(in))
+	if b.String() != want {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestTree(t *testing.T) {
+	got := tree([]node{
+		{Kind: "outbox", ID: json.RawMessage("7"), Title: "hello"},
+		{Kind: "turn", ID: json.RawMessage("3"), Detail: "2 steps\nno tools"},
+		{Kind: "job", ID: json.RawMessage(`"morning"`)},
+	})
+	want := "outbox 7 · hello\n└─ turn 3\n      2 steps\n      no tools\n   └─ job morning\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+const schema = `{"type":"object","required":["path"],"properties":{
+	"path":{"type":"string","description":"the file"},"old_text":{"type":"string"},"limit":{"type":"integer"},"score":{"type":"number"},
+	"all":{"type":"boolean"},"tags":{"type":"array","items":{"type":"string"}},"edits":{"type":"array","items":{"type":"object"}},
+	"env":{"type":"object"},"input":{"type":"string"},"mode":{"type":"string","enum":["a","b"]}}}`
+
+func TestForm(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string // the input, or what the error has in it
+	}{
+		{"read", `{}`},
+		{"read a.txt", `{"path":"a.txt"}`},
+		{"read --path a.txt --limit 3", `{"limit":3,"path":"a.txt"}`},
+		{"read --limit=3 a.txt", `{"limit":3,"path":"a.txt"}`},
+		{"--limit 3 read a.txt", `{"limit":3,"path":"a.txt"}`},
+		{"read --old-text x", `{"old_text":"x"}`},
+		{"read --old_text x", `{"old_text":"x"}`},
+		{"read --all", `{"all":true}`},
+		{"read --all=false a", `{"all":false,"path":"a"}`},
+		{"read --score 0.5", `{"score":0.5}`},
+		{"read --tags x --tags y,z", `{"tags":["x","y,z"]}`},
+		{`read --tags ["x"]`, `{"tags":["x"]}`},
+		{`read --edits [{"a":1}]`, `{"edits":[{"a":1}]}`},
+		{`read --env {"A":"b"}`, `{"env":{"A":"b"}}`},
+		{"read --arg-input x", `{"input":"x"}`},
+		{`read --input {"path":"x"}`, `{"path":"x"}`},
+		{"read --input -", `{"from":"stdin"}`},
+		{"read -- --odd", `{"path":"--odd"}`},
+		{"read a b", `"b" is too much`},
+		{"read a --path b", `given twice`},
+		{"read --limit x", `whole number`},
+		{"read --score NaN", `want a number`},
+		{"read --all=maybe", `true or false`},
+		{"read --edits x", `want JSON`},
+		{"read --limt 3", `did you mean "--limit"`},
+		{"read --input {} a", `too much`},
+		{"read --input {} --limit 1", `too much`},
+		{"read --input 3", `not a JSON object`},
+		{"read --input null", `not a JSON object`},
+	} {
+		f, err := newForm(toolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.parse(strings.Fields(c.args), strings.NewReader(`{"from":"stdin"}`))
+		if err != nil {
+			got = json.RawMessage(err.Error())
+		}
+		if strings.HasPrefix(c.want, "{") && string(got) != c.want || !strings.Contains(string(got), c.want) {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+// FuzzForm: any arguments give a JSON object or an error.
+func FuzzForm(f *testing.F) {
+	for _, s := range []string{"read a", "read --tags x --tags [", "read --input {", "--", "read --edits []"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, args string) {
+		form, err := newForm(toolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := form.parse(append([]string{"read"}, strings.Fields(args)...), strings.NewReader(""))
+		var object map[string]any
+		if err == nil && json.Unmarshal(got, &object) != nil {
+			t.Errorf("%q: %s", args, got)
+		}
+	})
+}

@@ -1,0 +1,501 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/ident"
+	"hob/daemon/llm"
+	"hob/daemon/llm/llmtest"
+	"hob/daemon/spawn"
+	"hob/daemon/store"
+	"hob/tools"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const chat event.Address = "chat:1"
+
+// rig is the thread and the desk over a real store, with a scripted model and a few tools that count.
+type rig struct {
+	t     *testing.T
+	dir   string
+	store *store.Store
+	clock clock.Clock
+
+	mu       sync.Mutex // guards what follows
+	model    llm.Model
+	fallback agent.Fallback
+	limits   turn.Limits
+	mode     guard.Mode
+	policy   store.Policy
+	list     []tools.Tool
+	ran      map[string]int
+	failed   []error // of the thread and the desk
+	shelved  map[string]string
+	ext      int
+
+	thread *agent.Thread
+	desk   *agent.Desk
+	group  *spawn.Group
+	stop   context.CancelFunc
+}
+
+// bubble runs a test in a bubble of fake time with a rig that is up.
+func bubble(t *testing.T, reply llmtest.Reply, body func(*rig), change ...func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, t.TempDir(), reply, change...)
+		r.start()
+		body(r)
+		r.close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, err := range r.failed {
+			t.Errorf("a part failed: %v", err)
+		}
+	})
+}
+
+func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig)) *rig {
+	t.Helper()
+	r := &rig{
+		t: t, dir: dir, clock: clock.Real(), model: llmtest.NewScript(reply), mode: guard.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
+		policy: store.Policy{MaxAttempts: 3, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
+	}
+	r.list = []tools.Tool{
+		r.tool("look", tools.Intent{Effect: tools.Read}, nil),
+		r.tool("note", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Schedule}}, nil),
+		r.tool("shell", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}}, nil),
+		r.tool("reach", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Net}}, nil),
+	}
+	for _, f := range change {
+		f(r)
+	}
+	s, err := store.Open(t.Context(), store.Options{
+		Dir: dir, Version: "test", Clock: r.clock, IDs: ident.Random(), Zone: func() string { return "Europe/Berlin" },
+		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return locked(r, &r.policy) },
+	})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	r.store = s
+	r.wire()
+	return r
+}
+
+func locked[T any](r *rig, v *T) T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *v
+}
+
+func (r *rig) wire() {
+	log := slog.New(slog.DiscardHandler)
+	set, err := tools.NewSet(r.list...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	settings := func(context.Context) agent.Settings {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: "you are hob"}
+	}
+	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
+	r.thread = &agent.Thread{
+		Queue: r.store, Ledger: r.store, Prompts: r.store, Dispatch: dispatch, Model: func() llm.Model { return locked(r, &r.model) }, Fallback: r.fallback,
+		Settings: settings, OnBudget: r.store.BudgetStop, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
+	}
+	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Clock: r.clock, Log: log}
+	r.thread.Boundary = r.desk.Serve
+}
+
+// board answers the commands that only look.
+type board struct{}
+
+func (board) Text(_ context.Context, topic, arg string) (string, error) {
+	if arg == "nothing" {
+		return "", event.NewFault(event.Missing, "", "there is no message nothing")
+	}
+	return strings.TrimSpace("board " + topic + " " + arg), nil
+}
+
+// Keep is the shelf.
+func (r *rig) Keep(_ context.Context, name string, data []byte) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := fmt.Sprintf("a%d", len(r.shelved)+1)
+	r.shelved[id] = name + ":" + string(data)
+	return id, nil
+}
+
+func (r *rig) start() {
+	ctx, stop := context.WithCancel(r.t.Context())
+	r.stop = stop
+	r.group = spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failed = append(r.failed, fmt.Errorf("%s: %w", name, err))
+	})
+	r.group.Go(ctx, "thread", r.thread.Run)
+	r.group.Go(ctx, "desk", r.desk.Run)
+}
+
+// halt ends thread and desk as at a shutdown.
+func (r *rig) halt() {
+	r.stop()
+	r.group.Wait()
+}
+
+func (r *rig) close() {
+	r.halt()
+	if err := r.store.Close(context.Background()); err != nil {
+		r.t.Errorf("close: %v", err)
+	}
+}
+
+// snapshot copies the state as a crash would leave it at this very moment. It is called while nothing is being written.
+func (r *rig) snapshot() string {
+	dir := r.t.TempDir()
+	for _, name := range []string{"hob.db", "hob.db-wal"} {
+		data, err := os.ReadFile(filepath.Join(r.dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			r.t.Errorf("copy %s: %v", name, err)
+		}
+	}
+	return dir
+}
+
+// reborn opens what a crash has left, with this rig's settings, and runs a body over it.
+func (r *rig) reborn(dir string, reply llmtest.Reply, body func(*rig), change ...func(*rig)) {
+	r.t.Helper()
+	next := newRig(r.t, dir, reply, append([]func(*rig){func(n *rig) {
+		n.policy, n.limits = locked(r, &r.policy), locked(r, &r.limits)
+	}}, change...)...)
+	next.start()
+	body(next)
+	next.close()
+	for _, err := range next.failed {
+		r.t.Errorf("a part failed after the crash: %v", err)
+	}
+}
+
+type args struct {
+	What string `json:"what,omitempty" jsonschema:"anything"`
+}
+
+type nothing struct{}
+
+// runner is what a tool of the rig does.
+type runner func(ctx context.Context, call tools.Call, what string) (tools.Result, error)
+
+// tool makes a tool that counts its runs. Its canonical bytes are its name and its argument.
+func (r *rig) tool(name string, intent tools.Intent, run runner) tools.Tool {
+	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Description: "A tool of the test."}, r.intent(name, intent, nil), r.run(name, run))
+}
+
+func (r *rig) intent(name string, i tools.Intent, more func() string) func(context.Context, tools.Call, args) (tools.Intent, error) {
+	return func(_ context.Context, _ tools.Call, in args) (tools.Intent, error) {
+		made := i
+		made.Summary = name + " " + in.What
+		made.Canonical = []byte(name + "\x00" + in.What)
+		if more != nil {
+			made.Canonical = append(made.Canonical, more()...)
+		}
+		return made, nil
+	}
+}
+
+func (r *rig) run(name string, run runner) func(context.Context, tools.Call, args, tools.Intent) (tools.Result, error) {
+	return func(ctx context.Context, call tools.Call, in args, _ tools.Intent) (tools.Result, error) {
+		r.mu.Lock()
+		r.ran[name]++
+		r.mu.Unlock()
+		if run == nil {
+			return tools.Result{Content: name + " did " + in.What}, nil
+		}
+		return run(ctx, call, in.What)
+	}
+}
+
+func (r *rig) with(list ...tools.Tool) {
+	for _, t := range list {
+		r.list = slices.DeleteFunc(r.list, func(o tools.Tool) bool { return o.Spec().Name == t.Spec().Name })
+		r.list = append(r.list, t)
+	}
+}
+
+func (r *rig) times(tool string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ran[tool]
+}
+
+// post accepts an input and returns its seq.
+func (r *rig) post(in event.In) int64 {
+	r.t.Helper()
+	r.mu.Lock()
+	r.ext++
+	ext := fmt.Sprintf("m%d", r.ext)
+	r.mu.Unlock()
+	if in.ExtID == "" {
+		in.ExtID = ext
+	}
+	if in.Received.IsZero() {
+		in.Received = r.clock.Wall()
+	}
+	receipts, err := r.store.Accept(context.Background(), []event.In{in}, nil)
+	if err != nil {
+		r.t.Fatalf("accept: %v", err)
+	}
+	return receipts[0].Inbox
+}
+
+// say is a message of the owner; what begins with a slash is a command.
+func (r *rig) say(text string) int64 {
+	r.t.Helper()
+	return r.post(ownerSays(text))
+}
+
+func ownerSays(text string) event.In {
+	kind := event.Message
+	if strings.HasPrefix(text, "/") {
+		kind = event.Command
+	}
+	return event.In{Source: "chat", Session: "main", Kind: kind, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: chat, Typed: true, Parts: event.Say(text)}
+}
+
+// stranger is a message of somebody else in the same session.
+func stranger(text string) event.In {
+	in := ownerSays(text)
+	in.Trust, in.Rank, in.ReplyTo, in.Typed = event.Known, event.RankRest, "chat:7", false
+	return in
+}
+
+// settle waits until nobody has anything to do without time passing.
+func (r *rig) settle() { synctest.Wait() }
+
+// ask says something and waits until it is dealt with.
+func (r *rig) ask(text string) int64 {
+	r.t.Helper()
+	seq := r.say(text)
+	r.settle()
+	return seq
+}
+
+func (r *rig) inbox(seq int64) store.InboxRow {
+	r.t.Helper()
+	row, err := r.store.One(context.Background(), "inbox", fmt.Sprint(seq))
+	if err != nil {
+		r.t.Fatalf("inbox %d: %v", seq, err)
+	}
+	return row.(store.InboxRow)
+}
+
+func (r *rig) turns() []store.TurnRow {
+	r.t.Helper()
+	list, err := r.store.TurnRows(context.Background(), event.Filter{Limit: 1000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func (r *rig) view(id int64) store.TurnView {
+	r.t.Helper()
+	v, err := r.store.TurnView(context.Background(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return v
+}
+
+// outbox is all that was ever queued, oldest first.
+func (r *rig) outbox() []store.OutboxRow {
+	r.t.Helper()
+	list, err := r.store.OutboxRows(context.Background(), event.Filter{Limit: 1000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func (r *rig) bodies() []string {
+	r.t.Helper()
+	var list []string
+	for _, o := range r.outbox() {
+		list = append(list, o.Body)
+	}
+	return list
+}
+
+// lastBody is the newest message that went out.
+func (r *rig) lastBody() string {
+	r.t.Helper()
+	all := r.bodies()
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+func (r *rig) questions() []store.QuestionRow {
+	r.t.Helper()
+	list, err := r.store.QuestionRows(context.Background(), event.Filter{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// code is the code of the only open question.
+func (r *rig) code() string {
+	r.t.Helper()
+	var open []string
+	for _, q := range r.questions() {
+		if q.State == "open" {
+			open = append(open, q.Code)
+		}
+	}
+	if len(open) != 1 {
+		r.t.Fatalf("%d open questions, want 1: %+v", len(open), r.questions())
+	}
+	return open[0]
+}
+
+func (r *rig) events() []string {
+	r.t.Helper()
+	list, err := r.store.EventsAfter(context.Background(), 0, 1000)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var types []string
+	for _, e := range list {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+func (r *rig) budget() store.Budget {
+	r.t.Helper()
+	b, err := r.store.Spent(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return b
+}
+
+// sql changes rows behind the back of all rules.
+func (r *rig) sql(query string, args ...any) {
+	r.t.Helper()
+	err := r.store.Write(context.Background(), func(tx *store.Tx) error {
+		_, err := tx.ExecContext(context.Background(), query, args...)
+		return err
+	})
+	if err != nil {
+		r.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// wantStates checks the states of all turns, oldest first.
+func (r *rig) wantStates(states ...turn.Status) {
+	r.t.Helper()
+	var got []turn.Status
+	for _, t := range r.turns() {
+		got = append(got, t.State)
+	}
+	if !slices.Equal(got, states) {
+		r.t.Errorf("turns are %v, want %v", got, states)
+	}
+}
+
+func (r *rig) wantBodies(want ...string) {
+	r.t.Helper()
+	if got := r.bodies(); !slices.Equal(got, want) {
+		r.t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
+// results are the results of a turn's calls, in order.
+func (r *rig) results(id int64) []string {
+	r.t.Helper()
+	var list []string
+	for _, it := range r.view(id).Items {
+		if it.Kind == string(llm.ResultOf) {
+			list = append(list, it.Text)
+		}
+	}
+	return list
+}
+
+func contains(t *testing.T, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%q does not say %q", text, part)
+	}
+}
+
+// use is an answer that calls a tool of the rig.
+func use(tool, what string) llm.Answer {
+	b, err := json.Marshal(args{What: what})
+	if err != nil {
+		panic(err)
+	}
+	return llmtest.Use(tool, string(b))
+}
+
+// script answers by the newest message of the request, as its text.
+func script(f func(last string, r llm.Request) llm.Answer) llmtest.Reply {
+	return llmtest.Always(func(r llm.Request) llm.Answer {
+		m := r.Messages[len(r.Messages)-1]
+		return f(event.TextOf(m.Parts), r)
+	})
+}
+
+// valid fails the test when a request could not be sent to a real model: a call without its result, a result without its call.
+func valid(t *testing.T, requests []llm.Request) {
+	t.Helper()
+	for n, req := range requests {
+		open := map[string]bool{}
+		for _, m := range req.Messages {
+			if m.Role != llm.ToolRole && len(open) > 0 {
+				t.Errorf("request %d: a %s message comes before the results of %v", n, m.Role, open)
+			}
+			for _, c := range m.Calls {
+				open[c.ID] = true
+			}
+			if m.Role == llm.ToolRole {
+				if !open[m.CallID] {
+					t.Errorf("request %d: a result of %s without its call", n, m.CallID)
+				}
+				delete(open, m.CallID)
+			}
+		}
+		if len(open) > 0 {
+			t.Errorf("request %d: no result for %v", n, open)
+		}
+	}
+}

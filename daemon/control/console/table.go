@@ -1,0 +1,73 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Table draws rows under a head. The last column is cut to the width of the terminal, in cells; width 0 cuts nothing.
+func Table(head []string, rows [][]string, width int) string {
+	all := append([][]string{head}, rows...)
+	wide := make([]int, len(head))
+	for _, row := range all {
+		for i := range row {
+			row[i] = OneLine(row[i])
+			wide[i] = max(wide[i], cells(row[i]))
+		}
+	}
+	var b strings.Builder
+	for _, row := range all {
+		left := width
+		line := ""
+		for i, text := range row {
+			if i == len(row)-1 {
+				line += cut(text, left, width > 0)
+				break
+			}
+			line += text + strings.Repeat(" ", wide[i]-cells(text)+2)
+			left -= wide[i] + 2
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// OneLine makes any text fit for one line of a terminal.
+func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }
+
+// cut shortens a text to n cells; less than 10 are not worth cutting for.
+func cut(s string, n int, on bool) string {
+	if n = max(n, 10); !on || cells(s) <= n {
+		return s
+	}
+	used, out := 1, ""
+	for _, r := range s {
+		if used += cell(r); used > n {
+			break
+		}
+		out += string(r)
+	}
+	return strings.TrimRight(out, " ") + "…"
+}
+
+// cells is how wide a text is on a terminal.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		n += cell(r)
+	}
+	return n
+}
+
+// cell is the width of a character: wide in East Asian scripts and for most pictures (Unicode Annex 11, roughly).
+func cell(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || unicode.Is(unicode.Cf, r):
+		return 0
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60,
+		r >= 0x1f300 && r <= 0x1faff, r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,223 @@
+// Package db is one SQLite file: one writer goroutine whose waiting closures share a commit, a small pool of
+// readers, bells that ring after a commit, and migrations. It knows no table.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"modernc.org/sqlite" // the driver
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// Oldest SQLite that does not lose rows at a WAL reset.
+const oldestSQLite = "3.51.3"
+
+// Errors of Open.
+var (
+	ErrLocked  = errors.New("another hob is running with this home")
+	ErrNewer   = errors.New("the database was written by a newer hob")
+	ErrCorrupt = errors.New("the database is damaged")
+	ErrNetwork = errors.New("the home is on a network file system")
+)
+
+// Options of a database.
+type Options struct {
+	Path       string // of the file; its folder is made when missing, and locked
+	Migrations fs.FS  // numbered .sql files
+	Now        func() time.Time
+}
+
+// DB is an open database. Its methods are safe for concurrent use.
+type DB struct {
+	path  string
+	now   func() time.Time
+	read  *sql.DB
+	write *writer
+	lock  *os.File
+	bells bells
+}
+
+// Open locks the folder, opens or makes the database and migrates it.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	dir := filepath.Dir(o.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state folder: %w", err)
+	}
+	if err := refuseNetwork(dir); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{path: o.Path, now: o.Now, lock: lock}
+	if err := d.start(ctx, o.Migrations); err != nil {
+		return nil, errors.Join(Plain(err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) start(ctx context.Context, migrations fs.FS) error {
+	if err := private(d.path); err != nil {
+		return err
+	}
+	db, err := open(d.path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	d.write = newWriter(ctx, db, &d.bells, d.now)
+	if err := checkVersion(ctx, db); err != nil {
+		return err
+	}
+	if err := migrate(ctx, db, migrations, d.path); err != nil {
+		return err
+	}
+	d.read, err = open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	d.read.SetMaxOpenConns(4)
+	d.write.start()
+	return nil
+}
+
+// Reader is the pool of readers: they see what is committed, and can change nothing.
+func (d *DB) Reader() *sql.DB { return d.read }
+
+// Wait returns a channel that is closed at the next commit that rings the bell. Take it before reading, or a commit
+// may slip in between.
+func (d *DB) Wait(b Bell) <-chan struct{} { return d.bells.wait(b) }
+
+// Once runs f in a goroutine that Close waits for.
+func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }
+
+// View runs a closure of reads over one snapshot.
+func (d *DB) View(ctx context.Context, f func(*Tx) error) error {
+	sqlTx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("begin read: %w", err)
+	}
+	err = f(&Tx{tx: sqlTx, ctx: ctx, Now: d.now()})
+	return errors.Join(err, ignoreDone(sqlTx.Rollback()))
+}
+
+// CopyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
+// and the writer must not wait.
+func (d *DB) CopyTo(ctx context.Context, to string) (err error) {
+	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return Plain(fmt.Errorf("write copy: %w", err))
+	}
+	return nil
+}
+
+// Close serves what is queued, closes the connections and releases the lock.
+func (d *DB) Close() error {
+	var errs []error
+	if d.write != nil {
+		errs = append(errs, d.write.stop())
+	}
+	if d.read != nil {
+		errs = append(errs, d.read.Close())
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// private makes an empty database file that only the owner can read, before SQLite opens it; its log inherits the mode.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the state folder's own file
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make database: %w", err)
+	}
+	fail.Point("database.created")
+	return f.Close()
+}
+
+// open opens a database file by its path, whatever characters that has.
+func open(path, query string) (*sql.DB, error) {
+	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}).String()
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return db, nil
+}
+
+func darwinSync() string {
+	if runtime.GOOS != "darwin" {
+		return ""
+	}
+	return "&_pragma=fullfsync(1)&_pragma=checkpoint_fullfsync(1)"
+}
+
+func checkVersion(ctx context.Context, db *sql.DB) error {
+	var v string
+	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&v); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	if older(v, oldestSQLite) {
+		return fmt.Errorf("SQLite %s is too old: %s is the oldest that keeps all rows", v, oldestSQLite)
+	}
+	return nil
+}
+
+func older(v, than string) bool {
+	var a, b [3]int
+	_, err := fmt.Sscanf(v, "%d.%d.%d", &a[0], &a[1], &a[2])
+	_, err2 := fmt.Sscanf(than, "%d.%d.%d", &b[0], &b[1], &b[2])
+	if err != nil || err2 != nil {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+// Codes of SQLite that mean a damaged file (sqlite3.h: SQLITE_CORRUPT, SQLITE_NOTADB).
+const (
+	sqliteCorrupt  = 11
+	sqliteFull     = 13
+	sqliteNotADB   = 26
+	sqliteReadOnly = 8
+	sqliteCantOpen = 14
+)
+
+// Plain names the kind of an error of the driver.
+func Plain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqliteCorrupt, sqliteNotADB:
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	case sqliteFull:
+		return &event.Fault{Kind: event.Unavailable, Text: "the disk is full: nothing was stored", Hint: "free some space; hob goes on by itself", Err: err}
+	case sqliteReadOnly, sqliteCantOpen:
+		return &event.Fault{Kind: event.Unavailable, Text: "the database cannot be written", Hint: "check the rights of the state folder", Err: err}
+	default:
+		return err
+	}
+}

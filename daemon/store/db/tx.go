@@ -1,0 +1,58 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Tx is one closure's view of a transaction.
+type Tx struct {
+	Now  time.Time // wall time of the transaction
+	tx   *sql.Tx
+	ctx  context.Context //nolint:containedctx // lives as long as the transaction
+	rung Bell
+}
+
+// Ring marks a bell that rings once the transaction is committed.
+func (tx *Tx) Ring(b Bell) { tx.rung |= b }
+
+// Run runs a statement.
+func (tx *Tx) Run(query string, args ...any) error {
+	_, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	return err
+}
+
+// Insert runs an INSERT and returns the row's id; 0 when ON CONFLICT DO NOTHING did nothing.
+func (tx *Tx) Insert(query string, args ...any) (int64, error) {
+	res, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// Change runs an UPDATE or DELETE and returns how many rows it changed.
+func (tx *Tx) Change(query string, args ...any) (int64, error) {
+	res, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// One scans a single row; sql.ErrNoRows when there is none.
+func (tx *Tx) One(query string, args []any, dest ...any) error {
+	return tx.tx.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
+}
+
+// Query returns rows; Collect reads them.
+func (tx *Tx) Query(query string, args ...any) (*sql.Rows, error) {
+	return tx.tx.QueryContext(tx.ctx, query, args...)
+}
+
+// Context ends with the transaction.
+func (tx *Tx) Context() context.Context { return tx.ctx }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/store/db"
+)
+
+// Ahead tells whoever has waited since before a given instant how many are in front of him, once each.
+func (s Turns) Ahead(ctx context.Context, waitingSince time.Time) error {
+	rows, err := s.queued(ctx, "kind = 'message' AND received <= ? AND not_before <= ?", db.Micros(waitingSince), db.Micros(s.now()))
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	return s.Write(ctx, func(tx *Tx) error {
+		for i, q := range rows {
+			if err := tellAhead(tx, q, i+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
+	var told bool
+	err := tx.One("SELECT EXISTS (SELECT 1 FROM events WHERE inbox = ? AND type = 'queue.ahead')", []any{q.Seq}, &told)
+	if err != nil || told {
+		return err
+	}
+	if err := addEvent(tx, event.Event{Type: "queue.ahead", Session: q.In.Session, Inbox: q.Seq, Data: map[string]any{"inbox": q.Seq, "ahead": ahead}}); err != nil {
+		return err
+	}
+	if q.In.ReplyTo.Channel() == event.CLI.Channel() || q.In.Trust != event.Owner {
+		return nil
+	}
+	return queueOut(tx, event.Out{
+		Key: fmt.Sprintf("ahead:%d", q.Seq), Cause: event.Cause{Kind: event.ByCommand, ID: q.Seq}, To: q.In.ReplyTo, ReplyRef: q.In.ExtID,
+		Body: fmt.Sprintf("%d ahead of you.", ahead), Urgency: event.Urgent,
+	})
+}
+
+// Drain puts the running turn back without counting an attempt: the next start goes on with it.
+func (s Turns) Drain(ctx context.Context) error {
+	fail.Point("drain")
+	return s.Write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND epoch = ?", s.epoch)
+	})
+}
