@@ -44,15 +44,20 @@ type daemon struct {
 	secrets secret.Redactor
 	feed    event.Feed
 
-	store    *store.Store
-	view     *view.View
-	shelf    shelf
-	group    *spawn.Group // owns what tools start
-	dispatch *agent.Dispatch
-	thread   *agent.Thread
-	desk     *agent.Desk
-	runner   *scheduler.Runner
+	store *store.Store
+	view  *view.View
+	shelf shelf
+	group *spawn.Group // owns what tools start
+	parts
+}
+
+// parts is what runs, in the order in which data flows.
+type parts struct {
 	host     *channels.Host
+	runner   *scheduler.Runner
+	desk     *agent.Desk
+	thread   *agent.Thread
+	dispatch *agent.Dispatch
 	pump     *channels.Pump
 }
 

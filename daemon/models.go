@@ -28,12 +28,12 @@ func (p phrases) Prefix(words string) (schedule, rest string, err error) {
 }
 
 // interpreter is the built-in model.
-func (d *daemon) interpreter() llm.Model {
-	return builtin.New(builtin.Options{Phrases: phrases{d}, Owner: d.config().Owner.Name, Config: d.opt.config()})
+func (d conf) interpreter() llm.Model {
+	return builtin.New(builtin.Options{Phrases: phrases{d.daemon}, Owner: d.config().Owner.Name, Config: d.opt.config()})
 }
 
 // connect makes the configured model; without one, or when its section is off, the interpreter serves.
-func (d *daemon) connect(ctx context.Context, c *config.Snapshot) (llm.Model, error) {
+func (d conf) connect(ctx context.Context, c *config.Snapshot) (llm.Model, error) {
 	m := c.Model
 	if m.Backend == "" || m.Backend == "builtin" {
 		return d.interpreter(), nil

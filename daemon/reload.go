@@ -22,9 +22,12 @@ import (
 
 const originConfig = "config"
 
+// conf makes the daemon what its config says, at the start and at each change of the file.
+type conf struct{ *daemon }
+
 // load reads the config at the start. A file that is no TOML at all stops nothing: hob starts with the last file that
 // was good, or with its defaults, and says so.
-func (d *daemon) load() {
+func (d conf) load() {
 	var err error
 	d.file, err = config.Open(d.opt.config(), filepath.Join(d.opt.state(), "config.good.toml"), os.Environ())
 	if err != nil {
@@ -33,7 +36,7 @@ func (d *daemon) load() {
 }
 
 // watchConfig follows the file: what changed in it holds from the next step on, without a restart.
-func (d *daemon) watchConfig(ctx context.Context) error {
+func (d conf) watchConfig(ctx context.Context) error {
 	wake, stop := d.file.Changes()
 	defer stop()
 	g := spawn.New(d.log, nil)
@@ -52,7 +55,7 @@ func (d *daemon) watchConfig(ctx context.Context) error {
 }
 
 // reload makes model, tools, channels and jobs what the config says now, and tells the owner once what is wrong with it.
-func (d *daemon) reload(ctx context.Context) error {
+func (d conf) reload(ctx context.Context) error {
 	if err := d.renew(ctx); err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func (d *daemon) reload(ctx context.Context) error {
 }
 
 // renew swaps in what is made out of the config: the model and the tools.
-func (d *daemon) renew(ctx context.Context) error {
+func (d conf) renew(ctx context.Context) error {
 	set, err := d.tools()
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (d *daemon) renew(ctx context.Context) error {
 }
 
 // tellProblems tells the owner what is wrong with the config, once for the same list.
-func (d *daemon) tellProblems(ctx context.Context) error {
+func (d conf) tellProblems(ctx context.Context) error {
 	list := d.problems()
 	for _, p := range list {
 		d.log.Warn("config", "problem", p)
@@ -93,18 +96,18 @@ func (d *daemon) tellProblems(ctx context.Context) error {
 }
 
 // resolve finds the value behind a secret reference and keeps it out of logs from then on.
-func (d *daemon) resolve(ctx context.Context, name, ref string) (string, error) {
+func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn(text) }}.Resolve(ctx, name, ref)
 }
 
 // follow makes channels and jobs what the config says.
-func (d *daemon) follow(ctx context.Context) error {
+func (d conf) follow(ctx context.Context) error {
 	d.host.Replace(d.sections(ctx))
 	return d.syncJobs(ctx)
 }
 
 // sections makes the channels of the config. One that cannot be made is kept with its error: it is shown, and the others work.
-func (d *daemon) sections(ctx context.Context) map[string]channels.Section {
+func (d conf) sections(ctx context.Context) map[string]channels.Section {
 	list := map[string]channels.Section{}
 	for _, c := range d.config().Channels {
 		env := channels.Env{
@@ -157,7 +160,7 @@ type jobSection struct {
 }
 
 // syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
-func (d *daemon) syncJobs(ctx context.Context) error {
+func (d conf) syncJobs(ctx context.Context) error {
 	have, err := d.store.AllJobs(ctx)
 	if err != nil {
 		return fmt.Errorf("read jobs: %w", err)
@@ -183,7 +186,7 @@ func (d *daemon) syncJobs(ctx context.Context) error {
 	return nil
 }
 
-func (d *daemon) syncJob(ctx context.Context, section config.Section, old scheduler.Job) error {
+func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler.Job) error {
 	var in jobSection
 	if err := section.Decode(&in); err != nil {
 		return err
@@ -214,7 +217,7 @@ func same(a, b scheduler.Job) bool {
 }
 
 // channelChanged tells the owner, on another channel, when one goes down.
-func (d *daemon) channelChanged(ctx context.Context, h channels.ChannelHealth) {
+func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 	d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", h.Receiving.LastError)
 	for what, side := range map[string]channels.Direction{"receives": h.Receiving, "sends": h.Sending} {
 		if side.State != channels.Down {
@@ -229,7 +232,7 @@ func (d *daemon) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 }
 
 // elsewhere is the owner's first address that is not on the given channel, else the local one.
-func (d *daemon) elsewhere(channel string) event.Address {
+func (d conf) elsewhere(channel string) event.Address {
 	for _, a := range d.owner() {
 		if a.Channel() != channel {
 			return a

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.prepare(); err != nil {
 		return err
 	}
-	d.load()
+	conf{d}.load()
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
@@ -131,7 +131,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
 		return server.Serve(ctx, control.New(d.api(cliChannel)), d.log)
 	})
-	in.Go(in.ctx, "config", d.watchConfig)
+	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	d.ready(ctx, start)
 	<-ctx.Done()

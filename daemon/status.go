@@ -69,7 +69,10 @@ type SafeStatus struct {
 	Why string `json:"why,omitempty"`
 }
 
-func (d *daemon) status(ctx context.Context) (Status, error) {
+// overview looks at the daemon from outside: status and health.
+type overview struct{ *daemon }
+
+func (d overview) status(ctx context.Context) (Status, error) {
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return Status{}, err
@@ -98,7 +101,7 @@ func (d *daemon) status(ctx context.Context) (Status, error) {
 }
 
 // judge fills in the states of the parts and sums them up in one word.
-func (d *daemon) judge(s *Status) string {
+func (d overview) judge(s *Status) string {
 	if s.Thread.Turn != 0 {
 		s.Thread.State = "running"
 	}
@@ -131,7 +134,7 @@ func ill(list []channels.ChannelHealth) bool {
 }
 
 // Health is what /healthz says: thread and scheduler make progress, and the database answers.
-func (d *daemon) Health(ctx context.Context) (bool, map[string]any) {
+func (d overview) Health(ctx context.Context) (bool, map[string]any) {
 	s, err := d.status(ctx)
 	if err != nil {
 		return false, map[string]any{"database": err.Error()}
@@ -160,7 +163,7 @@ func (b board) Text(ctx context.Context, topic, arg string) (string, error) {
 }
 
 func (b board) short(ctx context.Context) (string, error) {
-	s, err := b.status(ctx)
+	s, err := overview{b.daemon}.status(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -40,27 +40,27 @@ var (
 // wire makes the parts.
 func (d *daemon) wire(out, in stage) error {
 	d.group = out.Group
-	if err := d.renew(in.ctx); err != nil {
+	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
 	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: d.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
 	d.thread = &agent.Thread{
 		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Model: d.model,
-		Fallback: agent.Fallback{Model: d.interpreter(), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
+		Fallback: agent.Fallback{Model: conf{d}.interpreter(), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
 		Settings: d.settings, OnBudget: d.store.BudgetStop, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
-	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { d.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	if err := d.tellProblems(in.ctx); err != nil {
+	if err := (conf{d}).tellProblems(in.ctx); err != nil {
 		return err
 	}
-	return d.follow(in.ctx)
+	return conf{d}.follow(in.ctx)
 }
 
 // values turns a bell, a channel that is closed at each ring, into a channel of values.
@@ -146,10 +146,10 @@ func (o Options) instance() string { return ident.Digest(o.Home) }
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: d.status},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, channel: d.host.Channel},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
-		Events: events{d.store}, Feed: &d.feed, Health: d, Log: d.log,
+		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
 	}
 }
 

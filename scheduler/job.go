@@ -32,27 +32,32 @@ const (
 
 // Job is a recurring or single prompt. Its row is kept when it is done.
 type Job struct {
-	ID       int64         `json:"id"`
-	Name     string        `json:"name"`            // unique
-	Spec     string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
-	Words    string        `json:"words,omitempty"` // the schedule as it was asked for
-	Zone     string        `json:"zone"`            // IANA name
-	Prompt   string        `json:"prompt"`
-	Session  string        `json:"session"` // "main" or "isolated"
-	Deliver  event.Address `json:"deliver"` // an address, owner or none
-	Missed   Missed        `json:"missed"`
-	MaxLate  time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
-	Overlap  Overlap       `json:"overlap"`
-	Trust    event.Trust   `json:"trust"`  // who made it
-	Typed    bool          `json:"typed"`  // the prompt is the owner's own words
-	Origin   string        `json:"origin"` // "run-time" or "config"
-	Paused   bool          `json:"paused"`
-	Created  time.Time     `json:"created"`          // anchor of "every"
-	Last     time.Time     `json:"last,omitzero"`    // newest slot that has a row
-	Due      time.Time     `json:"due,omitzero"`     // next slot; zero: never again
-	Failures int           `json:"failures"`         // consecutive
-	Hold     time.Time     `json:"hold,omitzero"`    // failure backoff: slots until then are queued with not_before
-	Broken   string        `json:"broken,omitempty"` // why the row cannot be used; it is disabled then
+	ID      int64         `json:"id"`
+	Name    string        `json:"name"`            // unique
+	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
+	Words   string        `json:"words,omitempty"` // the schedule as it was asked for
+	Zone    string        `json:"zone"`            // IANA name
+	Prompt  string        `json:"prompt"`
+	Session string        `json:"session"` // "main" or "isolated"
+	Deliver event.Address `json:"deliver"` // an address, owner or none
+	Missed  Missed        `json:"missed"`
+	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
+	Overlap Overlap       `json:"overlap"`
+	Trust   event.Trust   `json:"trust"`  // who made it
+	Typed   bool          `json:"typed"`  // the prompt is the owner's own words
+	Origin  string        `json:"origin"` // "run-time" or "config"
+	Paused  bool          `json:"paused"`
+	Created time.Time     `json:"created"`       // anchor of "every"
+	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
+	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
+	Trouble
+}
+
+// Trouble is what went wrong with a job.
+type Trouble struct {
+	Failures int       `json:"failures"`         // consecutive
+	Hold     time.Time `json:"hold,omitzero"`    // failure backoff: slots until then are queued with not_before
+	Broken   string    `json:"broken,omitempty"` // why the row cannot be used; it is disabled then
 }
 
 // State of a fire: how far it has come.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
 )
 
 func backupCommand(a *app) *cobra.Command {

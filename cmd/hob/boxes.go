@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
 )
 
 type inboxRow struct {

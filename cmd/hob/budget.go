@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
 )
 
 type budgetRow struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/daemon/control/client"
+	"hob/daemon/control/console"
 )
 
 type jobRow struct {

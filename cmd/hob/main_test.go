@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -13,11 +13,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	main "hob/cmd/hob"
 	"hob/daemon/control/client"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hob": main})
+	testscript.Main(m, map[string]func(){"hob": main.Main})
 }
 
 // TestScripts runs the stories in testdata with the real main. Each has a home of its own; "up" starts a daemon in it.
@@ -78,7 +79,7 @@ func until(ts *testscript.TestScript, what string, reached func() bool) {
 func code(ts *testscript.TestScript, _ bool, args []string) {
 	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 	ts.Check(err)
-	var open []questionRow
+	var open []struct{ Code, Text string }
 	ts.Check(c.List(context.Background(), "questions", client.Filter{State: "open"}, &open))
 	for _, q := range open {
 		if strings.Contains(q.Text, args[0]) {

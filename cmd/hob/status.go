@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/daemon/control/client"
+	"hob/daemon/control/console"
 )
 
 type status struct {

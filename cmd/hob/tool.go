@@ -194,7 +194,7 @@ func printOutcome(a *app, out client.Outcome) error {
 	if isTerminal(a.out) {
 		text = console.Clean(text)
 	}
-	return a.text(strings.TrimRight(text, "\n")+"\n")
+	return a.text(strings.TrimRight(text, "\n") + "\n")
 }
 
 func toolFailure(out client.Outcome) *problem {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
 )
 
 type turnRow struct {

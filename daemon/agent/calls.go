@@ -22,10 +22,16 @@ const (
 	askOpen      = 7 * 24 * time.Hour
 )
 
+// calls carries out what a turn does with the calls of an answer.
+type calls struct {
+	*run
+	st turn.State
+}
+
 // judge looks at all calls of an answer before any of them runs. One question covers all that need asking.
 // Calls of an answer that was cut at its limit may be cut themselves: none of them runs.
-func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int, cutOff bool) error {
-	st = st.With(c.Items)
+func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
+	r.st = r.st.With(c.Items)
 	var asks []Judged
 	var first *Judged
 	open := 0
@@ -34,7 +40,7 @@ func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int, cu
 			continue
 		}
 		n++
-		j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, it))
+		j := r.Dispatch.Judge(ctx, r.actor(), r.call(it))
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit"))
 		}
@@ -42,8 +48,8 @@ func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int, cu
 		switch {
 		case j.Fault != nil:
 			step.State, step.Ended = turn.Over, r.Clock.Wall()
-			c.Items = append(c.Items, resultItem(st, it, step.N, *j.Fault))
-			c.Changes = append(c.Changes, r.entry(st, j, *j.Fault))
+			c.Items = append(c.Items, resultItem(r.st, it, step.N, *j.Fault))
+			c.Changes = append(c.Changes, r.entry(j, *j.Fault))
 		case j.Decision.Verdict == guard.Ask:
 			step.State, step.Question = turn.Asked, turn.Asks
 			asks = append(asks, j)
@@ -57,14 +63,14 @@ func (r *run) judge(ctx context.Context, st turn.State, c turn.Commit, n int, cu
 		c.Steps = append(c.Steps, step)
 	}
 	if len(asks) > 0 {
-		c.Question = r.approval(st, asks)
+		c.Question, c.Wait = r.approval(asks), approvalOf(asks[0])
 	}
-	return r.begin(ctx, st, c, first)
+	return r.begin(ctx, c, first)
 }
 
 // begin commits a judged answer. When its first open call may run and has an effect, its intent is in the same commit.
-func (r *run) begin(ctx context.Context, st turn.State, c turn.Commit, first *Judged) error {
-	if first == nil || !needsIntent(*first) || same(st) {
+func (r calls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
+	if first == nil || !needsIntent(*first) || same(r.st) {
 		err := r.commit(ctx, c)
 		fail.Point("answer.committed")
 		return err
@@ -80,13 +86,13 @@ func (r *run) begin(ctx context.Context, st turn.State, c turn.Commit, first *Ju
 			c.Steps[i] = step
 		}
 	}
-	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actor(st), *first))
-	c.Events = append(c.Events, r.started(st, *first))
+	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actor(), *first))
+	c.Events = append(c.Events, r.started(*first))
 	if err := r.commit(ctx, c); err != nil {
 		return err
 	}
 	fail.Point("answer.committed")
-	return r.perform(ctx, st, step, *first)
+	return r.perform(ctx, step, *first)
 }
 
 // same reports whether the turn repeats itself and will be ended instead.
@@ -101,10 +107,10 @@ func needsIntent(j Judged) bool {
 }
 
 // call is what a tool gets to see of a call.
-func (r *run) call(st turn.State, it llm.Item) tools.Call {
+func (r calls) call(it llm.Item) tools.Call {
 	return tools.Call{
-		ID: it.CallID, Turn: r.id, Session: st.Turn.Session, Key: st.Turn.Key, Name: it.Tool, Args: it.Args,
-		ReplyTo: st.Turn.ReplyTo, Trust: st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(st),
+		ID: it.CallID, Turn: r.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
+		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(r.st),
 	}
 }
 
@@ -123,9 +129,9 @@ func ownWords(st turn.State) string {
 	return ""
 }
 
-func (r *run) actor(st turn.State) Actor {
-	a := Actor{Name: "thread", Trust: st.Turn.Asker, Reply: st.Turn.ReplyTo}
-	for _, q := range st.Questions {
+func (r calls) actor() Actor {
+	a := Actor{Name: "thread", Trust: r.st.Turn.Asker, Reply: r.st.Turn.ReplyTo}
+	for _, q := range r.st.Questions {
 		if q.Answer == turn.AnswerTurn {
 			a.Kinds = append(a.Kinds, q.Tool)
 		}
@@ -133,12 +139,12 @@ func (r *run) actor(st turn.State) Actor {
 	return a
 }
 
-func (r *run) stepOf(n int, j Judged) turn.Step {
+func (r calls) stepOf(n int, j Judged) turn.Step {
 	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
 
 // approval is the one question about all calls of an answer that need asking.
-func (r *run) approval(st turn.State, asks []Judged) *turn.Question {
+func (r calls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
 	for _, j := range asks {
@@ -155,7 +161,7 @@ func (r *run) approval(st turn.State, asks []Judged) *turn.Question {
 	q := &turn.Question{
 		Subject: turn.AboutCalls, Turn: r.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
-		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: ownersPlace(st.Turn),
+		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: ownersPlace(r.st.Turn),
 	}
 	if pattern := guard.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
@@ -186,20 +192,20 @@ func visible(s string) string {
 }
 
 // execute runs a call that turn.Next has released.
-func (r *run) execute(ctx context.Context, st turn.State, a turn.Execute) error {
-	j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, a.Call))
+func (r calls) execute(ctx context.Context, a turn.Execute) error {
+	j := r.Dispatch.Judge(ctx, r.actor(), r.call(a.Call))
 	switch {
 	case j.Fault != nil:
-		return r.done(ctx, st, a.Step, j, *j.Fault)
-	case a.Approved != nil && j.Hash() != a.Step.Hash:
-		return r.done(ctx, st, a.Step, j, tools.Fail(tools.Conflict, "ask again", "not run: what the call would touch has changed since it was approved"))
+		return r.done(ctx, a.Step, j, *j.Fault)
+	case (a.Approved != nil || j.Decision.Verdict == guard.Ask && a.Again) && j.Hash() != a.Step.Hash:
+		return r.done(ctx, a.Step, j, tools.Fail(tools.Conflict, "ask again", "not run: what the call would touch has changed since it was approved"))
 	case a.Approved == nil && j.Decision.Verdict == guard.Ask && !a.Again:
-		return r.askAgain(ctx, st, a.Step, j)
+		return r.askAgain(ctx, a.Step, j)
 	}
 	step := a.Step
 	step.State, step.Started, step.Hash = turn.Intent, r.Clock.Wall(), j.Hash()
 	if needsIntent(j) || a.Approved != nil {
-		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(st, j, a.Approved)}, Events: []event.Event{r.started(st, j)}}
+		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(j, a.Approved)}, Events: []event.Event{r.started(j)}}
 		if a.Approved != nil {
 			c.Consume = a.Approved.ID
 		}
@@ -208,17 +214,23 @@ func (r *run) execute(ctx context.Context, st turn.State, a turn.Execute) error 
 		}
 		fail.Point("tool.intent")
 	}
-	return r.perform(ctx, st, step, j)
+	return r.perform(ctx, step, j)
 }
 
 // askAgain asks for a call that was allowed when the answer came and is not any more.
-func (r *run) askAgain(ctx context.Context, st turn.State, step turn.Step, j Judged) error {
+func (r calls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
 	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
-	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval(st, []Judged{j})})
+	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
 }
 
-func (r *run) approved(st turn.State, j Judged, q *turn.Question) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(st), j)
+// approvalOf is what wakes the turn when the question about a call is answered or expires. It is committed with the question:
+// the answer may come before the turn has parked.
+func approvalOf(j Judged) *turn.Wait {
+	return &turn.Wait{CallID: j.Call.ID, Kind: tools.ForQuestion, Question: turn.Asks}
+}
+
+func (r calls) approved(j Judged, q *turn.Question) guard.Entry {
+	e := r.Dispatch.Entry(r.actor(), j)
 	if q != nil {
 		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
 	}
@@ -226,7 +238,7 @@ func (r *run) approved(st turn.State, j Judged, q *turn.Question) guard.Entry {
 }
 
 // perform runs a call whose intent is committed, and commits its result.
-func (r *run) perform(ctx context.Context, st turn.State, step turn.Step, j Judged) error {
+func (r calls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
 	start := r.Clock.Mono()
 	result := r.Dispatch.Run(ctx, j)
@@ -235,13 +247,13 @@ func (r *run) perform(ctx context.Context, st turn.State, step turn.Step, j Judg
 		step.Started = r.Clock.Wall()
 	}
 	if w, ok := result.Next.(tools.Wait); ok && !result.IsError {
-		return r.park(ctx, st, step, j, w)
+		return r.park(ctx, step, j, w)
 	}
-	return r.doneIn(ctx, st, step, j, result, r.Clock.Mono()-start)
+	return r.doneIn(ctx, step, j, result, r.Clock.Mono()-start)
 }
 
 // park leaves the turn with a wait; the call's result is made when the wait is over.
-func (r *run) park(ctx context.Context, st turn.State, step turn.Step, j Judged, w tools.Wait) error {
+func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait) error {
 	step.State = turn.Parked
 	c := turn.Commit{
 		Steps: []turn.Step{step}, Park: "waiting for " + string(w.Kind),
@@ -253,42 +265,42 @@ func (r *run) park(ctx context.Context, st turn.State, step turn.Step, j Judged,
 			until = r.Clock.Wall().Add(askOpen)
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
-		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: ownersPlace(st.Turn)}
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: ownersPlace(r.st.Turn)}
 	}
-	e := r.Dispatch.Entry(r.actor(st), j)
+	e := r.Dispatch.Entry(r.actor(), j)
 	e.Outcome = "waits"
 	c.Changes = []tools.Change{e}
 	return r.commit(ctx, c)
 }
 
-func (r *run) done(ctx context.Context, st turn.State, step turn.Step, j Judged, result tools.Result) error {
-	return r.doneIn(ctx, st, step, j, result, 0)
+func (r calls) done(ctx context.Context, step turn.Step, j Judged, result tools.Result) error {
+	return r.doneIn(ctx, step, j, result, 0)
 }
 
 // doneIn commits a call's result: the item, the step, what it changed in hob's own rows, and the audit row.
-func (r *run) doneIn(ctx context.Context, st turn.State, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
+func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
 	step.State, step.Ended = turn.Over, r.Clock.Wall()
-	item := callItem(st, step.CallID)
-	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}}
+	item := callItem(r.st, step.CallID)
+	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(r.st, item, step.N, result)}}
 	if !result.IsError {
 		c.Changes = append(c.Changes, result.Changes...)
 	}
-	entry := r.entry(st, j, result)
+	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
-	c.Events = []event.Event{{Type: "tool.finished", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{
+	c.Events = []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{
 		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
 	}}}
-	err := r.commitResult(context.WithoutCancel(ctx), st, c, result)
+	err := r.commitResult(context.WithoutCancel(ctx), c, result)
 	if fault, ok := event.AsFault(err); ok && !result.IsError {
 		// What the tool wanted to change in hob's own rows cannot be: the model reads why.
-		return r.doneIn(ctx, st, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
+		return r.doneIn(ctx, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
 	}
 	fail.Point("tool.result")
 	return err
 }
 
-func (r *run) commitResult(ctx context.Context, st turn.State, c turn.Commit, result tools.Result) error {
+func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
 	end, ok := result.Next.(tools.End)
 	if !ok || result.IsError {
 		return r.commit(ctx, c)
@@ -297,13 +309,13 @@ func (r *run) commitResult(ctx context.Context, st turn.State, c turn.Commit, re
 	if end.Failed {
 		f = turn.Finish{State: turn.Failed, Why: end.Text}
 	}
-	return r.finish(ctx, st, c, f)
+	return r.finish(ctx, r.st, c, f)
 }
 
-func (r *run) entry(st turn.State, j Judged, result tools.Result) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(st), j)
+func (r calls) entry(j Judged, result tools.Result) guard.Entry {
+	e := r.Dispatch.Entry(r.actor(), j)
 	if j.Decision.Verdict == guard.Ask {
-		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved"}
+		e.Decision = guard.Decision{Verdict: guard.Allow} // the row of the intent says who approved it
 	}
 	e.Outcome = "ok"
 	if result.IsError {
@@ -312,32 +324,32 @@ func (r *run) entry(st turn.State, j Judged, result tools.Result) guard.Entry {
 	return e
 }
 
-func (r *run) started(st turn.State, j Judged) event.Event {
-	return event.Event{Type: "tool.started", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
+func (r calls) started(j Judged) event.Event {
+	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
 }
 
 // probe asks the tool whether an interrupted run took effect; if not, it runs again.
-func (r *run) probe(ctx context.Context, st turn.State, a turn.Probe) error {
-	j := r.Dispatch.Judge(ctx, r.actor(st), r.call(st, a.Call))
+func (r calls) probe(ctx context.Context, a turn.Probe) error {
+	j := r.Dispatch.Judge(ctx, r.actor(), r.call(a.Call))
 	prober, ok := j.Tool.(tools.Prober)
 	if !ok || j.Fault != nil {
-		return r.resolve(ctx, st, turn.Unknown(a.Step, a.Call))
+		return r.resolve(ctx, turn.Unknown(a.Step, a.Call))
 	}
 	took, err := prober.Probe(ctx, j.Call, j.Intent)
 	switch {
 	case err != nil:
-		return r.resolve(ctx, st, turn.Unknown(a.Step, a.Call))
+		return r.resolve(ctx, turn.Unknown(a.Step, a.Call))
 	case took:
-		return r.done(ctx, st, a.Step, j, tools.Result{Content: "done (hob was interrupted right after; it checked that the effect is there)"})
+		return r.done(ctx, a.Step, j, tools.Result{Content: "done (hob was interrupted right after; it checked that the effect is there)"})
 	default:
-		return r.execute(ctx, st, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
+		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
 }
 
 // resolve gives a call a result without running it.
-func (r *run) resolve(ctx context.Context, st turn.State, a turn.Resolve) error {
+func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 	if a.Lost && fail.Broken("repeat-once") {
-		return r.execute(ctx, st, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
+		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
 	step := a.Step
 	step.State, step.Ended = turn.Over, r.Clock.Wall()
@@ -349,10 +361,20 @@ func (r *run) resolve(ctx context.Context, st turn.State, a turn.Resolve) error 
 		outcome = string(a.Result.Code)
 	}
 	c := turn.Commit{
-		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)},
-		Events: []event.Event{{Type: "tool.finished", Session: st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
+		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(r.st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
+		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
 	}
 	return r.commit(ctx, c)
+}
+
+// unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.
+func (r calls) unrun(a turn.Resolve, outcome string) guard.Entry {
+	e := r.Dispatch.Entry(r.actor(), Judged{Call: r.call(a.Call), Decision: guard.Decision{Verdict: guard.Allow}})
+	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
+	if a.Step.Started.IsZero() {
+		e.Decision = guard.Decision{Verdict: guard.Deny, Reason: firstLine(a.Result.Content)}
+	}
+	return e
 }
 
 func callItem(st turn.State, id string) llm.Item {

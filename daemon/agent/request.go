@@ -34,7 +34,7 @@ func (r *run) request(ctx context.Context, st turn.State) error {
 	model := r.Model()
 	for attempt := 1; ; attempt++ {
 		n := nextStep(st) + attempt - 1
-		req, err := r.prepare(ctx, st, model.Info(), n)
+		req, err := r.prepare(ctx, &st, model.Info(), n)
 		if errors.Is(err, turn.ErrBudget) {
 			return r.overBudget(ctx, st)
 		}
@@ -72,13 +72,13 @@ func nextStep(st turn.State) int {
 	return n
 }
 
-// prepare lets waiting messages join, reserves the cost and renders the request.
-func (r *run) prepare(ctx context.Context, st turn.State, info llm.Info, n int) (llm.Request, error) {
+// prepare lets waiting messages join, reserves the cost and renders the request. Who joined changes st: the answer goes to him.
+func (r *run) prepare(ctx context.Context, st *turn.State, info llm.Info, n int) (llm.Request, error) {
 	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return llm.Request{}, fmt.Errorf("read transcript: %w", err)
 	}
-	head, err := r.snapshot(ctx, st, info)
+	head, err := r.snapshot(ctx, *st, info)
 	if err != nil {
 		return llm.Request{}, err
 	}
@@ -88,6 +88,11 @@ func (r *run) prepare(ctx context.Context, st turn.State, info llm.Info, n int) 
 		return llm.Request{}, fmt.Errorf("begin request: %w", err)
 	}
 	if joined > 0 {
+		now, err := r.Ledger.Load(ctx, r.id)
+		if err != nil {
+			return llm.Request{}, fmt.Errorf("load turn %d: %w", r.id, err)
+		}
+		st.Turn, st.Items = now.Turn, now.Items
 		if items, err = r.Ledger.Transcript(ctx, st.Turn.Session); err != nil {
 			return llm.Request{}, fmt.Errorf("read transcript: %w", err)
 		}
@@ -235,7 +240,7 @@ func (r *run) answered(ctx context.Context, st turn.State, info llm.Info, n int,
 	usage := priced(a.Usage, info)
 	c.Steps = []turn.Step{{N: n, Kind: turn.ModelStep, State: turn.Over, Usage: usage, Ended: r.Clock.Wall()}}
 	if len(a.Calls) > 0 {
-		return r.judge(ctx, st, c, n, a.Finish == llm.Length)
+		return calls{r, st}.judge(ctx, c, n, a.Finish == llm.Length)
 	}
 	if strings.TrimSpace(a.Text) == "" {
 		return r.finish(ctx, st, c, turn.Finish{State: turn.Failed, Why: "the model gave an empty answer (" + string(a.Finish) + ")"})

@@ -73,11 +73,11 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 	case turn.Request:
 		return r.request(ctx, st)
 	case turn.Execute:
-		return r.execute(ctx, st, a)
+		return calls{r, st}.execute(ctx, a)
 	case turn.Probe:
-		return r.probe(ctx, st, a)
+		return calls{r, st}.probe(ctx, a)
 	case turn.Resolve:
-		return r.resolve(ctx, st, a)
+		return calls{r, st}.resolve(ctx, a)
 	case turn.Park:
 		return r.commit(ctx, turn.Commit{Park: a.Why})
 	case turn.Finish:

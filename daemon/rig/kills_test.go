@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -112,7 +115,7 @@ func (r *rig) cycle(rng *rand.Rand) {
 	}()
 	r.await(rng)
 	if ended(r.proc) {
-		r.t.Fatalf("hob ended by itself: %v\n%s", r.proc.err, r.proc.said)
+		r.t.Fatalf("hob ended by itself: %v\n%s\n%v", r.proc.err, r.proc.said, holders(r.home))
 	}
 	gone := r.proc.gone
 	r.proc.signal(syscall.SIGKILL)
@@ -157,3 +160,14 @@ func (r *rig) await(rng *rand.Rand) {
 }
 
 func nap(gone <-chan struct{}, d time.Duration) { happens(gone, d) }
+
+func holders(home string) (l []string) {
+	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); strings.HasPrefix(to, home+"/state") {
+			cmd, _ := os.ReadFile(filepath.Dir(filepath.Dir(fd)) + "/cmdline")
+			l = append(l, fd+" "+to+" "+string(cmd))
+		}
+	}
+	return l
+}

@@ -333,7 +333,9 @@ func (r *rig) settle() error {
 	}()
 	var why string
 	ok := until(settleTime, func() bool {
-		why = r.unsettled(ctx)
+		if now := r.unsettled(ctx); ctx.Err() == nil {
+			why = now
+		}
 		return why == "" || ended(r.proc)
 	})
 	if !ok || why != "" {

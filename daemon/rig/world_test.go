@@ -109,10 +109,11 @@ func (w *world) script(r llmtest.Request) llmtest.Turn {
 	w.judge(r)
 	last, results := lastSaid(r.Messages)
 	token := tokens.FindString(last)
-	if token == "" {
+	late := strings.HasPrefix(last, "[late result")
+	if token == "" && !late {
 		w.wrong = append(w.wrong, fmt.Sprintf("I12 nobody has said this: %.200q", last))
 	}
-	if strings.HasPrefix(last, "[late result") {
+	if late {
 		results = 1
 	}
 	w.answers++

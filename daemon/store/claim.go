@@ -32,7 +32,11 @@ func (s Turns) Take(ctx context.Context, boundary []string) (Claimed, bool, erro
 			return fmt.Errorf("expire: %w", err)
 		}
 		// Whoever asks for work steps no turn: one that is still marked so was left by an error.
-		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL"); err != nil {
+		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL")
+		if err == nil && left > 0 {
+			err = bookOrphans(tx)
+		}
+		if err != nil {
 			return fmt.Errorf("take back the running turn: %w", err)
 		}
 		return takeNext(tx, &c, boundary)
@@ -69,6 +73,10 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 // expire ends what has waited too long: inputs, waits, questions.
 func expireAll(tx *Tx) error {
 	now := db.Micros(tx.Now)
+	if err := tx.Run(`UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ?1
+		WHERE id IN (SELECT fire FROM inbox WHERE state = 'queued' AND not_after > 0 AND not_after <= ?1)`, now); err != nil {
+		return err
+	}
 	if err := tx.Run("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ?", now); err != nil {
 		return err
 	}
@@ -157,7 +165,7 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if _, err := joinTurn(tx, t, q); err != nil {
 		return 0, err
 	}
-	if err := tx.Run("UPDATE fires SET state = 'running', started = ?, turn = ? WHERE id = ?", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'running', outcome = '', ended = 0, started = ?, turn = ? WHERE id = ?", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})

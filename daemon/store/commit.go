@@ -183,7 +183,11 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	return endTurn(tx, c.Turn, c.End.State, c.End.Why)
 }
 
+// parkTurn leaves a turn until a wait of an open call is met. What ended calls have waited for wakes nobody any more.
 func parkTurn(tx *Tx, id int64, why string) error {
+	if err := tx.Run("DELETE FROM waits WHERE turn = ?1 AND call_id IN (SELECT call_id FROM steps WHERE turn = ?1 AND state IN ('done', 'unknown'))", id); err != nil {
+		return err
+	}
 	if err := tx.Run("UPDATE turns SET state = 'waiting', why = ? WHERE id = ?", why, id); err != nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func addAudit(tx *Tx, e guard.Entry) error {
 		}
 	}
 	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (call_id) DO UPDATE SET decision = excluded.decision, reason = excluded.reason, outcome = excluded.outcome, took_us = excluded.took_us`,
+		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), reason = iif(excluded.reason = '', reason, excluded.reason), outcome = excluded.outcome, took_us = excluded.took_us`,
 		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
 }
 

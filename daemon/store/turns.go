@@ -136,6 +136,7 @@ func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 }
 
 func addWait(tx *Tx, id int64, w turn.Wait) error {
-	return tx.Run("INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)",
+	return tx.Run(`INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (turn, call_id) DO UPDATE SET kind = excluded.kind, until = excluded.until, subject = excluded.subject, question = excluded.question, met = 0, how = ''`,
 		id, w.CallID, w.Kind, db.Micros(w.Until), w.Subject, db.Ref(w.Question))
 }

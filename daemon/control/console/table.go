@@ -12,7 +12,7 @@ func Table(head []string, rows [][]string, width int) string {
 	for _, row := range all {
 		for i := range row {
 			row[i] = OneLine(row[i])
-			wide[i] = max(wide[i], cells(row[i]))
+			wide[i] = max(wide[i], Cells(row[i]))
 		}
 	}
 	var b strings.Builder
@@ -24,7 +24,7 @@ func Table(head []string, rows [][]string, width int) string {
 				line += cut(text, left, width > 0)
 				break
 			}
-			line += text + strings.Repeat(" ", wide[i]-cells(text)+2)
+			line += text + strings.Repeat(" ", wide[i]-Cells(text)+2)
 			left -= wide[i] + 2
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -37,7 +37,7 @@ func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " "
 
 // cut shortens a text to n cells; less than 10 are not worth cutting for.
 func cut(s string, n int, on bool) string {
-	if n = max(n, 10); !on || cells(s) <= n {
+	if n = max(n, 10); !on || Cells(s) <= n {
 		return s
 	}
 	used, out := 1, ""
@@ -50,8 +50,8 @@ func cut(s string, n int, on bool) string {
 	return strings.TrimRight(out, " ") + "…"
 }
 
-// cells is how wide a text is on a terminal.
-func cells(s string) int {
+// Cells is how wide a text is on a terminal.
+func Cells(s string) int {
 	n := 0
 	for _, r := range s {
 		n += cell(r)

@@ -25,6 +25,12 @@ type Why struct {
 	Nodes []Node `json:"nodes"`
 }
 
+// chain grows while it is followed back.
+type chain struct {
+	Why
+	view *View
+}
+
 func (w *Why) add(n Node) { w.Nodes = append(w.Nodes, n) }
 
 // Why traces a message back: outbox, turn, calls and approvals, inbox, the job or person. name is an outbox id or "last".
@@ -43,9 +49,10 @@ func (s *View) Why(ctx context.Context, name string) (Why, error) {
 		return Why{}, event.NewFault(event.Missing, "hob outbox list shows what was sent", "there is no such message")
 	}
 	o := rows[0]
-	var w Why
-	w.add(Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
-	return w, s.cause(ctx, &w, o.Cause)
+	c := chain{view: s}
+	c.add(Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
+	err = c.cause(ctx, o.Cause)
+	return c.Why, err
 }
 
 func delivered(o OutboxRow) string {
@@ -77,24 +84,24 @@ func excerpt(text string) string {
 	return string(out)
 }
 
-func (s *View) cause(ctx context.Context, w *Why, c event.Cause) error {
-	switch c.Kind {
+func (c *chain) cause(ctx context.Context, by event.Cause) error {
+	switch by.Kind {
 	case event.ByTurn:
-		return s.turnNode(ctx, w, c.ID)
+		return c.turnNode(ctx, by.ID)
 	case event.ByQuestion:
-		return s.questionNode(ctx, w, c.ID)
+		return c.questionNode(ctx, by.ID)
 	case event.ByCommand:
-		return s.inboxNode(ctx, w, "seq = ?", c.ID)
+		return c.inboxNode(ctx, "seq = ?", by.ID)
 	case event.ByFire:
-		return s.fireNode(ctx, w, c.ID)
+		return c.fireNode(ctx, by.ID)
 	default:
-		w.add(Node{Kind: "notice", ID: c.ID, Title: "hob itself had to tell you"})
+		c.add(Node{Kind: "notice", ID: by.ID, Title: "hob itself had to tell you"})
 		return nil
 	}
 }
 
-func (s *View) questionNode(ctx context.Context, w *Why, id int64) error {
-	list, err := s.questionRows(ctx, "id = ?", id)
+func (c *chain) questionNode(ctx context.Context, id int64) error {
+	list, err := c.view.questionRows(ctx, "id = ?", id)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -103,15 +110,15 @@ func (s *View) questionNode(ctx context.Context, w *Why, id int64) error {
 	if q.Answer != "" {
 		detail += ": " + q.Answer
 	}
-	w.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: detail})
+	c.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: detail})
 	if q.Turn == 0 {
 		return nil
 	}
-	return s.turnNode(ctx, w, q.Turn)
+	return c.turnNode(ctx, q.Turn)
 }
 
-func (s *View) turnNode(ctx context.Context, w *Why, id int64) error {
-	v, err := s.TurnView(ctx, id)
+func (c *chain) turnNode(ctx context.Context, id int64) error {
+	v, err := c.view.TurnView(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -122,37 +129,37 @@ func (s *View) turnNode(ctx context.Context, w *Why, id int64) error {
 	if v.Attempts > 1 {
 		detail += fmt.Sprintf(", attempt %d", v.Attempts)
 	}
-	w.add(Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
+	c.add(Node{Kind: "turn", ID: id, Title: fmt.Sprintf("turn %d in session %s: %s", id, v.Session, v.State), At: v.Started, Detail: detail})
 	for _, a := range v.Audit {
-		w.add(Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + excerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
+		c.add(Node{Kind: "call", ID: a.Seq, Title: a.Tool + ": " + excerpt(a.Summary), At: a.At, Detail: a.Decision + " (" + a.Reason + "), " + a.Outcome})
 	}
 	for _, q := range v.Questions {
-		w.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
+		c.add(Node{Kind: "question", ID: q.ID, Title: q.Code + ": " + excerpt(q.Text), At: q.Asked, Detail: q.State + " " + q.Answer})
 	}
-	if err := s.inboxNode(ctx, w, "turn = ? ORDER BY seq", id); err != nil || v.Fire == 0 {
+	if err := c.inboxNode(ctx, "turn = ? ORDER BY seq", id); err != nil || v.Fire == 0 {
 		return err
 	}
-	return s.fireNode(ctx, w, v.Fire)
+	return c.fireNode(ctx, v.Fire)
 }
 
-func (s *View) inboxNode(ctx context.Context, w *Why, where string, id int64) error {
-	rows, err := s.inboxRows(ctx, where, id)
+func (c *chain) inboxNode(ctx context.Context, where string, id int64) error {
+	rows, err := c.view.inboxRows(ctx, where, id)
 	for _, r := range rows {
 		who := r.Source
 		if r.Sender != "" {
 			who += ", " + r.Sender
 		}
-		w.add(Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, excerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
+		c.add(Node{Kind: "inbox", ID: r.Seq, Title: fmt.Sprintf("%s from %s: %s", r.Kind, who, excerpt(r.Text)), At: r.Received, Detail: "trust: " + string(r.Trust)})
 	}
 	return err
 }
 
-func (s *View) fireNode(ctx context.Context, w *Why, id int64) error {
+func (c *chain) fireNode(ctx context.Context, id int64) error {
 	var n Node
 	var job int64
 	var outcome, reason string
 	var late int64
-	err := s.read.QueryRowContext(ctx, "SELECT id, trigger, key, due, outcome, reason, late_us FROM fires WHERE id = ?", id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
+	err := c.view.read.QueryRowContext(ctx, "SELECT id, trigger, key, due, outcome, reason, late_us FROM fires WHERE id = ?", id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
 	if err != nil {
 		return err
 	}
@@ -161,15 +168,15 @@ func (s *View) fireNode(ctx context.Context, w *Why, id int64) error {
 	if reason != "" {
 		n.Detail += ", " + reason
 	}
-	w.add(n)
-	return s.jobNode(ctx, w, job)
+	c.add(n)
+	return c.jobNode(ctx, job)
 }
 
-func (s *View) jobNode(ctx context.Context, w *Why, id int64) error {
+func (c *chain) jobNode(ctx context.Context, id int64) error {
 	n := Node{Kind: "job", ID: id}
 	var name, spec, zone, prompt string
 	var removed bool
-	err := s.read.QueryRowContext(ctx, `SELECT name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0
+	err := c.view.read.QueryRowContext(ctx, `SELECT name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0
 		FROM triggers WHERE id = ?`, id).Scan(&name, &spec, &zone, &prompt, &removed)
 	if err != nil {
 		return fmt.Errorf("read job %d: %w", id, err)
@@ -178,6 +185,6 @@ func (s *View) jobNode(ctx context.Context, w *Why, id int64) error {
 	if removed {
 		n.Title += ", removed since"
 	}
-	w.add(n)
+	c.add(n)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package console_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"hob/daemon/control/console"
 )
 
 func TestLayout(t *testing.T) {
@@ -26,7 +28,7 @@ func TestLayout(t *testing.T) {
 		{"wide letters cut", [][]string{{"1", "日本語日本語日本語"}}, 14, "A  TEXT\n1  日本語日本…\n"},
 		{"empty last cell", [][]string{{"1", ""}}, 0, "A  TEXT\n1\n"},
 	} {
-		if got := layout(head(), c.rows, c.width); got != c.want {
+		if got := console.Table(head(), c.rows, c.width); got != c.want {
 			t.Errorf("%s:\n%q, want\n%q", c.name, got, c.want)
 		}
 	}
@@ -35,14 +37,14 @@ func TestLayout(t *testing.T) {
 // TestTablesFit holds for all texts: no line is wider than the terminal, as long as the other columns leave room.
 func TestTablesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		width := rapid.IntRange(40, 100).Draw(t, "width")
+		room := rapid.IntRange(40, 100).Draw(t, "width")
 		var rows [][]string
 		for range rapid.IntRange(0, 5).Draw(t, "rows") {
 			rows = append(rows, []string{rapid.StringN(0, 10, 20).Draw(t, "first"), rapid.String().Draw(t, "last")})
 		}
-		for _, line := range strings.Split(layout([]string{"A", "B"}, rows, width), "\n") {
-			if n := cells(line); n > max(width, 10+first(rows)) {
-				t.Fatalf("a line of %d cells in %d: %q", n, width, line)
+		for _, line := range strings.Split(console.Table([]string{"A", "B"}, rows, room), "\n") {
+			if n := console.Cells(line); n > max(room, 10+first(rows)) {
+				t.Fatalf("a line of %d cells in %d: %q", n, room, line)
 			}
 		}
 	})
@@ -52,21 +54,19 @@ func TestTablesFit(t *testing.T) {
 func first(rows [][]string) int {
 	n := 1
 	for _, r := range rows {
-		n = max(n, cells(oneLine(r[0])))
+		n = max(n, console.Cells(console.OneLine(r[0])))
 	}
 	return n + 2
 }
 
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
-		plural(0, "job"): "0 jobs", plural(1, "job"): "1 job", plural(2000, "job"): "2,000 jobs",
-		thousands(-1234567): "-1,234,567", thousands(999): "999", thousands(1000): "1,000",
-		size(1): "1 byte", size(1536): "1.5 KB", size(3 << 20): "3.0 MB", size(5 << 30): "5.0 GB",
-		money(1_234_567): "1.23", span(12): "12ms", span(61_234): "1m1.2s", clock(time.Time{}): "-",
-		webAddress("127.0.0.1:1"): "http://127.0.0.1:1", webAddress("http://x"): "http://x",
-		nearest("statsu", []string{"status", "chat"}): "status", nearest("ver", []string{"version"}): "version",
-		nearest("x", []string{"y", "z"}): "", nearest("sned", []string{"send"}): "send", nearest("completely", []string{"status"}): "",
-		(budgetRow{Used: 1_500_000, Tokens: 2000, Currency: "EUR"}).today(): "1.50 EUR of no limit · 0 of 2,000 tokens",
+		console.Plural(0, "job"): "0 jobs", console.Plural(1, "job"): "1 job", console.Plural(2000, "job"): "2,000 jobs",
+		console.Thousands(-1234567): "-1,234,567", console.Thousands(999): "999", console.Thousands(1000): "1,000",
+		console.Size(1): "1 byte", console.Size(1536): "1.5 KB", console.Size(3 << 20): "3.0 MB", console.Size(5 << 30): "5.0 GB",
+		console.Money(1_234_567): "1.23", console.Span(12): "12ms", console.Span(61_234): "1m1.2s", console.Clock(time.Time{}): "-",
+		console.Nearest("statsu", []string{"status", "chat"}): "status", console.Nearest("ver", []string{"version"}): "version",
+		console.Nearest("x", []string{"y", "z"}): "", console.Nearest("sned", []string{"send"}): "send", console.Nearest("completely", []string{"status"}): "",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -77,23 +77,9 @@ func TestWords(t *testing.T) {
 func TestDetails(t *testing.T) {
 	in := `{"id":3,"name":"a\nb","at":"2026-11-21T09:00:00Z","took_ms":1500,"cost_micros":2000000,"bytes":2048,"on":true,"gone":null,"none":[],` +
 		`"rows":[{"part":0,"state":"sent","text":""}],"inner":{"kind":"step","id":1},"bad":"\u001b[2J"}`
-	want := "id           3\nname         a\n             b\nat           " + clock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)) +
+	want := "id           3\nname         a\n             b\nat           " + console.Clock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)) +
 		"\ntook_ms      1.5s\ncost_micros  2.00\nbytes        2.0 KB\non           yes\nrows\n  part 0 · state sent\ninner        kind step · id 1\nbad          \\x1b[2J\n"
-	var b strings.Builder
-	detail(&b, "", json.RawMessage(in))
-	if b.String() != want {
-		t.Errorf("%s\nwant\n%s", b.String(), want)
-	}
-}
-
-func TestTree(t *testing.T) {
-	got := tree([]node{
-		{Kind: "outbox", ID: json.RawMessage("7"), Title: "hello"},
-		{Kind: "turn", ID: json.RawMessage("3"), Detail: "2 steps\nno tools"},
-		{Kind: "job", ID: json.RawMessage(`"morning"`)},
-	})
-	want := "outbox 7 · hello\n└─ turn 3\n      2 steps\n      no tools\n   └─ job morning\n"
-	if got != want {
+	if got := console.Details(json.RawMessage(in)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
@@ -138,11 +124,11 @@ func TestForm(t *testing.T) {
 		{"read --input 3", `not a JSON object`},
 		{"read --input null", `not a JSON object`},
 	} {
-		f, err := newForm(toolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
+		f, err := console.NewForm(console.ToolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := f.parse(strings.Fields(c.args), strings.NewReader(`{"from":"stdin"}`))
+		got, err := f.Parse(strings.Fields(c.args), strings.NewReader(`{"from":"stdin"}`))
 		if err != nil {
 			got = json.RawMessage(err.Error())
 		}
@@ -158,11 +144,11 @@ func FuzzForm(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, args string) {
-		form, err := newForm(toolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
+		form, err := console.NewForm(console.ToolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := form.parse(append([]string{"read"}, strings.Fields(args)...), strings.NewReader(""))
+		got, err := form.Parse(append([]string{"read"}, strings.Fields(args)...), strings.NewReader(""))
 		var object map[string]any
 		if err == nil && json.Unmarshal(got, &object) != nil {
 			t.Errorf("%q: %s", args, got)

@@ -1,0 +1,4 @@
+package main
+
+// Main is main, for the scripts that run it.
+func Main() { main() }
