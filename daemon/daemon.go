@@ -117,20 +117,25 @@ func (d *daemon) policy() store.Policy {
 // settings is what the agent takes from the config.
 func (d *daemon) settings(ctx context.Context) agent.Settings {
 	c := d.config()
-	system, err := systemText(d.opt.workspace(), c.Owner.Name)
-	if err != nil {
-		d.log.Warn("a workspace file is left out of the prompt", "err", err)
-	}
 	safe, err := d.store.SafeMode(ctx)
 	if err != nil && ctx.Err() == nil {
 		d.log.Error("read safe mode", "err", err)
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...),
-		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: system,
+		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system,
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s
+}
+
+// system is the stable part of the prompt.
+func (d *daemon) system() string {
+	text, err := systemText(d.opt.workspace(), d.config().Owner.Name)
+	if err != nil {
+		d.log.Warn("a workspace file is left out of the prompt", "err", err)
+	}
+	return text
 }
 
 // schedule is the jobs as tools and the API see them.

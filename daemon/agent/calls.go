@@ -143,7 +143,7 @@ func (r calls) stepOf(n int, j Judged) turn.Step {
 	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
 
-// approval is the one question about all calls of an answer that need asking.
+// approval is the one question about all calls of an answer that need asking, and the wait for its answer.
 func (r calls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
@@ -256,7 +256,7 @@ func (r calls) perform(ctx context.Context, step turn.Step, j Judged) error {
 func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait) error {
 	step.State = turn.Parked
 	c := turn.Commit{
-		Steps: []turn.Step{step}, Park: "waiting for " + string(w.Kind),
+		Steps: []turn.Step{step}, Park: &turn.Park{Why: "waiting for " + string(w.Kind), On: j.Call.ID},
 		Wait: &turn.Wait{CallID: j.Call.ID, Kind: w.Kind, Until: w.Until, Subject: w.Subject},
 	}
 	if w.Ask != nil {

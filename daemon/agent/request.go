@@ -106,7 +106,7 @@ func (r *run) prepare(ctx context.Context, st *turn.State, info llm.Info, n int)
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.
 func (r *run) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
-	fresh := func() (string, []llm.Tool) { return r.set.System, r.schemas() }
+	fresh := func() (string, []llm.Tool) { return r.set.System(), r.schemas() }
 	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil

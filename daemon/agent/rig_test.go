@@ -26,6 +26,7 @@ import (
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
+	"hob/daemon/store/view"
 	"hob/tools"
 )
 
@@ -64,13 +65,8 @@ func bubble(t *testing.T, reply llmtest.Reply, body func(*rig), change ...func(*
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, t.TempDir(), reply, change...)
 		r.start()
+		defer r.close() // also after a Fatal: nothing may be left in the bubble
 		body(r)
-		r.close()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, err := range r.failed {
-			t.Errorf("a part failed: %v", err)
-		}
 	})
 }
 
@@ -116,7 +112,7 @@ func (r *rig) wire() {
 	settings := func(context.Context) agent.Settings {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: "you are hob"}
+		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func() string { return "you are hob" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
@@ -169,6 +165,11 @@ func (r *rig) close() {
 	if err := r.store.Close(context.Background()); err != nil {
 		r.t.Errorf("close: %v", err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, err := range r.failed {
+		r.t.Errorf("a part failed: %v", err)
+	}
 }
 
 // snapshot copies the state as a crash would leave it at this very moment. It is called while nothing is being written.
@@ -193,11 +194,8 @@ func (r *rig) reborn(dir string, reply llmtest.Reply, body func(*rig), change ..
 		n.policy, n.limits = locked(r, &r.policy), locked(r, &r.limits)
 	}}, change...)...)
 	next.start()
+	defer next.close()
 	body(next)
-	next.close()
-	for _, err := range next.failed {
-		r.t.Errorf("a part failed after the crash: %v", err)
-	}
 }
 
 type args struct {
@@ -292,6 +290,9 @@ func stranger(text string) event.In {
 	return in
 }
 
+// rows is what people see.
+func (r *rig) rows() *view.View { return view.New(r.store.Reader()) }
+
 // settle waits until nobody has anything to do without time passing.
 func (r *rig) settle() { synctest.Wait() }
 
@@ -303,18 +304,18 @@ func (r *rig) ask(text string) int64 {
 	return seq
 }
 
-func (r *rig) inbox(seq int64) store.InboxRow {
+func (r *rig) inbox(seq int64) view.InboxRow {
 	r.t.Helper()
-	row, err := r.store.One(context.Background(), "inbox", fmt.Sprint(seq))
+	row, err := r.rows().One(context.Background(), "inbox", fmt.Sprint(seq))
 	if err != nil {
 		r.t.Fatalf("inbox %d: %v", seq, err)
 	}
-	return row.(store.InboxRow)
+	return row.(view.InboxRow)
 }
 
-func (r *rig) turns() []store.TurnRow {
+func (r *rig) turns() []view.TurnRow {
 	r.t.Helper()
-	list, err := r.store.TurnRows(context.Background(), event.Filter{Limit: 1000})
+	list, err := r.rows().TurnRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -322,9 +323,9 @@ func (r *rig) turns() []store.TurnRow {
 	return list
 }
 
-func (r *rig) view(id int64) store.TurnView {
+func (r *rig) turn(id int64) view.TurnView {
 	r.t.Helper()
-	v, err := r.store.TurnView(context.Background(), id)
+	v, err := r.rows().TurnView(context.Background(), id)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -332,9 +333,9 @@ func (r *rig) view(id int64) store.TurnView {
 }
 
 // outbox is all that was ever queued, oldest first.
-func (r *rig) outbox() []store.OutboxRow {
+func (r *rig) outbox() []view.OutboxRow {
 	r.t.Helper()
-	list, err := r.store.OutboxRows(context.Background(), event.Filter{Limit: 1000})
+	list, err := r.rows().OutboxRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -361,9 +362,9 @@ func (r *rig) lastBody() string {
 	return all[len(all)-1]
 }
 
-func (r *rig) questions() []store.QuestionRow {
+func (r *rig) questions() []view.QuestionRow {
 	r.t.Helper()
-	list, err := r.store.QuestionRows(context.Background(), event.Filter{})
+	list, err := r.rows().QuestionRows(context.Background(), event.Filter{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -412,8 +413,7 @@ func (r *rig) budget() store.Budget {
 func (r *rig) sql(query string, args ...any) {
 	r.t.Helper()
 	err := r.store.Write(context.Background(), func(tx *store.Tx) error {
-		_, err := tx.ExecContext(context.Background(), query, args...)
-		return err
+		return tx.Run(query, args...)
 	})
 	if err != nil {
 		r.t.Fatalf("%s: %v", query, err)
@@ -443,7 +443,7 @@ func (r *rig) wantBodies(want ...string) {
 func (r *rig) results(id int64) []string {
 	r.t.Helper()
 	var list []string
-	for _, it := range r.view(id).Items {
+	for _, it := range r.turn(id).Items {
 		if it.Kind == string(llm.ResultOf) {
 			list = append(list, it.Text)
 		}

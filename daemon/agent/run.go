@@ -79,7 +79,7 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 	case turn.Resolve:
 		return calls{r, st}.resolve(ctx, a)
 	case turn.Park:
-		return r.commit(ctx, turn.Commit{Park: a.Why})
+		return r.commit(ctx, turn.Commit{Park: &a})
 	case turn.Finish:
 		return r.finish(ctx, st, turn.Commit{}, a)
 	default:
@@ -108,7 +108,7 @@ func (r *run) commit(ctx context.Context, c turn.Commit) error {
 	if err := r.Ledger.Commit(ctx, c); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	r.over = c.Park != "" || c.End != nil
+	r.over = c.Park != nil || c.End != nil
 	return nil
 }
 

@@ -55,5 +55,5 @@ type Settings struct {
 	Mode   guard.Mode
 	Safe   bool
 	Limits turn.Limits
-	System string // the stable part of the prompt
+	System func() string // the stable part of the prompt; it reads files
 }

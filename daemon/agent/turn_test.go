@@ -57,7 +57,7 @@ func TestToolLoop(t *testing.T) {
 			t.Errorf("results %q", got)
 		}
 		valid(t, r.model.(*llmtest.Script).Requests())
-		v := r.view(1)
+		v := r.turn(1)
 		if len(v.Audit) != 3 {
 			t.Errorf("%d audit rows for 3 calls: %+v", len(v.Audit), v.Audit)
 		}
@@ -99,7 +99,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 				}
 				contains(t, got[0], tc.want)
 				valid(t, r.model.(*llmtest.Script).Requests())
-				if audit := r.view(1).Audit; len(audit) != 1 {
+				if audit := r.turn(1).Audit; len(audit) != 1 {
 					t.Errorf("%d audit rows for one call: %+v", len(audit), audit)
 				}
 			}, boom)

@@ -107,6 +107,16 @@ func (r *rig) turns(b book, sum *tally) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
+	return append(broken, answered(b)...)
+}
+
+// answered finds turns whose last word answers a message that is not theirs.
+func answered(b book) (broken []string) {
+	for _, row := range b.rows(`SELECT t.id, t.text, (SELECT group_concat(i.parts) FROM items i WHERE i.turn = t.id AND i.kind = 'input') FROM turns t WHERE t.state = 'done' AND t.text LIKE 'answer %'`) {
+		if token := tokens.FindString(row[1]); token == "" || !strings.Contains(row[2], token) {
+			broken = append(broken, fmt.Sprintf("I3 turn %s answers what it was not asked: %s, asked: %s", row[0], cut(row[1]), cut(row[2])))
+		}
+	}
 	return broken
 }
 
@@ -207,8 +217,8 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 		FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' WHERE c.kind = 'call' AND x.is_error = 0`) {
 		tool, command, content, name, id := row[0], row[1], row[2], row[3], row[4]
 		token := tokens.FindString(command + content + name)
-		if strings.Contains(command, token+"b ") {
-			token += "b"
+		if strings.Contains(command, token+".b ") {
+			token += ".b"
 		}
 		lost := false
 		switch tool {

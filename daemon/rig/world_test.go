@@ -107,14 +107,9 @@ func (w *world) script(r llmtest.Request) llmtest.Turn {
 	default:
 	}
 	w.judge(r)
-	last, results := lastSaid(r.Messages)
-	token := tokens.FindString(last)
-	late := strings.HasPrefix(last, "[late result")
-	if token == "" && !late {
-		w.wrong = append(w.wrong, fmt.Sprintf("I12 nobody has said this: %.200q", last))
-	}
-	if late {
-		results = 1
+	token, results := wanted(r.Messages)
+	if token == "" {
+		w.wrong = append(w.wrong, fmt.Sprintf("I12 nothing in the request says what is wanted: %.200q", r.Last()))
 	}
 	w.answers++
 	turn := llmtest.Streamed(reply(token, results, w.answers))
@@ -131,17 +126,32 @@ func after(d time.Duration) <-chan struct{} {
 	return c
 }
 
-// lastSaid is the newest message of a user, and how many tool results came after it.
-func lastSaid(list []llmtest.Message) (text string, results int) {
-	for i := len(list) - 1; i >= 0; i-- {
-		switch list[i].Role {
-		case "user":
-			return list[i].Content, results
-		case "tool":
-			results++
+// pendings are the places of results that were not there yet when the next input came.
+var pendings = regexp.MustCompile(`^(?:\[late result of|pending) #(\d+)`)
+
+// wanted is the token that the newest message of a user asks for, and how many results of its calls there are. A late
+// result asks to go on with what its call was made for.
+func wanted(list []llmtest.Message) (token string, results int) {
+	of, late := map[string]string{}, map[string]string{}
+	count := map[string]int{}
+	for _, m := range list {
+		for _, c := range m.Calls {
+			of[c.ID] = tokens.FindString(c.Function.Arguments)
+		}
+		k := pendings.FindStringSubmatch(m.Content)
+		switch {
+		case m.Role == "tool":
+			count[of[m.CallID]]++
+			if k != nil {
+				late[k[1]] = of[m.CallID]
+			}
+		case m.Role == "user" && k != nil:
+			token = late[k[1]]
+		case m.Role == "user":
+			token = tokens.FindString(m.Content)
 		}
 	}
-	return "", results
+	return token, count[token]
 }
 
 // reply is what the model answers. n is another number each time, so that no two answers are the same.
@@ -152,7 +162,7 @@ func reply(token string, results, n int) llm.Answer {
 	case kind == "long":
 		done.Text += strings.Repeat("\n"+strings.Repeat("all work and no play ", 20), 22)
 	case kind == "two" && results == 0:
-		return llm.Answer{Calls: []llm.Call{shell(n, 1, "echo "+token+" >> once.txt"), shell(n, 2, "echo "+token+"b >> once.txt")}}
+		return llm.Answer{Calls: []llm.Call{shell(n, 1, "echo "+token+" >> once.txt"), shell(n, 2, "echo "+token+".b >> once.txt")}}
 	case kind == "chain" && results == 0:
 		return llm.Answer{Text: "first the shell", Calls: []llm.Call{shell(n, 1, "echo "+token+" >> once.txt")}}
 	case kind == "chain" && results == 1:

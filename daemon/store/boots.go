@@ -144,10 +144,21 @@ func (s Boots) LeaveSafeMode(ctx context.Context) error {
 	})
 }
 
-// Quiet holds back what does not hurry until the given time; a past one ends it.
+// setQuiet holds back what does not hurry until the given time; a past one ends it. What was held back before follows.
 func setQuiet(tx *Tx, until time.Time) error {
-	if !until.After(tx.Now) {
-		return putSetting(tx, keyQuiet, "")
+	old, err := readSetting(tx, keyQuiet)
+	if err != nil {
+		return err
 	}
-	return putSetting(tx, keyQuiet, until.UTC().Format(time.RFC3339))
+	value := ""
+	if until = until.UTC().Truncate(time.Second); until.After(tx.Now) {
+		value = until.Format(time.RFC3339)
+	}
+	if was, err := time.Parse(time.RFC3339, old); err == nil {
+		tx.Ring(db.BellOutbox)
+		if err := tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND urgency = 'normal' AND not_before = ?", db.Micros(until), db.Micros(was)); err != nil {
+			return err
+		}
+	}
+	return putSetting(tx, keyQuiet, value)
 }

@@ -53,7 +53,7 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 	now := db.Micros(s.now())
 	err := s.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND (not_before <= ?1 OR (not_after > 0 AND not_after <= ?1)))
 		OR EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
-		OR EXISTS (SELECT 1 FROM turns t JOIN waits w ON w.turn = t.id WHERE t.state = 'waiting' AND (w.met > 0 OR (w.until > 0 AND w.until <= ?1)))
+		OR EXISTS (SELECT 1 FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND (w.met > 0 OR (w.until > 0 AND w.until <= ?1)))
 		OR EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until <= ?1)`, now).Scan(&n)
 	return n, err
 }
@@ -73,12 +73,15 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 // expire ends what has waited too long: inputs, waits, questions.
 func expireAll(tx *Tx) error {
 	now := db.Micros(tx.Now)
-	if err := tx.Run(`UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ?1
-		WHERE id IN (SELECT fire FROM inbox WHERE state = 'queued' AND not_after > 0 AND not_after <= ?1)`, now); err != nil {
+	n, err := tx.Change("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ?", now)
+	if err != nil {
 		return err
 	}
-	if err := tx.Run("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ?", now); err != nil {
-		return err
+	if n > 0 {
+		if err := tx.Run(`UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ? WHERE state <> 'done'
+			AND id IN (SELECT fire FROM inbox WHERE state = 'expired')`, now); err != nil {
+			return err
+		}
 	}
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
 		return err
@@ -146,7 +149,7 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 	}
 	var id int64
 	err := tx.One(`SELECT coalesce(min(id), 0) FROM turns WHERE parent IS NULL AND (state = 'ready'
-		OR (state = 'waiting' AND EXISTS (SELECT 1 FROM waits w WHERE w.turn = turns.id AND w.met > 0)))`, nil, &id)
+		OR (state = 'waiting' AND EXISTS (SELECT 1 FROM waits w WHERE w.turn = turns.id AND w.call_id = turns.parked_on AND w.met > 0)))`, nil, &id)
 	return id, err
 }
 

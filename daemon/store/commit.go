@@ -43,6 +43,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) 
 		if b.Free || fail.Broken("forget-reserve") {
 			return nil
 		}
+		b.Step.Started = tx.Now // the day that it is reserved on is the day that it is settled on
 		if err := reserveSpend(tx, b.Step, t); err != nil {
 			return err
 		}
@@ -158,6 +159,11 @@ func controlStep(tx *Tx, id int64, p turn.Step) error {
 		}
 		p.Reserve = turn.Amount{}
 	}
+	if p.Kind == turn.ToolStep && p.State != turn.Asked && p.State != turn.Allowed {
+		if err := tx.Run("DELETE FROM waits WHERE turn = ? AND call_id = ?", id, p.CallID); err != nil {
+			return err // what it waited for has come, or does not matter any more
+		}
+	}
 	return writeStep(tx, id, p)
 }
 
@@ -171,8 +177,8 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 			return fmt.Errorf("wait: %w", err)
 		}
 	}
-	if c.Park != "" {
-		return parkTurn(tx, c.Turn, c.Park)
+	if c.Park != nil {
+		return parkTurn(tx, c.Turn, *c.Park)
 	}
 	if c.End == nil {
 		return nil
@@ -183,19 +189,16 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	return endTurn(tx, c.Turn, c.End.State, c.End.Why)
 }
 
-// parkTurn leaves a turn until a wait of an open call is met. What ended calls have waited for wakes nobody any more.
-func parkTurn(tx *Tx, id int64, why string) error {
-	if err := tx.Run("DELETE FROM waits WHERE turn = ?1 AND call_id IN (SELECT call_id FROM steps WHERE turn = ?1 AND state IN ('done', 'unknown'))", id); err != nil {
-		return err
-	}
-	if err := tx.Run("UPDATE turns SET state = 'waiting', why = ? WHERE id = ?", why, id); err != nil {
+// parkTurn leaves a turn until the wait of one call is met. What ended calls have waited for wakes nobody any more.
+func parkTurn(tx *Tx, id int64, p turn.Park) error {
+	if err := tx.Run("UPDATE turns SET state = 'waiting', why = ?, parked_on = ? WHERE id = ?", p.Why, p.On, id); err != nil {
 		return err
 	}
 	if err := tx.Run("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
 		return err
 	}
 	tx.Ring(db.BellInbox)
-	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": why}})
+	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
 }
 
 // changes applies the rows of hob's own that tools and the agent hand over.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/store/db"
@@ -155,12 +156,32 @@ func followAnswer(tx *Tx, q turn.Question) error {
 
 // Verdict is an answer to a question, from any surface.
 type Verdict struct {
-	Code string // of the question, in any case
-	Text string // "once", "turn", "always" or "no" for an approval; free text for an ask
-	By   int64  // the inbox row that carries the answer
+	Code     string // of the question, in any case
+	Text     string // "once", "turn", "always" or "no" for an approval; free text for an ask
+	By       int64  // the inbox row that carries the answer
+	Approves bool   // it was said as an approval
 }
 
-// Answer closes the question of a code. It refuses an approval of an ask and free text for an approval.
+// approves reports whether the owner said "approve".
+func approves(in event.In) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(in.Text()), " ")
+	return strings.EqualFold(strings.TrimPrefix(word, "/"), "approve")
+}
+
+// accepted is an answer as its question takes it; the labels of hob's own questions stand for yes and no. False: it is none.
+func accepted(q turn.Question, text string) (string, bool) {
+	yes, no := turn.AnswerOnce, turn.AnswerNo
+	switch {
+	case q.Subject == turn.AboutAsk || q.Subject == turn.AboutCalls || q.Subject == turn.AboutCall:
+		return text, q.Subject == turn.AboutAsk || slices.Contains(q.Options, text)
+	case text == yes || len(q.Options) == 2 && strings.EqualFold(text, q.Options[0]):
+		return yes, true
+	default:
+		return no, text == no || len(q.Options) == 2 && strings.EqualFold(text, q.Options[1])
+	}
+}
+
+// answerCode closes the question of a code. It refuses an approval of an ask and free text for an approval.
 func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
 	list, err := db.Collect(rs, err, scanQuestion)
@@ -171,14 +192,16 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 		return turn.Question{}, event.NewFault(event.Missing, "hob approvals list shows what is open", "there is no question %s", v.Code)
 	}
 	q := list[0]
-	approval := v.Text == turn.AnswerOnce || v.Text == turn.AnswerTurn || v.Text == turn.AnswerAlways || v.Text == turn.AnswerNo
+	text, ok := accepted(q, v.Text)
 	switch {
-	case q.Subject != turn.AboutAsk && !approval:
-		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
-	case v.Text == turn.AnswerAlways && q.Pattern == "":
+	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
+	case q.Subject == turn.AboutAsk && v.Approves:
+		return q, event.NewFault(event.Invalid, "/answer "+q.Code+" TEXT", "question %s wants an answer in words", q.Code)
+	case !ok:
+		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
 	}
-	return q, closeQuestion(tx, q.ID, v.Text, v.By)
+	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 
 // Grants lists what is allowed for good.

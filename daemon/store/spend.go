@@ -96,8 +96,11 @@ func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount) 
 		return err
 	}
 	for _, scope := range []string{scopeAll, sourceScope(t)} {
-		if err := tx.Run(`UPDATE spend SET reserved_tokens = reserved_tokens - ?, reserved_micros = reserved_micros - ?, used_tokens = used_tokens + ?, used_micros = used_micros + ?
-			WHERE day = ? AND scope = ?`, reserved.Tokens, reserved.Micros, used.Tokens, used.Micros, tx.core.day(started), scope); err != nil {
+		// The owner's zone may have changed since: then the day has no such reservation.
+		if err := tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
+			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
+			used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
+			tx.core.day(started), scope, used.Tokens, used.Micros, reserved.Tokens, reserved.Micros); err != nil {
 			return err
 		}
 	}

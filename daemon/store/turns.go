@@ -122,7 +122,7 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 	return tx.Run(`INSERT INTO steps (turn, n, kind, state, epoch, call_id, tool, effect, hash, question, reserve_tokens, reserve_micros, usage, started, ended)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, n) DO UPDATE SET state = excluded.state, epoch = excluded.epoch, effect = excluded.effect, hash = excluded.hash, question = excluded.question,
-		reserve_tokens = excluded.reserve_tokens, reserve_micros = excluded.reserve_micros, usage = excluded.usage, started = excluded.started, ended = excluded.ended`,
+		reserve_tokens = excluded.reserve_tokens, reserve_micros = excluded.reserve_micros, usage = excluded.usage, started = iif(excluded.started = 0, started, excluded.started), ended = excluded.ended`,
 		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, db.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, db.Micros(p.Started), db.Micros(p.Ended))
 }
 

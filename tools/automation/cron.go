@@ -268,9 +268,14 @@ func (j Job) times() []string {
 	if err != nil {
 		loc = time.UTC
 	}
-	out := make([]string, 0, 3)
-	for _, t := range j.Next[:min(len(j.Next), 3)] {
-		out = append(out, t.In(loc).Format("Mon 2006-01-02 15:04"))
+	next := j.Next[:min(len(j.Next), 3)]
+	form := "Mon 2006-01-02 15:04"
+	if slices.ContainsFunc(next, func(t time.Time) bool { return t.Second() != 0 }) {
+		form += ":05" // or the times of "every 5s" would look the same
+	}
+	out := make([]string, 0, len(next))
+	for _, t := range next {
+		out = append(out, t.In(loc).Format(form))
 	}
 	return out
 }

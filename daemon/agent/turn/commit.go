@@ -30,11 +30,11 @@ type Commit struct {
 	Turn     int64
 	Items    []llm.Item
 	Steps    []Step         // written by N; a step whose Question is Asks gets the id of Question
-	Wait     *Wait          // of the step that parks
+	Wait     *Wait          // of the call that parks, or that needs the approval
 	Question *Question      // asked by this commit
 	Consume  int64          // the question whose approval is used now
 	Changes  []tools.Change // outbox rows, job changes, artifacts, audit rows
-	Park     string         // why the turn waits now; "" does not park
+	Park     *Park          // the turn waits now; nil does not park
 	End      *Finish        // how the turn ends; nil does not end
 	Ran      time.Duration  // running time since the last commit
 	Events   []event.Event

@@ -61,8 +61,11 @@ type (
 		Result tools.Result
 		Lost   bool // the outcome is unknown
 	}
-	// Park leaves the turn until one of its waits is met.
-	Park struct{ Why string }
+	// Park leaves the turn until the wait of one call is met.
+	Park struct {
+		Why string
+		On  string // the call whose wait it is
+	}
 	// Finish ends the turn.
 	Finish struct {
 		State Status
@@ -242,7 +245,7 @@ func asked(s State, step Step, call llm.Item) Action {
 	q := s.Questions[step.Question]
 	switch {
 	case q.State == Open:
-		return Park{Why: "waiting for approval " + q.Code}
+		return Park{Why: "waiting for approval " + q.Code, On: q.CallID}
 	case q.State == Expired:
 		return Resolve{Step: step, Call: call, Result: tools.Fail(tools.Denied, "ask the owner again if it still matters",
 			"nobody answered in time: silence is no")}
@@ -259,7 +262,7 @@ func parked(s State, step Step, call llm.Item) Action {
 			continue
 		}
 		if w.Met.IsZero() {
-			return Park{Why: "waiting for " + string(w.Kind)}
+			return Park{Why: "waiting for " + string(w.Kind), On: step.CallID}
 		}
 		return Resolve{Step: step, Call: call, Result: waited(s, w)}
 	}

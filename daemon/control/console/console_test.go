@@ -180,6 +180,8 @@ func TestAnswers(t *testing.T) {
 			f.piece(5, 1, 0, "hel")
 			f.piece(5, 1, 0, "hel")
 			f.piece(5, 1, 0, "hello")
+			f.piece(5, 1, 0, "hel")
+			f.piece(5, 1, 2, "XYZ!")
 			f.finish(5, "done", "hello", "")
 		}, "done", "hello", "hello\n", ""},
 		{"begun again", func(f *fake, row int64, _ client.Message) {

@@ -13,7 +13,6 @@ type telling struct {
 	step    int
 	shown   string   // of this step
 	earlier string   // of the steps before
-	gap     bool     // a piece of this step was lost: the rest waits for the end
 	over    bool     // the turn has finished
 	text    string   // its whole text, when over
 	held    []string // messages that may be the turn's own text: its end tells
@@ -29,13 +28,13 @@ func (t *telling) piece(out screen, l event.Live) {
 	if l.Step != t.step {
 		out.Break()
 		t.earlier += t.shown
-		t.step, t.shown, t.gap = l.Step, "", false
+		t.step, t.shown = l.Step, ""
 	}
 	fresh, again := t.fresh(l)
 	if again {
 		out.Break()
 		out.Note("the answer starts again")
-		t.shown, t.gap = "", false
+		t.shown = ""
 	}
 	if fresh == "" {
 		return
@@ -46,14 +45,11 @@ func (t *telling) piece(out screen, l event.Live) {
 
 // fresh is what of a piece has not been shown yet; again says that the step was begun anew with another text.
 func (t *telling) fresh(l event.Live) (text string, again bool) {
-	if l.Offset > len(t.shown) {
-		t.gap = true
-	}
 	if l.Offset == 0 && t.shown != "" && !overlaps(t.shown, l.Text) {
 		return l.Text, true
 	}
-	if t.gap || l.Offset > len(t.shown) {
-		return "", false
+	if l.Offset > len(t.shown) {
+		return "", false // a piece was lost: the rest waits for the end
 	}
 	known := t.shown[l.Offset:]
 	if !strings.HasPrefix(l.Text, known) {

@@ -63,6 +63,7 @@ CREATE TABLE turns (
   ended INTEGER NOT NULL DEFAULT 0,
   running_us INTEGER NOT NULL DEFAULT 0,
   why TEXT NOT NULL DEFAULT '',
+  parked_on TEXT NOT NULL DEFAULT '', -- the call whose wait it waits for
   text TEXT NOT NULL DEFAULT '',
   tokens INTEGER NOT NULL DEFAULT 0,
   cost INTEGER NOT NULL DEFAULT 0,

@@ -1,0 +1,189 @@
+//go:build linux
+
+package rig_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// How long a scenario may take to come to its point.
+const reachTime = 25 * time.Second
+
+// onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
+var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between"}
+
+// later passings of a point that are worth a kill of their own, beside the first.
+var later = map[string][]int{
+	"inbound.received": {2, 3, 4}, "inbound.committed": {2, 3, 4}, "turn.claimed": {3}, "spend.reserved": {2, 4}, "model.inflight": {2, 5}, "answer.complete": {2, 5},
+	"answer.committed": {2, 4}, "tool.started": {2, 3}, "tool.effect": {2, 3, 4}, "tool.result": {2, 4}, "finish.before": {2, 4}, "finish.after": {3},
+	"sending.committed": {2, 4}, "sending.written": {2, 4}, "sending.answered": {3}, "sending.sent": {3}, "between.parts": {2}, "fire.before": {2}, "fire.after": {2},
+}
+
+// TestNamedPoints kills hob at each point that the code names, and once more at later passings of some.
+func TestNamedPoints(t *testing.T) {
+	bin := binary(t, tested)
+	points, _ := named(t)
+	for _, name := range slices.Sorted(maps.Keys(points)) {
+		if slices.Contains(onlyBroken, name) {
+			continue
+		}
+		for _, n := range append([]int{1}, later[name]...) {
+			t.Run(fmt.Sprintf("%s:%d", name, n), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, options{bin: bin, seed: uint64(n), guard: guardFor(name), jobs: []string{"tick-1", "words"}})
+				r.everything()
+				r.dieAt(name, n)
+				r.recovers()
+			})
+		}
+	}
+	for name := range later {
+		if points[name] == nil {
+			t.Errorf("the code has no point %s any more", name)
+		}
+	}
+}
+
+// guardFor chooses the mode in which a point is passed: approvals exist only where the gate asks.
+func guardFor(name string) string {
+	if strings.HasPrefix(name, "question.") || name == "tool.intent" {
+		return "ask"
+	}
+	return "open"
+}
+
+// named finds the points and the deliberate faults in the sources, with where they stand.
+func named(t *testing.T) (points, faults map[string][]string) {
+	t.Helper()
+	points, faults = map[string][]string{}, map[string][]string{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			kind, name := calls(n)
+			at := set.Position(posOf(n)).String()
+			switch kind {
+			case "Point":
+				points[name] = append(points[name], at)
+			case "Broken":
+				faults[name] = append(faults[name], at)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(points) == 0 {
+		t.Fatal("no points found")
+	}
+	return points, faults
+}
+
+func posOf(n ast.Node) token.Pos {
+	if n == nil {
+		return token.NoPos
+	}
+	return n.Pos()
+}
+
+// calls reads fail.Point("name") and fail.Broken("name").
+func calls(n ast.Node) (kind, name string) {
+	c, ok := n.(*ast.CallExpr)
+	if !ok || len(c.Args) != 1 {
+		return "", ""
+	}
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", ""
+	}
+	pkg, ok := f.X.(*ast.Ident)
+	text, ok2 := c.Args[0].(*ast.BasicLit)
+	if !ok || !ok2 || pkg.Name != "fail" {
+		return "", ""
+	}
+	name, err := strconv.Unquote(text.Value)
+	if err != nil {
+		return "", ""
+	}
+	return f.Sel.Name, name
+}
+
+// everything puts one input of each kind in the line, most of them in a session of its own, so that none joins another.
+func (r *rig) everything() {
+	r.write("please do plain-100")
+	r.write("/status")
+	r.write("please do long-101")
+	for i, kind := range []string{"exec", "two", "plain", "chain", "ask", "file", "note", "cron", "stray", "big", "file", "exec"} {
+		r.say(fmt.Sprintf("post-%d", i), fmt.Sprintf("s%d", i%10), fmt.Sprintf("please do %s-%d", kind, 200+i))
+	}
+	r.say("post-command", "", "/jobs")
+	r.backup = 1
+}
+
+// dieAt runs hob until it dies at the nth passing of a point. When everything is done and it lives, it is told to
+// stop, because some points are on the way out.
+func (r *rig) dieAt(name string, n int, env ...string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), reachTime)
+	defer cancel()
+	r.start(append(env, fmt.Sprintf("HOB_FAIL=%s:%d", name, n))...)
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		r.feed(ctx, r.proc.gone)
+	}()
+	quiet := func() bool { return ended(r.proc) || name == "drain" && r.unsettled(ctx) == "" }
+	if until(reachTime, quiet) && !ended(r.proc) {
+		r.proc.signal(syscall.SIGTERM)
+		r.proc.ended(stopTime)
+	}
+	cancel()
+	<-fed
+	if !ended(r.proc) {
+		r.kill()
+		r.t.Fatalf("nothing here comes to the point %s:%d", name, n)
+	}
+	if !r.proc.killed() {
+		r.t.Fatalf("hob did not die at %s:%d: %v\n%s", name, n, r.proc.err, r.proc.said)
+	}
+	r.died()
+	for _, b := range r.always(r.books()) {
+		r.t.Errorf("right after the kill at %s:%d: %s", name, n, b)
+	}
+}
+
+// recovers starts hob again, lets it finish, stops it, and checks.
+func (r *rig) recovers(env ...string) {
+	r.t.Helper()
+	r.up(env...)
+	if err := r.settle(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.stop()
+	_, broken := r.check()
+	for _, b := range broken {
+		r.t.Error(b)
+	}
+}
