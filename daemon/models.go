@@ -29,7 +29,7 @@ func (p phrases) Prefix(words string) (schedule, rest string, err error) {
 
 // interpreter is the built-in model.
 func (d conf) interpreter() llm.Model {
-	return builtin.New(builtin.Options{Phrases: phrases{d.daemon}, Owner: d.config().Owner.Name, Config: d.opt.config()})
+	return builtin.New(builtin.Options{Phrases: phrases(d), Owner: d.config().Owner.Name, Config: d.opt.config()})
 }
 
 // connect makes the configured model; without one, or when its section is off, the interpreter serves.

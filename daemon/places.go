@@ -3,9 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -66,13 +66,18 @@ func (p poster) Post(ctx context.Context, text, session, id string) (event.Recei
 }
 
 // sweepTemp removes the half-written files that a crash left in the workspace.
-func sweepTemp(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+func sweepTemp(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the workspace: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // what cannot be read holds nothing of ours
 		}
 		if name := e.Name(); e.Type().IsRegular() && strings.HasPrefix(name, ".hob-") && strings.HasSuffix(name, ".tmp") {
-			return os.Remove(path)
+			return root.Remove(path)
 		}
 		return nil
 	})

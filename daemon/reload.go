@@ -97,7 +97,7 @@ func (d conf) tellProblems(ctx context.Context) error {
 
 // resolve finds the value behind a secret reference and keeps it out of logs from then on.
 func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
-	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn(text) }}.Resolve(ctx, name, ref)
+	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
 }
 
 // follow makes channels and jobs what the config says.

@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 func (d *daemon) open(ctx context.Context) (err error) {
 	d.store, err = store.Open(ctx, store.Options{
 		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
-		Zone: d.zoneName, Owner: d.owner, Policy: d.policy,
+		Zone: d.zoneName, Owner: d.owner, Policy: d.policy, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -163,7 +163,7 @@ func (b board) Text(ctx context.Context, topic, arg string) (string, error) {
 }
 
 func (b board) short(ctx context.Context) (string, error) {
-	s, err := overview{b.daemon}.status(ctx)
+	s, err := overview(b).status(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -27,7 +27,6 @@ type toolCalls struct {
 	store    *store.Store
 	ids      ident.Source
 	clock    clock.Clock
-	home     string // relative paths start here when the caller names no folder
 }
 
 var _ control.Tools = toolCalls{}

@@ -362,6 +362,21 @@ func (r *rig) exec() tools.Tool {
 		})
 }
 
+// A summary may be cut: the question shows all that would run.
+func TestQuestionsShowTheWholeCall(t *testing.T) {
+	bubble(t, llmtest.InOrder(llmtest.Use("exec", `{"command": "echo hello\nrm -rf /srv"}`), llmtest.Say("done")), func(r *rig) {
+		r.ask("go")
+		contains(t, r.lastBody(), "rm -rf /srv")
+	}, func(r *rig) {
+		r.with(tools.New[execArgs, nothing](tools.Spec{Name: "exec", Group: "test", Description: "Runs a command."},
+			func(_ context.Context, _ tools.Call, in execArgs) (tools.Intent, error) {
+				first, _, _ := strings.Cut(in.Command, "\n")
+				return tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}, Summary: "run: " + first + " …", Canonical: []byte(in.Command)}, nil
+			},
+			func(context.Context, tools.Call, execArgs, tools.Intent) (tools.Result, error) { return tools.Result{}, nil }))
+	})
+}
+
 func TestControlCharactersAreShown(t *testing.T) {
 	bubble(t, llmtest.InOrder(llmtest.Use("shell", `{"what": "echo a\u202e\u0007\u200b"}`), llmtest.Say("x")), func(r *rig) {
 		r.ask("go")

@@ -149,6 +149,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	var lines []string
 	for _, j := range asks {
 		line := "May I " + visible(j.Intent.Summary) + "? (" + j.Decision.Reason + ")"
+		line += "\n  exactly: " + exactly(j.Intent.Canonical)
 		for _, w := range j.Intent.Warnings {
 			line += "\n  careful: " + w
 		}
@@ -168,6 +169,18 @@ func (r calls) approval(asks []Judged) *turn.Question {
 		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
 	}
 	return q
+}
+
+// mostShown of a call's canonical bytes stand in its question.
+const mostShown = 16 << 10
+
+// exactly shows all that matters of a call: its summary may be cut, and what is approved must have been seen.
+func exactly(canonical []byte) string {
+	text := cut(string(canonical), mostShown)
+	if left := len(canonical) - len(text); left > 0 {
+		return visible(text) + fmt.Sprintf(" … (%d bytes more are not shown)", left)
+	}
+	return visible(text)
 }
 
 // ownersPlace is where the owner is asked: in the chat he asked from, else at his first address.

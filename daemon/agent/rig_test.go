@@ -191,7 +191,7 @@ func (r *rig) snapshot() string {
 func (r *rig) reborn(dir string, reply llmtest.Reply, body func(*rig), change ...func(*rig)) {
 	r.t.Helper()
 	next := newRig(r.t, dir, reply, append([]func(*rig){func(n *rig) {
-		n.policy, n.limits = locked(r, &r.policy), locked(r, &r.limits)
+		n.policy, n.limits, n.ext = locked(r, &r.policy), locked(r, &r.limits), locked(r, &r.ext)
 	}}, change...)...)
 	next.start()
 	defer next.close()

@@ -150,7 +150,10 @@ func TestDamagedTokenIsReplaced(t *testing.T) {
 	for _, damaged := range []string{"", "short\n", strings.Repeat("a", 30) + " " + strings.Repeat("a", 30)} {
 		state := shortDir(t)
 		path := filepath.Join(state, "token")
-		if err := os.WriteFile(path, []byte(damaged), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o640); err != nil {
 			t.Fatal(err)
 		}
 		up(t, state, "127.0.0.1:0", newWorld())
@@ -311,11 +314,12 @@ func TestStopCutsOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entered, cut := make(chan struct{}), make(chan struct{})
+	entered, cut, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
 		close(cut)
+		<-release // it is slow to notice
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -334,6 +338,7 @@ func TestStopCutsOff(t *testing.T) {
 		t.Errorf("serve: %v", err)
 	}
 	<-cut
+	close(release)
 	if err := <-asked; err == nil {
 		t.Error("the cut request got an answer")
 	}

@@ -4,8 +4,11 @@
 package guard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -135,19 +138,22 @@ func granted(c Case) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Pattern is what "always" would grant for a call: its exact canonical bytes for a shell (never a bare shell),
-// the paths, addresses or hosts otherwise. Empty when nothing may be granted for good.
+// Pattern is what "always" would grant for a call: for a shell exactly this command, by the hash of its canonical bytes
+// (a summary may be cut), otherwise all addresses, hosts and paths that it touches. Empty when nothing may be granted for good.
 func Pattern(i tools.Intent) string {
-	switch {
-	case slices.Contains(i.Scopes, tools.Exec):
-		return "exactly " + i.Summary
-	case len(i.Addresses) > 0:
-		return fmt.Sprint("to ", i.Addresses)
-	case len(i.Hosts) > 0:
-		return fmt.Sprint("host ", i.Hosts)
-	case len(i.Paths) > 0:
-		return "path " + i.Paths[0].Path
-	default:
-		return ""
+	if slices.Contains(i.Scopes, tools.Exec) {
+		sum := sha256.Sum256(i.Canonical)
+		return "exactly " + i.Summary + " #" + hex.EncodeToString(sum[:8])
 	}
+	var parts []string
+	if len(i.Addresses) > 0 {
+		parts = append(parts, fmt.Sprint("to ", i.Addresses))
+	}
+	if len(i.Hosts) > 0 {
+		parts = append(parts, fmt.Sprint("host ", i.Hosts))
+	}
+	for _, p := range i.Paths {
+		parts = append(parts, "path "+p.Path)
+	}
+	return strings.Join(parts, ", ")
 }

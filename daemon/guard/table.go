@@ -26,9 +26,9 @@ func ownerMay(c Case, s tools.Scope) Decision {
 		if c.Intent.Sandboxed {
 			return Decision{Verdict: Allow, Reason: "it runs in the sandbox"}
 		}
-		return Decision{Verdict: Ask, Reason: "the command would run outside a sandbox", Allow: "hob approvals approve CODE --always"}
+		return Decision{Verdict: Ask, Reason: "the command would run outside a sandbox"}
 	case tools.Net:
-		return Decision{Verdict: Ask, Reason: "the command reaches the network", Allow: "hob approvals approve CODE --always"}
+		return Decision{Verdict: Ask, Reason: "the command reaches the network"}
 	case tools.Messages, tools.Sessions:
 		return addresses(c)
 	case tools.Schedule, tools.MemoryOf:

@@ -318,8 +318,10 @@ func (r *rig) once(id, text string) {
 var errUnsettled = errors.New("not settled")
 
 // settle lets the running daemon finish everything: nothing waits, runs, or is on its way.
-func (r *rig) settle() error {
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+func (r *rig) settle() error { return r.settleWithin(settleTime) }
+
+func (r *rig) settleWithin(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	done := make(chan struct{})
 	own, stop := context.WithCancel(ctx)
@@ -332,7 +334,7 @@ func (r *rig) settle() error {
 		<-done
 	}()
 	var why string
-	ok := until(settleTime, func() bool {
+	ok := until(limit, func() bool {
 		if now := r.unsettled(ctx); ctx.Err() == nil {
 			why = now
 		}

@@ -65,7 +65,7 @@ func (w *world) config(guard string, attempts, safeAfter int) string {
 backend = "compatible"
 model = "scripted"
 base_url = %q
-max_output_tokens = 500
+max_output_tokens = 4000
 [owner]
 name = "Sam"
 timezone = "UTC"

@@ -101,10 +101,10 @@ func judgeEnds(tx *Tx, b *Boot) error {
 
 // The keys of settings.
 const (
-	keySafeMode  = "safe_mode"
-	keyQuiet     = "quiet_until"
-	keyPerDay    = "budget_per_day"
-	keyPerTokens = "budget_tokens_per_day"
+	keySafeMode = "safe_mode"
+	keyQuiet    = "quiet_until"
+	keyDayMoney = "budget_money_per_day"
+	keyDayCount = "budget_count_per_day"
 )
 
 func readSetting(tx *Tx, key string) (string, error) {

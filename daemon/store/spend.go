@@ -142,7 +142,7 @@ func bookOrphans(tx *Tx) error {
 func readBudget(tx *Tx) (Budget, error) {
 	p := tx.core.opt.Policy()
 	b := Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
-	for key, to := range map[string]*int64{keyPerDay: &b.PerDayMicros, keyPerTokens: &b.PerDayTokens} {
+	for key, to := range map[string]*int64{keyDayMoney: &b.PerDayMicros, keyDayCount: &b.PerDayTokens} {
 		v, err := readSetting(tx, key)
 		if err != nil {
 			return b, err
@@ -197,7 +197,7 @@ type Cap struct{ Micros, Tokens *int64 }
 func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
 	var b Budget
 	err := s.Write(ctx, func(tx *Tx) (err error) {
-		for key, v := range map[string]*int64{keyPerDay: c.Micros, keyPerTokens: c.Tokens} {
+		for key, v := range map[string]*int64{keyDayMoney: c.Micros, keyDayCount: c.Tokens} {
 			if v == nil {
 				continue
 			}

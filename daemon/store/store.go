@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -30,6 +31,15 @@ type Options struct {
 	Zone    func() string          // the owner's zone by IANA name, read at each use
 	Owner   func() []event.Address // the owner's addresses, first one first, read at each use
 	Policy  func() Policy          // limits from the config, read at each use
+	Log     *slog.Logger           // nil: nowhere
+}
+
+// log is where the writer tells what nobody waits for.
+func (o Options) log() *slog.Logger {
+	if o.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Log
 }
 
 // Policy holds the limits that the store applies inside its transactions.
@@ -57,19 +67,30 @@ type Store struct {
 	Backups
 }
 
-// The subjects. Each is a view of the same database.
+// The subjects: each is a part of the same database.
 type (
-	Inbox     struct{ *core } // what came in, and how far each source has been read
-	Turns     struct{ *core } // turns, their items, steps and waits
-	Commands  struct{ *core } // what was asked for with a slash, and by the local API
-	Outbox    struct{ *core } // what goes out, and its deliveries
-	Jobs      struct{ *core } // jobs and their fires
-	Questions struct{ *core } // questions, grants and the audit
-	Spending  struct{ *core } // reservations and the caps of a day
-	Events    struct{ *core } // the live view
-	Artifacts struct{ *core } // rows of shelved results
-	Boots     struct{ *core } // epochs and safe mode
-	Backups   struct{ *core } // copies of the database
+	// Inbox is what came in, and how far each source has been read.
+	Inbox struct{ *core }
+	// Turns is turns with their items, steps and waits.
+	Turns struct{ *core }
+	// Commands is what was asked for with a slash, and by the local API.
+	Commands struct{ *core }
+	// Outbox is what goes out, and its deliveries.
+	Outbox struct{ *core }
+	// Jobs is jobs and their fires.
+	Jobs struct{ *core }
+	// Questions is questions, grants and the audit.
+	Questions struct{ *core }
+	// Spending is reservations and the caps of a day.
+	Spending struct{ *core }
+	// Events is the live view.
+	Events struct{ *core }
+	// Artifacts is the rows of shelved results.
+	Artifacts struct{ *core }
+	// Boots is epochs and safe mode.
+	Boots struct{ *core }
+	// Backups is copies of the database.
+	Backups struct{ *core }
 )
 
 // core is what all subjects share.
@@ -92,7 +113,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Now: o.Clock.Wall})
+	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}
@@ -106,24 +127,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // Write runs f inside a transaction that it may share with others, and returns when that is committed, also when ctx ends
 // meanwhile. f touches only SQL.
-func (c *core) Write(ctx context.Context, f func(*Tx) error) error {
-	return c.db.Write(ctx, func(tx *db.Tx) error { return f(&Tx{tx, c}) })
+func (s *core) Write(ctx context.Context, f func(*Tx) error) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error { return f(&Tx{tx, s}) })
 }
 
 // view runs a closure of reads over one snapshot.
-func (c *core) view(ctx context.Context, f func(*Tx) error) error {
-	return c.db.View(ctx, func(tx *db.Tx) error { return f(&Tx{tx, c}) })
+func (s *core) view(ctx context.Context, f func(*Tx) error) error {
+	return s.db.View(ctx, func(tx *db.Tx) error { return f(&Tx{tx, s}) })
 }
 
-func (c *core) read() *sql.DB { return c.db.Reader() }
+func (s *core) read() *sql.DB { return s.db.Reader() }
 
-func (c *core) now() time.Time { return c.opt.Clock.Wall() }
+func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader is for the views of package view.
 func (s *Store) Reader() *sql.DB { return s.db.Reader() }
 
 // Epoch is the number of this start.
-func (c *core) Epoch() int64 { return c.epoch }
+func (s *core) Epoch() int64 { return s.epoch }
 
 // Close marks the epoch as cleanly ended and closes the database. All writers must have ended.
 func (s *Store) Close(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ type Options struct {
 	Path       string // of the file; its folder is made when missing, and locked
 	Migrations fs.FS  // numbered .sql files
 	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -62,13 +64,13 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{path: o.Path, now: o.Now, lock: lock}
-	if err := d.start(ctx, o.Migrations); err != nil {
+	if err := d.start(ctx, o); err != nil {
 		return nil, errors.Join(Plain(err), d.Close())
 	}
 	return d, nil
 }
 
-func (d *DB) start(ctx context.Context, migrations fs.FS) error {
+func (d *DB) start(ctx context.Context, o Options) error {
 	if err := private(d.path); err != nil {
 		return err
 	}
@@ -77,11 +79,11 @@ func (d *DB) start(ctx context.Context, migrations fs.FS) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	d.write = newWriter(ctx, db, &d.bells, d.now)
+	d.write = newWriter(ctx, db, &d.bells, o)
 	if err := checkVersion(ctx, db); err != nil {
 		return err
 	}
-	if err := migrate(ctx, db, migrations, d.path); err != nil {
+	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
 		return err
 	}
 	d.read, err = open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")

@@ -25,6 +25,7 @@ type writer struct {
 	db     *sql.DB
 	bells  *bells
 	now    func() time.Time
+	log    *slog.Logger
 	queue  chan *closure
 	group  *spawn.Group
 	mu     sync.RWMutex
@@ -37,9 +38,9 @@ type closure struct {
 	err  error
 }
 
-func newWriter(ctx context.Context, db *sql.DB, b *bells, now func() time.Time) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: now, queue: make(chan *closure, batch)}
-	w.group = spawn.New(slog.Default(), nil)
+func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch)}
+	w.group = spawn.New(o.Log, nil)
 	return w
 }
 
@@ -103,7 +104,7 @@ func (w *writer) run() error {
 func (w *writer) checkpoint() {
 	fail.Point("checkpoint")
 	if _, err := w.db.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
-		slog.Warn("checkpoint", "err", Plain(err))
+		w.log.Warn("checkpoint", "err", Plain(err))
 	}
 }
 

@@ -1,0 +1,168 @@
+//go:build linux
+
+package rig_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels/channelstest"
+)
+
+// fault is a deliberate mistake in the code (HOB_BREAK), the story that brings it out, and what the rig must say then.
+type fault struct {
+	name  string
+	says  string // part of what the rig must find
+	story func(r *rig, env ...string) []string
+	tries int // how often the story may be told until the fault shows; 0: once
+}
+
+func faults() []fault {
+	return []fault{
+		{name: "cursor-before-insert", says: "I1 the cursor has passed", story: dying("inbound.broken", "inbound.received", "", "please do plain-1")},
+		{name: "ack-before-commit", says: "was acknowledged and is lost", story: killedAtAck, tries: 25},
+		{name: "finish-in-three", says: "I3", story: dying("finish.between", "finish.before", "please do plain-1", "")},
+		{name: "no-intent", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
+		{name: "repeat-once", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
+		{name: "forget-reserve", says: "I7", story: dying("answer.complete", "answer.complete", "please do plain-1", "")},
+		{name: "fire-in-two", says: "a fire is open and has no inbox row", story: dying("fire.between", "fire.after", "", "")},
+		{name: "sent-before-send", says: "never arrived", story: refusedOnce},
+	}
+}
+
+// TestFaults switches each deliberate mistake in: the rig must find it, and must find nothing in the same story without it.
+func TestFaults(t *testing.T) {
+	bin := binary(t, tested)
+	_, there := named(t)
+	for _, f := range faults() {
+		if there[f.name] == nil {
+			t.Errorf("the code has no deliberate fault %s", f.name)
+		}
+		delete(there, f.name)
+		for _, broken := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/broken=%v", f.name, broken), func(t *testing.T) {
+				t.Parallel()
+				f.tell(t, bin, broken)
+			})
+		}
+	}
+	if len(there) > 0 {
+		t.Errorf("no story brings these deliberate faults out: %v", slices.Sorted(maps.Keys(there)))
+	}
+}
+
+func (f fault) tell(t *testing.T, bin string, broken bool) {
+	if !broken {
+		r := newRig(t, options{bin: bin, jobs: f.jobs()})
+		for _, wrong := range f.story(r) {
+			t.Errorf("nothing is broken, and the rig says: %s", wrong)
+		}
+		return
+	}
+	var found []string
+	for range max(f.tries, 1) {
+		r := newRig(t, options{bin: bin, jobs: f.jobs()})
+		found = f.story(r, "HOB_BREAK="+f.name)
+		if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, f.says) }) {
+			return
+		}
+	}
+	t.Errorf("the fault is not found; the rig says only %q", found)
+}
+
+func (f fault) jobs() []string {
+	if strings.HasPrefix(f.name, "fire") {
+		return []string{"words"}
+	}
+	return nil
+}
+
+// dying is a story with one kill: at a point that only the broken code has, or else at the one that stands for it.
+func dying(point, otherwise, post, push string) func(*rig, ...string) []string {
+	return func(r *rig, env ...string) []string {
+		if post != "" {
+			r.say("post-1", "", post)
+		}
+		if push != "" {
+			r.write(push)
+		}
+		at := otherwise
+		if len(env) > 0 {
+			at = point
+		}
+		if !r.dies(append(env, "HOB_FAIL="+at)...) {
+			r.t.Fatalf("nothing here comes to the point %s", at)
+		}
+		found := r.always(r.books())
+		return append(found, r.after(env...)...)
+	}
+}
+
+// dies runs hob with what waits in the line until it dies by itself; false: it lives.
+func (r *rig) dies(env ...string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), reachTime)
+	defer cancel()
+	r.start(env...)
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		r.feed(ctx, r.proc.gone)
+	}()
+	died := r.proc.ended(reachTime)
+	cancel()
+	<-fed
+	if died {
+		r.died()
+	}
+	return died
+}
+
+// after starts hob again, and collects what is wrong in the end. A hob that does not settle is wrong too.
+func (r *rig) after(env ...string) []string {
+	r.up(env...)
+	var found []string
+	if err := r.settleWithin(10 * time.Second); err != nil {
+		found = append(found, err.Error())
+		r.kill()
+		r.crashes--
+	} else {
+		r.stop()
+	}
+	_, broken := r.check()
+	return append(found, broken...)
+}
+
+// killedAtAck kills hob at the very moment at which it has acknowledged a message.
+func killedAtAck(r *rig, env ...string) []string {
+	r.up(env...)
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	c, err := r.dial(ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p := r.say("post-1", "", "please do plain-1")
+	receipt, err := c.Post(ctx, p.Message)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.kill()
+	if len(env) > 0 {
+		p.acked = true // its numbers are made up
+	} else {
+		r.took(p, receipt)
+	}
+	return r.after(env...)
+}
+
+// refusedOnce lets the chat server refuse one message for a moment, as servers do.
+func refusedOnce(r *rig, env ...string) []string {
+	r.world.ntfy.FailPublish(channelstest.NtfyFault{Status: 400}, channelstest.NtfyFault{Status: 503}) // the first is the check that nobody else may write
+	r.write("please do plain-1")
+	return r.after(env...)
+}
