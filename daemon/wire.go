@@ -135,8 +135,8 @@ func roots(list []string, home string) []fsguard.Root {
 // eventTypes are the types of the event stream that a turn can wait for.
 func eventTypes() []string {
 	return []string{
-		"event.accepted", "turn.started", "turn.finished", "turn.waiting", "turn.resumed", "turn.joined", "tool.started", "tool.finished",
-		"question.asked", "question.answered", "message.sent", "command.done", "safe-mode.off",
+		"event.accepted", "event.dropped", "event.expired", "turn.started", "turn.finished", "turn.waiting", "turn.resumed", "turn.joined", "tool.started", "tool.finished",
+		"question.asked", "question.answered", "question.expired", "message.sent", "command.done", "safe-mode.off",
 	}
 }
 

@@ -34,6 +34,7 @@ type app struct {
 	in      *os.File
 	out     *os.File
 	err     *os.File
+	lost    error // the first line that could not be printed
 }
 
 func newApp() *app { return &app{in: os.Stdin, out: os.Stdout, err: os.Stderr} }
@@ -68,6 +69,9 @@ func wantsJSON(args []string) bool {
 // exit reports an error, once, and returns the exit code.
 func (a *app) exit(err error, inJSON bool) int {
 	if err == nil {
+		err = a.lost
+	}
+	if err == nil {
 		return 0
 	}
 	code, text, hint := explain(err)
@@ -76,9 +80,9 @@ func (a *app) exit(err error, inJSON bool) int {
 		return code // all has been said
 	}
 	if !inJSON {
-		fmt.Fprintln(a.err, "hob: "+console.Clean(text))
+		a.print(a.err, "hob: "+console.Clean(text))
 		if hint != "" {
-			fmt.Fprintln(a.err, "  "+console.Clean(hint))
+			a.print(a.err, "  "+console.Clean(hint))
 		}
 		return code
 	}
@@ -87,7 +91,7 @@ func (a *app) exit(err error, inJSON bool) int {
 		doc = p.doc
 	}
 	if err := a.document(doc); err != nil {
-		fmt.Fprintln(a.err, "hob: "+err.Error())
+		a.print(a.err, "hob: "+err.Error())
 	}
 	return code
 }
@@ -147,16 +151,23 @@ func (a *app) client(ctx context.Context) (*client.Client, error) {
 	return c, err
 }
 
+// print writes a line. What cannot be printed makes the command fail, if nothing else does.
+func (a *app) print(w io.Writer, line string) {
+	if _, err := io.WriteString(w, line+"\n"); err != nil && a.lost == nil {
+		a.lost = fmt.Errorf("print: %w", err)
+	}
+}
+
 // note tells something beside the answer.
 func (a *app) note(text string) {
 	if !a.quiet && !a.json {
-		fmt.Fprintln(a.err, "hob: "+text)
+		a.print(a.err, "hob: "+text)
 	}
 }
 
 // say prints a sentence as the answer of a command.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintln(a.out, console.Clean(fmt.Sprintf(format, args...)))
+	a.print(a.out, console.Clean(fmt.Sprintf(format, args...)))
 }
 
 // color reports whether a stream may get colours.

@@ -94,23 +94,18 @@ func globals(a *app, set *pflag.FlagSet) {
 	set.BoolVar(&a.noColor, "no-color", a.noColor, "print no colours")
 }
 
-// toolName finds the first argument that is no flag, and reads the global flags before it.
+// toolName finds the first argument that is no flag, and reads the global flags wherever they stand:
+// the home must be known before the daemon can be asked for the tool's own flags.
 func toolName(a *app, args []string) string {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
-	set.SetInterspersed(false)
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	set.Usage = func() {}
+	set.BoolP("help", "h", false, "")
 	globals(a, set)
-	for rest := args; len(rest) > 0; rest = rest[1:] {
-		if err := set.Parse(rest); err != nil {
-			return ""
-		}
-		if set.NArg() == 0 {
-			return ""
-		}
-		return set.Arg(0)
+	if err := set.Parse(args); err != nil {
+		return ""
 	}
-	return ""
+	return set.Arg(0)
 }
 
 // specOf asks for a tool's description; for one that does not exist it names the nearest.
@@ -163,11 +158,11 @@ func howToApprove(p *client.Problem) string {
 // permit shows a call as it is hashed and asks for a yes.
 func permit(ctx context.Context, a *app, p *client.Problem) (bool, error) {
 	for _, w := range p.Warnings {
-		fmt.Fprintln(a.err, "! "+console.OneLine(w))
+		a.print(a.err, "! "+console.OneLine(w))
 	}
-	fmt.Fprintln(a.err, console.OneLine(p.Summary))
+	a.print(a.err, console.OneLine(p.Summary))
 	if p.Canonical != "" && p.Canonical != p.Summary {
-		fmt.Fprintln(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+		a.print(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
 	}
 	line, err := console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -373,7 +373,9 @@ func TestQuestionsShowTheWholeCall(t *testing.T) {
 				first, _, _ := strings.Cut(in.Command, "\n")
 				return tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}, Summary: "run: " + first + " …", Canonical: []byte(in.Command)}, nil
 			},
-			func(context.Context, tools.Call, execArgs, tools.Intent) (tools.Result, error) { return tools.Result{}, nil }))
+			func(context.Context, tools.Call, execArgs, tools.Intent) (tools.Result, error) {
+				return tools.Result{}, nil
+			}))
 	})
 }
 

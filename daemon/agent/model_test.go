@@ -328,4 +328,3 @@ func TestDeadLetterInProcess(t *testing.T) {
 		r.failed = nil
 	})
 }
-

@@ -153,7 +153,7 @@ func TestDamagedTokenIsReplaced(t *testing.T) {
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(path, 0o640); err != nil {
+		if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // what is to be mended
 			t.Fatal(err)
 		}
 		up(t, state, "127.0.0.1:0", newWorld())

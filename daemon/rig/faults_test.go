@@ -24,7 +24,7 @@ type fault struct {
 
 func faults() []fault {
 	return []fault{
-		{name: "cursor-before-insert", says: "I1 the cursor has passed", story: dying("inbound.broken", "inbound.received", "", "please do plain-1")},
+		{name: "cursor-before-insert", says: "I1 the cursor has passed", story: dying("inbound.broken:2", "inbound.received:2", "", "please do plain-1")},
 		{name: "ack-before-commit", says: "was acknowledged and is lost", story: killedAtAck, tries: 25},
 		{name: "finish-in-three", says: "I3", story: dying("finish.between", "finish.before", "please do plain-1", "")},
 		{name: "no-intent", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
@@ -162,7 +162,7 @@ func killedAtAck(r *rig, env ...string) []string {
 
 // refusedOnce lets the chat server refuse one message for a moment, as servers do.
 func refusedOnce(r *rig, env ...string) []string {
-	r.world.ntfy.FailPublish(channelstest.NtfyFault{Status: 400}, channelstest.NtfyFault{Status: 503}) // the first is the check that nobody else may write
+	r.world.ntfy.FailPublish(channelstest.NtfyFault{Status: 503})
 	r.write("please do plain-1")
 	return r.after(env...)
 }

@@ -70,26 +70,51 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	return db.Time(next.Int64), err
 }
 
-// expire ends what has waited too long: inputs, waits, questions.
+// expireAll ends what has waited too long: inputs, waits, questions. Whoever follows the event stream is told.
 func expireAll(tx *Tx) error {
 	now := db.Micros(tx.Now)
-	n, err := tx.Change("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ?", now)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
-		if err := tx.Run(`UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ? WHERE state <> 'done'
-			AND id IN (SELECT fire FROM inbox WHERE state = 'expired')`, now); err != nil {
-			return err
-		}
+	if err := expireInputs(tx, now); err != nil {
+		return fmt.Errorf("inputs: %w", err)
 	}
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
 		return err
 	}
-	if err := tx.Run("UPDATE questions SET state = 'expired' WHERE state = 'open' AND until <= ?", now); err != nil {
-		return err
+	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND until <= ? RETURNING code, coalesce(turn, 0)", now)
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
+		var q turn.Question
+		return q, rs.Scan(&q.Code, &q.Turn)
+	})
+	if err != nil {
+		return fmt.Errorf("questions: %w", err)
+	}
+	for _, q := range list {
+		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
+			return err
+		}
 	}
 	return tx.Run("UPDATE waits SET met = ?1, how = 'timer' WHERE met = 0 AND until > 0 AND until <= ?1", now)
+}
+
+func expireInputs(tx *Tx, now int64) error {
+	rs, err := tx.Query("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
+	gone, err := db.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	if err != nil {
+		return err
+	}
+	for _, seq := range gone {
+		if err := noteGone(tx, seq, "expired"); err != nil {
+			return err
+		}
+		if err := tx.Run("UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ? WHERE state <> 'done' AND id = (SELECT fire FROM inbox WHERE seq = ?)", now, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteGone tells the live view that an input will not be answered.
+func noteGone(tx *Tx, seq int64, how string) error {
+	return addEvent(tx, event.Event{Type: "event." + how, Inbox: seq, Data: map[string]any{"inbox": seq}})
 }
 
 func takeNext(tx *Tx, c *Claimed, boundary []string) error {

@@ -169,10 +169,13 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 func (s Inbox) Drop(ctx context.Context, seq int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
-		if err == nil && n == 1 {
-			err = tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", db.Micros(tx.Now), seq)
+		if err := oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq); err != nil {
+			return err
 		}
-		return oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq)
+		if err := noteGone(tx, seq, "dropped"); err != nil {
+			return err
+		}
+		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", db.Micros(tx.Now), seq)
 	})
 }
 

@@ -73,16 +73,18 @@ func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
 	if to.Channel() == event.CLI.Channel() {
 		data["text"] = body
-		data["cause"], data["turn"] = causeOf(tx, id)
+		var err error
+		if data["cause"], data["turn"], err = causeOf(tx, id); err != nil {
+			return err
+		}
 	}
 	return addEvent(tx, event.Event{Type: "message.sent", Data: data})
 }
 
-func causeOf(tx *Tx, id int64) (kind string, cause int64) {
-	if err := tx.One("SELECT cause_kind, cause_id FROM outbox WHERE id = ?", []any{id}, &kind, &cause); err != nil {
-		return "", 0
-	}
-	return kind, cause
+// causeOf is what kind of row a message comes from, and the turn, if it is one.
+func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
+	err = tx.One("SELECT cause_kind, iif(cause_kind = 'step', cause_id, 0) FROM outbox WHERE id = ?", []any{id}, &kind, &turn)
+	return kind, turn, err
 }
 
 // Send queues a message of the owner straight to a channel; the command is its cause.

@@ -136,7 +136,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	if err := followAnswer(tx, q); err != nil {
 		return err
 	}
-	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Data: map[string]any{"code": q.Code, "answer": text}})
+	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Inbox: by, Data: map[string]any{"code": q.Code, "answer": text, "inbox": by}})
 }
 
 // follow does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
@@ -259,4 +259,11 @@ func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, 
 // Record applies changes that come from outside a turn: a call's audit row and what it changed.
 func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
 	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, list) })
+}
+
+// Settled closes the open question about a call that was approved right at the terminal.
+func (s Questions) Settled(ctx context.Context, hash string) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
+	})
 }

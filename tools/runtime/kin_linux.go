@@ -77,36 +77,70 @@ func (k kin) leaderRuns() bool {
 	return ok && k.leader > 0 && s.state != 'Z' && s.state != 'X'
 }
 
-// members are the living kin but the leader.
+// scans is how often a look is repeated that may have missed somebody.
+const scans = 3
+
+// members are the living kin but the leader. A process that ended while it was looked for may have started
+// another one behind the looker's back: then the look is repeated.
 func (k kin) members() []stat {
+	for range scans {
+		if found, sure := k.scan(); sure || len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func (k kin) scan() (found []stat, sure bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil
+		return nil, true
 	}
-	var found []stat
+	sure = true
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == k.leader || pid == os.Getpid() {
 			continue
 		}
 		s, ok := statOf(pid)
-		if !ok || s.state == 'Z' || s.state == 'X' || s.start < k.since {
+		if !ok || s.start < k.since {
+			sure = sure && ok
 			continue
 		}
-		if k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(pid, k.mark) {
+		if s.state == 'Z' || s.state == 'X' {
+			sure = false
+			continue
+		}
+		if k.leader > 0 && (s.session == k.leader || s.group == k.leader) || marked(s, k.mark) {
 			found = append(found, s)
 		}
 	}
-	return found
+	return found, sure
 }
 
-// marked says whether a process has a variable of its environment that begins with mark.
-func marked(pid int, mark []byte) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return false // gone, or another user's
+// marked says whether a process has a variable of its environment that begins with mark. In the midst of an
+// exec a process has no environment for a moment; that is waited for.
+func marked(s stat, mark []byte) bool {
+	empty := 0
+	for range killRounds {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.pid))
+		if err != nil {
+			return false // gone, or another user's
+		}
+		if len(env) > 0 {
+			return bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...))
+		}
+		now, ok := statOf(s.pid)
+		if !ok || now.start != s.start {
+			return false
+		}
+		if now.loading {
+			pause(settle / 5)
+		} else if empty++; empty == 2 { // it has really none
+			return false
+		}
 	}
-	return bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...))
+	return false
 }
 
 // stat is the part of /proc/PID/stat that is used here (proc_pid_stat(5)).
@@ -114,6 +148,7 @@ type stat struct {
 	pid, group, session int
 	state               byte
 	start               uint64 // ticks since boot
+	loading             bool   // it has no environment yet: an exec is under way
 }
 
 func statOf(pid int) (stat, bool) {
@@ -127,6 +162,7 @@ func statOf(pid int) (stat, bool) {
 		return stat{}, false
 	}
 	s := stat{pid: pid, state: fields[0][0]}
+	s.loading = len(fields) > 48 && fields[48] == "0" // env_end
 	var errs [3]error
 	s.group, errs[0] = strconv.Atoi(fields[2])
 	s.session, errs[1] = strconv.Atoi(fields[3])

@@ -1,0 +1,146 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/store"
+	"hob/daemon/store/view"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const chat event.Address = "chat:1"
+
+// shop is a store under test, with a clock that can be moved.
+type shop struct {
+	*store.Store
+	*view.View
+	t      *testing.T
+	dir    string
+	ahead  *atomic.Int64 // of the machine's clock
+	policy store.Policy
+	zone   string
+	ext    int
+}
+
+func open(t *testing.T, dir string, change ...func(*shop)) *shop {
+	t.Helper()
+	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayTokens: 1_000_000}, zone: "Europe/Berlin"}
+	for _, f := range change {
+		f(s)
+	}
+	var err error
+	s.Store, err = store.Open(t.Context(), store.Options{
+		Dir: dir, Version: "test", Clock: clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) }), IDs: ident.Random(),
+		Zone: func() string { return s.zone }, Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return s.policy },
+	})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	s.View = view.New(s.Reader())
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func fresh(t *testing.T, change ...func(*shop)) *shop {
+	t.Helper()
+	return open(t, t.TempDir(), change...)
+}
+
+// crash opens a copy of what is durable, as if the process had been killed at this moment.
+func (s *shop) crash(change ...func(*shop)) *shop {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	for _, name := range []string{"hob.db", "hob.db-wal"} {
+		data, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return open(s.t, dir, append([]func(*shop){func(n *shop) { n.ahead, n.policy, n.zone, n.ext = s.ahead, s.policy, s.zone, s.ext }}, change...)...)
+}
+
+func (s *shop) later(d time.Duration) { s.ahead.Add(int64(d)) }
+
+func (s *shop) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+func (s *shop) try(query string, args ...any) error {
+	return s.Write(context.Background(), func(tx *store.Tx) error { return tx.Run(query, args...) })
+}
+
+func (s *shop) sql(query string, args ...any) {
+	s.t.Helper()
+	if err := s.try(query, args...); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// one reads a single number or text.
+func one[T any](s *shop, query string, args ...any) T {
+	s.t.Helper()
+	var v T
+	if err := s.Reader().QueryRowContext(context.Background(), query, args...).Scan(&v); err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+func message(text string) event.In {
+	return event.In{Source: "chat", Session: "main", Kind: event.Message, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: chat, Typed: true, Parts: event.Say(text)}
+}
+
+func (s *shop) accept(in event.In) int64 {
+	s.t.Helper()
+	s.ext++
+	if in.ExtID == "" {
+		in.ExtID = fmt.Sprint("m", s.ext)
+	}
+	r, err := s.Accept(context.Background(), []event.In{in}, nil)
+	if err != nil {
+		s.t.Fatalf("accept: %v", err)
+	}
+	return r[0].Inbox
+}
+
+// take claims the next turn; 0: there is none.
+func (s *shop) take() int64 {
+	s.t.Helper()
+	c, _, err := s.Take(context.Background(), []string{"/new"})
+	if err != nil {
+		s.t.Fatalf("take: %v", err)
+	}
+	return c.Turn
+}
+
+func (s *shop) outs() []view.OutboxRow {
+	s.t.Helper()
+	list, err := s.OutboxRows(context.Background(), event.Filter{Limit: 1000})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func clockOf(s *shop) clock.Clock {
+	return clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) })
+}
