@@ -141,6 +141,10 @@ func TestProblems(t *testing.T) {
 			`config.toml:1:21: max_steps: want a whole number, found 1.5, so [turn] is off`,
 			`config.toml:1:40: max_running: want a time with its unit, like "30m" or "2h", found 15, so [turn] is off`,
 		}},
+		{"turn = {\"ü\" = 1, max_steps = \"x\"}\n", []string{
+			`config.toml:1:9: unknown key "ü": known here: max_running, max_steps`,
+			`config.toml:1:30: max_steps: want a whole number, found "x", so [turn] is off`,
+		}},
 		{"[turn]\nmax_running = \"15\"\n", []string{`config.toml:2:15: max_running: "15" is no time with its unit; want something like "30m" or "1h30m", so [turn] is off`}},
 		{"[turn]\nmax_running = \"10ms\"\nmax_steps = 0\n", []string{
 			`config.toml:2:15: max_running: want "1s" or more, found "10ms", so [turn] is off`,

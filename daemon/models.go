@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,7 +57,11 @@ func (d conf) connect(ctx context.Context, c *config.Snapshot) (llm.Model, error
 	return model, nil
 }
 
+// modelName is "builtin", or backend/model.
 func modelName(m llm.Model) string {
 	i := m.Info()
-	return strings.TrimSuffix(i.Provider+"/"+cmp.Or(i.Model, ""), "/")
+	if i.Model == "" || i.Model == i.Provider {
+		return i.Provider
+	}
+	return i.Provider + "/" + i.Model
 }

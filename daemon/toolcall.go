@@ -102,11 +102,19 @@ func (t toolCalls) settle(ctx context.Context, entry guard.Entry, r tools.Result
 	if !r.IsError {
 		changes = append(changes, r.Changes...)
 	}
-	err := t.store.Record(context.WithoutCancel(ctx), changes...)
+	err := t.store.RecordFrom(context.WithoutCancel(ctx), t.input(entry), changes...)
 	if f, ok := event.AsFault(err); ok {
 		return tools.Fail(tools.Conflict, f.Hint, "%s", f.Text), nil
 	}
 	return r, err
+}
+
+// input is the row that a message from the command line comes from: outside a turn there is no step that could be its cause.
+func (t toolCalls) input(entry guard.Entry) event.In {
+	return event.In{
+		Source: "api", ExtID: entry.CallID, Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,
+		ReplyTo: event.CLI, Parts: event.Say("hob tool " + entry.Tool), Received: t.clock.Wall(),
+	}
 }
 
 // backupFault is what a user reads when a backup could not be written.

@@ -142,7 +142,11 @@ func TestRunDecodesDefaultsAndSlips(t *testing.T) {
 	if err != nil || res.IsError {
 		t.Fatal(err, res.Content)
 	}
-	got := res.Data.(output).Got
+	data, ok := res.Data.(output)
+	if !ok {
+		t.Fatalf("%T", res.Data)
+	}
+	got := data.Got
 	if got.Limit != 2 || got.Mode != "fast" || got.Ratio != 1.5 || !got.All || got.Sub != nil {
 		t.Errorf("%+v", got)
 	}

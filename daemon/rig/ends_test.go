@@ -318,6 +318,66 @@ func fill(t *testing.T, path string) {
 	}
 }
 
+// TestTwoQuestions: two turns of one conversation wait for approvals; the first one ends while the second one still waits.
+func TestTwoQuestions(t *testing.T) {
+	r := newRig(t, options{bin: binary(t, release), guard: "ask"})
+	r.up()
+	ctx := t.Context()
+	c, err := r.dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []question
+	asked := func() int {
+		if err := c.List(ctx, "questions", client.Filter{State: "open"}, &open); err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	for i := 1; i <= 2; i++ {
+		p := r.say(fmt.Sprintf("post-%d", i), "s1", fmt.Sprintf("please do exec-%d", i))
+		receipt, err := c.Post(ctx, p.Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.took(p, receipt)
+		if !until(startTime, func() bool { return asked() == i }) {
+			t.Fatalf("question %d is not asked\n%s", i, r.proc.said)
+		}
+	}
+	if err := c.Act(ctx, "questions", open[1].Code, "approve", nil, nil); err != nil { // the newest comes first in a list
+		t.Fatal(err)
+	}
+	if !until(startTime, func() bool { return doneTurns(c) == 1 }) {
+		t.Errorf("the turn whose question is answered does not end\n%s", r.proc.said)
+	}
+	if err := r.settle(); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	_, broken := r.check()
+	for _, b := range broken {
+		t.Error(b)
+	}
+}
+
+// TestFirstStart: what was written to the owner's topic while hob was being set up is not lost by a crash of the first start.
+func TestFirstStart(t *testing.T) {
+	bin := binary(t, tested)
+	for n := 1; n <= 4; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			r := newRig(t, options{bin: bin})
+			r.world.clock -= 300 // seconds
+			r.write("please do plain-1")
+			r.write("please do plain-2")
+			if !r.dies(fmt.Sprintf("HOB_FAIL=inbound.committed:%d", n)) {
+				t.Fatalf("hob did not die")
+			}
+			r.recovers()
+		})
+	}
+}
+
 // TestReady: the ready line comes within a second, on a home that exists. The best of some starts counts: others use this machine too.
 func TestReady(t *testing.T) {
 	r := newRig(t, options{bin: binary(t, release)})

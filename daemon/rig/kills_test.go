@@ -6,9 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -115,7 +112,7 @@ func (r *rig) cycle(rng *rand.Rand) {
 	}()
 	r.await(rng)
 	if ended(r.proc) {
-		r.t.Fatalf("hob ended by itself: %v\n%s\n%v", r.proc.err, r.proc.said, holders(r.home))
+		r.t.Fatalf("hob ended by itself: %v\n%s", r.proc.err, r.proc.said)
 	}
 	gone := r.proc.gone
 	r.proc.signal(syscall.SIGKILL)
@@ -129,7 +126,7 @@ func (r *rig) cycle(rng *rand.Rand) {
 func (r *rig) await(rng *rand.Rand) {
 	way := rng.IntN(5)
 	if way == 0 {
-		nap(r.proc.gone, time.Duration(rng.IntN(80_000))*time.Microsecond)
+		happens(r.proc.gone, time.Duration(rng.IntN(80_000))*time.Microsecond)
 		return
 	}
 	select {
@@ -156,18 +153,5 @@ func (r *rig) await(rng *rand.Rand) {
 		}
 		most = 25_000
 	}
-	nap(r.proc.gone, time.Duration(rng.IntN(most))*time.Microsecond)
-}
-
-func nap(gone <-chan struct{}, d time.Duration) { happens(gone, d) }
-
-func holders(home string) (l []string) {
-	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, fd := range fds {
-		if to, _ := os.Readlink(fd); strings.HasPrefix(to, home+"/state") {
-			cmd, _ := os.ReadFile(filepath.Dir(filepath.Dir(fd)) + "/cmdline")
-			l = append(l, fd+" "+to+" "+string(cmd))
-		}
-	}
-	return l
+	happens(r.proc.gone, time.Duration(rng.IntN(most))*time.Microsecond)
 }

@@ -25,6 +25,9 @@ const reachTime = 25 * time.Second
 // onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
 var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between"}
 
+// thorough is the number of random kills from which on a run also kills at later passings of the points.
+const thorough = 500
+
 // later passings of a point that are worth a kill of their own, beside the first.
 var later = map[string][]int{
 	"inbound.received": {2, 3, 4}, "inbound.committed": {2, 3, 4}, "turn.claimed": {3}, "spend.reserved": {2, 4}, "model.inflight": {2, 5}, "answer.complete": {2, 5},
@@ -40,10 +43,14 @@ func TestNamedPoints(t *testing.T) {
 		if slices.Contains(onlyBroken, name) {
 			continue
 		}
-		for _, n := range append([]int{1}, later[name]...) {
+		passings := []int{1}
+		if *kills >= thorough {
+			passings = append(passings, later[name]...)
+		}
+		for _, n := range passings {
 			t.Run(fmt.Sprintf("%s:%d", name, n), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, options{bin: bin, seed: uint64(n), guard: guardFor(name)})
+				r := newRig(t, options{bin: bin, seed: *seed, guard: guardFor(name)})
 				if name != "checkpoint" { // which waits for a pause in the writing
 					r.jobs = []string{"tick-1", "words"}
 				}

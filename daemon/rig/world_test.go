@@ -95,7 +95,7 @@ func (w *world) publish(text string) (id string, at int64) {
 }
 
 // A token tells what the model does with a message: "please do exec-17".
-var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|big|note|cron|ask|tick)-(\d+)\b`)
+var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick)-(\d+)\b`)
 
 // script is the model: what it does depends on the last thing that a person said, and on how many results came since.
 func (w *world) script(r llmtest.Request) llmtest.Turn {
@@ -184,6 +184,8 @@ func single(kind, token string, n int) (llm.Call, bool) {
 		return shell(n, 1, "echo "+token+" >> once.txt"), true
 	case "stray":
 		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 0.05"), true
+	case "nap":
+		return shell(n, 1, "echo "+token+" >> once.txt; sleep 300"), true
 	case "big":
 		return shell(n, 1, "echo "+token+" >> once.txt; seq 1 30000"), true
 	case "note":

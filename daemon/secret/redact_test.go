@@ -121,7 +121,15 @@ func TestWriterAgreesWithText(t *testing.T) {
 		for _, v := range values {
 			r.Add("k", v)
 		}
-		text := strings.Join(rapid.SliceOf(rapid.StringMatching(`[ab -]{1,5}`)).Draw(t, "text"), "")
+		piece := rapid.Custom(func(t *rapid.T) string {
+			random := rapid.StringMatching(`[ab -]{1,3}`).Draw(t, "random")
+			if len(values) == 0 || rapid.Bool().Draw(t, "none") {
+				return random
+			}
+			v := rapid.SampledFrom(values).Draw(t, "value")
+			return v[:rapid.IntRange(1, len(v)).Draw(t, "length")]
+		})
+		text := strings.Join(rapid.SliceOf(piece).Draw(t, "text"), "")
 		var out bytes.Buffer
 		w := r.Writer(&out)
 		for rest := text; rest != ""; {
@@ -182,4 +190,25 @@ func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestWriterWaitsForTheLongerOfTwoValues(t *testing.T) {
+	for second, want := range map[string]string{
+		"-longer!": "[secret long]!",
+		"-other":   "[secret short]-other",
+	} {
+		var r secret.Redactor
+		r.Add("short", "canary")
+		r.Add("long", "canary-longer")
+		var out bytes.Buffer
+		w := r.Writer(&out)
+		for _, part := range []string{"canary", second} {
+			if _, err := io.WriteString(w, part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || out.String() != want {
+			t.Errorf("got %q, %v; want %q", out.String(), err, want)
+		}
+	}
 }

@@ -267,3 +267,25 @@ func (s Questions) Settled(ctx context.Context, hash string) error {
 		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
 	})
 }
+
+// RecordFrom is Record for changes that may send messages: the command that they come from becomes an inbox row, their cause.
+func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		for i, c := range list {
+			out, ok := c.(event.Out)
+			if !ok {
+				continue
+			}
+			seq, err := insertIn(tx, in)
+			if err != nil {
+				return err
+			}
+			if err := closeIn(tx, seq, "done", "called from the command line"); err != nil {
+				return err
+			}
+			out.Cause = event.Cause{Kind: event.ByCommand, ID: seq}
+			list[i] = out
+		}
+		return applyAll(tx, list)
+	})
+}

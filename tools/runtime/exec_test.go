@@ -199,14 +199,9 @@ func TestIntent(t *testing.T) {
 	if !bytes.Equal(i.Canonical, same.Canonical) || bytes.Equal(i.Canonical, other.Canonical) {
 		t.Errorf("%s %s %s", i.Canonical, same.Canonical, other.Canonical)
 	}
-	if err := os.Remove(b.dir); err != nil {
+	if err := os.Rename(b.dir, b.dir+".old"); err != nil { // its inode stays taken
 		t.Fatal(err)
 	}
-	keep, err := os.Create(b.dir + ".keep") // so that the inode is not given out again
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = keep.Close() }()
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +323,7 @@ func TestStopEndsEverything(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				defer cancel()
-				if f, err := os.Open(ready); err == nil { //nolint:gosec // the test's own pipe; blocks until the command has come so far
+				if f, err := os.Open(ready); err == nil { // blocks until the command has come so far
 					_ = f.Close()
 				}
 			}()
@@ -426,9 +421,10 @@ func TestOrphansOfAnEarlierRunAreEnded(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("only /proc shows the environment of a process")
 	}
-	mine := startMarked(t, "HOB_CALL=orphans-test/t9_1/x")
-	other := startMarked(t, "HOB_CALL=orphans-test-2/t9_1/x")
-	n, err := runtime.KillOrphans(t.Context(), "orphans-test")
+	instance := fmt.Sprintf("orphans-test-%d", os.Getpid())
+	mine := startMarked(t, "HOB_CALL="+instance+"/t9_1/x")
+	other := startMarked(t, "HOB_CALL="+instance+"-2/t9_1/x")
+	n, err := runtime.KillOrphans(t.Context(), instance)
 	if err != nil || n != 1 {
 		t.Errorf("%d ended, %v", n, err)
 	}

@@ -1,0 +1,190 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hob/config"
+	"hob/daemon/control/client"
+)
+
+const root = "../.."
+
+// blocks returns the fenced blocks of a language in a Markdown file.
+func blocks(t *testing.T, file, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for i, part := range strings.Split(string(text), "```") {
+		if body, ok := strings.CutPrefix(part, language+"\n"); ok && i%2 == 1 {
+			list = append(list, body)
+		}
+	}
+	return list
+}
+
+func pages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(list) < 5 {
+		t.Fatalf("docs: %v, %v", list, err)
+	}
+	names := []string{"README.md"}
+	for _, path := range list {
+		names = append(names, filepath.Join("docs", filepath.Base(path)))
+	}
+	return names
+}
+
+// TestReadmeCommands runs every command of the README, in order, on a fresh home. The set-up commands stand first: the one that
+// runs hob is run as it stands, the one that passes the tests is what .ci/run calls.
+func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds hob")
+	}
+	var lines []string
+	for _, b := range blocks(t, "README.md", "sh") {
+		lines = append(lines, strings.Split(strings.TrimSpace(b), "\n")...)
+	}
+	if len(lines) < 10 || lines[0] != "go run ./cmd/hob up" || lines[1] != "go test ./..." {
+		t.Fatalf("the README begins with %q", lines[:min(2, len(lines))])
+	}
+	ci, err := os.ReadFile(filepath.Join(root, ".ci", "run"))
+	if err != nil || !strings.Contains(string(ci), "./...") || !strings.Contains(string(ci), "go test ") {
+		t.Fatalf(".ci/run does not call the tests: %v", err)
+	}
+	home := readmeHome(t)
+	stop := foreground(t, home, lines[0])
+	defer stop()
+	for _, line := range lines[2:] {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "HOB_HOME="+filepath.Join(home, "h"), "HOME="+home, "TZ=UTC")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
+// readmeHome is a short path, for a socket, with the note that the README reads.
+func readmeHome(t *testing.T) string {
+	t.Helper()
+	home, err := os.MkdirTemp("", "hob") //nolint:usetesting // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
+	workspace := filepath.Join(home, "h", "workspace")
+	if err := os.MkdirAll(workspace, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(workspace, "notes.md"), []byte("buy milk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// foreground starts the README's first command and waits for its ready line.
+func foreground(t *testing.T, home, line string) (stop func()) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "exec "+line)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "HOB_HOME="+filepath.Join(home, "h"), "TZ=UTC")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(first, "hob ready in ") {
+		t.Errorf("%s said %q, %v", line, first, err)
+	}
+	return func() {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		gone(t, home)
+		if err := cmd.Wait(); err != nil {
+			t.Logf("%s: %v", line, err) // go run reports the signal
+		}
+	}
+}
+
+// gone waits until no daemon answers for the home.
+func gone(t *testing.T, home string) {
+	t.Helper()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	end := time.After(15 * time.Second)
+	for {
+		if _, err := client.Find(context.Background(), filepath.Join(home, "h"), false); err != nil {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-end:
+			t.Error("the daemon did not stop")
+			return
+		}
+	}
+}
+
+// TestDocsConfigIsValid reads every config that the documents show.
+func TestDocsConfigIsValid(t *testing.T) {
+	shown := 0
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page, "toml") {
+			shown++
+			_, problems, err := config.Parse(page, []byte(b), nil)
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+			for _, p := range problems {
+				if !p.Advice {
+					t.Errorf("%s: %s", page, p)
+				}
+			}
+		}
+	}
+	if shown < 3 {
+		t.Errorf("the documents show %d configs", shown)
+	}
+}
+
+// TestDocsLinksLeadSomewhere checks the relative links of the documents.
+func TestDocsLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "](")[1:] {
+			target, _, _ := strings.Cut(part, ")")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(page), target)); err != nil {
+				t.Errorf("%s links to %s: %v", page, target, err)
+			}
+		}
+	}
+}

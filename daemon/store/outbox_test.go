@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/daemon/event"
+	"hob/daemon/store"
+)
+
+// twins are the store and the model of it that the pump's tests use, told the same things.
+type twins struct {
+	t     *rapid.T
+	shop  *shop
+	model *channelstest.Outbox
+	proc  channels.Store
+	now   time.Time
+	n     int
+}
+
+func (w *twins) must(what string, err error) {
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// settle moves the store's clock to the model's time.
+func (w *twins) sync() { w.shop.ahead.Store(int64(time.Until(w.now))) }
+
+func (w *twins) queue() {
+	w.n++
+	out := event.Out{
+		Key: fmt.Sprint("k", w.n), Cause: event.Cause{Kind: event.ByNotice, ID: 1}, Body: fmt.Sprint("b", w.n), Urgency: event.Urgent,
+		To: rapid.SampledFrom([]event.Address{"x:1", "x:2", "x:3"}).Draw(w.t, "to"),
+	}
+	if rapid.Bool().Draw(w.t, "later") {
+		out.NotBefore = w.now.Add(time.Duration(rapid.IntRange(1, 120).Draw(w.t, "minutes")) * time.Minute)
+	}
+	w.model.Queue(out, out)
+	w.sync()
+	w.must("queue", w.shop.Record(context.Background(), out, out))
+}
+
+// ready reads both sides and fails when they differ.
+func (w *twins) ready() (mine, model []channels.Row) {
+	ctx := context.Background()
+	mine, err := w.shop.Ready(ctx, w.now, 100)
+	w.must("ready", err)
+	mine = slices.DeleteFunc(mine, func(r channels.Row) bool { return r.To.Channel() != "x" }) // questions go to the owner
+	model, err = w.proc.Ready(ctx, w.now, 100)
+	w.must("ready of the model", err)
+	if a, b := drawn(mine), drawn(model); a != b {
+		w.t.Fatalf("the store has\n%s\nthe model\n%s", a, b)
+	}
+	return mine, model
+}
+
+func drawn(rows []channels.Row) string {
+	text := ""
+	for _, r := range rows {
+		text += fmt.Sprintf("%s to %s, %d parts, interrupted %v, urgent %v:", r.Body, r.To, r.Parts, r.Interrupted, r.Urgent)
+		for _, d := range r.Todo {
+			text += fmt.Sprintf(" [%d %s tries %d unsure %d]", d.Part, d.Body, d.Attempts, d.Unsure)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+func (w *twins) work() {
+	ctx := context.Background()
+	mine, model := w.ready()
+	if len(mine) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(mine)-1).Draw(w.t, "head")
+	if mine[i].Parts == 0 {
+		n := rapid.IntRange(1, 3).Draw(w.t, "parts")
+		for _, side := range []struct {
+			id int64
+			to channels.Store
+		}{{mine[i].ID, w.shop}, {model[i].ID, w.proc}} {
+			var parts []channels.Delivery
+			for p := range n {
+				parts = append(parts, channels.Delivery{Outbox: side.id, Part: p, Parts: n, Body: fmt.Sprint("part ", p), Nonce: fmt.Sprint(p)})
+			}
+			w.must("split", side.to.Split(ctx, side.id, parts))
+		}
+		return
+	}
+	d, e := mine[i].Todo[0], model[i].Todo[0]
+	d.Attempts, e.Attempts, d.Tried, e.Tried, d.To, e.To = d.Attempts+1, e.Attempts+1, w.now, w.now, mine[i].To, mine[i].To
+	if a, b := w.shop.Sending(ctx, d), w.proc.Sending(ctx, e); (a == nil) != (b == nil) {
+		w.t.Fatalf("sending: %v, the model %v", a, b)
+	}
+	if err := w.shop.Sending(ctx, d); !errors.Is(err, channels.ErrNotReady) {
+		w.t.Fatalf("sending it twice: %v", err)
+	}
+	v := channels.Verdict{Reason: "because"}
+	switch rapid.IntRange(0, 9).Draw(w.t, "verdict") {
+	case 0: // the process dies before it is told
+		return
+	case 1, 2:
+		v.State, v.At, v.Unsure = channels.Retry, w.now.Add(time.Duration(rapid.IntRange(0, 30).Draw(w.t, "retry"))*time.Minute), rapid.IntRange(0, 2).Draw(w.t, "unsure")
+	case 3:
+		v.State = channels.Dead
+	case 4:
+		v.State = channels.Expired
+	case 5:
+		v.State, v.Unsure = channels.Unknown, 1
+	default:
+		v.State, v.RemoteID = channels.Sent, "remote"
+	}
+	w.must("settle", errors.Join(w.shop.Settle(ctx, d, v), w.proc.Settle(ctx, e, v)))
+	if v.State == channels.Sent {
+		w.must("settle again", w.shop.Settle(ctx, d, v))
+	}
+}
+
+// The store's outbox does what the model of the pump's tests does, also over crashes.
+func TestOutboxLikeItsModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := &twins{t: rt, shop: fresh(t), now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		w.model = channelstest.NewOutbox(func() time.Time { return w.now })
+		w.proc = w.model.Process()
+		for range rapid.IntRange(5, 25).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 12).Draw(rt, "step") {
+			case 0, 1, 2:
+				w.queue()
+			case 3:
+				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "pass")) * time.Minute)
+			case 4:
+				w.shop, w.proc = w.shop.crash(), w.model.Process()
+			default:
+				w.work()
+			}
+			w.sync()
+			w.ready()
+		}
+		for _, r := range w.model.Rows() {
+			want := map[string]string{"joined": "cancelled"}[r.State]
+			if want == "" {
+				want = r.State
+			}
+			if got := one[string](w.shop, "SELECT state FROM outbox WHERE key = ?", r.Key); got != want {
+				rt.Errorf("%s is %s, the model says %s", r.Key, got, want)
+			}
+		}
+	})
+}
+
+// An unknown delivery is held, asked about, and resent or dropped by the owner's word; the labels of the question are answers too.
+func TestUnknownDelivery(t *testing.T) {
+	for answer, want := range map[string]string{"once": "ready", "resend": "ready", "Drop": "cancelled", "no": "cancelled"} {
+		s := fresh(t)
+		ctx := t.Context()
+		if err := s.Record(ctx, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: "x:1", Body: "b", Urgency: event.Urgent}); err != nil {
+			t.Fatal(err)
+		}
+		d := channels.Delivery{Outbox: 1, Parts: 1, Body: "b", Nonce: "n", Attempts: 1, To: "x:1"}
+		v := channels.Verdict{State: channels.Unknown, Unsure: 1, Reason: "the connection was cut", Ask: &channels.Ask{Text: "resend or drop?"}}
+		if err := errors.Join(s.Split(ctx, 1, []channels.Delivery{d}), s.Sending(ctx, d), s.Settle(ctx, d, v)); err != nil {
+			t.Fatal(err)
+		}
+		if got := one[string](s, "SELECT state FROM outbox WHERE id = 1"); got != "held" {
+			t.Fatalf("it is %s", got)
+		}
+		code := one[string](s, "SELECT code FROM questions")
+		in := message("answer")
+		in.ExtID, in.Kind = "a1", event.Answer
+		if _, err := s.AnswerFrom(ctx, in, code, "maybe"); err == nil {
+			t.Error("maybe is an answer")
+		}
+		in.ExtID = "a2"
+		if _, err := s.AnswerFrom(ctx, in, code, answer); err != nil {
+			t.Errorf("%s: %v", answer, err)
+		}
+		if got := one[string](s, "SELECT state FROM outbox WHERE id = 1"); got != want {
+			t.Errorf("after %s it is %s, want %s", answer, got, want)
+		}
+	}
+}
+
+// What goes to the local API is delivered by its commit.
+func TestCLIDelivery(t *testing.T) {
+	s := fresh(t)
+	out := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: event.CLI, Body: "hello", Urgency: event.Normal}
+	if err := s.Record(t.Context(), out, out, event.Out{Key: "none", Cause: out.Cause, To: event.ToNone, Body: "nowhere"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := s.outs(); len(o) != 1 || o[0].State != "done" || len(o[0].Deliveries) != 1 || o[0].Deliveries[0].State != "sent" {
+		t.Errorf("outbox %+v", o)
+	}
+	events, err := s.EventsAfter(t.Context(), 0, 10)
+	if err != nil || len(events) != 1 || events[0].Type != "message.sent" || events[0].Data["text"] != "hello" {
+		t.Errorf("events %+v, %v", events, err)
+	}
+}
+
+var _ channels.Store = (*store.Store)(nil)
