@@ -34,11 +34,7 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
-	if err := l.follow(w); err != nil {
-		return err
-	}
-	l.report(log) // what changed before anybody watched
-	quiet := time.NewTimer(settle)
+	quiet := time.NewTimer(0) // at once: what changed before anybody watched
 	defer quiet.Stop()
 	var since time.Time // of the first event that is not dealt with
 	again := func() {
@@ -55,10 +51,11 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			return nil
 		case <-quiet.C:
 			since = time.Time{}
-			l.report(log)
-			if err := l.follow(w); err != nil { // a symlink may lead elsewhere now
+			// A symlink may lead elsewhere now. Watching comes first: what changes after the reading is an event.
+			if err := l.follow(w); err != nil {
 				return err
 			}
+			l.report(log)
 		case _, ok := <-w.Events:
 			if !ok {
 				return errors.New("watch config: the watcher ended")

@@ -99,7 +99,8 @@ func BenchmarkCommit(b *testing.B) {
 }
 
 // BenchmarkTurn is one whole turn of the running daemon, from the message posted on its socket to the answer read from
-// its event stream, with the built-in interpreter and every message durable, beside 10 × fdatasync.
+// its event stream, with the built-in interpreter and every message durable,
+// beside 10 × fdatasync. Each conversation has ten turns.
 func BenchmarkTurn(b *testing.B) {
 	r, a := start(b, b.TempDir()), newAnchor(b, 4096)
 	frames := make(chan event.Event, 1024)
@@ -114,14 +115,14 @@ func BenchmarkTurn(b *testing.B) {
 		})
 	}()
 	var ours, theirs []time.Duration
-	for b.Loop() {
+	for i := 0; b.Loop(); i++ {
 		var ten time.Duration
 		for range 10 {
 			ten += a.write(b)
 		}
 		theirs = append(theirs, ten)
 		start := time.Now()
-		if _, err := r.client.Post(b.Context(), client.Message{Text: "help"}); err != nil {
+		if _, err := r.client.Post(b.Context(), client.Message{Text: "help", Session: fmt.Sprint("s", i/10)}); err != nil {
 			b.Fatal(err)
 		}
 		<-frames

@@ -280,10 +280,10 @@ func TestBadHomes(t *testing.T) {
 			t.Skip("root may write anywhere")
 		}
 		home := t.TempDir()
-		if err := os.Chmod(home, 0o500); err != nil {
+		if err := os.Chmod(home, 0o500); err != nil { // #nosec G302 -- a folder
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = os.Chmod(home, 0o700) })
+		t.Cleanup(func() { _ = os.Chmod(home, 0o700) }) // #nosec G302 -- a folder
 		says(t, fault(t, home), "cannot be written", "--home")
 	})
 	t.Run("damaged", func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	simulated = flag.Int("simulate", 12, "days of the simulation of scheduler, store and thread")
+	simulated = flag.Int("simulate", 8, "days of the simulation of scheduler, store and thread")
 	seed      = flag.Uint64("seed", 11, "seed of the simulation")
 )
 
@@ -103,7 +103,7 @@ func (w *world) end() {
 func TestSimulation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := atomic.Int64{}
-		offset.Store(int64(time.Date(2026, 3, 24, 0, 0, 0, 0, time.UTC).Sub(time.Now()))) // clocks change on the 29th
+		offset.Store(int64(time.Until(time.Date(2026, 3, 24, 0, 0, 0, 0, time.UTC)))) // clocks change on the 29th
 		w := &world{t: t, dir: t.TempDir(), clock: clock.Shifted(func() time.Duration { return time.Duration(offset.Load()) })}
 		dice := rand.New(rand.NewPCG(*seed, 1)) // #nosec G404 -- a simulation must be repeatable
 		w.start()
@@ -196,4 +196,3 @@ func while(up []stretch, at time.Time) bool {
 	}
 	return false
 }
-

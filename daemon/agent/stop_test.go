@@ -170,16 +170,20 @@ func TestRetry(t *testing.T) {
 	n := 0
 	bubble(t, llmtest.Always(func(llm.Request) llm.Answer {
 		n++
-		if n == 1 {
+		if n <= 2 {
 			return llm.Answer{Finish: llm.Stop}
 		}
 		return llmtest.Say("now it works")
 	}), func(r *rig) {
 		seq := r.ask("try")
-		r.wantStates(turn.Failed)
+		job := ownerSays("a job fails later") // and is not what /retry means
+		job.Kind, job.Rank = event.Fire, event.RankSchedule
+		r.post(job)
+		r.settle()
+		r.wantStates(turn.Failed, turn.Failed)
 		r.ask("/retry")
-		r.wantStates(turn.Failed, turn.Done)
-		if r.lastBody() != "now it works" || r.inbox(seq).Turn != 2 {
+		r.wantStates(turn.Failed, turn.Failed, turn.Done)
+		if r.lastBody() != "now it works" || r.inbox(seq).Turn != 3 {
 			t.Errorf("%q, %+v", r.lastBody(), r.inbox(seq))
 		}
 		r.ask("/retry")

@@ -378,6 +378,29 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
+// TestStopWhileWorking: SIGTERM in the middle of a command ends the command and hob, cleanly; the next start goes on.
+func TestStopWhileWorking(t *testing.T) {
+	r := newRig(t, options{bin: binary(t, release)})
+	r.up()
+	c, err := r.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.say("post-1", "", "please do nap-1")
+	r.offer(t.Context(), c)
+	if !until(startTime, func() bool { return len(children(r.home)) >= 2 }) {
+		t.Fatal("the command does not run")
+	}
+	r.stop()
+	if left := children(r.home); len(left) > 0 {
+		t.Errorf("I10 after a stop, %d processes live", len(left))
+	}
+	if rows := r.books().rows("SELECT clean FROM boots ORDER BY epoch DESC LIMIT 1"); rows[0][0] != "1" {
+		t.Error("the stop was not clean")
+	}
+	r.recovers()
+}
+
 // TestReady: the ready line comes within a second, on a home that exists. The best of some starts counts: others use this machine too.
 func TestReady(t *testing.T) {
 	r := newRig(t, options{bin: binary(t, release)})

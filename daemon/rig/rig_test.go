@@ -35,9 +35,9 @@ type rig struct {
 
 	crashes int
 	orphans map[int]string // children that lived when the daemon was killed
-	wrong   []string       // what was found wrong between two runs
 
 	mu     sync.Mutex // guards what follows
+	wrong  []string   // what was found wrong between two runs
 	posts  []*post
 	pushes map[string]push // by ntfy id
 	jobs   []string        // that shall be there
@@ -142,6 +142,8 @@ func (r *rig) died() {
 
 // checkOrphans is I10: once hob is ready, nothing lives that an earlier run started.
 func (r *rig) checkOrphans() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for pid, start := range r.orphans {
 		if startOf(pid) == start {
 			r.wrong = append(r.wrong, fmt.Sprintf("I10 process %d of an earlier run is alive", pid))
@@ -321,7 +323,7 @@ var errUnsettled = errors.New("not settled")
 func (r *rig) settle() error { return r.settleWithin(settleTime) }
 
 func (r *rig) settleWithin(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit+startTime)
 	defer cancel()
 	done := make(chan struct{})
 	own, stop := context.WithCancel(ctx)

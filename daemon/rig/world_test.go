@@ -185,7 +185,7 @@ func single(kind, token string, n int) (llm.Call, bool) {
 	case "stray":
 		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 0.05"), true
 	case "nap":
-		return shell(n, 1, "echo "+token+" >> once.txt; sleep 300"), true
+		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 300"), true
 	case "big":
 		return shell(n, 1, "echo "+token+" >> once.txt; seq 1 30000"), true
 	case "note":

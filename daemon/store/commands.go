@@ -104,7 +104,7 @@ func (s Commands) Archive(ctx context.Context, key string) error {
 func (s Commands) Again(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		var seq int64
-		err := tx.One(`SELECT coalesce(max(i.seq), 0) FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND i.state IN ('done', 'dead') AND t.state IN ('failed', 'stopped', 'dead')`,
+		err := tx.One(`SELECT coalesce(max(i.seq), 0) FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND i.kind = 'message' AND i.state IN ('done', 'dead') AND t.state IN ('failed', 'stopped', 'dead')`,
 			[]any{q.In.Session}, &seq)
 		if err != nil || seq == 0 {
 			return "There is nothing to try again.", err

@@ -74,6 +74,7 @@ func TestFireOnce(t *testing.T) {
 	if err := s.Fire(ctx, []scheduler.Firing{f}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("the same firing again: %v, want ErrMoved", err)
 	}
+	s.sql("UPDATE fires SET reason = 'as it was'")
 	again := f // a clock put back: the same slot with the row as it is now
 	again.From = f.Job.Due
 	if err := s.Fire(ctx, []scheduler.Firing{again}); err != nil {
@@ -81,6 +82,9 @@ func TestFireOnce(t *testing.T) {
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 || one[int](s, "SELECT count(*) FROM inbox") != 1 {
 		t.Errorf("%d fires, %d inputs", n, one[int](s, "SELECT count(*) FROM inbox"))
+	}
+	if got := s.fires()[0]; got != "queued  as it was" {
+		t.Errorf("the slot's row was changed: %s", got)
 	}
 	// Nothing of a batch is committed when one of its jobs was changed.
 	k := s.job("k")
@@ -263,15 +267,12 @@ func TestSpoiltRow(t *testing.T) {
 	}
 }
 
-// The test binary's flags are no part of the program.
-func yearDays() int { return *days }
-
-var days = flag.Int("days", 10, "days of the simulated year over the real store")
+var days = flag.Int("days", 6, "days of the simulated year over the real store")
 
 // The scheduler over the real store for some days with restarts and clock jumps, compared with an oracle.
 func TestYear(t *testing.T) {
 	dir := t.TempDir()
-	schedulertest.Year(t, 7, yearDays(), func(t *testing.T, c clock.Clock) schedulertest.World {
+	schedulertest.Year(t, 7, *days, func(t *testing.T, c clock.Clock) schedulertest.World {
 		s, err := store.Open(t.Context(), store.Options{
 			Dir: dir, Version: "test", Clock: c, IDs: ident.Random(), Zone: func() string { return "UTC" },
 			Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
