@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"hob/daemon/clock"
 	"hob/daemon/control"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/ident"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
@@ -28,7 +31,8 @@ const keepEvents = 30 * 24 * time.Hour
 // Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
-	d := &daemon{opt: o, log: o.Log, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
+	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
+	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {
@@ -69,12 +73,28 @@ func (d *daemon) open(ctx context.Context) (err error) {
 
 // recover sweeps what a crash may have left outside the database: child processes, half-written files.
 func (d *daemon) recover(ctx context.Context) error {
+	if fail.Broken("keep-orphans") {
+		return nil
+	}
 	n, err := runtime.KillOrphans(ctx, d.opt.instance())
 	if err != nil {
 		return fmt.Errorf("end the processes of the last run: %w", err)
 	}
 	if n > 0 {
 		d.log.Info("ended processes that the last run left behind", "processes", n)
+	}
+	fail.Point("orphans.ended")
+	if fail.Broken("keep-temp") {
+		return nil
+	}
+	for _, left := range []string{"*.tmp", filepath.Join("backups", "*.part"), filepath.Join("backups", "*.part-journal")} {
+		files, err := filepath.Glob(filepath.Join(d.opt.state(), left))
+		for _, f := range files {
+			err = errors.Join(err, os.Remove(f))
+		}
+		if err != nil {
+			return fmt.Errorf("sweep half-written files: %w", err)
+		}
 	}
 	if err := d.shelf.sweep(ctx); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -76,7 +77,7 @@ func (s schedule) Plan(ctx context.Context, d automation.Draft) (automation.Job,
 	}
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, deliverTo(d.ReplyTo))),
-		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: d.Typed,
+		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d),
 	}, s.zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
@@ -85,6 +86,22 @@ func (s schedule) Plan(ctx context.Context, d automation.Draft) (automation.Job,
 		return automation.Job{}, nil, err
 	}
 	return s.shown(j), scheduler.Put{Job: j}, nil
+}
+
+// typed reports whether a prompt is the owner's own words.
+func (s schedule) typed(d automation.Draft) bool {
+	return d.Trust == event.Owner && (d.Typed || ownWords(d.Words, d.Prompt, s.zone(), d.Now))
+}
+
+// ownWords reports whether a whole message is a schedule, a colon and exactly this prompt. What stands somewhere in a longer message
+// may be a quotation.
+func ownWords(words, prompt string, zone *time.Location, now time.Time) bool {
+	_, rest, err := scheduler.Prefix(words, zone, now)
+	if err != nil {
+		return false
+	}
+	said, colon := strings.CutPrefix(strings.TrimSpace(rest), ":")
+	return colon && prompt != "" && strings.TrimSpace(said) == strings.TrimSpace(prompt)
 }
 
 // deliverTo is where a job answers that names no place: the chat it was made in. The local API is the owner himself.
@@ -133,8 +150,9 @@ func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Jo
 	if old.Origin == originConfig {
 		return automation.Job{}, nil, readOnly(old.Name)
 	}
+	typed := s.typed(d)
 	if d.Prompt == "" {
-		d.Typed = old.Typed
+		typed = old.Typed
 	}
 	late := period(d.MaxLate)
 	if late == "" {
@@ -143,7 +161,7 @@ func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Jo
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: cmp.Or(d.Name, old.Name), When: cmp.Or(d.Schedule, s.words(old, d.Now)), Zone: cmp.Or(d.Zone, old.Zone), Prompt: cmp.Or(d.Prompt, old.Prompt),
 		Session: cmp.Or(d.Session, old.Session), Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
-		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: d.Typed,
+		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed,
 	}, s.zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/ident"
 	"hob/daemon/store"
 	"hob/tools/sessions"
@@ -32,6 +33,7 @@ func (s shelf) Keep(ctx context.Context, name string, data []byte) (string, erro
 	if err := writeDurable(filepath.Join(s.dir, id), data); err != nil {
 		return "", err
 	}
+	fail.Point("artifact.written")
 	sum := sha256.Sum256(data)
 	err := s.store.KeepArtifact(ctx, store.Artifact{ID: id, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data)), Name: name, Trust: event.Owner, Source: "tool"})
 	return id, err

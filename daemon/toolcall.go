@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -42,7 +41,7 @@ func (t toolCalls) Call(ctx context.Context, c control.ToolCall) (tools.Result, 
 	set := t.dispatch.Settings(ctx)
 	call := tools.Call{
 		ID: "c" + t.ids.Code(12), Name: c.Name, Args: c.Args, Workdir: c.Workdir, Key: "main",
-		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.clock.Wall(), Words: ownPrompt(c.Args),
+		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.clock.Wall(), Typed: true,
 	}
 	j := t.dispatch.Judge(ctx, actor, call)
 	if j.Fault == nil && j.Decision.Verdict == guard.Ask {
@@ -62,24 +61,13 @@ func (t toolCalls) Call(ctx context.Context, c control.ToolCall) (tools.Result, 
 	return t.settle(ctx, entry, r)
 }
 
-// ownPrompt is the prompt of a job as the owner typed it on the command line.
-func ownPrompt(args json.RawMessage) string {
-	var in struct {
-		Prompt string `json:"prompt"`
-	}
-	if json.Unmarshal(args, &in) != nil {
-		return "" // the call's validation says what is wrong
-	}
-	return in.Prompt
-}
-
 // agreed says how a call that needs a person was allowed; *control.Approval when it was not.
 func (t toolCalls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (string, error) {
 	if c.Approve != "" && c.Approve == j.Hash() {
 		return "approved at the terminal", t.store.Settled(ctx, j.Hash())
 	}
 	q := turn.Question{
-		Subject: turn.AboutCall, Tool: j.Call.Name, Text: "May the command line " + j.Intent.Summary + "? (" + j.Decision.Reason + ")",
+		Subject: turn.AboutCall, Tool: j.Call.Name, Text: guard.Plea("May the command line", j.Intent, j.Decision),
 		Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: j.Hash(), Until: t.clock.Wall().Add(approvalOpen), To: event.CLI,
 	}
 	code, used, err := t.store.UseOrAsk(ctx, q)

@@ -54,6 +54,7 @@ type Call struct {
 	Zone    string          // the owner's zone, IANA name
 	Now     time.Time       // wall time of the call
 	Words   string          // the owner's own words that this call comes from, "" when none: the raw text of the turn's newest typed input
+	Typed   bool            // the owner typed this very call on the command line
 }
 
 // Effect says what repeating a call would do.

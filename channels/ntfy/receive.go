@@ -20,11 +20,12 @@ import (
 
 // How reading is resumed.
 const (
-	overlap    = time.Minute      // read again before the cursor: the server may have stored messages out of order
-	firstSince = "10m"            // at the very first start: what was sent while hob was being set up counts
-	cacheTime  = 12 * time.Hour   // how long a server keeps messages unless told otherwise (cache-duration in its server.yml)
-	firstRest  = time.Second      // between two attempts to hold a stream,
-	longRest   = 30 * time.Second // doubling up to this
+	overlap     = time.Minute // read again before the cursor: the server may have stored messages out of order
+	firstWindow = 10 * time.Minute
+	firstSince  = "10m"            // at the very first start: what was sent while hob was being set up counts
+	cacheTime   = 12 * time.Hour   // how long a server keeps messages unless told otherwise (cache-duration in its server.yml)
+	firstRest   = time.Second      // between two attempts to hold a stream,
+	longRest    = 30 * time.Second // doubling up to this
 )
 
 // reader is the state of one Run: how far it has read.
@@ -205,8 +206,11 @@ func (c *Channel) lines(body io.Reader, each func(message) error) error {
 func (r *reader) take(ctx context.Context, m message) error {
 	first := m.Event == eventOpen && r.cursor == 0
 	input := m.Event == eventMessage && !m.own() && slices.Contains(r.topics, m.Topic) && m.text() != ""
-	if m.Event == eventMessage || first {
+	switch {
+	case m.Event == eventMessage:
 		r.pass(m.Time)
+	case first:
+		r.pass(m.Time - int64(firstWindow/time.Second)) // what was sent before is still to come
 	}
 	if !input && !first {
 		return nil

@@ -259,7 +259,7 @@ func TestSeveralAsksNeedACode(t *testing.T) {
 	bubble(t, chatty(use("ask", "")), func(r *rig) {
 		r.ask("go")
 		other := ownerSays("go") // a job: a message would be the answer
-		other.Session, other.Kind = "second", event.Fire
+		other.Kind = event.Fire
 		r.post(other)
 		r.settle()
 		r.wantStates(turn.Waiting, turn.Waiting)
@@ -276,7 +276,7 @@ func TestReplyToTheMessageOfAQuestion(t *testing.T) {
 	bubble(t, chatty(use("ask", "")), func(r *rig) {
 		r.ask("go")
 		other := ownerSays("go") // a job: a message would be the answer
-		other.Session, other.Kind = "second", event.Fire
+		other.Kind = event.Fire
 		r.post(other)
 		r.settle()
 		for i, o := range r.outbox() {
@@ -382,6 +382,6 @@ func TestQuestionsShowTheWholeCall(t *testing.T) {
 func TestControlCharactersAreShown(t *testing.T) {
 	bubble(t, llmtest.InOrder(llmtest.Use("shell", `{"what": "echo a\u202e\u0007\u200b"}`), llmtest.Say("x")), func(r *rig) {
 		r.ask("go")
-		contains(t, r.lastBody(), `\u202e\u0007\u200b`)
+		contains(t, r.lastBody(), `\u{202e}\u{7}\u{200b}`)
 	})
 }

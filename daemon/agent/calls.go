@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"time"
 
@@ -41,6 +40,9 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 		}
 		n++
 		j := r.Dispatch.Judge(ctx, r.actor(), r.call(it))
+		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
+			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are no valid JSON: %s", cut(raw, 200)))
+		}
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit"))
 		}
@@ -148,14 +150,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
 	for _, j := range asks {
-		line := "May I " + visible(j.Intent.Summary) + "? (" + j.Decision.Reason + ")"
-		line += "\n  exactly: " + exactly(j.Intent.Canonical)
-		for _, w := range j.Intent.Warnings {
-			line += "\n  careful: " + w
-		}
-		if j.Decision.Allow != "" {
-			line += "\n  always allowed by: " + j.Decision.Allow
-		}
+		line := guard.Plea("May I", j.Intent, j.Decision)
 		lines = append(lines, line)
 		sum.Write([]byte(j.Hash()))
 	}
@@ -174,34 +169,12 @@ func (r calls) approval(asks []Judged) *turn.Question {
 // mostShown of a call's canonical bytes stand in its question.
 const mostShown = 16 << 10
 
-// exactly shows all that matters of a call: its summary may be cut, and what is approved must have been seen.
-func exactly(canonical []byte) string {
-	text := cut(string(canonical), mostShown)
-	if left := len(canonical) - len(text); left > 0 {
-		return visible(text) + fmt.Sprintf(" … (%d bytes more are not shown)", left)
-	}
-	return visible(text)
-}
-
 // ownersPlace is where the owner is asked: in the chat he asked from, else at his first address.
 func ownersPlace(t turn.Turn) event.Address {
 	if t.Asker == event.Owner && t.ReplyTo != "" && t.ReplyTo != event.ToNone {
 		return t.ReplyTo
 	}
 	return event.ToOwner
-}
-
-// visible shows control characters, so that a command cannot hide a part of itself.
-func visible(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		if (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff {
-			fmt.Fprintf(&b, "\\u%04x", c)
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 // execute runs a call that turn.Next has released.
@@ -305,7 +278,7 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
 	}}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
-	if fault, ok := event.AsFault(err); ok && !result.IsError {
+	if fault, ok := event.AsFault(err); ok && fault.Kind != event.Unavailable && len(result.Changes) > 0 && !result.IsError {
 		// What the tool wanted to change in hob's own rows cannot be: the model reads why.
 		return r.doneIn(ctx, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
 	}

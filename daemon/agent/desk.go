@@ -79,8 +79,8 @@ func (d *Desk) Run(ctx context.Context) error {
 
 // Serve answers one command, instant or not.
 func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
-	name, arg, _ := strings.Cut(strings.TrimSpace(q.In.Text()), " ")
-	name, arg = strings.ToLower(name), strings.TrimSpace(arg)
+	name, text := q.In.Word(), strings.TrimSpace(q.In.Text())
+	arg := strings.TrimSpace(text[min(len(name), len(text)):])
 	if q.In.Trust != event.Owner {
 		return d.Commands.Reply(ctx, q, "")
 	}

@@ -34,9 +34,12 @@ func (r *run) request(ctx context.Context, st turn.State) error {
 	model := r.Model()
 	for attempt := 1; ; attempt++ {
 		n := nextStep(st) + attempt - 1
-		req, err := r.prepare(ctx, &st, model.Info(), n)
-		if errors.Is(err, turn.ErrBudget) {
+		req, step, err := r.prepare(ctx, &st, model.Info(), n)
+		switch {
+		case errors.Is(err, turn.ErrBudget):
 			return r.overBudget(ctx, st)
+		case errors.Is(err, turn.ErrOpenCall):
+			return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
 		}
 		if err != nil {
 			return err
@@ -47,7 +50,7 @@ func (r *run) request(ctx context.Context, st turn.State) error {
 			fail.Point("answer.complete")
 			return r.answered(ctx, st, model.Info(), n, answer)
 		}
-		if err := r.lost(ctx, model.Info(), n, req, err); err != nil {
+		if err := r.lost(ctx, model.Info(), step, err); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -72,36 +75,50 @@ func nextStep(st turn.State) int {
 	return n
 }
 
-// prepare lets waiting messages join, reserves the cost and renders the request. Who joined changes st: the answer goes to him.
-func (r *run) prepare(ctx context.Context, st *turn.State, info llm.Info, n int) (llm.Request, error) {
+// prepare lets waiting messages join, reserves the cost and renders the request; step is the one that holds the reservation.
+// Who joined changes st: the answer goes to him.
+func (r *run) prepare(ctx context.Context, st *turn.State, info llm.Info, n int) (req llm.Request, step turn.Step, err error) {
 	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
 	if err != nil {
-		return llm.Request{}, fmt.Errorf("read transcript: %w", err)
+		return req, step, fmt.Errorf("read transcript: %w", err)
 	}
 	head, err := r.snapshot(ctx, *st, info)
 	if err != nil {
-		return llm.Request{}, err
+		return req, step, err
 	}
-	step := turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent, Reserve: estimate(items, head, info), Started: r.Clock.Wall()}
-	joined, err := r.Ledger.Begin(ctx, turn.Begin{Turn: r.id, Step: step, Free: info.Local, Ran: r.ran()})
+	step = turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent, Reserve: estimate(items, head, info), Started: r.Clock.Wall()}
+	begin := turn.Begin{Turn: r.id, Step: step, Free: info.Local}
+	if !info.Local {
+		begin.Ran = r.ran()
+	}
+	joined, err := r.Ledger.Begin(ctx, begin)
 	if err != nil {
-		return llm.Request{}, fmt.Errorf("begin request: %w", err)
+		return req, step, fmt.Errorf("begin request: %w", err)
 	}
 	if joined > 0 {
-		now, err := r.Ledger.Load(ctx, r.id)
-		if err != nil {
-			return llm.Request{}, fmt.Errorf("load turn %d: %w", r.id, err)
-		}
-		st.Turn, st.Items = now.Turn, now.Items
-		if items, err = r.Ledger.Transcript(ctx, st.Turn.Session); err != nil {
-			return llm.Request{}, fmt.Errorf("read transcript: %w", err)
+		if items, err = r.reread(ctx, st); err != nil {
+			return req, step, err
 		}
 	}
-	messages, err := turn.Render(items)
+	messages, err := turn.Render(items, r.id)
 	if err != nil {
-		return llm.Request{}, fmt.Errorf("render session %s: %w", st.Turn.Key, err)
+		return req, step, fmt.Errorf("render session %s: %w", st.Turn.Key, err)
 	}
-	return llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: info.MaxOutput}, nil
+	return llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: info.MaxOutput}, step, nil
+}
+
+// reread takes in what has joined.
+func (r *run) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
+	now, err := r.Ledger.Load(ctx, r.id)
+	if err != nil {
+		return nil, fmt.Errorf("load turn %d: %w", r.id, err)
+	}
+	st.Turn, st.Items = now.Turn, now.Items
+	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return items, nil
 }
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.
@@ -159,14 +176,14 @@ func (r *run) stream(st turn.State, n int) func(llm.Delta) {
 	}
 }
 
-// lost closes the step of a failed request. What may have been billed counts.
-func (r *run) lost(ctx context.Context, info llm.Info, n int, req llm.Request, cause error) error {
+// lost closes the step of a failed request. What may have been billed counts as all that was reserved: nobody says how much it was.
+func (r *run) lost(ctx context.Context, info llm.Info, step turn.Step, cause error) error {
 	if info.Local {
 		return nil
 	}
-	step := turn.Step{N: n, Kind: turn.ModelStep, State: turn.Lost, Ended: r.Clock.Wall()}
+	step.State, step.Ended = turn.Lost, r.Clock.Wall()
 	if billable(cause) {
-		step.Usage = presumed(req, info)
+		step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
 	}
 	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}})
 }
@@ -180,16 +197,6 @@ func billable(err error) bool {
 	return e.Fault == llm.Broken || e.Fault == llm.Idle || e.Fault == llm.Malformed
 }
 
-func presumed(req llm.Request, info llm.Info) llm.Usage {
-	size := len(req.System)
-	for _, m := range req.Messages {
-		size += len(event.TextOf(m.Parts))
-	}
-	u := llm.Usage{Input: size / bytesPerToken, Priced: info.Price.Known()}
-	u.Cost = int64(u.Input) * info.Price.Input / 1_000_000
-	return u
-}
-
 // down is the end when no try succeeded: the built-in interpreter answers what it fully understands, else the turn fails.
 func (r *run) down(ctx context.Context, st turn.State, n int, cause error) error {
 	if r.mayFallBack(st) {
@@ -197,7 +204,7 @@ func (r *run) down(ctx context.Context, st turn.State, n int, cause error) error
 		if err != nil {
 			return fmt.Errorf("read transcript: %w", err)
 		}
-		messages, err := turn.Render(items)
+		messages, err := turn.Render(items, r.id)
 		if err != nil {
 			return err
 		}
@@ -207,7 +214,16 @@ func (r *run) down(ctx context.Context, st turn.State, n int, cause error) error
 		}
 	}
 	r.Log.Error("no model answered", "turn", r.id, "err", cause)
-	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: cause.Error()})
+	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
+}
+
+// reason is what the owner reads when no model answered.
+func reason(err error) string {
+	var e *llm.Error
+	if errors.As(err, &e) && e.Fault == llm.TooLarge {
+		return "the conversation is too long for the model (/new begins a new one)"
+	}
+	return err.Error()
 }
 
 // mayFallBack is true for the owner's own chat, at the first step with a full match of the grammar, or to go on with what it began.
@@ -237,8 +253,7 @@ func (r *run) overBudget(ctx context.Context, st turn.State) error {
 // answered commits a complete answer: what was said, the judgement of all its calls and, where there is one, the first intent.
 func (r *run) answered(ctx context.Context, st turn.State, info llm.Info, n int, a llm.Answer) error {
 	c := turn.Commit{Items: r.spoken(st, info, n, a)}
-	usage := priced(a.Usage, info)
-	c.Steps = []turn.Step{{N: n, Kind: turn.ModelStep, State: turn.Over, Usage: usage, Ended: r.Clock.Wall()}}
+	c.Steps = []turn.Step{{N: n, Kind: turn.ModelStep, State: turn.Over, Usage: info.Price.Of(a.Usage), Ended: r.Clock.Wall()}}
 	if len(a.Calls) > 0 {
 		return calls{r, st}.judge(ctx, c, n, a.Finish == llm.Length)
 	}
@@ -246,19 +261,6 @@ func (r *run) answered(ctx context.Context, st turn.State, info llm.Info, n int,
 		return r.finish(ctx, st, c, turn.Finish{State: turn.Failed, Why: "the model gave an empty answer (" + string(a.Finish) + ")"})
 	}
 	return r.finish(ctx, st, c, turn.Finish{State: turn.Done, Text: a.Text})
-}
-
-func priced(u llm.Usage, info llm.Info) llm.Usage {
-	if u.Priced || !info.Price.Known() {
-		return u
-	}
-	cached := info.Price.Cached
-	if cached == 0 {
-		cached = info.Price.Input
-	}
-	u.Cost = (int64(u.Input-u.Cached)*info.Price.Input + int64(u.Cached)*cached + int64(u.Output)*info.Price.Output) / 1_000_000
-	u.Priced = true
-	return u
 }
 
 // spoken is an answer as items. Calls get ids of hob's own; the provider's stay in raw.
@@ -287,8 +289,8 @@ func (r *run) spoken(st turn.State, info llm.Info, n int, a llm.Answer) []llm.It
 	for i, call := range a.Calls {
 		it := r.item(st, n, llm.CallItem, "")
 		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), call.Name, call.Args
-		if len(it.Args) == 0 {
-			it.Args = json.RawMessage("{}")
+		if !json.Valid(it.Args) { // providers refuse a request that repeats it; what the model wrote stays beside it
+			it.Parts, it.Args = event.Say(string(it.Args)), json.RawMessage("{}")
 		}
 		add(it)
 	}

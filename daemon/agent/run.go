@@ -152,6 +152,9 @@ func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
 		if t.Asker != event.Owner || out.To == event.ToNone {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}
+		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood him
+			out.Key = fmt.Sprintf("failed:%s:%d", t.Key, t.Started.Unix()/3600)
+		}
 	}
 	if silent(out.Body) || f.State == turn.Stopped || f.State == turn.Dead {
 		return out, false

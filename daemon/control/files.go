@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hob/daemon/fail"
 	"hob/daemon/ident"
 )
 
@@ -46,5 +47,6 @@ func writeWhole(path, text string) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	fail.Point("address.temp")
 	return os.Rename(f.Name(), path)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hob/daemon/event"
+	"hob/daemon/fail"
 )
 
 func (a *api) post(w http.ResponseWriter, r *http.Request) {
@@ -48,4 +49,5 @@ func (a *api) accept(w http.ResponseWriter, r *http.Request, text, session, id s
 		status = http.StatusAccepted
 	}
 	a.reply(w, r, status, receipt)
+	fail.Point("inbound.acked")
 }

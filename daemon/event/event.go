@@ -3,7 +3,10 @@
 // It holds data only; it never touches the database, the network or a clock.
 package event
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Trust says who stands behind an input. It is fixed when the input is accepted.
 type Trust string
@@ -60,6 +63,15 @@ type In struct {
 
 // Text joins the text parts of an input.
 func (in In) Text() string { return TextOf(in.Parts) }
+
+// Word is the name of a command: the first word of its text, in lower case.
+func (in In) Word() string {
+	words := strings.Fields(in.Text())
+	if len(words) == 0 {
+		return ""
+	}
+	return strings.ToLower(words[0])
+}
 
 // Receipt says what became of an accepted input.
 type Receipt struct {

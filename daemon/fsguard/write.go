@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hob/daemon/fail"
 	"hob/daemon/ident"
 )
 
@@ -105,6 +106,7 @@ func (g *Guard) makeFolders(path string) error {
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
 	info, err := fill(dir, temp, data, mode.Perm(), old)
+	fail.Point("file.temp")
 	if err == nil {
 		err = publish(dir, temp, name, only)
 	}

@@ -43,7 +43,7 @@ func strangerMay(c Case, s tools.Scope) Decision {
 	switch s {
 	case tools.FSRead:
 		return denyUnless(paths(c, tools.Workspace), "somebody else than the owner asked: only the workspace may be read")
-	case tools.Messages, tools.Sessions:
+	case tools.Messages:
 		for _, a := range c.Intent.Addresses {
 			if a != c.ReplyTo {
 				return Decision{Verdict: Deny, Reason: "somebody else than the owner asked: hob may only answer where the message came from"}

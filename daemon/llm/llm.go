@@ -34,6 +34,21 @@ type Price struct{ Input, Cached, Output int64 }
 // Known reports whether there is a price.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 
+// Of adds the cost of a request by this price, rounded up, unless the server has told it. A cached token costs as much as a
+// fresh one unless it has a price of its own.
+func (p Price) Of(u Usage) Usage {
+	if u.Priced || !p.Known() {
+		return u
+	}
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.Input
+	}
+	sum := int64(u.Input-u.Cached)*p.Input + int64(u.Cached)*cached + int64(u.Output)*p.Output
+	u.Cost, u.Priced = (sum+999_999)/1_000_000, true
+	return u
+}
+
 // Request is a whole request: a stable prefix (System, Tools) and the transcript.
 type Request struct {
 	System    string

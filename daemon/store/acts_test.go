@@ -133,9 +133,6 @@ func TestStopTurn(t *testing.T) {
 	ctx := t.Context()
 	s.accept(message("hello"))
 	id := s.take()
-	if stopped, err := s.StopTurn(ctx, id); err != nil || stopped {
-		t.Errorf("a running turn was stopped behind the thread's back: %v, %v", stopped, err)
-	}
 	err := s.Commit(ctx, turn.Commit{Turn: id, Park: &turn.Park{Why: "waiting", On: "c"}, Wait: &turn.Wait{CallID: "c", Kind: tools.ForTimer, Until: s.now().Add(time.Hour)}})
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ func (s Backups) Backup(ctx context.Context, path string) (string, int64, error)
 		}
 		return "", 0, err
 	}
+	fail.Point("backup.written")
 	return path, sizeOf(part), finishFile(part, path)
 }
 

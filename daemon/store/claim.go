@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"hob/daemon/llm"
 	"hob/daemon/store/db"
 
 	"hob/daemon/agent/turn"
@@ -79,18 +81,8 @@ func expireAll(tx *Tx) error {
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
 		return err
 	}
-	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND until <= ? RETURNING code, coalesce(turn, 0)", now)
-	list, err := db.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
-		var q turn.Question
-		return q, rs.Scan(&q.Code, &q.Turn)
-	})
-	if err != nil {
+	if err := expireQuestions(tx, "until <= ?", now); err != nil {
 		return fmt.Errorf("questions: %w", err)
-	}
-	for _, q := range list {
-		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
-			return err
-		}
 	}
 	return tx.Run("UPDATE waits SET met = ?1, how = 'timer' WHERE met = 0 AND until > 0 AND until <= ?1", now)
 }
@@ -151,20 +143,31 @@ func takeNext(tx *Tx, c *Claimed, boundary []string) error {
 	}
 }
 
-// firstRow is the best queued inbox row that opens a turn or is a boundary command.
+// firstRow is the best queued inbox row that opens a turn, or the boundary command that stands before it.
 func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	worst := event.RankRest
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+inColumns+` FROM inbox WHERE state = 'queued' AND not_before <= ? AND rank <= ? AND kind <> 'answer'
-		AND (kind <> 'command' OR instr(?, ' ' || lower(substr(json_extract(parts, '$[0].text') || ' ', 1, instr(json_extract(parts, '$[0].text') || ' ', ' '))) ) > 0)
-		ORDER BY rank, seq LIMIT 1`, db.Micros(tx.Now), worst, " "+strings.Join(boundary, " ")+" ")
-	list, err := db.Collect(rs, err, scanIn)
-	if err != nil || len(list) == 0 {
+	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE state = 'queued' AND not_before <= ? AND rank <= ? AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1", db.Micros(tx.Now), worst)
+	rows, err := db.Collect(rs, err, scanIn)
+	if err != nil {
 		return turn.Queued{}, err
 	}
-	return list[0], nil
+	rs, err = tx.Query("SELECT " + inColumns + " FROM inbox WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
+	commands, err := db.Collect(rs, err, scanIn)
+	if err != nil {
+		return turn.Queued{}, err
+	}
+	for _, q := range commands {
+		if slices.Contains(boundary, q.In.Word()) && (len(rows) == 0 || rows[0].In.Rank > event.RankOwner || q.Seq < rows[0].Seq) {
+			return q, nil
+		}
+	}
+	if len(rows) == 0 {
+		return turn.Queued{}, nil
+	}
+	return rows[0], nil
 }
 
 // firstTurn is the oldest turn that can go on.
@@ -220,7 +223,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 		attempts++
 	}
 	if limit := tx.core.opt.Policy().MaxAttempts; limit > 0 && attempts > limit {
-		return false, endTurn(tx, id, turn.Dead, fmt.Sprintf("hob ended unexpectedly in each of its %d attempts", limit))
+		return false, endTurn(tx, id, turn.Dead, fmt.Sprintf("it did not come to an end in any of its %d attempts (hob stopped, or met an error that the log tells)", limit))
 	}
 	err := tx.Run("UPDATE turns SET state = 'running', attempts = ?, epoch = ? WHERE id = ?", attempts, tx.core.epoch, id)
 	if err != nil {
@@ -229,7 +232,37 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 	if err := tx.Run("UPDATE fires SET state = 'running' WHERE id = (SELECT fire FROM turns WHERE id = ?) AND state = 'waiting'", id); err != nil {
 		return false, err
 	}
+	if state == turn.Ready {
+		if err := remindTurn(tx, id); err != nil {
+			return false, fmt.Errorf("remind turn: %w", err)
+		}
+	}
 	return true, addEvent(tx, event.Event{Type: "turn.resumed", Turn: id, Data: map[string]any{"turn": id, "attempt": attempts}})
+}
+
+// remindTurn tells the model what an interrupted turn is about, when another one has spoken in its session meanwhile: without
+// that the request would end with the other turn's answer. A turn with an open call needs no word: its late result is one.
+func remindTurn(tx *Tx, id int64) error {
+	var session int64
+	var asker event.Trust
+	var overtaken, open bool
+	var text string
+	err := tx.One(`SELECT t.session, t.asker,
+		EXISTS (SELECT 1 FROM items o WHERE o.session = t.session AND o.turn <> t.id AND o.seq > (SELECT max(seq) FROM items WHERE turn = t.id)),
+		EXISTS (SELECT 1 FROM items c WHERE c.turn = t.id AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')),
+		coalesce((SELECT json_extract(i.parts, '$[0].text') FROM items i WHERE i.turn = t.id AND i.kind = 'input' ORDER BY i.seq DESC LIMIT 1), '')
+		FROM turns t WHERE t.id = ?`, []any{id}, &session, &asker, &overtaken, &open, &text)
+	if err != nil || !overtaken || open || text == "" || strings.HasPrefix(text, "say:") {
+		return err
+	}
+	if r := []rune(text); len(r) > 500 {
+		text = string(r[:500]) + "…"
+	}
+	_, err = addItem(tx, llm.Item{
+		Session: session, Turn: id, Role: llm.User, Kind: llm.Note, Trust: asker, Source: "hob",
+		Parts: event.Say("[hob] You were interrupted before you had finished with this message; go on with it now: " + text),
+	}, 0)
+	return err
 }
 
 // session finds or makes the live session of a key.

@@ -144,12 +144,12 @@ func (s Commands) StopParked(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// StopTurn ends one parked turn. False: it is not parked (the thread stops a running one).
+// StopTurn ends one turn that the thread does not step at the moment. False: it has ended already.
 func (s Commands) StopTurn(ctx context.Context, id int64) (bool, error) {
 	stopped := false
 	err := s.Write(ctx, func(tx *Tx) error {
 		var n int
-		if err := tx.One("SELECT count(*) FROM turns WHERE id = ? AND state IN ('waiting', 'ready')", []any{id}, &n); err != nil || n == 0 {
+		if err := tx.One("SELECT count(*) FROM turns WHERE id = ? AND ended = 0", []any{id}, &n); err != nil || n == 0 {
 			return err
 		}
 		stopped = true

@@ -57,7 +57,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) 
 
 // joinable lists the queued messages that turn.Joins lets into a turn.
 func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
-	list, err := s.queued(ctx, "kind = 'message' AND session = ?", t.Key)
+	list, err := s.queued(ctx, "kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)", t.Key, t.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -243,20 +243,16 @@ func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
 	if state == turn.Dead {
 		row = "dead"
 	}
-	now := db.Micros(tx.Now)
-	for _, q := range []struct {
-		sql  string
-		args []any
-	}{
-		{"UPDATE inbox SET state = ?, reason = ? WHERE turn = ? AND state = 'joined'", []any{row, why, id}},
-		{"UPDATE questions SET state = 'expired' WHERE turn = ? AND state = 'open'", []any{id}},
-		{"DELETE FROM waits WHERE turn = ?", []any{id}},
-	} {
-		if err := tx.Run(q.sql, q.args...); err != nil {
-			return err
-		}
+	if err := tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE turn = ? AND state = 'joined'", row, why, id); err != nil {
+		return err
 	}
-	if err := endFire(tx, id, state, why, now); err != nil {
+	if err := tx.Run("DELETE FROM waits WHERE turn = ?", id); err != nil {
+		return err
+	}
+	if err := expireQuestions(tx, "turn = ?", id); err != nil {
+		return fmt.Errorf("end questions: %w", err)
+	}
+	if err := endFire(tx, id, state, why, db.Micros(tx.Now)); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
 	if err := noteFinished(tx, id, state, why); err != nil {

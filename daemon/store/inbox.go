@@ -112,8 +112,9 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 	var id int64
 	var n int
 	err := tx.One(`SELECT coalesce(min(id), 0), count(*) FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?
-		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?))
-		  OR (? = '' AND address = ?))`, []any{db.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyRef, in.ReplyTo}, &id, &n)
+		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ? AND o.address = ?))
+		  OR (? = '' AND address = ? AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?)))`,
+		[]any{db.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyTo, in.ReplyRef, in.ReplyTo, in.Session}, &id, &n)
 	if err != nil || n != 1 {
 		return err
 	}
@@ -142,8 +143,7 @@ func scanIn(rs *sql.Rows) (turn.Queued, error) {
 func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
 	list, err := s.queued(ctx, "kind = 'command'")
 	for _, q := range list {
-		word, _, _ := strings.Cut(strings.TrimSpace(q.In.Text()), " ")
-		if !slices.Contains(skip, strings.ToLower(word)) {
+		if !slices.Contains(skip, q.In.Word()) {
 			return q, true, nil
 		}
 	}
@@ -158,7 +158,7 @@ func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Qu
 // Retry queues an input again whose turn did not end well.
 func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		tx.Ring(db.BellInbox)
+		tx.Ring(db.BellInbox | db.BellCommands)
 		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
 			OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
 		return oneRow(n, err, "inbox row %d cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list", seq)

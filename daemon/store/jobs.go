@@ -204,7 +204,15 @@ func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool
 		tx.core.apart(context.WithoutCancel(tx.Context()), in)
 		return nil
 	}
-	_, err = acceptIn(tx, in)
+	return mustAccept(tx, in)
+}
+
+// mustAccept stores the inbox row of a new fire; a row of that id that is there already is somebody else's.
+func mustAccept(tx *Tx, in event.In) error {
+	r, err := acceptIn(tx, in)
+	if err == nil && !r.New {
+		return fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
+	}
 	return err
 }
 

@@ -110,8 +110,8 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 // RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_after = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled')", db.Micros(tx.Now), id)
-		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows can: hob outbox list", id); err != nil {
+		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_after = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND state <> 'sent'))", db.Micros(tx.Now), id)
+		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}
 		tx.Ring(db.BellOutbox)

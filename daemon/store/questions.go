@@ -82,7 +82,7 @@ func askText(q turn.Question, code string) string {
 	}
 	text := q.Text + "\n/approve " + code + " · /deny " + code
 	if q.Pattern != "" {
-		text += "\n(/approve " + code + " turn: this kind for the rest of this turn · /approve " + code + " always: " + q.Pattern + ")"
+		text += "\n(/approve " + code + " turn: this kind for the rest of this turn · /approve " + code + " always: " + guard.Visible(q.Pattern) + ")"
 	}
 	return text
 }
@@ -106,6 +106,9 @@ func useApproval(tx *Tx, id int64) error {
 		return nil
 	}
 	fail.Point("question.consumed")
+	if fail.Broken("forget-consume") {
+		return nil
+	}
 	n, err := tx.Change("UPDATE questions SET state = 'consumed' WHERE id = ? AND state IN ('answered', 'consumed')", id)
 	if err == nil && n == 0 {
 		return fmt.Errorf("question %d: %w", id, turn.ErrStale)
@@ -288,4 +291,31 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 		}
 		return applyAll(tx, list)
 	})
+}
+
+// expireQuestions closes the open questions that a condition names. Silence is no: a message that waited for one is given up, and the owner told.
+func expireQuestions(tx *Tx, where string, arg any) error {
+	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0)", arg) // #nosec G202 -- constants
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
+		var q turn.Question
+		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn)
+	})
+	if err != nil {
+		return err
+	}
+	for _, q := range list {
+		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
+			return err
+		}
+		if q.Subject != turn.AboutOutbox {
+			continue
+		}
+		if err := resolveUnknown(tx, q.Ref, false); err != nil {
+			return err
+		}
+		if err := addNotice(tx, fmt.Sprintf("question:%d:expired", q.ID), q.ID, fmt.Sprintf("Nobody said whether message %d should be sent again: I dropped it. hob outbox retry %d sends it after all.", q.Ref, q.Ref)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

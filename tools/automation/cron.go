@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"hob/daemon/event"
 	"hob/tools"
@@ -48,7 +47,7 @@ func NewCron(jobs Jobs) tools.Tool {
 
 type cron struct{ jobs Jobs }
 
-func (c cron) intent(_ context.Context, call tools.Call, in Request) (tools.Intent, error) {
+func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.Intent, error) {
 	if err := complete(in); err != nil {
 		return tools.Intent{}, err
 	}
@@ -56,24 +55,45 @@ func (c cron) intent(_ context.Context, call tools.Call, in Request) (tools.Inte
 	if in.Action == "list" || in.Action == "runs" {
 		i.Effect = tools.Read
 	}
-	if in.Deliver != "" {
-		to, err := event.ParseAddress(in.Deliver)
-		if err != nil {
-			return tools.Intent{}, tools.Refuse(tools.Validation, "owner and none are words of their own", "deliver: %v", err)
-		}
-		if to != event.ToNone {
-			i.Addresses = []event.Address{to}
-		}
-		if to != event.ToOwner && to != event.ToNone && to != call.ReplyTo {
+	to, err := c.speaksTo(ctx, in)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	if to != "" && to != event.ToNone {
+		i.Addresses = []event.Address{to}
+		if to != event.ToOwner && to != call.ReplyTo {
 			i.Scopes = append(i.Scopes, tools.Messages)
 		}
 	}
-	var err error
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Request
 	}{"cron", in})
 	return i, err
+}
+
+// speaksTo is where a job would answer after the call: the address given, else the one that the job has. What is changed or run
+// speaks there, whoever approved of the address once.
+func (c cron) speaksTo(ctx context.Context, in Request) (event.Address, error) {
+	if in.Deliver != "" {
+		to, err := event.ParseAddress(in.Deliver)
+		if err != nil {
+			return "", tools.Refuse(tools.Validation, "owner and none are words of their own", "deliver: %v", err)
+		}
+		return to, nil
+	}
+	if in.Action != "update" && in.Action != "run" {
+		return "", nil
+	}
+	name := in.Name
+	if in.ID != 0 {
+		name = strconv.FormatInt(in.ID, 10)
+	}
+	j, found, err := c.jobs.Find(ctx, name)
+	if err != nil || !found {
+		return "", err // the run says that there is none
+	}
+	return j.Deliver, nil
 }
 
 // complete says all that is missing or too much for the action.
@@ -192,7 +212,7 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
 	d := Draft{
 		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
-		Deliver: event.Address(in.Deliver), Trust: call.Trust, Typed: typed(call, in.Prompt), ReplyTo: call.ReplyTo, Now: call.Now,
+		Deliver: event.Address(in.Deliver), Trust: call.Trust, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
 	}
 	if in.Name != old.Name {
 		d.Name = in.Name
@@ -225,22 +245,6 @@ func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tool
 		RunNow: "queued to run now: " + job.Name,
 	}[v]
 	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}}, nil
-}
-
-// typed says whether a prompt is the owner's own words: what he wrote last ends with exactly it, set off by
-// punctuation or a line break. "never run rm" does not make "run rm" his words.
-func typed(call tools.Call, prompt string) bool {
-	prompt = strings.TrimSpace(prompt)
-	before, ok := strings.CutSuffix(strings.TrimSpace(call.Words), prompt)
-	if call.Trust != event.Owner || prompt == "" || !ok {
-		return false
-	}
-	gap := strings.TrimRightFunc(before, unicode.IsSpace)
-	if gap == "" || strings.Contains(before[len(gap):], "\n") {
-		return gap != ""
-	}
-	last := []rune(gap)
-	return strings.ContainsRune(":;,.!?>-–—|", last[len(last)-1])
 }
 
 // sentence tells a job with its resolved schedule, zone and next local times.

@@ -161,37 +161,13 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// Only the owner's own words, to the letter and set apart, count as typed: a prompt "run X" that he typed runs unasked.
+// Whether a prompt is the owner's own words is judged where schedules are understood: the tool hands on what it knows.
 func TestTyped(t *testing.T) {
-	for _, c := range []struct {
-		words, prompt string
-		trust         event.Trust
-		want          bool
-	}{
-		{"every weekday at 9: run df -h", "run df -h", event.Owner, true},
-		{"every weekday at 9:\nrun df -h\n", "run df -h", event.Owner, true},
-		{"each morning, run df -h", "run df -h", event.Owner, true},
-		{"each morning\nrun df -h", " run df -h ", event.Owner, true},
-		{"each morning run df -h", "run df -h", event.Owner, false}, // not set apart
-		{"never run df -h", "run df -h", event.Owner, false},
-		{"at 9: prerun df -h", "run df -h", event.Owner, false},
-		{"at 9: run df -h", "run df", event.Owner, false},
-		{"at 9: run df -h please", "run df -h", event.Owner, false},
-		{"at 9: run df -h", "Run df -h", event.Owner, false},
-		{"run df -h", "run df -h", event.Owner, false}, // wanted now, not later
-		{"at 9: run df -h", "run df -h", event.Known, false},
-		{"", "run df -h", event.Owner, false},
-	} {
-		b := newBook()
-		args, err := json.Marshal(map[string]string{"action": "add", "schedule": "s", "prompt": c.prompt})
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := call(string(args), c.words)
-		k.Trust = c.trust
-		if res := do(t, b, k); res.IsError || b.draft.Typed != c.want {
-			t.Errorf("%q from %q by %s: typed %v %s", c.prompt, c.words, c.trust, b.draft.Typed, res.Content)
-		}
+	b := newBook()
+	k := call(`{"action": "add", "schedule": "s", "prompt": "run df -h"}`, "at 9: run df -h")
+	k.Typed = true
+	if res := do(t, b, k); res.IsError || !b.draft.Typed || b.draft.Words != "at 9: run df -h" {
+		t.Errorf("draft %+v, %s", b.draft, res.Content)
 	}
 }
 

@@ -80,7 +80,8 @@ type Draft struct {
 	MaxLate  time.Duration
 	Overlap  string
 	Trust    event.Trust   // who asks for it
-	Typed    bool          // the prompt is the owner's own words
+	Typed    bool          // the owner typed this very call
+	Words    string        // his own words that it comes from: they are the prompt's when they are a schedule and exactly the prompt
 	ReplyTo  event.Address // where it is asked for: the default of Deliver
 	Now      time.Time
 }

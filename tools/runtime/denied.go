@@ -99,34 +99,6 @@ func (x *inspector) permissions(name string, args []string) {
 	}
 }
 
-// precious says whether removing a path removes the root folder or the home: it is one of them, a folder
-// above the home, or everything inside ("~/*").
-func (x *inspector) precious(p string) bool {
-	if p == "" || strings.Contains(p, unknown) {
-		return false
-	}
-	dir, _ := x.folderOf(p)
-	return dir == "/" || x.home != "" && (dir == x.home || strings.HasPrefix(x.home, dir+"/"))
-}
-
-// folderOf is a path without a last component that stands for everything in it, and whether there was one.
-func (x *inspector) folderOf(p string) (dir string, all bool) {
-	if slices.Contains([]string{"*", ".*", "**", "{*,.*}", ".[!.]*", "?*"}, path.Base(p)) {
-		return x.absolute(strings.TrimSuffix(p, path.Base(p))), true
-	}
-	return x.absolute(p), false
-}
-
-func (x *inspector) absolute(p string) string {
-	if p == "" {
-		return x.cwd
-	}
-	if !path.IsAbs(p) {
-		p = x.cwd + "/" + p
-	}
-	return path.Clean(p)
-}
-
 // hasFlag says whether one of the letters stands in a short option, or the long one is given.
 func hasFlag(args []string, letters, long string) bool {
 	for _, a := range args {

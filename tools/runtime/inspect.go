@@ -25,17 +25,29 @@ type verdict struct {
 
 // inspect reads a command as bash does. home and cwd are absolute.
 func inspect(command, home, cwd string) verdict {
-	x := &inspector{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}
+	x := &inspector{scene: scene{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
 	x.program(command, 0)
 	return x.verdict
 }
 
+func (v *verdict) warn(text string) {
+	if !slices.Contains(v.warnings, text) {
+		v.warnings = append(v.warnings, text)
+	}
+}
+
+func (v *verdict) deny(text string) {
+	if v.denied == "" {
+		v.denied = text + " is refused in every mode"
+	}
+}
+
+// inspector walks through a command in the order in which bash would run it.
 type inspector struct {
 	verdict
-	home, cwd string
-	vars      map[string]string // set by the command so far; a value may hold unknown
-	depth     int
-	visits    int
+	scene
+	depth  int
+	visits int
 }
 
 // walk visits a tree as long as the limit allows.
@@ -47,18 +59,6 @@ func (x *inspector) walk(n syntax.Node, f func(syntax.Node) bool) {
 		}
 		return f(n)
 	})
-}
-
-func (x *inspector) warn(text string) {
-	if !slices.Contains(x.warnings, text) {
-		x.warnings = append(x.warnings, text)
-	}
-}
-
-func (x *inspector) deny(text string) {
-	if x.denied == "" {
-		x.denied = text + " is refused in every mode"
-	}
 }
 
 // program looks at a text as bash would run it: statement by statement, so that what stands before a
@@ -118,34 +118,19 @@ func (x *inspector) visit(node syntax.Node) bool {
 
 // scoped looks at statements whose variables and folder end with them. It is false: Walk need not go there again.
 func (x *inspector) scoped(list []*syntax.Stmt) bool {
-	cwd, vars := x.cwd, maps.Clone(x.vars)
+	outside := x.scene
+	x.vars = maps.Clone(x.vars)
 	for _, s := range list {
 		x.walk(s, x.visit)
 	}
-	x.cwd, x.vars = cwd, vars
+	x.scene = outside
 	return false
-}
-
-func (x *inspector) assign(list []*syntax.Assign) {
-	for _, a := range list {
-		if a.Name == nil || a.Naked {
-			continue
-		}
-		value := x.text(a.Value)
-		if a.Append || a.Array != nil || a.Index != nil {
-			value = unknown
-		}
-		x.vars[a.Name.Value] = value
-	}
 }
 
 // call looks at a simple command.
 func (x *inspector) call(c *syntax.CallExpr) {
 	x.assign(c.Assigns)
-	var argv []string
-	for _, w := range c.Args {
-		argv = append(argv, x.fields(w)...)
-	}
+	argv := x.argv(c)
 	if len(argv) == 0 {
 		return
 	}
@@ -197,29 +182,13 @@ func (x *inspector) shell(args []string) {
 	}
 }
 
-func (x *inspector) changeFolder(args []string) {
-	to := x.home
-	for _, a := range args {
-		if a == "-" {
-			to = "/" + unknown
-		} else if !strings.HasPrefix(a, "-") {
-			to = a
-		}
-	}
-	x.cwd = x.absolute(to)
-	x.vars["PWD"] = x.cwd
-}
-
 // pipe looks at a | b: downloads and text that go straight into a shell.
 func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	right, ok := b.Y.Cmd.(*syntax.CallExpr)
 	if !ok {
 		return
 	}
-	var argv []string
-	for _, w := range right.Args {
-		argv = append(argv, x.fields(w)...)
-	}
+	argv := x.argv(right)
 	for len(argv) > 1 && (starter(path.Base(argv[0])) || strings.HasPrefix(argv[0], "-") || strings.Contains(argv[0], "=")) {
 		argv = argv[1:]
 	}
@@ -241,10 +210,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 
 // echoed looks at the text of echo and printf that goes into a shell.
 func (x *inspector) echoed(c *syntax.CallExpr) {
-	var argv []string
-	for _, w := range c.Args {
-		argv = append(argv, x.fields(w)...)
-	}
+	argv := x.argv(c)
 	if len(argv) > 1 && (argv[0] == "echo" || argv[0] == "printf") {
 		x.program(strings.ReplaceAll(strings.Join(argv[1:], " "), `\n`, "\n"), x.depth+1)
 	}
@@ -263,9 +229,7 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
 		switch r.Op {
 		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrInOut:
-			if isDevice(x.absolute(x.text(r.Word))) {
-				x.deny("writing raw to a device")
-			}
+			x.raw(x.text(r.Word))
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 			if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 && isShell(path.Base(x.text(c.Args[0]))) {
 				x.fed(r)

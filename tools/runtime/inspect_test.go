@@ -45,7 +45,7 @@ func TestDenied(t *testing.T) {
 		"bash <<EOF\nrm -rf /\nEOF": removing, "bash <<< 'rm -rf /'": removing, "if true; then rm -rf /; fi": removing, "f() { rm -rf /; }; f": removing,
 		"(cd /; rm -rf *)": removing, "echo $(rm -rf /)": removing, "ls | xargs rm -rf /": removing, "true && rm -rf / || true": removing,
 		"rm -rf /\n)": removing, "echo 'unclosed\nrm -rf /": removing, "find / -delete": removing, "find ~ -exec rm -rf {} +": removing, "find / -type f -delete": removing,
-		"timeout 5 rm -rf /": removing, "busybox rm -rf /": removing, "sudo sh -c 'cd / && rm -rf *'": removing,
+		"d=/; (d=x); rm -rf $d": removing, "cd /; (cd /tmp); rm -rf *": removing, "timeout 5 rm -rf /": removing, "busybox rm -rf /": removing, "sudo sh -c 'cd / && rm -rf *'": removing,
 		"mkfs.ext4 /dev/sda1": making, "mkfs -t ext4 /dev/sda1": making, "sudo mkfs.xfs -f /dev/nvme0n1": making, "mke2fs /dev/vdb": making, "diskutil eraseDisk JHFS+ X disk2": making,
 		"dd if=/dev/zero of=/dev/sda": raw, "sudo dd of=/dev/sda bs=1M if=x": raw, "cat x > /dev/sda": raw, "echo >> /dev/nvme0n1p1": raw, "x | sudo tee /dev/sdb": raw,
 		"cp image.iso /dev/sdb": raw, "shred /dev/sda": raw, "echo x >| /dev/mem": raw, "cd /dev; cat x > sda": raw, "cat x >/dev/../dev/sda": raw,
@@ -70,7 +70,7 @@ func TestNotDenied(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
 	for _, command := range []string{
 		"rm -rf build", "rm -rf /tmp/x", "rm -rf ~/Downloads/x", "rm -rf ./node_modules", "rm -f /", "rm x", "rm -rf *", "rm -rf /opt/cache/*", "rm -rf $DIR/", `rm -rf "$DIR/"*`,
-		"for d in a b; do rm -rf $d/; done", "d=/; for d in a b; do rm -rf $d; done", "read d; rm -rf $d", `d=$(mktemp -d); rm -rf "$d"`, "(cd /; ls); rm -rf *", "cd - && rm -rf *",
+		"for d in a b; do rm -rf $d/; done", "d=/; for d in a b; do rm -rf $d; done", "read d; rm -rf $d", `d=$(mktemp -d); rm -rf "$d"`, "(cd /; ls); rm -rf *", "(d=/; ls); rm -rf $d", "echo $(d=/; ls); rm -rf $d", "cd - && rm -rf *",
 		"echo rm -rf /", "echo 'rm -rf /'", "grep 'rm -rf /' file", "# rm -rf /", "git commit -m 'rm -rf /'",
 		"mkfs.ext4 disk.img", "dd if=/dev/sda of=backup.img", "cat x > /dev/null", "echo x > /dev/stderr", "cat /dev/sda | head", "echo > /dev/tty", "cat x > /dev/shm/y", "dd of=/dev/null",
 		"f() { f; }", "f() { g | h & }; f", "walk() { for d in *; do walk $d; done; }",

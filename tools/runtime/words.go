@@ -12,11 +12,20 @@ const unknown = "\x00"
 // maxBraces bounds how many words a brace expression is spelled out to.
 const maxBraces = 64
 
+// argv are the words of a simple command.
+func (c *scene) argv(call *syntax.CallExpr) []string {
+	var out []string
+	for _, w := range call.Args {
+		out = append(out, c.fields(w)...)
+	}
+	return out
+}
+
 // fields says what words a shell word comes to, as far as that can be seen without running anything.
-func (x *inspector) fields(w *syntax.Word) []string {
+func (c *scene) fields(w *syntax.Word) []string {
 	var out []string
 	for _, plain := range braces(w) {
-		text, split := x.parts(plain.Parts, false)
+		text, split := c.parts(plain.Parts, false)
 		if split {
 			out = append(out, strings.Fields(text)...)
 			continue
@@ -27,11 +36,11 @@ func (x *inspector) fields(w *syntax.Word) []string {
 }
 
 // text is a word that is not split.
-func (x *inspector) text(w *syntax.Word) string {
+func (c *scene) text(w *syntax.Word) string {
 	if w == nil {
 		return ""
 	}
-	text, _ := x.parts(w.Parts, false)
+	text, _ := c.parts(w.Parts, false)
 	return text
 }
 
@@ -63,19 +72,19 @@ func braces(w *syntax.Word) []*syntax.Word {
 	return done
 }
 
-func (x *inspector) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
+func (c *scene) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
 	var b strings.Builder
 	for i, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(x.literal(p.Value, i == 0 && !quoted, quoted))
+			b.WriteString(c.literal(p.Value, i == 0 && !quoted, quoted))
 		case *syntax.SglQuoted:
 			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			inner, _ := x.parts(p.Parts, true)
+			inner, _ := c.parts(p.Parts, true)
 			b.WriteString(inner)
 		case *syntax.ParamExp:
-			value := x.parameter(p)
+			value := c.parameter(p)
 			split = split || !quoted && strings.ContainsAny(value, " \t\n")
 			b.WriteString(value)
 		default:
@@ -86,9 +95,9 @@ func (x *inspector) parts(parts []syntax.WordPart, quoted bool) (text string, sp
 }
 
 // literal undoes backslashes and expands a leading tilde.
-func (x *inspector) literal(s string, first, quoted bool) string {
+func (c *scene) literal(s string, first, quoted bool) string {
 	if first && (s == "~" || strings.HasPrefix(s, "~/")) {
-		s = x.home + s[1:]
+		s = c.home + s[1:]
 	}
 	if !strings.Contains(s, `\`) {
 		return s
@@ -107,11 +116,11 @@ func (x *inspector) literal(s string, first, quoted bool) string {
 }
 
 // parameter is the value of a variable that the command itself has set, or of HOME and PWD.
-func (x *inspector) parameter(p *syntax.ParamExp) string {
+func (c *scene) parameter(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
 		return unknown
 	}
-	if value, ok := x.vars[p.Param.Value]; ok {
+	if value, ok := c.vars[p.Param.Value]; ok {
 		return value
 	}
 	return unknown

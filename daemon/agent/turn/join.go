@@ -14,9 +14,10 @@ type Queued struct {
 }
 
 // Joins reports whether a queued row enters a running turn before its next request: a chat message of the same session
-// and the same trust. Nothing else joins; what does not, opens a turn of its own.
+// and the same trust, when the turn is a conversation. Nothing else joins; what does not, opens a turn of its own. A job's turn is left
+// alone: its answer goes where the job's owner wanted it.
 func Joins(t Turn, q Queued, now time.Time) bool {
-	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && !q.In.NotBefore.After(now)
+	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !q.In.NotBefore.After(now)
 }
 
 // Item is the transcript entry of an inbox row that joins a turn.

@@ -38,8 +38,8 @@ type Action interface{ action() }
 
 // The actions.
 type (
-	// Request sends the transcript to the model. Lost is a model step that an earlier process left open.
-	Request struct{ Lost *Step }
+	// Request sends the transcript to the model.
+	Request struct{}
 	// Say delivers a text without any model: a reminder.
 	Say struct{ Text string }
 	// Execute runs a call; Approved is the question that allowed it, Again a run that was interrupted and may be repeated.
@@ -90,9 +90,6 @@ func Next(s State) Action {
 	if why := exceeded(s); why != "" {
 		return Finish{State: Failed, Why: why}
 	}
-	if lost := openModelStep(s); lost != nil {
-		return Request{Lost: lost}
-	}
 	for _, step := range s.Steps {
 		if step.Kind != ToolStep || step.State == Over || step.State == Lost {
 			continue
@@ -126,7 +123,7 @@ func exceeded(s State) string {
 		return fmt.Sprintf("it ran for %s, the limit of one turn", s.Limits.Running)
 	case repeats(s.Items) >= maxSame:
 		return fmt.Sprintf("it made the same call %d times in a row", maxSame)
-	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && openModelStep(s) == nil && settled(s):
+	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && settled(s):
 		return fmt.Sprintf("it needed more than %d model requests, the limit of one turn", s.Limits.Requests)
 	default:
 		return ""
@@ -162,15 +159,6 @@ func repeats(items []llm.Item) int {
 		n++
 	}
 	return n
-}
-
-func openModelStep(s State) *Step {
-	for i := range s.Steps {
-		if s.Steps[i].Kind == ModelStep && s.Steps[i].State == Intent {
-			return &s.Steps[i]
-		}
-	}
-	return nil
 }
 
 // answered returns the newest words of the model when nothing came after them: no call, no further input.

@@ -181,7 +181,7 @@ func (w *world) crash() bool { return rapid.IntRange(0, 3).Draw(w.t, "crash") ==
 func (w *world) act(a turn.Action) (ended bool) {
 	switch a := a.(type) {
 	case turn.Request:
-		w.request(a)
+		w.request()
 	case turn.Execute:
 		w.run(a.Step, a.Call, a.Again)
 	case turn.Probe:
@@ -196,8 +196,8 @@ func (w *world) act(a turn.Action) (ended bool) {
 	return false
 }
 
-func (w *world) request(a turn.Request) {
-	got, err := turn.Render(w.state.Items)
+func (w *world) request() {
+	got, err := turn.Render(w.state.Items, 1)
 	if err != nil {
 		w.t.Fatalf("a request cannot be rendered: %v", err)
 	}
@@ -206,12 +206,9 @@ func (w *world) request(a turn.Request) {
 		w.t.Fatalf("what was sent has changed: %s", diff)
 	}
 	w.before = got
-	if a.Lost != nil {
-		a.Lost.State = turn.Lost
-	}
 	n := len(w.state.Steps) + 1
 	if w.crash() {
-		w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent})
+		w.state.Steps = append(w.state.Steps, turn.Step{N: n, Kind: turn.ModelStep, State: turn.Lost})
 		w.state.Epoch++
 		return
 	}

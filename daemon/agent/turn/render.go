@@ -13,9 +13,10 @@ var ErrOpenCall = errors.New("a call has no result yet")
 
 // Render makes the messages of a request out of a session's items, ordered by seq. It is append-only: with more items,
 // the messages that were there stay byte for byte the same. A result stands in its place when it was committed before the
-// session's next input; otherwise its place says "pending #k" and the result comes at its own seq.
-func Render(items []llm.Item) ([]llm.Message, error) {
-	r := renderer{items: items, results: map[string]int{}, late: map[string]int{}}
+// session's next input and before anything of another turn; otherwise its place says "pending #k" and the result comes at its
+// own seq. turn is the one that asks: its own calls must have results, those of others may be open.
+func Render(items []llm.Item, turn int64) ([]llm.Message, error) {
+	r := renderer{items: items, turn: turn, results: map[string]int{}, late: map[string]int{}}
 	for i, it := range items {
 		if it.Kind == llm.ResultOf {
 			r.results[it.CallID] = i
@@ -33,6 +34,7 @@ func Render(items []llm.Item) ([]llm.Message, error) {
 
 type renderer struct {
 	items   []llm.Item
+	turn    int64
 	results map[string]int // call id → index of its result
 	late    map[string]int // call id → k of its "pending #k"
 	out     []llm.Message
@@ -83,7 +85,7 @@ func (r *renderer) answer(i int) (int, error) {
 	}
 	r.say(m)
 	for _, c := range m.Calls {
-		if err := r.result(c.ID, end); err != nil {
+		if err := r.result(c.ID, first.Turn, end); err != nil {
 			return 0, err
 		}
 	}
@@ -94,15 +96,15 @@ func sameAnswer(a, b llm.Item) bool {
 	return b.Turn == a.Turn && b.Step == a.Step && (b.Kind == llm.Text || b.Kind == llm.Reasoning || b.Kind == llm.CallItem)
 }
 
-// result writes the message that follows a call. after is the index behind the answer.
-func (r *renderer) result(id string, after int) error {
-	input := r.nextInput(after)
+// result writes the message that follows a call of a turn. after is the index behind the answer.
+func (r *renderer) result(id string, turn int64, after int) error {
+	border := r.border(turn, after)
 	at, there := r.results[id]
 	switch {
-	case there && at < input:
+	case there && at < border:
 		it := r.items[at]
 		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: it.Parts, IsError: it.IsError, Step: place(it)})
-	case input < len(r.items):
+	case border < len(r.items) || turn != r.turn:
 		k := len(r.late) + 1
 		r.late[id] = k
 		r.say(llm.Message{Role: llm.ToolRole, CallID: id, Parts: event.Say(fmt.Sprintf("pending #%d", k))})
@@ -112,10 +114,10 @@ func (r *renderer) result(id string, after int) error {
 	return nil
 }
 
-// nextInput is the index of the first input at or behind i; len(items) when there is none.
-func (r *renderer) nextInput(i int) int {
+// border is the index of the first item at or behind i that is an input or of another turn; len(items) when there is none.
+func (r *renderer) border(turn int64, i int) int {
 	for ; i < len(r.items); i++ {
-		if r.items[i].Kind == llm.Input {
+		if r.items[i].Kind == llm.Input || r.items[i].Turn != turn {
 			return i
 		}
 	}

@@ -4,7 +4,6 @@
 package turn
 
 import (
-	"encoding/json"
 	"time"
 
 	"hob/daemon/event"
@@ -73,20 +72,19 @@ const (
 
 // Step is the control row of one model request or one tool call.
 type Step struct {
-	N        int             `json:"n"` // from 1, within the turn
-	Kind     StepKind        `json:"kind"`
-	State    StepState       `json:"state"`
-	Epoch    int64           `json:"epoch"`
-	CallID   string          `json:"call_id,omitempty"`
-	Tool     string          `json:"tool,omitempty"`
-	Effect   tools.Effect    `json:"effect,omitempty"`
-	Hash     string          `json:"hash,omitempty"`     // of the request, or of the call's canonical bytes
-	Question int64           `json:"question,omitempty"` // that approves it
-	Reserve  Amount          `json:"reserve,omitzero"`   // of a model step that is under way
-	Usage    llm.Usage       `json:"usage,omitzero"`
-	Started  time.Time       `json:"started,omitzero"`
-	Ended    time.Time       `json:"ended,omitzero"`
-	Keep     json.RawMessage `json:"-"` // what a resumed call needs again
+	N        int          `json:"n"` // from 1, within the turn
+	Kind     StepKind     `json:"kind"`
+	State    StepState    `json:"state"`
+	Epoch    int64        `json:"epoch"`
+	CallID   string       `json:"call_id,omitempty"`
+	Tool     string       `json:"tool,omitempty"`
+	Effect   tools.Effect `json:"effect,omitempty"`
+	Hash     string       `json:"hash,omitempty"`     // of the request, or of the call's canonical bytes
+	Question int64        `json:"question,omitempty"` // that approves it
+	Reserve  Amount       `json:"reserve,omitzero"`   // of a model step that is under way
+	Usage    llm.Usage    `json:"usage,omitzero"`
+	Started  time.Time    `json:"started,omitzero"`
+	Ended    time.Time    `json:"ended,omitzero"`
 }
 
 // Amount is money (millionths of the budget's currency) or, where no price is known, tokens.

@@ -70,7 +70,7 @@ func (m *model) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 		}
 		u.Input, u.Output = (sent+bytesPerToken-1)/bytesPerToken, (said+bytesPerToken-1)/bytesPerToken
 		u.Reasoning = len(out.Reasoning) / bytesPerToken
-		return priced(u, m.cfg.Price)
+		return m.cfg.Price.Of(u)
 	}
 	w := a.usage
 	u.Input, u.Output = tokens(w.Prompt), tokens(w.Completion)
@@ -80,7 +80,7 @@ func (m *model) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 		u.Cost, u.Priced = micros, true
 		return u
 	}
-	return priced(u, m.cfg.Price)
+	return m.cfg.Price.Of(u)
 }
 
 func tokens(n float64) int {
@@ -103,21 +103,6 @@ func charged(w *wireUsage) (int64, bool) {
 		return 0, false
 	}
 	return int64(math.Ceil(math.Round(cost*1e9) / 1e3)), true // through billionths: 0.00014 is 140, not 141
-}
-
-// priced adds the cost by the configured price, rounded up. A cached token costs as much as a fresh one unless it has
-// a price of its own.
-func priced(u llm.Usage, p llm.Price) llm.Usage {
-	if !p.Known() {
-		return u
-	}
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
-	}
-	sum := int64(u.Input-u.Cached)*p.Input + int64(u.Cached)*cached + int64(u.Output)*p.Output
-	u.Cost, u.Priced = (sum+999_999)/1_000_000, true
-	return u
 }
 
 // kept is what a provider wants to see again with its own earlier words: signed or encrypted reasoning, and for calls

@@ -132,11 +132,11 @@ func (d *DB) CopyTo(ctx context.Context, to string) (err error) {
 // Close serves what is queued, closes the connections and releases the lock.
 func (d *DB) Close() error {
 	var errs []error
-	if d.write != nil {
-		errs = append(errs, d.write.stop())
-	}
 	if d.read != nil {
 		errs = append(errs, d.read.Close())
+	}
+	if d.write != nil {
+		errs = append(errs, d.write.stop())
 	}
 	return errors.Join(append(errs, d.lock.Close())...)
 }

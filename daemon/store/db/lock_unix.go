@@ -6,8 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
+)
+
+// How long takeLock waits for a lock that is held.
+const (
+	lockTries = 25
+	lockPause = 20 * time.Millisecond
 )
 
 // takeLock holds an exclusive flock for as long as the file is open.
@@ -16,7 +23,16 @@ func takeLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- descriptors are small
+	// A hob that was killed a moment ago may have left a child between fork and exec, which holds the lock for some
+	// milliseconds more.
+	for tries := 0; ; tries++ {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- descriptors are small
+		if !errors.Is(err, unix.EWOULDBLOCK) || tries == lockTries {
+			break
+		}
+		timer := time.NewTimer(lockPause)
+		<-timer.C
+	}
 	if err == nil {
 		return f, nil
 	}
