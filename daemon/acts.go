@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"hob/channels"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/clock"
@@ -17,11 +16,11 @@ import (
 
 // acts carries out what the local API asks for beside messages and tools.
 type acts struct {
-	store   *store.Store
-	thread  *agent.Thread
-	ids     ident.Source
-	clock   clock.Clock
-	channel func(name string) (channels.Channel, error)
+	store  *store.Store
+	thread *agent.Thread
+	ids    ident.Source
+	clock  clock.Clock
+	reach  func(event.Address) bool
 }
 
 var _ control.Acts = acts{}
@@ -121,16 +120,16 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 	var c store.Cap
 	if v, ok := args["per_day"]; ok {
 		money, err := strconv.ParseFloat(v, 64)
-		if err != nil || money < 0 || money > 1e9 || math.IsNaN(money) {
-			return nil, event.NewFault(event.Invalid, "an amount such as 5 or 2.50; 0 takes the cap away", "%q is not an amount of money", v)
+		if err != nil || (money < 0 && money != -1) || money > 1e9 || math.IsNaN(money) {
+			return nil, event.NewFault(event.Invalid, "an amount such as 5 or 2.50; 0 spends nothing, -1 takes the cap away", "%q is not an amount of money", v)
 		}
 		micros := int64(money * 1e6)
 		c.Micros = &micros
 	}
 	if v, ok := args["tokens_per_day"]; ok {
 		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil || n < 0 {
-			return nil, event.NewFault(event.Invalid, "a whole number; 0 takes the cap away", "%q is not a number of tokens", v)
+		if err != nil || n < -1 {
+			return nil, event.NewFault(event.Invalid, "a whole number; 0 spends nothing, -1 takes the cap away", "%q is not a number of tokens", v)
 		}
 		c.Tokens = &n
 	}
@@ -157,10 +156,8 @@ func (a acts) send(ctx context.Context, args map[string]string) (any, error) {
 	if args["text"] == "" {
 		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "the text is empty")
 	}
-	if to != event.ToOwner && to.Channel() != event.CLI.Channel() {
-		if _, err := a.channel(to.Channel()); err != nil {
-			return nil, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
-		}
+	if !a.reach(to) {
+		return nil, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 	}
 	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, args["text"])
 	return map[string]any{"outbox": id, "to": to}, err

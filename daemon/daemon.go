@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,7 @@ type live struct {
 	model llm.Model
 	fault error     // why the configured model cannot be used
 	tools tools.Set // that the config allows, confined to its roots
+	off   []string  // channels and jobs of the config that cannot be used, and why
 }
 
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
@@ -83,7 +85,7 @@ func (d *daemon) problems() []string {
 			list = append(list, err.Error())
 		}
 	}
-	return list
+	return append(list, d.live.Load().off...)
 }
 
 // zoneName is the owner's zone by IANA name: the configured one, else the machine's.
@@ -140,7 +142,16 @@ func (d *daemon) system() string {
 
 // schedule is the jobs as tools and the API see them.
 func (d *daemon) schedule() schedule {
-	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall}
+	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall, reach: d.reach}
+}
+
+// reach reports whether something can be sent to an address: its channel is there.
+func (d *daemon) reach(to event.Address) bool {
+	if to == event.ToOwner || to == event.ToNone || to == event.CLI || slices.Contains(d.owner(), to) {
+		return true
+	}
+	_, err := d.host.Channel(to.Channel())
+	return !errors.Is(err, channels.ErrNoChannel)
 }
 
 // localZone finds the machine's zone by its IANA name, once.

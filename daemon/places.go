@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
-	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -23,13 +21,7 @@ type addresses struct{ *daemon }
 // Resolve checks what a call names: the owner, or an address of a channel that is configured. It guesses nothing.
 func (a addresses) Resolve(_ context.Context, to string) (event.Address, error) {
 	addr, err := event.ParseAddress(to)
-	switch {
-	case err != nil || addr == event.ToNone:
-		return "", messaging.ErrUnknown
-	case addr == event.ToOwner || addr == event.CLI || slices.Contains(a.owner(), addr):
-		return addr, nil
-	}
-	if _, err := a.host.Channel(addr.Channel()); errors.Is(err, channels.ErrNoChannel) {
+	if err != nil || addr == event.ToNone || !a.reach(addr) {
 		return "", messaging.ErrUnknown
 	}
 	return addr, nil

@@ -62,10 +62,10 @@ func (d conf) reload(ctx context.Context) error {
 	if err := d.store.ForgetPrompts(ctx); err != nil {
 		return err
 	}
-	if err := d.tellProblems(ctx); err != nil {
+	if err := d.follow(ctx); err != nil {
 		return err
 	}
-	return d.follow(ctx)
+	return d.tellProblems(ctx)
 }
 
 // renew swaps in what is made out of the config: the model and the tools.
@@ -100,27 +100,43 @@ func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
 }
 
-// follow makes channels and jobs what the config says.
+// follow makes channels and jobs what the config says, and notes which of them cannot be used.
 func (d conf) follow(ctx context.Context) error {
-	d.host.Replace(d.sections(ctx))
-	return d.syncJobs(ctx)
+	sections, off := d.sections(ctx)
+	d.host.Replace(sections)
+	more, err := d.syncJobs(ctx)
+	next := *d.live.Load()
+	next.off = append(off, more...)
+	d.live.Store(&next)
+	return err
 }
 
 // sections makes the channels of the config. One that cannot be made is kept with its error: it is shown, and the others work.
-func (d conf) sections(ctx context.Context) map[string]channels.Section {
-	list := map[string]channels.Section{}
+func (d conf) sections(ctx context.Context) (list map[string]channels.Section, off []string) {
+	list = map[string]channels.Section{}
 	for _, c := range d.config().Channels {
 		env := channels.Env{
 			HTTP: d.http, Clock: d.clock, Log: d.log, Owner: d.owner(),
 			Secret: func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
 		}
-		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, c.Decode)
+		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, d.lenient(c.Section, &off))
 		list[c.Name] = channels.Section{Kind: c.Kind, Print: fingerprint(c), Channel: ch, Err: err}
 		if err != nil {
-			d.log.Error("channel is off", "channel", c.Name, "err", err)
+			off = append(off, err.Error())
 		}
 	}
-	return list
+	return list, off
+}
+
+// lenient decodes a section of a running daemon: unknown keys are noted, and do not switch it off.
+func (d conf) lenient(section config.Section, off *[]string) func(any) error {
+	return func(dst any) error {
+		unknown, err := section.Fill(dst)
+		for _, p := range unknown {
+			*off = append(*off, p.String())
+		}
+		return err
+	}
 }
 
 // direct is a transport that takes no proxy from the environment.
@@ -160,18 +176,18 @@ type jobSection struct {
 }
 
 // syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
-func (d conf) syncJobs(ctx context.Context) error {
+func (d conf) syncJobs(ctx context.Context) (off []string, err error) {
 	have, err := d.store.AllJobs(ctx)
 	if err != nil {
-		return fmt.Errorf("read jobs: %w", err)
+		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	byName := map[string]scheduler.Job{}
 	for _, j := range have {
 		byName[j.Name] = j
 	}
 	for _, section := range d.config().Jobs {
-		if err := d.syncJob(ctx, section, byName[section.Name]); err != nil {
-			d.log.Error("job of the config is off", "job", section.Name, "err", err)
+		if err := d.syncJob(ctx, section, byName[section.Name], &off); err != nil {
+			off = append(off, "jobs."+section.Name+" is off: "+err.Error())
 		}
 		delete(byName, section.Name)
 	}
@@ -180,15 +196,15 @@ func (d conf) syncJobs(ctx context.Context) error {
 			continue
 		}
 		if err := d.store.Record(ctx, scheduler.Remove{ID: j.ID}); err != nil {
-			return fmt.Errorf("remove job %s: %w", j.Name, err)
+			return off, fmt.Errorf("remove job %s: %w", j.Name, err)
 		}
 	}
-	return nil
+	return off, nil
 }
 
-func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler.Job) error {
+func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler.Job, off *[]string) error {
 	var in jobSection
-	if err := section.Decode(&in); err != nil {
+	if err := d.lenient(section, off)(&in); err != nil {
 		return err
 	}
 	if old.ID != 0 && old.Origin != originConfig {

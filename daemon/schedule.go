@@ -23,6 +23,7 @@ type schedule struct {
 	view  *view.View
 	zone  func() *time.Location
 	now   func() time.Time
+	reach func(event.Address) bool
 }
 
 // Slots that are shown of a job.
@@ -85,6 +86,9 @@ func (s schedule) Plan(ctx context.Context, d automation.Draft) (automation.Job,
 	if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
 		return automation.Job{}, nil, err
 	}
+	if err := s.reachable(j.Deliver); err != nil {
+		return automation.Job{}, nil, err
+	}
 	return s.shown(j), scheduler.Put{Job: j}, nil
 }
 
@@ -102,6 +106,14 @@ func ownWords(words, prompt string, zone *time.Location, now time.Time) bool {
 	}
 	said, colon := strings.CutPrefix(strings.TrimSpace(rest), ":")
 	return colon && prompt != "" && strings.TrimSpace(said) == strings.TrimSpace(prompt)
+}
+
+// reachable refuses an address that nothing could ever be sent to.
+func (s schedule) reachable(to event.Address) error {
+	if s.reach == nil || s.reach(to) {
+		return nil
+	}
+	return tools.Refuse(tools.NotFound, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 }
 
 // deliverTo is where a job answers that names no place: the chat it was made in. The local API is the owner himself.
@@ -165,6 +177,14 @@ func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Jo
 	}, s.zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
+	}
+	if j.Name != old.Name {
+		if j.Name, err = s.freeName(ctx, j.Name, true); err != nil {
+			return automation.Job{}, nil, err
+		}
+	}
+	if err := s.reachable(j.Deliver); err != nil {
+		return automation.Job{}, nil, err
 	}
 	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
 	if d.Schedule == "" && d.Zone == "" {

@@ -115,7 +115,7 @@ func (d overview) judge(s *Status) string {
 	switch {
 	case s.SafeMode.On:
 		return "safe-mode"
-	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels):
+	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || d.live.Load().fault != nil:
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"
@@ -208,6 +208,9 @@ func (b board) queue(ctx context.Context) (string, error) {
 		lines = append(lines, fmt.Sprintf("running: turn %d", id))
 	}
 	for i := len(waiting) - 1; i >= 0; i-- {
+		if waiting[i].Kind == string(event.Command) {
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("waits: #%d %s", waiting[i].Seq, channels.Excerpt(waiting[i].Text)))
 	}
 	for _, t := range parked {
@@ -257,7 +260,7 @@ func (b board) usage(ctx context.Context) (string, error) {
 func money(micros int64) float64 { return float64(micros) / 1e6 }
 
 func capped(n int64, unit float64, format string) string {
-	if n == 0 {
+	if n < 0 {
 		return "unlimited"
 	}
 	return fmt.Sprintf(format, float64(n)/unit)

@@ -57,10 +57,10 @@ func (d *daemon) wire(out, in stage) error {
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	if err := (conf{d}).tellProblems(in.ctx); err != nil {
+	if err := (conf{d}).follow(in.ctx); err != nil {
 		return err
 	}
-	return conf{d}.follow(in.ctx)
+	return conf{d}.tellProblems(in.ctx)
 }
 
 // values turns a bell, a channel that is closed at each ring, into a channel of values.
@@ -147,7 +147,7 @@ func (o Options) instance() string { return ident.Digest(o.Home) }
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, channel: d.host.Channel},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: d.reach},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
 	}

@@ -149,8 +149,8 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decisio
 
 // typed reports whether the owner typed this very command: "run X", and X is what would run.
 func typed(j Judged) bool {
-	command, ok := strings.CutPrefix(strings.TrimSpace(j.Call.Words), "run ")
-	if !ok || j.Call.Name != "exec" {
+	word, command, ok := strings.Cut(strings.TrimSpace(j.Call.Words), " ")
+	if !ok || !strings.EqualFold(word, "run") || j.Call.Name != "exec" {
 		return false
 	}
 	dec := json.NewDecoder(bytes.NewReader(j.Call.Args))

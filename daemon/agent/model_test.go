@@ -127,7 +127,7 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 				r.post(tc.in)
 				r.settle()
 				if tc.ok {
-					r.wantBodies("noted")
+					r.wantBodies("noted\n(The model cannot be reached: the built-in interpreter did this.)")
 					r.wantStates(turn.Done)
 					return
 				}

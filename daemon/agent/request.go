@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ type prefix struct {
 // request sends the transcript to the model, with its own retries, and commits the answer.
 func (r *run) request(ctx context.Context, st turn.State) error {
 	model := r.Model()
+	if r.fellBack(st) {
+		model = r.Fallback.Model // it goes on with what it began
+	}
 	for attempt := 1; ; attempt++ {
 		n := nextStep(st) + attempt - 1
 		req, step, err := r.prepare(ctx, &st, model.Info(), n)
@@ -50,13 +54,13 @@ func (r *run) request(ctx context.Context, st turn.State) error {
 			fail.Point("answer.complete")
 			return r.answered(ctx, st, model.Info(), n, answer)
 		}
-		if err := r.lost(ctx, model.Info(), step, err); err != nil {
+		wait, again := llm.Wait(err, attempt, r.Jitter())
+		if err := r.lost(ctx, model.Info(), step, err, wait); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		wait, again := llm.Wait(err, attempt, r.Jitter())
 		if !again {
 			return r.down(ctx, st, n+1, err)
 		}
@@ -176,16 +180,22 @@ func (r *run) stream(st turn.State, n int) func(llm.Delta) {
 	}
 }
 
-// lost closes the step of a failed request. What may have been billed counts as all that was reserved: nobody says how much it was.
-func (r *run) lost(ctx context.Context, info llm.Info, step turn.Step, cause error) error {
-	if info.Local {
-		return nil
+// lost closes the step of a failed request, and tells whoever looks that there will be another try. What may have been billed
+// counts as all that was reserved: nobody says how much it was.
+func (r *run) lost(ctx context.Context, info llm.Info, step turn.Step, cause error, wait time.Duration) error {
+	var c turn.Commit
+	if !info.Local {
+		step.State, step.Ended = turn.Lost, r.Clock.Wall()
+		if billable(cause) {
+			step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
+		}
+		c.Steps = []turn.Step{step}
 	}
-	step.State, step.Ended = turn.Lost, r.Clock.Wall()
-	if billable(cause) {
-		step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
+	if wait > 0 && ctx.Err() == nil {
+		text := fmt.Sprintf("The model does not answer (%s); trying again in %s.", cut(cause.Error(), 200), wait.Round(time.Second/10))
+		c.Events = []event.Event{{Type: "notice", Turn: r.id, Data: map[string]any{"turn": r.id, "text": text}}}
 	}
-	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}})
+	return r.commit(ctx, c)
 }
 
 // billable reports whether a failed request may have been charged: when the model had begun to work.
@@ -195,6 +205,15 @@ func billable(err error) bool {
 		return true
 	}
 	return e.Fault == llm.Broken || e.Fault == llm.Idle || e.Fault == llm.Malformed
+}
+
+// fellBack reports whether the interpreter has taken over this turn.
+func (r *run) fellBack(st turn.State) bool {
+	if r.Fallback.Model == nil {
+		return false
+	}
+	own := r.Fallback.Model.Info().Provider
+	return r.Model().Info().Provider != own && slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Provider == own })
 }
 
 // down is the end when no try succeeded: the built-in interpreter answers what it fully understands, else the turn fails.
@@ -226,7 +245,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// mayFallBack is true for the owner's own chat, at the first step with a full match of the grammar, or to go on with what it began.
+// mayFallBack is true for the owner's own chat, at the first step, with a full match of the grammar.
 func (r *run) mayFallBack(st turn.State) bool {
 	if r.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
 		return false
@@ -237,7 +256,7 @@ func (r *run) mayFallBack(st turn.State) bool {
 		case llm.Input:
 			text = event.TextOf(it.Parts)
 		case llm.CallItem, llm.Text:
-			return it.Provider == r.Fallback.Model.Info().Provider
+			return false // a model began this: it is not for the interpreter to go on
 		}
 	}
 	return r.Fallback.Understands(text)
@@ -259,6 +278,9 @@ func (r *run) answered(ctx context.Context, st turn.State, info llm.Info, n int,
 	}
 	if strings.TrimSpace(a.Text) == "" {
 		return r.finish(ctx, st, c, turn.Finish{State: turn.Failed, Why: "the model gave an empty answer (" + string(a.Finish) + ")"})
+	}
+	if info.Bare && r.Model().Info().Provider != info.Provider {
+		a.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
 	}
 	return r.finish(ctx, st, c, turn.Finish{State: turn.Done, Text: a.Text})
 }

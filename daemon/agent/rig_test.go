@@ -73,7 +73,7 @@ func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig))
 	t.Helper()
 	r := &rig{
 		t: t, dir: dir, clock: clock.Real(), model: llmtest.NewScript(reply), mode: guard.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
-		policy: store.Policy{MaxAttempts: 3, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
+		policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
 	}
 	r.list = []tools.Tool{
 		r.tool("look", tools.Intent{Effect: tools.Read}, nil),

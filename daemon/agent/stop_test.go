@@ -187,7 +187,7 @@ func TestRetry(t *testing.T) {
 			t.Errorf("%q, %+v", r.lastBody(), r.inbox(seq))
 		}
 		r.ask("/retry")
-		contains(t, r.lastBody(), "There is nothing to try again.")
+		contains(t, r.lastBody(), "there is nothing to try again.")
 	})
 }
 

@@ -109,12 +109,17 @@ func (a *api) routes() *http.ServeMux {
 	mux.HandleFunc("GET /v1/status", a.showOne("status"))
 	mux.HandleFunc("GET /v1/budget", a.showOne("budget"))
 	mux.HandleFunc("GET /v1/why/{id}", a.show("why"))
-	for _, r := range []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "fires", "audit"} {
+	for _, r := range lists() {
 		mux.HandleFunc("GET /v1/"+r, a.list(r))
 		mux.HandleFunc("GET /v1/"+r+"/{id}", a.show(r))
 	}
 	a.actRoutes(mux)
 	return mux
+}
+
+// lists are the resources that have many rows.
+func lists() []string {
+	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "fires", "audit"}
 }
 
 func (a *api) actRoutes(mux *http.ServeMux) {

@@ -17,7 +17,7 @@ const (
 	streamTime = 10 * time.Second // a follower that takes longer to read is let go
 )
 
-// startHeader tells which event the stream begins after.
+// startHeader tells which event the stream begins after: the one that was asked for, or the newest when that does not exist yet.
 const startHeader = "Hob-After"
 
 // drainKey finds the channel that Serve closes when it begins to stop.
@@ -52,20 +52,25 @@ func (a *api) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// place finds where a stream starts: Last-Event-ID of a reconnecting follower, else ?after=, else the end.
+// place finds where a stream starts: Last-Event-ID of a reconnecting follower, else ?after=, else the end. A place beyond the end,
+// as it is known from before a backup was put back, is the end.
 func (a *api) place(r *http.Request) (int64, error) {
+	last, err := a.Events.Last(r.Context())
+	if err != nil {
+		return 0, err
+	}
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
 		text = r.URL.Query().Get("after")
 	}
 	if text == "" {
-		return a.Events.Last(r.Context())
+		return last, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
 		return 0, event.NewFault(event.Invalid, "", "%q is not the number of an event", text)
 	}
-	return n, nil
+	return min(n, last), nil
 }
 
 // stream is one follower.

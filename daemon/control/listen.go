@@ -9,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
 	"hob/daemon/event"
 )
 
-// DefaultAddr is the loopback address that is used when none is set. When it is taken, a free port is.
+// DefaultAddr is the loopback address that is used when none is asked for. When it is taken, a free port is.
 const DefaultAddr = "127.0.0.1:4620"
 
 // maxSocketPath is the longest socket path that every system takes, in bytes (sun_path holds 104 on macOS, 108 on Linux).
@@ -27,7 +28,7 @@ var ErrInUse = errors.New("another hob is running for this home")
 // Config says where to listen.
 type Config struct {
 	State string // hob's state folder, absolute; it must exist
-	Addr  string // host:port on this machine, "" is DefaultAddr; port 0 is any free one
+	Addr  string // host:port on this machine, port 0 is any free one; "" is DefaultAddr, or any free port when that is taken
 }
 
 // Server holds the open doors of the API until Serve has ended.
@@ -36,11 +37,12 @@ type Server struct {
 	token string
 	tcp   net.Listener
 	unix  net.Listener // nil where there is no socket
+	moved bool
 }
 
 // Listen opens the socket and the loopback port, and writes state/token and state/address.
 // It returns ErrInUse when another process answers on the socket, and an *event.Fault for an address
-// that is not on this machine or is taken.
+// that was asked for and cannot be had.
 func Listen(ctx context.Context, c Config) (*Server, error) {
 	token, err := keepToken(filepath.Join(c.State, "token"))
 	if err != nil {
@@ -51,7 +53,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{state: c.State, token: token, unix: unix}
-	if s.tcp, err = listenTCP(ctx, c.Addr); err == nil {
+	if s.tcp, s.moved, err = listenTCP(ctx, c.Addr); err == nil {
 		err = writeWhole(s.addressFile(), s.Addr()+"\n")
 	}
 	if err != nil {
@@ -62,6 +64,9 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 
 // Addr is the bound loopback address, "127.0.0.1:4620".
 func (s *Server) Addr() string { return s.tcp.Addr().String() }
+
+// Moved reports whether DefaultAddr was taken, so that another port was chosen.
+func (s *Server) Moved() bool { return s.moved }
 
 // Socket is the path of the Unix socket, "" where there is none.
 func (s *Server) Socket() string {
@@ -99,26 +104,39 @@ func (s *Server) forget() error {
 	return os.Remove(s.addressFile())
 }
 
-func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+// listenTCP opens the port; moved is true when it is not the default one, although that was meant.
+func listenTCP(ctx context.Context, addr string) (l net.Listener, moved bool, err error) {
+	var lc net.ListenConfig
 	if addr == "" {
-		addr = DefaultAddr
+		l, err = lc.Listen(ctx, "tcp", DefaultAddr)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			moved = true
+			l, err = lc.Listen(ctx, "tcp", "127.0.0.1:0")
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("listen on %s: %w", DefaultAddr, err)
+		}
+		return l, moved, nil
 	}
 	local, err := loopback(addr)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", local)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		if addr == DefaultAddr {
-			return lc.Listen(ctx, "tcp", "127.0.0.1:0")
-		}
-		return nil, event.NewFault(event.Clash, "choose another one with --listen, or leave it out", "the address %s is taken by another program", addr)
+	if l, err = lc.Listen(ctx, "tcp", local); err != nil {
+		return nil, false, addressFault(addr, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	return l, false, nil
+}
+
+// addressFault says why an address that was asked for cannot be had.
+func addressFault(addr string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return &event.Fault{Kind: event.Clash, Text: "the address " + addr + " is taken by another program", Hint: "choose another one with --listen or [web] listen", Err: err}
+	case errors.Is(err, os.ErrPermission):
+		return &event.Fault{Kind: event.Invalid, Text: "the address " + addr + " may not be used", Hint: "ports below 1024 belong to the system: choose a higher one", Err: err}
 	}
-	return l, nil
+	return &event.Fault{Kind: event.Invalid, Text: "the address " + addr + " cannot be used: " + err.Error(), Hint: "for example " + DefaultAddr, Err: err}
 }
 
 // loopback turns an address into one of this machine, or refuses it.
@@ -126,6 +144,9 @@ func loopback(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", event.NewFault(event.Invalid, "for example "+DefaultAddr, "the address %q is not host:port", addr)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", event.NewFault(event.Invalid, "for example "+DefaultAddr+"; port 0 is any free one", "the address %q has no port from 0 to 65535", addr)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -71,6 +75,11 @@ func problems(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
+			if err := checkQuery(pattern, r.URL.RawQuery); err != nil {
+				p, _ := problemOf(err)
+				p.send(w)
+				return
+			}
 			mux.ServeHTTP(w, r)
 			return
 		}
@@ -88,6 +97,44 @@ func problems(mux *http.ServeMux) http.Handler {
 		p.Kind = event.Missing
 		p.send(w)
 	})
+}
+
+// knownKeys are the query's keys that a route reads. Whoever asks for health may add what he likes, to pass caches.
+func knownKeys(pattern string) (keys []string, any bool) {
+	switch resource, isGet := strings.CutPrefix(pattern, "GET /v1/"); {
+	case pattern == "GET /healthz":
+		return nil, true
+	case pattern == "GET /v1/events":
+		return []string{"after", "follow"}, false
+	case isGet && slices.Contains(lists(), resource):
+		return []string{"limit", "state", "name"}, false
+	}
+	return nil, false
+}
+
+// checkQuery refuses what would not be read: a misspelt filter must not show everything.
+func checkQuery(pattern, raw string) error {
+	known, any := knownKeys(pattern)
+	if any {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return event.NewFault(event.Invalid, "", "the address's query is not understood")
+	}
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		hint := "there is nothing to ask for behind the ?"
+		if len(known) > 0 {
+			hint = "it takes " + strings.Join(known, ", ")
+		}
+		if !slices.Contains(known, key) {
+			return event.NewFault(event.Invalid, hint, "the query has an unknown key %q", key)
+		}
+		if len(query[key]) > 1 {
+			return event.NewFault(event.Invalid, hint, "the query has %q twice", key)
+		}
+	}
+	return nil
 }
 
 // verdict notes what the router would have answered.

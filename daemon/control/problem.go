@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -158,10 +161,42 @@ func decode(r *http.Request, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return event.NewFault(event.Invalid, "", "the request's body is not understood: %v", err)
+		return event.NewFault(event.Invalid, "", "the request's body is not understood: %s", wrongJSON(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return event.NewFault(event.Invalid, "", "the request's body has more than one JSON value")
 	}
 	return nil
+}
+
+// wrongJSON says what is wrong with a body in the caller's terms: the decoder's own speak of Go types.
+func wrongJSON(err error) string {
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &typ):
+		got, _, _ := strings.Cut(typ.Value, " ") // "number 3.5"
+		text := "want " + wanted(typ.Type.Kind()) + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
+		if typ.Field != "" {
+			text = strconv.Quote(typ.Field) + ": " + text
+		}
+		return text
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// wanted is the JSON name of what a kind of Go value is read from.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
 }

@@ -10,6 +10,7 @@ import (
 
 	"hob/daemon/store/db"
 
+	"hob/daemon/event"
 	"hob/daemon/fail"
 )
 
@@ -22,6 +23,11 @@ func (s Backups) Backup(ctx context.Context, path string) (string, int64, error)
 			return "", 0, fmt.Errorf("make backup folder: %w", err)
 		}
 		path = filepath.Join(dir, "hob-"+s.now().Format("20060102-150405.000")+".db")
+	}
+	if dir := filepath.Dir(path); dir == s.opt.Dir {
+		return "", 0, event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
+	} else if _, err := os.Stat(dir); err != nil {
+		return "", 0, fmt.Errorf("backup folder: %w", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return "", 0, fmt.Errorf("backup %s: %w", path, os.ErrExist)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -104,13 +105,18 @@ func (s Commands) Archive(ctx context.Context, key string) error {
 func (s Commands) Again(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		var seq int64
-		err := tx.One(`SELECT coalesce(max(i.seq), 0) FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND i.kind = 'message' AND i.state IN ('done', 'dead') AND t.state IN ('failed', 'stopped', 'dead')`,
-			[]any{q.In.Session}, &seq)
-		if err != nil || seq == 0 {
-			return "There is nothing to try again.", err
+		var text string
+		err := tx.One(`SELECT i.seq, substr(coalesce(json_extract(i.parts, '$[0].text'), ''), 1, 100) FROM inbox i JOIN turns t ON t.id = i.turn
+			WHERE i.session = ? AND i.kind = 'message' AND i.state IN ('done', 'dead') AND t.state IN ('failed', 'dead') ORDER BY i.seq DESC LIMIT 1`,
+			[]any{q.In.Session}, &seq, &text)
+		if errors.Is(err, sql.ErrNoRows) {
+			return "Nothing has failed here: there is nothing to try again.", nil
+		}
+		if err != nil {
+			return "", err
 		}
 		tx.Ring(db.BellInbox)
-		return "Trying again.", tx.Run("UPDATE inbox SET state = 'queued', turn = NULL, reason = 'tried again' WHERE seq = ?", seq)
+		return fmt.Sprintf("Trying again: %s", text), tx.Run("UPDATE inbox SET state = 'queued', turn = NULL, reason = 'tried again' WHERE seq = ?", seq)
 	})
 	return err
 }

@@ -20,10 +20,10 @@ const scopeAll = "all"
 // Budget is the spending of a day.
 type Budget struct {
 	Day            string `json:"day"`            // in the owner's zone
-	PerDayMicros   int64  `json:"per_day_micros"` // 0: no cap
+	PerDayMicros   int64  `json:"per_day_micros"` // below 0: no cap
 	UsedMicros     int64  `json:"used_micros"`
 	ReservedMicros int64  `json:"reserved_micros"`
-	PerDayTokens   int64  `json:"tokens_per_day"` // cap for models whose price is not known; 0: no cap
+	PerDayTokens   int64  `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
 	UsedTokens     int64  `json:"tokens_used"`
 	ReservedTokens int64  `json:"tokens_reserved"`
 }
@@ -43,8 +43,8 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	if err != nil {
 		return err
 	}
-	overMoney := p.Reserve.Micros > 0 && b.PerDayMicros > 0 && b.UsedMicros+b.ReservedMicros+p.Reserve.Micros > b.PerDayMicros
-	overTokens := p.Reserve.Micros == 0 && b.PerDayTokens > 0 && b.UsedTokens+b.ReservedTokens+p.Reserve.Tokens > b.PerDayTokens
+	overMoney := p.Reserve.Micros > 0 && b.PerDayMicros >= 0 && b.UsedMicros+b.ReservedMicros+p.Reserve.Micros > b.PerDayMicros
+	overTokens := p.Reserve.Micros == 0 && b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+p.Reserve.Tokens > b.PerDayTokens
 	if overMoney || overTokens {
 		return fmt.Errorf("turn %d: %w", t.ID, turn.ErrBudget)
 	}

@@ -47,8 +47,8 @@ type Policy struct {
 	MaxAttempts  int           // claims of one turn before it is dead-lettered
 	SafeAfter    int           // unclean ends within SafeWindow
 	SafeWindow   time.Duration //
-	PerDayMicros int64         // hard cap in money; 0: none
-	PerDayTokens int64         // hard cap in tokens where no price is known; 0: none
+	PerDayMicros int64         // hard cap in money; below 0: none
+	PerDayTokens int64         // hard cap in tokens where no price is known; below 0: none
 }
 
 // Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.

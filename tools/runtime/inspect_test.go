@@ -4,6 +4,10 @@ package runtime_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,13 +60,21 @@ func TestDenied(t *testing.T) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: denied %q, want %q", command, got, want)
 		}
-		args, err := json.Marshal(map[string]string{"command": command})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res := b.runRaw(t.Context(), args); res.Code != tools.Denied {
-			t.Fatalf("%q ran: %+v", command, res)
-		}
+	}
+}
+
+// What is denied does not run. Only a command that stops before it does harm is tried: a test that fails must do none either.
+func TestDeniedDoesNotRun(t *testing.T) {
+	b := newBench(t, runtime.Limits{})
+	args, err := json.Marshal(sh("touch ran; exit; rm -rf /"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := b.runRaw(t.Context(), args); res.Code != tools.Denied {
+		t.Errorf("want it denied, got %+v", res)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "ran")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it ran: %v", err)
 	}
 }
 

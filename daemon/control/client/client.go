@@ -193,7 +193,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask hob: %w", cause(err))
+		return nil, unreached(ctx, err)
 	}
 	if res.StatusCode >= http.StatusMultipleChoices {
 		defer res.Body.Close() //nolint:errcheck // nothing more is wanted from it
@@ -202,13 +202,17 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 	return res, nil
 }
 
-// cause takes the address off an HTTP error: the user knows of no address.
-func cause(err error) error {
+// unreached says what became of a request without an answer; the user knows of no address, so it names none.
+func unreached(ctx context.Context, err error) error {
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil {
+		return ErrNoDaemon
+	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	return fmt.Errorf("hob went away before it answered: %w", err)
 }
 
 func problem(res *http.Response) error {
@@ -258,7 +262,7 @@ func (c *Client) Act(ctx context.Context, resource, id, verb string, args map[st
 	return c.do(ctx, http.MethodPost, path+"/"+verb, args, out)
 }
 
-// RemoveSession deletes a session and what was said in it.
+// RemoveSession archives a session: it is led no further, and can still be read.
 func (c *Client) RemoveSession(ctx context.Context, key string, out any) error {
 	return c.do(ctx, http.MethodDelete, "/v1/sessions/"+url.PathEscape(key), nil, out)
 }

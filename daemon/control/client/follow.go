@@ -14,16 +14,19 @@ import (
 	"hob/daemon/event"
 )
 
-// Frame is one piece of the live view: a stored event, or text that is still being made.
+// Frame is one piece of the live view: a stored event, text that is still being made, or neither.
 type Frame struct {
 	Event *event.Event
 	Live  *event.Live
+	// Start is set in a frame with neither: the stream begins after this event, because the one asked for does not exist.
+	Start int64
 }
 
 // ErrStreamEnded says that the daemon closed the stream: it is stopping, or has replayed all that was asked for.
 var ErrStreamEnded = errors.New("hob has closed the stream")
 
 // Follow calls each for every event after the given seq, and, when stay is set, for what comes until ctx ends.
+// When that event does not exist yet, it begins at the newest, and says so in a first frame.
 // An error of each ends it and is returned; so is ErrStreamEnded, unless stay is false.
 func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(Frame) error) error {
 	path := "/v1/events?after=" + strconv.FormatInt(after, 10)
@@ -35,6 +38,12 @@ func (c *Client) Follow(ctx context.Context, after int64, stay bool, each func(F
 		return err
 	}
 	defer res.Body.Close() //nolint:errcheck // read to its end, or given up
+	start, err := strconv.ParseInt(res.Header.Get("Hob-After"), 10, 64)
+	if err == nil && start != after {
+		if err := each(Frame{Start: start}); err != nil {
+			return err
+		}
+	}
 	err = frames(res.Body, each)
 	if err == nil && stay {
 		err = ErrStreamEnded
