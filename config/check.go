@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -107,19 +108,40 @@ func checkZone(name string) error {
 
 func checkGuard(c *checks, g *Guard) { c.oneOf("mode", g.Mode, "ask", "open") }
 
+// mostPerDay bounds a cap, so that it can be counted in millionths.
+const mostPerDay = 1e9
+
 func checkBudget(c *checks, b *Budget) {
-	if b.PerDay < 0 {
-		c.wrong("per_day", "want 0 or more, found %v", b.PerDay)
+	if b.PerDay < 0 && b.PerDay != -1 {
+		c.wrong("per_day", "want 0 or more, or -1 for no cap, found %v", b.PerDay)
 	}
-	c.atLeast("tokens_per_day", 0, b.TokensPerDay)
+	if b.PerDay > mostPerDay {
+		c.wrong("per_day", "want at most %d, or -1 for no cap, found %v", int64(mostPerDay), b.PerDay)
+	}
+	if b.TokensPerDay < -1 {
+		c.wrong("tokens_per_day", "want 0 or more, or -1 for no cap, found %d", b.TokensPerDay)
+	}
 }
 
 func checkWeb(c *checks, w *Web) {
-	host, port, err := net.SplitHostPort(w.Listen)
-	number, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || host == "" || strings.ContainsAny(host, " /") || number > 65535 {
-		c.wrong("listen", "want host:port, like \"127.0.0.1:4620\", found %q", w.Listen)
+	if w.Listen == "" || isLocal(w.Listen) {
+		return
 	}
+	at := c.at("listen")
+	c.add(at, at.value, "web.listen", fmt.Sprintf("listen: want host:port of this machine only, found %q", w.Listen), `for example "127.0.0.1:4620"`, true)
+}
+
+// isLocal tells host:port that only this machine reaches.
+func isLocal(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 func checkDaemon(c *checks, d *Daemon) {
@@ -139,25 +161,46 @@ type toolKeys struct {
 	Roots []string `toml:"roots"`
 	Allow []string `toml:"allow"`
 	Deny  []string `toml:"deny"`
-	Exec  any      `toml:"exec"` // decoded by its owner
+	Exec  any      `toml:"exec"` // looked at by itself
 }
 
-// tools reads [tools]. A bad root is dropped; any other mistake denies every tool.
+// tools reads [tools]. A bad root is dropped; a mistake in [tools.exec] denies exec; any other denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
 	n := l.root.child("tools")
-	if !typed(l, n, "tools", &t, checkTools) {
+	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkRoots(c, t.Roots) })
+	exec := typed(l, n.child("exec"), "tools.exec", &execKeys{}, checkExec)
+	switch {
+	case !whole:
 		l.snap.Tools = Tools{Deny: []string{DenyAll}}
 		return
+	case !exec:
+		t.Deny = append(t.Deny, "exec")
 	}
-	exec := Section{Name: "exec", path: "tools.exec", file: l.file, node: n.child("exec")}
-	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Exec: exec}
+	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny}
 }
 
-func checkTools(c *checks, t *toolKeys) {
-	t.Roots = checkRoots(c, t.Roots)
-	if n := c.node.child("exec"); n != nil && n.table == nil {
-		c.wrong("exec", "want a section [tools.exec], found %s", n.kind())
+// execKeys are the keys of [tools.exec]. None is in force in this version, which has no sandbox.
+type execKeys struct {
+	Sandbox any `toml:"sandbox"`
+}
+
+// checkExec passes over a sandbox that may be missing, as over an unknown key. One that must be there must not be passed
+// over: commands would run outside it.
+func checkExec(c *checks, e *execKeys) {
+	n := c.node.child("sandbox")
+	switch {
+	case n == nil:
+	case e.Sandbox == "off" || e.Sandbox == "auto":
+		c.add(n, n.key, "tools.exec.sandbox", `unknown key "sandbox"`, "", false)
+	default:
+		c.add(n, n.value, "tools.exec.sandbox", "sandbox: there is no sandbox in this version, and no command may run without it",
+			"take the line out to run commands unconfined", true)
+	}
+	for i := range c.problems {
+		if p := &c.problems[i]; !p.Fatal {
+			p.Hint = "this version has no sandbox and reads nothing in [tools.exec]"
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Snapshot is one state of the configuration. It is read only: a reload makes a new one and swaps it in whole.
 type Snapshot struct {
 	Model    Model            // Backend "": no model is set, the built-in interpreter serves
-	Models   map[string]Model // [models.NAME], named by Model.Fallback
+	Models   map[string]Model // [models.NAME], named by Model.Fallback; kept for a later version, which is said as advice
 	Owner    Owner
 	Channels []Channel // in the order of the file
 	Jobs     []Section // [jobs.NAME], in the order of the file
@@ -34,7 +34,7 @@ type Model struct {
 	MaxOutputTokens int      `toml:"max_output_tokens"` // tokens; 0: the backend's default
 	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
 	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
-	Fallback        []string `toml:"fallback"`          // names of [models.NAME], tried in order
+	Fallback        []string `toml:"fallback"`          // names of [models.NAME] that exist; not used in this version
 }
 
 // Owner is [owner]: the one person that hob works for.
@@ -44,18 +44,20 @@ type Owner struct {
 	Addresses []string `toml:"addresses"` // "channel:address"; the first one gets what is meant for the owner
 }
 
-// Channel is one [channels.NAME], without its key kind, which is read here.
+// Channel is one [channels.NAME], without its key kind, which is read here. The names of hob's own places
+// (api, cli, cron, none, owner) are refused.
 type Channel struct {
 	Kind string // the section's name unless given
 	Section
 }
 
-// Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do.
+// Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
+// the same reason Deny has "exec" when [tools.exec] is off, which it is when it asks for a sandbox: there is none in this
+// version, and no other key of [tools.exec] is read.
 type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all
 	Deny  []string // names of tools, taken out of Allow; "*": all
-	Exec  Section  // [tools.exec]
 }
 
 // DenyAll in Tools.Deny stands for every tool.
@@ -66,15 +68,18 @@ type Guard struct {
 	Mode string `toml:"mode"` // "ask" (default) or "open"
 }
 
-// Budget is [budget]: hard caps of one day.
+// Budget is [budget]: hard caps of one day. 0 spends nothing; -1, the only negative value, is no cap. A section with a
+// mistake keeps the default caps.
 type Budget struct {
-	PerDay       float64 `toml:"per_day"`        // in the provider's currency; default 5
+	PerDay       float64 `toml:"per_day"`        // in the provider's currency, at most a billion; default 5
 	TokensPerDay int64   `toml:"tokens_per_day"` // for models whose price is not known; default 2,000,000
 }
 
 // Web is [web].
 type Web struct {
-	Listen string `toml:"listen"` // host:port; default 127.0.0.1:4620; port 0 is any free one
+	// Listen is host:port, the host localhost or a loopback address, port 0 any free one. "" (default) is
+	// 127.0.0.1:4620, or any free port where that one is taken.
+	Listen string `toml:"listen"`
 }
 
 // Daemon is [daemon].
@@ -95,7 +100,6 @@ func Default() *Snapshot {
 		Models: map[string]Model{},
 		Guard:  Guard{Mode: "ask"},
 		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
-		Web:    Web{Listen: "127.0.0.1:4620"},
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
 		off:    map[string]bool{},

@@ -127,22 +127,34 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	return true
 }
 
-// models reads [models.NAME] and drops fallbacks that lead nowhere.
+// models reads [models.NAME] and drops fallbacks that lead nowhere. That no part of hob uses them yet is said.
 func (l *loader) models() {
 	all := l.group("models")
 	for _, name := range all.names() {
 		var m Model
 		if typed(l, all.child(name), "models."+name, &m, checkModel) {
 			l.snap.Models[name] = m
+			l.unused(all.child(name), "models."+name, "models."+name, "[models."+name+"]")
 		}
 	}
 	l.snap.Model.Fallback = l.fallbacks(l.root.child("model"), "model", l.snap.Model.Fallback)
+	if len(l.snap.Model.Fallback) > 0 {
+		l.unused(l.root.child("model").child("fallback"), "model", "model.fallback", "fallback")
+	}
 	for _, name := range all.names() {
 		if m, ok := l.snap.Models[name]; ok {
 			m.Fallback = l.fallbacks(all.child(name), "models."+name, m.Fallback)
 			l.snap.Models[name] = m
 		}
 	}
+}
+
+// unused advises that a part of the document is right, and changes nothing.
+func (l *loader) unused(n *node, section, key, what string) {
+	d := &decoder{file: l.file, section: section}
+	d.add(n, n.key, key, what+" is not used in this version", "no other model steps in when one fails", false)
+	d.problems[0].Advice = true
+	l.problems = append(l.problems, d.problems...)
 }
 
 func (l *loader) fallbacks(n *node, path string, names []string) []string {
@@ -170,18 +182,28 @@ func (l *loader) fallbacks(n *node, path string, names []string) []string {
 func (l *loader) raw() {
 	l.snap.Jobs = l.named("jobs")
 	for _, s := range l.named("channels") {
-		c := Channel{Kind: s.Name, Section: s}
-		c.skip = "kind"
-		if k := s.node.child("kind"); k != nil {
-			d := &decoder{file: l.file, section: s.path}
-			d.value(k, reflect.ValueOf(&c.Kind).Elem(), s.path+".kind")
-			if l.problems = append(l.problems, d.problems...); failed(d.problems) {
-				l.snap.off[s.path] = true
-				continue
-			}
+		d := &decoder{file: l.file, section: s.path}
+		c := d.channel(s)
+		if l.problems = append(l.problems, d.problems...); failed(d.problems) {
+			l.snap.off[s.path] = true
+			continue
 		}
 		l.snap.Channels = append(l.snap.Channels, c)
 	}
+}
+
+// channel reads the kind, and refuses the names that hob's own places have in addresses and in jobs.
+func (d *decoder) channel(s Section) Channel {
+	if slices.Contains([]string{"api", "cli", "cron", "none", "owner"}, strings.ToLower(s.Name)) {
+		d.add(s.node, s.node.key, s.path, fmt.Sprintf("a channel cannot be named %q: hob has a place of its own of that name", s.Name),
+			`give it another name, and say what it is with kind = "…"`, true)
+	}
+	c := Channel{Kind: s.Name, Section: s}
+	c.skip = "kind"
+	if k := s.node.child("kind"); k != nil {
+		d.value(k, reflect.ValueOf(&c.Kind).Elem(), s.path+".kind")
+	}
+	return c
 }
 
 // named are the sections [group.NAME].

@@ -192,7 +192,7 @@ func TestValidDocumentsRoundTrip(t *testing.T) {
 			Model: model.Draw(t, "m"), Models: rapid.MapOfN(text, model, 0, 3).Draw(t, "models"),
 			Owner:  config.Owner{Name: text.Draw(t, "name"), Timezone: rapid.SampledFrom([]string{"UTC", "Europe/Berlin"}).Draw(t, "zone"), Addresses: rapid.SliceOfN(rapid.StringMatching(`[a-z]+:[a-z0-9:]+`), 1, 3).Draw(t, "addresses")},
 			Guard:  config.Guard{Mode: rapid.SampledFrom([]string{"ask", "open"}).Draw(t, "mode")},
-			Budget: config.Budget{PerDay: rapid.Float64Range(0, 1e6).Draw(t, "money"), TokensPerDay: rapid.Int64Min(0).Draw(t, "tokens")},
+			Budget: config.Budget{PerDay: rapid.OneOf(rapid.Just(-1.0), rapid.Float64Range(0, 1e9)).Draw(t, "money"), TokensPerDay: rapid.Int64Min(-1).Draw(t, "tokens")},
 			Daemon: config.Daemon{MaxAttempts: positive.Draw(t, "attempts"), SafeModeAfter: positive.Draw(t, "ends")},
 		}
 		for name := range want.Models {
@@ -203,7 +203,7 @@ func TestValidDocumentsRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, problems, err := config.Parse("config.toml", doc, nil)
-		if err != nil || len(problems) > 0 {
+		if err != nil || !config.Valid(problems) {
 			t.Fatalf("%v, %v in\n%s", problems, err, doc)
 		}
 		have := document{Model: got.Model, Models: got.Models, Owner: got.Owner, Guard: got.Guard, Budget: got.Budget, Daemon: got.Daemon}
@@ -216,6 +216,7 @@ func TestValidDocumentsRoundTrip(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(every), "HOB_MODEL__API_KEY=x")
 	f.Add([]byte("[[a]]\n[a.b]\n[[a.c]]\nx = [{y = [1]}]\n"), "HOB_A__B__C=1")
+	f.Add([]byte("[tools.exec]\nsandbox = \"require\"\n[budget]\nper_day = -1\n[web]\nlisten = \"0.0.0.0:1\"\n[channels.api]\n"), "HOB_TOOLS__EXEC__SANDBOX=off")
 	f.Add([]byte("channels.\"a.b\".x = 1\r\n"), "HOB_CHANNELS__A=1")
 	f.Fuzz(func(t *testing.T, doc []byte, pair string) {
 		s, problems, err := config.Parse("config.toml", doc, []string{pair})
@@ -245,6 +246,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if s.Off("tools") && !slices.Equal(s.Tools.Deny, []string{config.DenyAll}) {
 			t.Fatalf("tools are off and not denied: %+v", s.Tools)
+		}
+		if s.Off("tools.exec") && !s.Off("tools") && !slices.Contains(s.Tools.Deny, "exec") {
+			t.Fatalf("exec is off and not denied: %+v", s.Tools)
+		}
+		if b := s.Budget; b.PerDay < 0 && b.PerDay != -1 || b.TokensPerDay < -1 || s.Off("budget") && b != config.Default().Budget {
+			t.Fatalf("caps in force: %+v", b)
 		}
 	})
 }

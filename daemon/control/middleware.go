@@ -100,7 +100,7 @@ func problems(mux *http.ServeMux) http.Handler {
 }
 
 // knownKeys are the query's keys that a route reads. Whoever asks for health may add what he likes, to pass caches.
-func knownKeys(pattern string) (keys []string, any bool) {
+func knownKeys(pattern string) (keys []string, free bool) {
 	switch resource, isGet := strings.CutPrefix(pattern, "GET /v1/"); {
 	case pattern == "GET /healthz":
 		return nil, true
@@ -114,8 +114,8 @@ func knownKeys(pattern string) (keys []string, any bool) {
 
 // checkQuery refuses what would not be read: a misspelt filter must not show everything.
 func checkQuery(pattern, raw string) error {
-	known, any := knownKeys(pattern)
-	if any {
+	known, free := knownKeys(pattern)
+	if free {
 		return nil
 	}
 	query, err := url.ParseQuery(raw)

@@ -4,7 +4,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -136,12 +135,12 @@ func (s *core) view(ctx context.Context, f func(*Tx) error) error {
 	return s.db.View(ctx, func(tx *db.Tx) error { return f(&Tx{tx, s}) })
 }
 
-func (s *core) read() *sql.DB { return s.db.Reader() }
+func (s *core) read() *db.Readers { return s.db.Reader() }
 
 func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader is for the views of package view.
-func (s *Store) Reader() *sql.DB { return s.db.Reader() }
+func (s *Store) Reader() *db.Readers { return s.db.Reader() }
 
 // Epoch is the number of this start.
 func (s *core) Epoch() int64 { return s.epoch }

@@ -6,6 +6,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/control/client"
@@ -68,6 +69,28 @@ func newConversation(out screen) *conversation {
 // expect notes that an inbox row was typed here.
 func (c *conversation) expect(inbox int64) { c.rows[inbox] = &answer{} }
 
+// running are the turns that work on something typed here right now.
+func (c *conversation) running() []int64 {
+	var list []int64
+	for _, a := range c.rows {
+		if a.turn != 0 && !a.settled && !c.parked(a.turn) && !slices.Contains(list, a.turn) {
+			list = append(list, a.turn)
+		}
+	}
+	return list
+}
+
+// queued counts the messages typed here that no turn has taken yet.
+func (c *conversation) queued() int64 {
+	n := int64(0)
+	for _, a := range c.rows {
+		if a.turn == 0 && !a.settled {
+			n++
+		}
+	}
+	return n
+}
+
 // busy reports whether something typed here is still being worked on and not parked for an answer.
 func (c *conversation) busy() bool {
 	for _, a := range c.rows {
@@ -89,6 +112,10 @@ func (c *conversation) see(f client.Frame) {
 		if t := c.turns[f.Live.Turn]; t != nil {
 			t.piece(c.out, *f.Live)
 		}
+		return
+	}
+	if f.Event == nil {
+		c.seq = f.Start
 		return
 	}
 	if f.Event.Seq <= c.seq {
@@ -246,7 +273,7 @@ func (c *conversation) finished(e *event.Event) {
 	a := answer{turn: turn, state: text(e, "state"), text: text(e, "text"), why: text(e, "why")}
 	t.end(c.out, a.text)
 	if a.state != "done" {
-		c.out.Note(strings.TrimSuffix(a.state+": "+a.why, ": "))
+		c.out.Note(ending(a.state, a.why))
 	}
 	for row, r := range c.rows {
 		if r.turn == turn {
@@ -258,6 +285,15 @@ func (c *conversation) finished(e *event.Event) {
 			delete(c.asked, code)
 		}
 	}
+}
+
+// ending says how a turn ended that is not done.
+func ending(state, why string) string {
+	why = ToYou(why)
+	if strings.HasPrefix(why, state) {
+		return why
+	}
+	return strings.TrimSuffix(state+": "+why, ": ")
 }
 
 func (c *conversation) settle(row int64, a answer) {

@@ -34,18 +34,30 @@ func fields(raw json.RawMessage) (list []field, ok bool) {
 	return list, true
 }
 
-// Details shows a JSON object with everything in it, one member to a line; times are local, and numbers
-// have the unit that their key names.
-func Details(raw json.RawMessage) string {
+// Sheet says how the details of a row are shown.
+type Sheet struct {
+	Clock func(time.Time) string        // nil: local time, to the minute
+	Text  func(key, text string) string // nil: as it is
+}
+
+// Details shows a JSON object with everything in it, one member to a line; numbers have the unit that their key names, and what
+// stands in a list is cut to one line.
+func (s Sheet) Details(raw json.RawMessage) string {
+	if s.Clock == nil {
+		s.Clock = Clock
+	}
+	if s.Text == nil {
+		s.Text = func(_, text string) string { return text }
+	}
 	var b strings.Builder
-	detail(&b, "", raw)
+	s.detail(&b, "", raw)
 	return b.String()
 }
 
-func detail(b *strings.Builder, indent string, raw json.RawMessage) {
+func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
 	list, ok := fields(raw)
 	if !ok {
-		fmt.Fprintln(b, indent+plain("", raw))
+		fmt.Fprintln(b, indent+s.plain("", raw))
 		return
 	}
 	wide := 0
@@ -53,11 +65,11 @@ func detail(b *strings.Builder, indent string, raw json.RawMessage) {
 		wide = max(wide, len(f.key))
 	}
 	for _, f := range list {
-		one(b, indent, wide, f)
+		s.one(b, indent, wide, f)
 	}
 }
 
-func one(b *strings.Builder, indent string, wide int, f field) {
+func (s Sheet) one(b *strings.Builder, indent string, wide int, f field) {
 	pad := strings.Repeat(" ", wide-len(f.key)+2)
 	var rows []json.RawMessage
 	if json.Unmarshal(f.value, &rows) == nil && rows != nil {
@@ -66,28 +78,28 @@ func one(b *strings.Builder, indent string, wide int, f field) {
 		}
 		fmt.Fprintln(b, indent+f.key)
 		for _, r := range rows {
-			fmt.Fprintln(b, indent+"  "+brief(r))
+			fmt.Fprintln(b, indent+"  "+s.brief(r))
 		}
 		return
 	}
 	if inner, ok := fields(f.value); ok && len(inner) > 0 {
-		fmt.Fprintln(b, indent+f.key+pad+brief(f.value))
+		fmt.Fprintln(b, indent+f.key+pad+s.brief(f.value))
 		return
 	}
-	if v := plain(f.key, f.value); v != "" {
+	if v := s.plain(f.key, f.value); v != "" {
 		fmt.Fprintln(b, indent+f.key+pad+strings.ReplaceAll(v, "\n", "\n"+indent+strings.Repeat(" ", wide+2)))
 	}
 }
 
 // brief shows a value on one line; an object as "key value · key value".
-func brief(raw json.RawMessage) string {
+func (s Sheet) brief(raw json.RawMessage) string {
 	list, ok := fields(raw)
 	if !ok {
-		return OneLine(plain("", raw))
+		return Cut(s.plain("", raw))
 	}
 	var parts []string
 	for _, f := range list {
-		if v := OneLine(plain(f.key, f.value)); v != "" {
+		if v := Cut(s.plain(f.key, f.value)); v != "" {
 			parts = append(parts, f.key+" "+v)
 		}
 	}
@@ -95,7 +107,7 @@ func brief(raw json.RawMessage) string {
 }
 
 // plain shows a scalar as a person writes it, by the unit that its key names.
-func plain(key string, raw json.RawMessage) string {
+func (s Sheet) plain(key string, raw json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil || v == nil {
 		return ""
@@ -103,9 +115,9 @@ func plain(key string, raw json.RawMessage) string {
 	switch x := v.(type) {
 	case string:
 		if t, err := time.Parse(time.RFC3339, x); err == nil {
-			return Clock(t)
+			return s.Clock(t)
 		}
-		return Clean(x)
+		return Clean(s.Text(key, x))
 	case float64:
 		return quantity(key, int64(x), string(raw))
 	case bool:

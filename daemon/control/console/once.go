@@ -43,7 +43,8 @@ type Once struct {
 // errSettled ends the stream when there is nothing more to wait for.
 var errSettled = errors.New("settled")
 
-// Say posts the message, shows what comes of it and returns it. When ctx ends, the turn is stopped.
+// Say posts the message, shows what comes of it and returns it. When ctx ends, its turn is stopped; a message that no turn has
+// taken stays where it is.
 // On a terminal it first tells what came while nobody looked. A daemon that restarts meanwhile is waited for.
 func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	place, err := o.Cursor.Place()
@@ -63,7 +64,7 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	c.expect(r.Inbox)
 	err = o.follow(ctx, c, r.Inbox)
 	if ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), o.stop(ctx, c, r.Inbox))
+		err = errors.Join(ctx.Err(), o.stop(ctx, c))
 	}
 	if err == nil {
 		err = o.leave(ctx, c, unseen)
@@ -188,19 +189,26 @@ func (o *Once) answer(ctx context.Context, c *conversation, q Question) error {
 	}
 }
 
-// stop ends the turn, or drops the message when no turn has taken it.
-func (o *Once) stop(ctx context.Context, c *conversation, row int64) error {
+// stop ends the turn. A message that waits behind others has been accepted and is kept.
+func (o *Once) stop(ctx context.Context, c *conversation) error {
 	c.out.Break()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer done()
-	return halt(ctx, o.API, c.rows[row].turn, row)
+	for row, a := range c.rows {
+		if a.turn == 0 && !a.settled {
+			c.out.Note(fmt.Sprintf("your message stays queued and will be served; take it back with: hob inbox drop %d", row))
+		}
+	}
+	for _, turn := range c.running() {
+		if err := halt(ctx, o.API, turn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func halt(ctx context.Context, api API, turn, row int64) error {
-	if turn != 0 {
-		return api.Act(ctx, "turns", fmt.Sprint(turn), "stop", nil, nil)
-	}
-	return api.Act(ctx, "inbox", fmt.Sprint(row), "drop", nil, nil)
+func halt(ctx context.Context, api API, turn int64) error {
+	return api.Act(ctx, "turns", fmt.Sprint(turn), "stop", nil, nil)
 }
 
 func (o *Once) result(c *conversation, row int64) Answer {

@@ -79,7 +79,7 @@ func TestDetails(t *testing.T) {
 		`"rows":[{"part":0,"state":"sent","text":""}],"inner":{"kind":"step","id":1},"bad":"\u001b[2J"}`
 	want := "id           3\nname         a\n             b\nat           " + console.Clock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)) +
 		"\ntook_ms      1.5s\ncost_micros  2.00\nbytes        2.0 KB\non           yes\nrows\n  part 0 · state sent\ninner        kind step · id 1\nbad          \\x1b[2J\n"
-	if got := console.Details(json.RawMessage(in)); got != want {
+	if got := (console.Sheet{}).Details(json.RawMessage(in)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -5,13 +5,17 @@ import (
 	"unicode"
 )
 
-// Table draws rows under a head. The last column is cut to the width of the terminal, in cells; width 0 cuts nothing.
+// widest is how many cells of a text a table shows at most, also where no terminal sets a limit.
+const widest = 200
+
+// Table draws rows under a head. The last column is cut to the width of the terminal, in cells; width 0 is no terminal. No text is
+// longer than 200 cells.
 func Table(head []string, rows [][]string, width int) string {
 	all := append([][]string{head}, rows...)
 	wide := make([]int, len(head))
 	for _, row := range all {
 		for i := range row {
-			row[i] = OneLine(row[i])
+			row[i] = Cut(row[i])
 			wide[i] = max(wide[i], Cells(row[i]))
 		}
 	}
@@ -31,6 +35,9 @@ func Table(head []string, rows [][]string, width int) string {
 	}
 	return b.String()
 }
+
+// Cut makes any text fit for one cell of a table: one line, at most 200 cells wide.
+func Cut(s string) string { return cut(OneLine(s), widest, true) }
 
 // OneLine makes any text fit for one line of a terminal.
 func OneLine(s string) string { return Clean(strings.Join(strings.Fields(s), " ")) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/control/client"
+	"hob/daemon/ident"
 	"hob/daemon/spawn"
 )
 
@@ -24,6 +25,15 @@ const (
 	interrupt = 0x03
 	wipe      = "\x01\x0b"
 )
+
+// What a terminal puts around pasted text: nothing in it is a command to the line editor.
+const (
+	pasteStart = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
+)
+
+// messageID is the length of the name that a message is posted under, in characters.
+const messageID = 20
 
 // Talk is a conversation on a terminal that the caller has put into raw mode.
 type Talk struct {
@@ -44,7 +54,8 @@ type talk struct {
 	*conversation
 	desk   *desk
 	draft  draft
-	armed  bool // Ctrl-C was pressed at an empty prompt
+	armed  bool           // Ctrl-C was pressed and there was nothing to stop
+	unsent client.Message // the one that did not reach the daemon
 	raw    chan []byte
 	frames chan client.Frame
 	lost   chan error // nil: found again
@@ -53,7 +64,7 @@ type talk struct {
 // errLeave ends a conversation because the person wants to.
 var errLeave = errors.New("leave")
 
-// Run talks until the person leaves (Ctrl-D, or Ctrl-C twice at an empty prompt) or ctx ends.
+// Run talks until the person leaves (Ctrl-D, or Ctrl-C twice when there is nothing to stop) or ctx ends.
 // A daemon that goes away is waited for. The goroutine that reads In ends with In.
 func (t *Talk) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -127,6 +138,8 @@ func (k *talk) listen(ctx context.Context, seq int64) error {
 			}
 			if f.Event != nil {
 				seq = f.Event.Seq
+			} else if f.Live == nil {
+				seq = f.Start
 			}
 			select {
 			case k.frames <- f:
@@ -233,30 +246,30 @@ func (k *talk) keyed(ctx context.Context, b []byte) error {
 	return nil
 }
 
+// interrupted stops the turn that runs for what was typed here. What waits behind it has been accepted and goes on.
 func (k *talk) interrupted(ctx context.Context) error {
-	if k.busy() {
-		k.out.Note("stopping …")
-		return k.halt(ctx)
+	waiting := ""
+	if n := k.queued(); n > 0 {
+		waiting = Plural(n, "message") + " of yours still queued (see: hob inbox list); "
+	}
+	if turns := k.running(); len(turns) > 0 {
+		k.out.Note(waiting + "stopping …")
+		for _, turn := range turns {
+			if err := k.excuse(halt(ctx, k.API, turn)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if k.armed {
 		return errLeave
 	}
 	k.armed = true
 	k.draft = draft{}
-	k.desk.keys.put([]byte(wipe))
-	k.out.Note("press Ctrl-C again, or Ctrl-D, to leave")
-	k.desk.reprompt(k.prompt())
-	return nil
-}
-
-func (k *talk) halt(ctx context.Context) error {
-	for row, a := range k.rows {
-		if a.settled || k.parked(a.turn) {
-			continue
-		}
-		if err := k.excuse(halt(ctx, k.API, a.turn, row)); err != nil {
-			return err
-		}
+	k.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
+	if k.desk.editing {
+		k.desk.keys.put([]byte(wipe))
+		k.desk.reprompt(k.prompt())
 	}
 	return nil
 }
@@ -281,11 +294,32 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 	if strings.TrimSpace(message) == "" {
 		return nil
 	}
-	r, err := k.API.Post(ctx, client.Message{Text: message, Session: k.Session})
-	if err != nil {
+	return k.post(ctx, message)
+}
+
+// post sends a message. One that the daemon did not get stands in the editor again; sent unchanged it is the same message, in case
+// that only the daemon's word was lost.
+func (k *talk) post(ctx context.Context, message string) error {
+	m := client.Message{Text: message, Session: k.Session, ID: ident.Random().Code(messageID)}
+	if message == k.unsent.Text {
+		m.ID = k.unsent.ID
+	}
+	k.unsent = client.Message{}
+	r, err := k.API.Post(ctx, m)
+	var p *client.Problem
+	switch {
+	case err == nil:
+		k.expect(r.Inbox)
+		return nil
+	case errors.As(err, &p), errors.Is(err, context.Canceled):
 		return k.excuse(err)
 	}
-	k.expect(r.Inbox)
+	k.unsent = m
+	k.out.Note(err.Error() + ": your message is not sent; here it is again")
+	lines := strings.Split(message, "\n")
+	k.draft.lines = lines[:len(lines)-1]
+	k.begin()
+	k.desk.keys.put([]byte(pasteStart + lines[len(lines)-1] + pasteEnd))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,46 @@ func Clock(t time.Time) string {
 	}
 	return t.Local().Format("2006-01-02 15:04")
 }
+
+// Exact is Clock with the seconds, where there are any.
+func Exact(t time.Time) string {
+	if t.IsZero() || t.Second() == 0 {
+		return Clock(t)
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// InZone shows an instant as the clocks of a zone do, and which time they keep: "2026-11-21 09:00 CET".
+func InZone(t time.Time, zone *time.Location, seconds bool) string {
+	switch {
+	case t.IsZero():
+		return "-"
+	case seconds:
+		return t.In(zone).Format("2006-01-02 15:04:05 MST")
+	}
+	return t.In(zone).Format("2006-01-02 15:04 MST")
+}
+
+// Period shortens a duration as Go writes it: "30m0s" is "30m", "2h0m0s" is "2h". A word before it, and any other text, stays.
+func Period(text string) string {
+	word, last := "", text
+	if i := strings.LastIndexByte(text, ' '); i >= 0 {
+		word, last = text[:i+1], text[i+1:]
+	}
+	if d, err := time.ParseDuration(last); err != nil || d.String() != last {
+		return text
+	}
+	if short, ok := strings.CutSuffix(last, "m0s"); ok {
+		last = short + "m"
+	}
+	if short, ok := strings.CutSuffix(last, "h0m"); ok {
+		last = short + "h"
+	}
+	return word + last
+}
+
+// ToYou speaks of the owner as the one who reads.
+func ToYou(text string) string { return strings.ReplaceAll(text, "by the owner", "by you") }
 
 // Plural counts things: "1 job", "2 jobs".
 func Plural(n int64, one string) string {

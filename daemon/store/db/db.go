@@ -44,7 +44,7 @@ type Options struct {
 type DB struct {
 	path  string
 	now   func() time.Time
-	read  *sql.DB
+	read  *Readers
 	write *writer
 	lock  *os.File
 	bells bells
@@ -86,17 +86,18 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
 		return err
 	}
-	d.read, err = open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	readers, err := open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(4)
-	d.write.start()
-	return nil
+	readers.SetMaxOpenConns(4)
+	readers.SetMaxIdleConns(4)
+	d.read = &Readers{db: readers, kept: map[string]*sql.Stmt{}}
+	return d.write.start()
 }
 
-// Reader is the pool of readers: they see what is committed, and can change nothing.
-func (d *DB) Reader() *sql.DB { return d.read }
+// Reader is the pool of readers.
+func (d *DB) Reader() *Readers { return d.read }
 
 // Wait returns a channel that is closed at the next commit that rings the bell. Take it before reading, or a commit
 // may slip in between.
@@ -107,12 +108,15 @@ func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }
 
 // View runs a closure of reads over one snapshot.
 func (d *DB) View(ctx context.Context, f func(*Tx) error) error {
-	sqlTx, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return fmt.Errorf("begin read: %w", err)
+	return d.read.snapshot(ctx, func(tx *sql.Tx) error { return f(&Tx{on: tx, ctx: ctx, Now: d.now()}) })
+}
+
+// ended joins the error of a finished transaction, unless it was finished already.
+func ended(err, done error) error {
+	if errors.Is(done, sql.ErrTxDone) {
+		return err
 	}
-	err = f(&Tx{tx: sqlTx, ctx: ctx, Now: d.now()})
-	return errors.Join(err, ignoreDone(sqlTx.Rollback()))
+	return errors.Join(err, done)
 }
 
 // CopyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
@@ -133,7 +137,7 @@ func (d *DB) CopyTo(ctx context.Context, to string) (err error) {
 func (d *DB) Close() error {
 	var errs []error
 	if d.read != nil {
-		errs = append(errs, d.read.Close())
+		errs = append(errs, d.read.db.Close())
 	}
 	if d.write != nil {
 		errs = append(errs, d.write.stop())
@@ -199,6 +203,7 @@ func older(v, than string) bool {
 
 // Codes of SQLite that mean a damaged file (sqlite3.h: SQLITE_CORRUPT, SQLITE_NOTADB).
 const (
+	sqliteError    = 1
 	sqliteCorrupt  = 11
 	sqliteFull     = 13
 	sqliteNotADB   = 26

@@ -9,7 +9,7 @@ import (
 // Tx is one closure's view of a transaction.
 type Tx struct {
 	Now  time.Time // wall time of the transaction
-	tx   *sql.Tx
+	on   executor
 	ctx  context.Context //nolint:containedctx // lives as long as the transaction
 	rung Bell
 }
@@ -19,13 +19,13 @@ func (tx *Tx) Ring(b Bell) { tx.rung |= b }
 
 // Run runs a statement.
 func (tx *Tx) Run(query string, args ...any) error {
-	_, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	_, err := tx.on.ExecContext(tx.ctx, query, args...)
 	return err
 }
 
 // Insert runs an INSERT and returns the row's id; 0 when ON CONFLICT DO NOTHING did nothing.
 func (tx *Tx) Insert(query string, args ...any) (int64, error) {
-	res, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	res, err := tx.on.ExecContext(tx.ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 
 // Change runs an UPDATE or DELETE and returns how many rows it changed.
 func (tx *Tx) Change(query string, args ...any) (int64, error) {
-	res, err := tx.tx.ExecContext(tx.ctx, query, args...)
+	res, err := tx.on.ExecContext(tx.ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -46,12 +46,12 @@ func (tx *Tx) Change(query string, args ...any) (int64, error) {
 
 // One scans a single row; sql.ErrNoRows when there is none.
 func (tx *Tx) One(query string, args []any, dest ...any) error {
-	return tx.tx.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
+	return tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)
 }
 
 // Query returns rows; Collect reads them.
 func (tx *Tx) Query(query string, args ...any) (*sql.Rows, error) {
-	return tx.tx.QueryContext(tx.ctx, query, args...)
+	return tx.on.QueryContext(tx.ctx, query, args...)
 }
 
 // Context ends with the transaction.

@@ -21,15 +21,16 @@ var ErrClosed = errors.New("the database is closed")
 
 // writer owns the one writing connection. Closures that wait share a commit, each in its own savepoint.
 type writer struct {
-	ctx    context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
-	db     *sql.DB
-	bells  *bells
-	now    func() time.Time
-	log    *slog.Logger
-	queue  chan *closure
-	group  *spawn.Group
-	mu     sync.RWMutex
-	closed bool
+	ctx     context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
+	db      *sql.DB
+	session *session
+	bells   *bells
+	now     func() time.Time
+	log     *slog.Logger
+	queue   chan *closure
+	group   *spawn.Group
+	mu      sync.RWMutex
+	closed  bool
 }
 
 type closure struct {
@@ -44,7 +45,16 @@ func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
 	return w
 }
 
-func (w *writer) start() { w.group.Once("store writer", w.run) }
+// start takes the connection and serves.
+func (w *writer) start() error {
+	conn, err := w.db.Conn(w.ctx)
+	if err != nil {
+		return fmt.Errorf("take the writing connection: %w", err)
+	}
+	w.session = &session{conn: conn, kept: map[string]*sql.Stmt{}}
+	w.group.Once("store writer", w.run)
+	return nil
+}
 
 // stop serves what is queued and closes the connection.
 func (w *writer) stop() error {
@@ -53,7 +63,10 @@ func (w *writer) stop() error {
 	close(w.queue)
 	w.mu.Unlock()
 	w.group.Wait()
-	return w.db.Close()
+	if w.session == nil {
+		return w.db.Close()
+	}
+	return errors.Join(w.session.conn.Close(), w.db.Close())
 }
 
 // Write runs f inside a transaction and returns when that is committed, also when ctx ends meanwhile.
@@ -103,7 +116,7 @@ func (w *writer) run() error {
 // checkpoint never waits for readers; what they still need stays in the log for the next time.
 func (w *writer) checkpoint() {
 	fail.Point("checkpoint")
-	if _, err := w.db.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+	if _, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 		w.log.Warn("checkpoint", "err", Plain(err))
 	}
 }
@@ -135,21 +148,17 @@ func (w *writer) commit(all []*closure) {
 	}
 }
 
-func (w *writer) transact(all []*closure) (rung Bell, err error) {
-	sqlTx, err := w.db.BeginTx(w.ctx, nil)
-	if err != nil {
-		return 0, Plain(fmt.Errorf("begin: %w", err))
-	}
-	tx := &Tx{tx: sqlTx, ctx: w.ctx, Now: w.now()}
-	for _, c := range all {
-		if c.err, err = w.guarded(tx, c); err != nil {
-			return 0, errors.Join(Plain(err), ignoreDone(sqlTx.Rollback()))
+func (w *writer) transact(all []*closure) (Bell, error) {
+	tx := &Tx{on: w.session, ctx: w.ctx, Now: w.now()}
+	err := w.session.transact(w.ctx, func() (err error) {
+		for _, c := range all {
+			if c.err, err = w.guarded(tx, c); err != nil {
+				return err
+			}
 		}
-	}
-	if err := sqlTx.Commit(); err != nil {
-		return 0, errors.Join(Plain(fmt.Errorf("commit: %w", err)), ignoreDone(sqlTx.Rollback()))
-	}
-	return tx.rung, nil
+		return nil
+	})
+	return tx.rung, Plain(err)
 }
 
 // guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
@@ -177,11 +186,4 @@ func shielded(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
 }

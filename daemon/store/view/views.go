@@ -20,10 +20,10 @@ const (
 )
 
 // View reads over the given pool.
-type View struct{ read *sql.DB }
+type View struct{ read *db.Readers }
 
 // New makes a view over the readers of a database.
-func New(readers *sql.DB) *View { return &View{read: readers} }
+func New(readers *db.Readers) *View { return &View{read: readers} }
 
 func limit(f event.Filter) int {
 	if f.Limit <= 0 {

@@ -1,0 +1,147 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"hob/config"
+)
+
+// parsed is a document that is TOML, and its problems as texts.
+func parsed(t *testing.T, doc string, env ...string) (*config.Snapshot, []string) {
+	t.Helper()
+	s, _, err := config.Parse("config.toml", []byte(doc), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, texts(doc, env...)
+}
+
+// A sandbox that is asked for and not there must not mean that commands run without one.
+func TestARequiredSandboxSwitchesExecOff(t *testing.T) {
+	for _, value := range []string{`"require"`, `"Require"`, `"bwrap"`, "true", "[]", `""`} {
+		s, got := parsed(t, "[tools]\ndeny = [\"write\"]\n[tools.exec]\nsandbox = "+value+"\nnetwork = true\n")
+		want := []string{
+			`config.toml:4:11: sandbox: there is no sandbox in this version, and no command may run without it, so [tools.exec] is off: take the line out to run commands unconfined`,
+			`config.toml:5:1: unknown key "network": this version has no sandbox and reads nothing in [tools.exec]`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got\n  %s", value, strings.Join(got, "\n  "))
+		}
+		if !slices.Equal(s.Tools.Deny, []string{"write", "exec"}) || !slices.Equal(s.OffSections(), []string{"tools.exec"}) {
+			t.Errorf("%s: denied %q, off %q", value, s.Tools.Deny, s.OffSections())
+		}
+	}
+	s, got := parsed(t, "", "HOB_TOOLS__EXEC__SANDBOX=require")
+	if !slices.Equal(s.Tools.Deny, []string{"exec"}) || len(got) != 1 || !strings.HasPrefix(got[0], "HOB_TOOLS__EXEC__SANDBOX: sandbox: there is no sandbox") {
+		t.Errorf("from the environment: denied %q, %q", s.Tools.Deny, got)
+	}
+	s, _ = parsed(t, "[tools]\nexec = \"require\"\n")
+	if !slices.Equal(s.Tools.Deny, []string{"exec"}) {
+		t.Errorf("no section at all: denied %q", s.Tools.Deny)
+	}
+	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = \"require\"\n")
+	if !slices.Equal(s.Tools.Deny, []string{config.DenyAll}) || !s.Off("tools") || !s.Off("tools.exec") {
+		t.Errorf("a bad [tools] as well: denied %q", s.Tools.Deny)
+	}
+}
+
+func TestNoKeyOfExecIsRead(t *testing.T) {
+	const why = `: this version has no sandbox and reads nothing in [tools.exec]`
+	doc := "[tools.exec]\nsandbox = \"auto\"\nbinds = []\n[tools.exec.hosts.nas]\naddress = \"sam@nas\"\n"
+	s, got := parsed(t, doc)
+	want := []string{
+		`config.toml:2:1: unknown key "sandbox"` + why, `config.toml:3:1: unknown key "binds"` + why, `config.toml:4:13: unknown section "hosts"` + why,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
+	}
+	if len(s.Tools.Deny) > 0 || len(s.OffSections()) > 0 {
+		t.Errorf("nothing is off, got %q, %q", s.Tools.Deny, s.OffSections())
+	}
+	if _, problems, err := config.Parse("config.toml", []byte(doc), nil); err != nil || config.Valid(problems) {
+		t.Errorf("such a file is not valid: %v, %v", problems, err)
+	}
+}
+
+func TestListen(t *testing.T) {
+	for _, good := range []string{"", "127.0.0.1:4620", "localhost:0", "[::1]:80", "127.9.9.9:65535", "[::ffff:127.0.0.1]:1"} {
+		s, got := parsed(t, "[web]\nlisten = \""+good+"\"\n")
+		if len(got) > 0 || s.Web.Listen != good {
+			t.Errorf("%q: in force %q, %q", good, s.Web.Listen, got)
+		}
+	}
+	for _, bad := range []string{
+		":4620", "0.0.0.0:4620", "192.168.1.2:4620", "[::]:4620", "example.org:80", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:http", "127.0.0.1:-1", "4620", "::1:80", "/run/x",
+	} {
+		s, got := parsed(t, "[web]\nlisten = \""+bad+"\"\n")
+		want := `config.toml:2:10: listen: want host:port of this machine only, found "` + bad + `", so [web] is off: for example "127.0.0.1:4620"`
+		if !slices.Equal(got, []string{want}) || s.Web != config.Default().Web || !s.Off("web") {
+			t.Errorf("%q: in force %q, %q", bad, s.Web.Listen, got)
+		}
+	}
+	_, problems, err := config.Parse("config.toml", nil, []string{"HOB_WEB__LISTEN=0.0.0.0:1"})
+	if err != nil || len(problems) != 1 || problems[0].Key != "web.listen" || problems[0].File != "HOB_WEB__LISTEN" || !problems[0].Fatal {
+		t.Errorf("from the environment: %+v, %v", problems, err)
+	}
+}
+
+func TestCaps(t *testing.T) {
+	usual := config.Default().Budget
+	for doc, want := range map[string]config.Budget{
+		"":                                   usual,
+		"per_day = 0\ntokens_per_day = 0":    {},
+		"per_day = -1\ntokens_per_day = -1":  {PerDay: -1, TokensPerDay: -1},
+		"per_day = -1.0":                     {PerDay: -1, TokensPerDay: usual.TokensPerDay},
+		"per_day = 1e9\ntokens_per_day = 1":  {PerDay: 1e9, TokensPerDay: 1},
+		"per_day = -1\ntokens_per_day = -2":  usual,
+		"per_day = -0.5\ntokens_per_day = 7": usual,
+		"per_day = \"none\"":                 usual,
+		"per_day = inf":                      usual,
+		"per_day = 1000000001":               usual,
+		"tokens_per_day = 1.5\nper_day = 0":  usual,
+	} {
+		s, _, err := config.Parse("config.toml", []byte("[budget]\n"+doc+"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Budget != want {
+			t.Errorf("%q: %+v, want %+v", doc, s.Budget, want)
+		}
+	}
+}
+
+func TestChannelsKeepOffTheNamesOfHobsOwnPlaces(t *testing.T) {
+	for _, name := range []string{"api", "cli", "cron", "none", "owner", "Owner", "CLI"} {
+		s, got := parsed(t, "[channels.alerts]\nkind = \"ntfy\"\n\n[channels."+name+"]\nkind = \"ntfy\"\n")
+		want := `config.toml:4:11: a channel cannot be named "` + name + `": hob has a place of its own of that name, so [channels.` + name + `] is off: ` +
+			`give it another name, and say what it is with kind = "…"`
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: got\n  %s", name, strings.Join(got, "\n  "))
+		}
+		if len(s.Channels) != 1 || s.Channels[0].Name != "alerts" || !s.Off("channels."+name) {
+			t.Errorf("%s: channels %+v, off %q", name, s.Channels, s.OffSections())
+		}
+	}
+	if s, got := parsed(t, "[channels.clio]\nkind = \"owner\"\n"); len(got) > 0 || len(s.Channels) != 1 {
+		t.Errorf("a name that only begins so, and a kind: %q", got)
+	}
+}
+
+// Other models are part of the contract, so that a file with them is valid; that they do nothing yet must be said.
+func TestOtherModelsAreAdvisedOf(t *testing.T) {
+	doc := "[model]\nfallback = [\"local\"]\n[models.local]\nmodel = \"m\"\nfallback = [\"other\"]\n[models.other]\n"
+	const why = " is not used in this version: no other model steps in when one fails"
+	s, got := parsed(t, doc)
+	want := []string{"config.toml:2:1: fallback" + why, "config.toml:3:9: [models.local]" + why, "config.toml:6:9: [models.other]" + why}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
+	}
+	if len(s.Models) != 2 || !slices.Equal(s.Model.Fallback, []string{"local"}) {
+		t.Errorf("got %+v, %+v", s.Model, s.Models)
+	}
+	if _, problems, err := config.Parse("config.toml", []byte(doc), nil); err != nil || !config.Valid(problems) {
+		t.Errorf("such a file is valid: %v, %v", problems, err)
+	}
+}
