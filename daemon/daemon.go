@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,11 +73,14 @@ func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 
 func (d *daemon) model() llm.Model { return d.live.Load().model }
 
-func (d *daemon) problems() []string {
+// problems lists what is wrong with the config, and why the model, a channel or a job of it cannot be used. advised adds advice.
+func (d *daemon) problems(advised bool) []string {
 	problems, err := d.file.Problems()
 	list := []string{}
 	for _, p := range problems {
-		list = append(list, p.String())
+		if advised || !p.Advice {
+			list = append(list, p.String())
+		}
 	}
 	for _, err := range []error{err, d.live.Load().fault} {
 		if err != nil {
@@ -142,16 +144,7 @@ func (d *daemon) system() string {
 
 // schedule is the jobs as tools and the API see them.
 func (d *daemon) schedule() schedule {
-	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall, reach: d.reach}
-}
-
-// reach reports whether something can be sent to an address: its channel is there.
-func (d *daemon) reach(to event.Address) bool {
-	if to == event.ToOwner || to == event.ToNone || to == event.CLI || slices.Contains(d.owner(), to) {
-		return true
-	}
-	_, err := d.host.Channel(to.Channel())
-	return !errors.Is(err, channels.ErrNoChannel)
+	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall, reach: addresses{d}.reach}
 }
 
 // localZone finds the machine's zone by its IANA name, once.

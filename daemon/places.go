@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
+	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -25,6 +27,15 @@ func (a addresses) Resolve(_ context.Context, to string) (event.Address, error) 
 		return "", messaging.ErrUnknown
 	}
 	return addr, nil
+}
+
+// reach reports whether something can be sent to an address: its channel is there.
+func (a addresses) reach(to event.Address) bool {
+	if to == event.ToOwner || to == event.ToNone || to == event.CLI || slices.Contains(a.owner(), to) {
+		return true
+	}
+	_, err := a.host.Channel(to.Channel())
+	return !errors.Is(err, channels.ErrNoChannel)
 }
 
 // Known lists the owner's addresses.

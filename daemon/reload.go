@@ -84,7 +84,7 @@ func (d conf) renew(ctx context.Context) error {
 
 // tellProblems tells the owner what is wrong with the config, once for the same list.
 func (d conf) tellProblems(ctx context.Context) error {
-	list := d.problems()
+	list := d.problems(false)
 	for _, p := range list {
 		d.log.Warn("config", "problem", p)
 	}

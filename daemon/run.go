@@ -232,7 +232,7 @@ func (d *daemon) ready(ctx context.Context, start time.Duration) {
 
 // notes is what the owner should know at a start.
 func (d *daemon) notes(ctx context.Context) []string {
-	notes := d.problems()
+	notes := d.problems(false)
 	if d.config().Guard.Mode == "open" {
 		notes = append(notes, "guard.mode is open: tools run without asking")
 	}

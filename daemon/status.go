@@ -94,7 +94,7 @@ func (d overview) status(ctx context.Context) (Status, error) {
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
 		Questions: counts.Questions, Channels: d.host.Health(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(),
+		Database: DatabaseStatus{Bytes: counts.Bytes}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(true),
 	}
 	s.State = d.judge(&s)
 	return s, nil

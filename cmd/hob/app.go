@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -34,7 +35,7 @@ type app struct {
 	in      *os.File
 	out     *os.File
 	err     *os.File
-	lost    error // the first line that could not be printed
+	lost    error // what went wrong where no error can be returned
 }
 
 func newApp() *app { return &app{in: os.Stdin, out: os.Stdout, err: os.Stderr} }
@@ -138,10 +139,22 @@ func (a *app) homeDir() (dir string, named bool, err error) {
 	return filepath.Join(user, ".hob"), false, nil
 }
 
+// checkHome refuses a home that is not a folder, in the words of the daemon that would refuse it too.
+func checkHome(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+		return &problem{code: exitFailed, text: "the home " + dir + " is not a folder", hint: "choose another with --home"}
+	}
+	return nil
+}
+
 // client finds the daemon. The system-wide one answers only for callers who have not named a home.
 func (a *app) client(ctx context.Context) (*client.Client, error) {
 	home, named, err := a.homeDir()
 	if err != nil {
+		return nil, err
+	}
+	if err := checkHome(home); err != nil {
 		return nil, err
 	}
 	c, err := client.Find(ctx, home, !named)
@@ -181,7 +194,7 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 func (a *app) logger(w io.Writer) *slog.Logger {
 	level := slog.LevelInfo
 	if a.quiet {
-		level = slog.LevelWarn
+		level = slog.LevelError
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }

@@ -21,13 +21,14 @@ type questionRow struct {
 func approvalsCommand(a *app) *cobra.Command {
 	return family("approvals", "What hob asks you",
 		listCommand(a, listing[questionRow]{
-			resource: "questions", short: "List the open questions", none: "nothing is waiting for you", state: "open",
+			resource: "questions", short: "List the open questions", none: "nothing is waiting for you",
+			states: []string{"open", "answered", "expired", "consumed"}, state: "open",
 			head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			row: func(q questionRow) []string {
 				return []string{q.Code, q.Subject, q.State, console.Clock(q.Asked), console.Clock(q.Until), q.Text}
 			},
 		}),
-		showCommand(a, "questions", "CODE", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
+		showCommand(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
 		approveCommand(a),
 		verbCommand(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
 		&cobra.Command{

@@ -12,7 +12,7 @@ import (
 
 func backupCommand(a *app) *cobra.Command {
 	return family("backup", "Copies of hob's database", &cobra.Command{
-		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cobra.MaximumNArgs(1),
+		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: atMost(1, "one PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]string{}
 			if len(args) == 1 {

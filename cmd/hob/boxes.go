@@ -36,21 +36,26 @@ type outboxRow struct {
 type box struct {
 	name, short, row string
 	list             func(a *app) *cobra.Command
+	shown            string
+	retry, drop      string
 	retried, dropped string
 }
 
 func inboxBox() box {
 	return box{
 		name: "inbox", short: "What came in", row: "SEQ",
+		shown: "Show what came in: its text, where from, and what became of it",
+		retry: "Serve one again that was dropped, expired or given up", drop: "Give up one that is queued or held",
 		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
 		list: func(a *app) *cobra.Command {
 			return listCommand(a, listing[inboxRow]{
 				resource: "inbox", short: "List what came in, newest first", none: "nothing has come in yet",
-				head: []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
+				states: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
+				head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
 				row: func(r inboxRow) []string {
 					text := r.Text
 					if r.Reason != "" {
-						text = strings.TrimSpace("(" + r.Reason + ") " + text)
+						text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
 					}
 					return []string{id(r.Seq), r.State, r.Kind, r.Source, r.Session, console.Clock(r.Received), text}
 				},
@@ -62,11 +67,14 @@ func inboxBox() box {
 func outboxBox() box {
 	return box{
 		name: "outbox", short: "What goes out", row: "ID",
+		shown: "Show a message with every try to deliver it",
+		retry: "Send one again that was held, expired, cancelled or given up", drop: "Cancel one that is not sent yet",
 		retried: "message %s is tried again", dropped: "message %s is dropped",
 		list: func(a *app) *cobra.Command {
 			return listCommand(a, listing[outboxRow]{
 				resource: "outbox", short: "List what goes out, newest first", none: "nothing has been sent yet",
-				head: []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
+				states: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
+				head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
 				row: func(r outboxRow) []string {
 					text := r.Body
 					for _, d := range r.Deliveries {
@@ -83,8 +91,8 @@ func outboxBox() box {
 
 func boxCommand(a *app, b box) *cobra.Command {
 	return family(b.name, b.short, b.list(a),
-		showCommand(a, b.name, b.row, nil),
-		verbCommand(a, b.name, "retry", b.row, "Try a failed one again", b.retried),
-		verbCommand(a, b.name, "drop", b.row, "Give one up", b.dropped),
+		showCommand(a, b.name, b.row, b.shown, nil),
+		verbCommand(a, b.name, "retry", b.row, b.retry, b.retried),
+		verbCommand(a, b.name, "drop", b.row, b.drop, b.dropped),
 	)
 }

@@ -27,7 +27,7 @@ func chatCommand(a *app) *cobra.Command {
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
 			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
-			"text of several lines, Ctrl-C stops what hob is doing, Ctrl-D leaves.",
+			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := joined(args)
 			if text == "" && isTerminal(a.in) {
@@ -69,7 +69,7 @@ func readInput(a *app) (string, error) {
 // chatCursor is the file that keeps how far the person has read.
 func chatCursor(a *app) (console.Cursor, error) {
 	home, _, err := a.homeDir()
-	return console.Cursor(filepath.Join(home, "chat.cursor")), err
+	return console.Cursor(filepath.Join(home, "state", "chat.cursor")), err
 }
 
 // askOnce says one thing and waits for what becomes of it.
@@ -86,6 +86,9 @@ func askOnce(ctx context.Context, a *app, m client.Message) error {
 	pipes := &console.Pipes{Out: a.out, Err: a.err, Live: live, Dim: a.color(a.err), Quiet: a.quiet || a.json}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: time.Local}
 	if isTerminal(a.in) && isTerminal(a.err) && !a.json {
+		if err := a.mend(); err != nil {
+			return err
+		}
 		o.Ask = console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask
 	}
 	answer, err := o.Say(ctx, m)
@@ -133,6 +136,9 @@ func talk(ctx context.Context, a *app, session string) error {
 	}
 	cursor, err := chatCursor(a)
 	if err != nil {
+		return err
+	}
+	if err := a.mend(); err != nil {
 		return err
 	}
 	fd := int(a.in.Fd())

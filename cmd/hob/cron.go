@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,24 +12,11 @@ import (
 	"hob/daemon/control/console"
 )
 
-type jobRow struct {
-	ID      int64       `json:"id"`
-	Name    string      `json:"name"`
-	Spec    string      `json:"spec"`
-	Words   string      `json:"words"`
-	Zone    string      `json:"zone"`
-	Prompt  string      `json:"prompt"`
-	Paused  bool        `json:"paused"`
-	Created time.Time   `json:"created"`
-	Broken  string      `json:"broken"`
-	Next    []time.Time `json:"next"`
-}
-
 func cronCommand(a *app) *cobra.Command {
 	return family("cron", "Recurring prompts and reminders",
 		cronAddCommand(a),
 		cronListCommand(a),
-		showCommand(a, "jobs", "JOB", nil),
+		cronShowCommand(a),
 		cronUpdateCommand(a),
 		cronVerbCommand(a, "rm", "remove", "Delete a job; what it ran stays on record"),
 		cronVerbCommand(a, "run", "run", "Run a job now, beside its schedule"),
@@ -38,36 +25,6 @@ func cronCommand(a *app) *cobra.Command {
 		cronRunsCommand(a),
 		cronNextCommand(a),
 	)
-}
-
-func cronListCommand(a *app) *cobra.Command {
-	l := listing[jobRow]{
-		resource: "jobs", none: "there are no jobs yet; make one with: hob cron add",
-		head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
-		row: func(j jobRow) []string {
-			return []string{j.Name, j.Spec, j.Zone, j.state(), j.Prompt}
-		},
-	}
-	f := client.Filter{}
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs", Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listRows(cmd.Context(), a, l, f) },
-	}
-	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many jobs")
-	return cmd
-}
-
-// state is the next time, or why there is none.
-func (j jobRow) state() string {
-	switch {
-	case j.Broken != "":
-		return "broken"
-	case j.Paused:
-		return "paused"
-	case len(j.Next) == 0:
-		return "done"
-	}
-	return console.Clock(j.Next[0])
 }
 
 // schedule is the flags that say when; one of them at a time.
@@ -218,7 +175,9 @@ func changeJobID(ctx context.Context, a *app, in map[string]string, id int64) er
 		return err
 	}
 	if !out.Success {
-		return toolFailure(out)
+		p := toolFailure(out)
+		p.hint = cronHint(in["action"], p.hint)
+		return p
 	}
 	var made struct {
 		Jobs []json.RawMessage `json:"jobs"`
@@ -226,11 +185,29 @@ func changeJobID(ctx context.Context, a *app, in map[string]string, id int64) er
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
 		return a.done(out.Raw, out.Message)
 	}
+	var job jobRow
+	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {
+		return fmt.Errorf("the job is not understood: %w", err)
+	}
 	if !a.json {
-		return a.done(nil, out.Message)
+		return a.done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
 	return a.document(stored(ctx, a, c, made.Jobs[0]))
 }
+
+// cronHint turns what the tool advises a model to do into the command that does it.
+func cronHint(action, hint string) string {
+	switch {
+	case strings.HasPrefix(hint, "the parameters are: "), hint == toolList && action == "add":
+		return "see: hob cron " + strings.Replace(action, "remove", "rm", 1) + " --help"
+	case hint == toolList:
+		return "list them with: hob cron list"
+	}
+	return hint
+}
+
+// toolList is the tool's own hint.
+const toolList = "action list shows the jobs"
 
 // stored is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
 func stored(ctx context.Context, a *app, c *client.Client, job json.RawMessage) json.RawMessage {
@@ -240,45 +217,4 @@ func stored(ctx context.Context, a *app, c *client.Client, job json.RawMessage) 
 		return job
 	}
 	return now
-}
-
-type fireRow struct {
-	Key     string    `json:"key"`
-	Due     time.Time `json:"due"`
-	State   string    `json:"state"`
-	Outcome string    `json:"outcome"`
-	LateMS  int64     `json:"late_ms"`
-	Reason  string    `json:"reason"`
-	Turn    int64     `json:"turn"`
-}
-
-func cronRunsCommand(a *app) *cobra.Command {
-	f := client.Filter{}
-	l := listing[fireRow]{
-		resource: "fires", none: "it has not come due yet",
-		head: []string{"DUE", "STATE", "LATE", "TURN", "REASON"},
-		row: func(r fireRow) []string {
-			state, late, turn := r.State, "-", "-"
-			if r.Outcome != "" {
-				state = r.Outcome
-			}
-			if r.LateMS >= 1000 {
-				late = console.Span(r.LateMS)
-			}
-			if r.Turn != 0 {
-				turn = id(r.Turn)
-			}
-			return []string{console.Clock(r.Due), state, late, turn, r.Reason}
-		},
-	}
-	cmd := &cobra.Command{
-		Use: "runs JOB", Short: "What a job ran, missed and skipped, newest first", Args: exactly(1, "one JOB"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Name = args[0]
-			return listRows(cmd.Context(), a, l, f)
-		},
-	}
-	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
-	cmd.Flags().StringVar(&f.State, "state", "", "only rows in this state")
-	return cmd
 }

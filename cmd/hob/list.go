@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,24 +22,69 @@ type listing[T any] struct {
 	none     string // what is said when there is nothing
 	head     []string
 	row      func(T) []string
-	state    string // the default of --state
+	states   []string // that --state knows; none: there is no such flag
+	state    string   // its default
 }
 
-// listCommand makes "list" with --limit and --state.
+// listCommand makes "list".
 func listCommand[T any](a *app, l listing[T]) *cobra.Command {
-	f := client.Filter{State: l.state}
+	f := client.Filter{}
 	cmd := &cobra.Command{
 		Use: "list", Short: l.short, Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listRows(cmd.Context(), a, l, f) },
 	}
-	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
-	cmd.Flags().StringVar(&f.State, "state", l.state, "only rows in this state")
+	l.flags(cmd, &f)
 	return cmd
 }
 
-func listRows[T any](ctx context.Context, a *app, l listing[T], f client.Filter) error {
+// flags adds --limit, --state where rows have one, and --all where only those in one state are shown by default.
+func (l listing[T]) flags(cmd *cobra.Command, f *client.Filter) {
+	f.State = l.state
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
+	if len(l.states) == 0 {
+		return
+	}
+	cmd.Flags().StringVar(&f.State, "state", l.state, "only rows in this state: "+strings.Join(l.states, ", "))
+	if l.state == "" {
+		return
+	}
+	all := cmd.Flags().Bool("all", false, "rows in every state")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if *all && cmd.Flags().Changed("state") {
+			return usage("", "--all and --state exclude each other")
+		}
+		if *all {
+			f.State = ""
+		}
+		return nil
+	}
+}
+
+func (l listing[T]) check(f client.Filter) error {
 	if f.Limit < 0 {
 		return usage("", "--limit %d is less than nothing", f.Limit)
+	}
+	if f.State == "" || len(l.states) == 0 || slices.Contains(l.states, f.State) {
+		return nil
+	}
+	hint := "the states are: " + strings.Join(l.states, ", ")
+	if n := console.Nearest(f.State, l.states); n != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
+	}
+	return usage(hint, "there is no state %q among %s", f.State, l.resource)
+}
+
+// empty says that there is nothing.
+func (l listing[T]) empty(f client.Filter) string {
+	if f.State != l.state && f.State != "" {
+		return "none in that state"
+	}
+	return l.none
+}
+
+func listRows[T any](ctx context.Context, a *app, l listing[T], f client.Filter) error {
+	if err := l.check(f); err != nil {
+		return err
 	}
 	c, err := a.client(ctx)
 	if err != nil {
@@ -45,15 +94,19 @@ func listRows[T any](ctx context.Context, a *app, l listing[T], f client.Filter)
 	if err := c.List(ctx, l.resource, f, &raw); err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(raw)
-	}
 	var rows []T
-	if err := json.Unmarshal(raw, &rows); err != nil {
+	var docs []json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &docs), json.Unmarshal(raw, &rows)); err != nil {
 		return fmt.Errorf("the list of %s is not understood: %w", l.resource, err)
 	}
+	if f.Limit > 0 { // what there is little of comes whole
+		docs, rows = docs[:min(f.Limit, len(docs))], rows[:min(f.Limit, len(rows))]
+	}
+	if a.json {
+		return a.document(docs)
+	}
 	if len(rows) == 0 {
-		a.say("%s", l.none)
+		a.say("%s", l.empty(f))
 		return nil
 	}
 	var cells [][]string
@@ -64,9 +117,9 @@ func listRows[T any](ctx context.Context, a *app, l listing[T], f client.Filter)
 }
 
 // showCommand makes "show" with every detail of a row; draw nil draws them all.
-func showCommand(a *app, resource, what string, draw func(json.RawMessage) error) *cobra.Command {
+func showCommand(a *app, resource, what, short string, draw func(json.RawMessage) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "show " + what, Short: "Show one with everything that belongs to it", Args: exactly(1, "one "+what),
+		Use: "show " + what, Short: short, Args: named(resource, what),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), resource, args[0], draw) },
 	}
 }
@@ -84,7 +137,8 @@ func (a *app) show(ctx context.Context, resource, id string, draw func(json.RawM
 		return a.document(raw)
 	}
 	if draw == nil {
-		draw = func(raw json.RawMessage) error { return a.text(console.Details(raw)) }
+		sheet := console.Sheet{Text: func(_, text string) string { return console.ToYou(text) }}
+		draw = func(raw json.RawMessage) error { return a.text(sheet.Details(raw)) }
 	}
 	return draw(raw)
 }
@@ -116,9 +170,24 @@ func (a *app) done(raw json.RawMessage, sentence string) error {
 // verbCommand makes a command that does one thing to one row. done says so, with %s for the id.
 func verbCommand(a *app, resource, verb, what, short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " " + what, Short: short, Args: exactly(1, "one "+what),
+		Use: verb + " " + what, Short: short, Args: named(resource, what),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.act(cmd.Context(), resource, args[0], verb, nil, fmt.Sprintf(done, args[0]))
 		},
+	}
+}
+
+// named takes the one name of a row. Turns, messages and grants have numbers only.
+func named(resource, what string) cobra.PositionalArgs {
+	one := exactly(1, "one "+what)
+	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant"}[resource]
+	return func(cmd *cobra.Command, args []string) error {
+		if err := one(cmd, args); err != nil || kind == "" {
+			return err
+		}
+		if n, err := strconv.ParseInt(args[0], 10, 64); err != nil || n < 1 {
+			return usage("see: hob "+resource+" list", "%q is not the id of %s", args[0], kind)
+		}
+		return nil
 	}
 }

@@ -41,6 +41,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVar(&a.quiet, "quiet", false, "print no remarks")
 	f.BoolVar(&a.noColor, "no-color", false, "print no colours")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(a.help(root.HelpFunc()))
 	root.SetHelpCommand(helpCommand(root))
 	root.SetCompletionCommandGroupID(groupRun)
 	root.SetHelpCommandGroupID(groupRun)
@@ -65,6 +66,21 @@ func family(use, short string, commands ...*cobra.Command) *cobra.Command {
 	f := &cobra.Command{Use: use, Short: short, Args: noSuch, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	f.AddCommand(commands...)
 	return f
+}
+
+// help shows help, which is no JSON document: with --json the command fails instead.
+func (a *app) help(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if !a.json {
+			show(cmd, args)
+			return
+		}
+		hint := "leave --json out to read the help"
+		if cmd.HasAvailableSubCommands() && cmd.HasParent() {
+			hint = "name one of its commands, or " + hint
+		}
+		a.lost = usage(hint, "%s has no JSON document to show", cmd.CommandPath())
+	}
 }
 
 // noSuch refuses arguments of a command that only holds others, with the nearest name.
@@ -126,7 +142,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		switch {
 		case len(args) < n:
 			return usage("see: "+cmd.CommandPath()+" --help", "%s needs %s", cmd.CommandPath(), what)
-		case len(args) > n:
+		default:
+			return atMost(n, what)(cmd, args)
+		}
+	}
+}
+
+// atMost takes up to n arguments.
+func atMost(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
 			return usage("quote a text of several words", "%s takes %s only; %q is too much", cmd.CommandPath(), what, args[n])
 		}
 		return nil

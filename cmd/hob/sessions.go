@@ -14,11 +14,13 @@ import (
 )
 
 type sessionRow struct {
+	ID        int64     `json:"id"`
 	Key       string    `json:"key"`
 	Title     string    `json:"title"`
 	Kind      string    `json:"kind"`
 	Watermark string    `json:"watermark"`
 	Created   time.Time `json:"created"`
+	Archived  time.Time `json:"archived"`
 	Items     int64     `json:"items"`
 	Turns     int64     `json:"turns"`
 }
@@ -28,19 +30,34 @@ type itemRow struct {
 	Role string `json:"role"`
 	Kind string `json:"kind"`
 	Tool string `json:"tool"`
+	Args string `json:"args"`
 	Text string `json:"text"`
+}
+
+// The states of a session.
+const (
+	stateLive     = "live"
+	stateArchived = "archived"
+)
+
+func (s sessionRow) state() string {
+	if s.Archived.IsZero() {
+		return stateLive
+	}
+	return stateArchived
 }
 
 func sessionsCommand(a *app) *cobra.Command {
 	return family("sessions", "The conversations",
 		listCommand(a, listing[sessionRow]{
 			resource: "sessions", short: "List the conversations, newest first", none: "there are no sessions yet",
-			head: []string{"SESSION", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
+			states: []string{stateLive, stateArchived}, state: stateLive,
+			head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
 			row: func(s sessionRow) []string {
-				return []string{s.Key, s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
+				return []string{id(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
 			},
 		}),
-		showCommand(a, "sessions", "SESSION", func(raw json.RawMessage) error { return drawSession(a, raw) }),
+		showCommand(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage) error { return drawSession(a, raw) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: atLeast(2, "a SESSION and a TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +69,7 @@ func sessionsCommand(a *app) *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
 		&cobra.Command{
-			Use: "rm SESSION", Short: "Delete a conversation", Args: exactly(1, "one SESSION"),
+			Use: "rm SESSION", Short: "Archive a conversation: it ends, and can still be read by its ID", Args: exactly(1, "one SESSION"),
 			RunE: func(cmd *cobra.Command, args []string) error { return removeSession(cmd.Context(), a, args[0]) },
 		},
 	)
@@ -84,7 +101,7 @@ func removeSession(ctx context.Context, a *app, key string) error {
 	if err := c.RemoveSession(ctx, key, &raw); err != nil {
 		return err
 	}
-	return a.done(raw, fmt.Sprintf("session %s is deleted", key))
+	return a.done(raw, fmt.Sprintf("session %s is archived", key))
 }
 
 // drawSession shows a conversation as it was led.
@@ -97,13 +114,16 @@ func drawSession(a *app, raw json.RawMessage) error {
 		return fmt.Errorf("the session is not understood: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s · %s\n", console.OneLine(s.Key), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
+	fmt.Fprintf(&b, "%s · %s · %s · %s\n", console.OneLine(s.Key), s.state(), console.OrDash(s.Kind), console.Plural(s.Turns, "turn"))
 	for _, i := range s.Transcript {
 		who := i.Role
 		if i.Kind != "text" && i.Kind != "input" {
 			who = strings.TrimSpace(i.Kind + " " + i.Tool)
 		}
 		text := strings.ReplaceAll(console.Clean(strings.TrimSpace(i.Text)), "\n", "\n    ")
+		if i.Args != "" {
+			text = strings.TrimSpace(text + " " + console.Cut(i.Args))
+		}
 		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
 	}
 	return a.text(b.String())

@@ -68,7 +68,7 @@ func statusCommand(a *app) *cobra.Command {
 
 func (s status) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hob is %s · since %s · %s\n", s.word(), console.Clock(s.Started), webAddress(s.Address))
+	fmt.Fprintf(&b, "hob is %s · since %s · %s\n", s.word(), console.Exact(s.Started), webAddress(s.Address))
 	line := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, console.OneLine(text)) }
 	line("model", console.OrDash(s.Model))
 	line("thread", s.thread())
@@ -113,7 +113,7 @@ func (s status) thread() string {
 func (s status) schedule() string {
 	text := console.Plural(s.Scheduler.Jobs, "job")
 	if !s.Scheduler.Next.IsZero() {
-		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, console.Clock(s.Scheduler.Next))
+		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, console.Exact(s.Scheduler.Next))
 	}
 	return text
 }

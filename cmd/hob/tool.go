@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -70,6 +68,9 @@ func runTool(a *app, cmd *cobra.Command, args []string) error {
 	globals(a, form.Set)
 	input, err := form.Parse(args, a.in)
 	if errors.Is(err, pflag.ErrHelp) {
+		if a.json {
+			return a.document(spec)
+		}
 		return a.text(form.Help())
 	}
 	if err != nil {
@@ -125,51 +126,6 @@ func specOf(ctx context.Context, a *app, c *client.Client, name string) (console
 		return console.ToolSpec{}, usage("", "there is no tool %q; did you mean %q?", name, n)
 	}
 	return console.ToolSpec{}, usage("list them with: hob tool list", "there is no tool %q", name)
-}
-
-// callTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
-func callTool(ctx context.Context, a *app, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
-	out, err := c.Tool(ctx, name, call)
-	var p *client.Problem
-	if !errors.As(err, &p) || p.Kind != "approval" {
-		return out, err
-	}
-	if a.json || !isTerminal(a.in) || !isTerminal(a.err) {
-		return out, &problem{code: exitWaiting, text: p.Detail, hint: howToApprove(p)}
-	}
-	yes, err := permit(ctx, a, p)
-	if err != nil {
-		return out, err
-	}
-	if !yes {
-		return out, &problem{code: exitDenied, text: "you said no: nothing was done"}
-	}
-	call.Approve = p.Hash
-	return c.Tool(ctx, name, call)
-}
-
-func howToApprove(p *client.Problem) string {
-	if p.Code != "" {
-		return "approve it with: hob approvals approve " + p.Code + ", then run it again"
-	}
-	return "run it on a terminal, or add --approve " + p.Hash
-}
-
-// permit shows a call as it is hashed and asks for a yes.
-func permit(ctx context.Context, a *app, p *client.Problem) (bool, error) {
-	for _, w := range p.Warnings {
-		a.print(a.err, "! "+console.OneLine(w))
-	}
-	a.print(a.err, console.OneLine(p.Summary))
-	if p.Canonical != "" && p.Canonical != p.Summary {
-		a.print(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
-	}
-	line, err := console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	word := strings.ToLower(strings.TrimSpace(line))
-	return word == "y" || word == "yes", nil
 }
 
 // printOutcome prints what a tool answered; a failure is the exit code too.

@@ -29,18 +29,19 @@ func turnsCommand(a *app) *cobra.Command {
 	return family("turns", "What hob has thought and done, turn by turn",
 		listCommand(a, listing[turnRow]{
 			resource: "turns", short: "List turns, newest first", none: "there are no turns yet",
-			head: []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"},
+			states: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
+			head:   []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"},
 			row: func(t turnRow) []string {
 				said := t.Text
 				if said == "" {
-					said = t.Why
+					said = console.ToYou(t.Why)
 				}
 				return []string{id(t.ID), t.State, t.Session, console.Clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
 			},
 		}),
-		showCommand(a, "turns", "TURN", nil),
+		showCommand(a, "turns", "TURN", "Show a turn: what was said, every call with its arguments, and what it cost", nil),
 		&cobra.Command{
-			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: exactly(1, "one TURN"),
+			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: named("turns", "TURN"),
 			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
 		},
 		verbCommand(a, "turns", "stop", "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),

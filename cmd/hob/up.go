@@ -22,6 +22,9 @@ func upCommand(a *app) *cobra.Command {
 		Use: "up", Short: "Run hob in the foreground", Args: none,
 		Long: "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.mend(); err != nil {
+				return err
+			}
 			chat := !noChat && !a.json && isTerminal(a.in) && isTerminal(a.out)
 			err := runUp(cmd.Context(), a, listen, chat)
 			if !errors.Is(err, daemon.ErrRunning) {
@@ -43,6 +46,9 @@ func upCommand(a *app) *cobra.Command {
 func runUp(ctx context.Context, a *app, listen string, chat bool) error {
 	home, _, err := a.homeDir()
 	if err != nil {
+		return err
+	}
+	if err := checkHome(home); err != nil {
 		return err
 	}
 	log, end, err := daemonLog(a, home, chat)
@@ -86,13 +92,16 @@ func daemonLog(a *app, home string, chat bool) (log *slog.Logger, end func() err
 	return a.logger(f), f.Close, nil
 }
 
-// sayReady prints the one line that tells that hob is there.
+// sayReady prints the one line that tells that hob is there, unless only errors are wanted.
 func sayReady(a *app, r daemon.Ready) {
 	if a.json {
 		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}
 		if err := a.document(doc); err != nil {
 			a.note(err.Error())
 		}
+		return
+	}
+	if a.quiet {
 		return
 	}
 	for _, n := range r.Notes {

@@ -50,15 +50,15 @@ func tree(nodes []node) string {
 		}
 		line := strings.TrimSpace(n.Kind + " " + strings.Trim(string(n.ID), `"`))
 		if !n.At.IsZero() {
-			line += " · " + console.Clock(n.At)
+			line += " · " + console.Exact(n.At)
 		}
 		if n.Title != "" {
-			line += " · " + console.OneLine(n.Title)
+			line += " · " + console.Period(console.OneLine(n.Title))
 		}
 		fmt.Fprintln(&b, indent+mark+line)
 		for _, d := range strings.Split(strings.TrimRight(n.Detail, "\n"), "\n") {
 			if d != "" {
-				fmt.Fprintln(&b, indent+strings.Repeat(" ", 3*min(i, 1))+"   "+console.Clean(d))
+				fmt.Fprintln(&b, indent+strings.Repeat(" ", 3*min(i, 1))+"   "+console.ToYou(console.Clean(d)))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -35,7 +36,11 @@ func (c Cursor) Move(seq int64) error {
 	if c == "" {
 		return nil
 	}
-	if err := os.WriteFile(string(c), []byte(strconv.FormatInt(seq, 10)+"\n"), 0o600); err != nil {
+	err := os.MkdirAll(filepath.Dir(string(c)), 0o700) // whoever speaks to the system-wide hob may have no home yet
+	if err == nil {
+		err = os.WriteFile(string(c), []byte(strconv.FormatInt(seq, 10)+"\n"), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("note where you left off: %w", err)
 	}
 	return nil

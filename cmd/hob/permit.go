@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// denyTime is how long a no may take to be noted.
+const denyTime = 5 * time.Second
+
+// refusal is the JSON document of a call that was not carried out, shaped as the answer of a tool.
+type refusal struct {
+	Success bool   `json:"success"`
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	Code    string `json:"code,omitempty"` // of the question that is open
+	Hash    string `json:"hash,omitempty"` // of the call, for --approve
+}
+
+// callTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
+func callTool(ctx context.Context, a *app, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
+	out, err := c.Tool(ctx, name, call)
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return out, err
+	}
+	switch {
+	case p.Kind == "denied":
+		doc := refusal{Error: "PERMISSION_DENIED", Message: p.Detail, Hint: p.Hint}
+		return out, &problem{code: exitDenied, text: p.Detail, hint: p.Hint, doc: doc}
+	case p.Kind != "approval":
+		return out, err
+	case a.json || !isTerminal(a.in) || !isTerminal(a.err):
+		hint := howToApprove(p)
+		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Code: p.Code, Hash: p.Hash}
+		return out, &problem{code: exitWaiting, text: p.Detail, hint: hint, doc: doc}
+	}
+	if err := permit(ctx, a, c, p); err != nil {
+		return out, err
+	}
+	call.Approve = p.Hash
+	return c.Tool(ctx, name, call)
+}
+
+func howToApprove(p *client.Problem) string {
+	if p.Code != "" {
+		return "approve it with: hob approvals approve " + p.Code + ", then run it again"
+	}
+	return "run it on a terminal, or add --approve " + p.Hash
+}
+
+// permit shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
+func permit(ctx context.Context, a *app, c *client.Client, p *client.Problem) error {
+	for _, w := range p.Warnings {
+		a.print(a.err, "! "+console.OneLine(w))
+	}
+	a.print(a.err, console.OneLine(p.Summary))
+	if p.Canonical != "" && p.Canonical != p.Summary {
+		a.print(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+	}
+	if err := a.mend(); err != nil {
+		return err
+	}
+	line, err := console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
+	word := strings.ToLower(strings.TrimSpace(line))
+	if err == nil && (word == "y" || word == "yes") {
+		return nil
+	}
+	no := &problem{code: exitDenied, text: "you said no: nothing was done"}
+	if err != nil {
+		a.print(a.err, "") // the cursor stands behind the prompt
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		no.code, no.text = exitFailed, "stopped: nothing was done"
+	}
+	if err := deny(ctx, c, p.Code); err != nil {
+		no.hint = "its question is still open (" + err.Error() + "); close it with: hob approvals deny " + p.Code
+	}
+	return no
+}
+
+// deny answers the question of a call, also after an interrupt.
+func deny(ctx context.Context, c *client.Client, code string) error {
+	if code == "" {
+		return nil
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), denyTime)
+	defer done()
+	return c.Act(ctx, "questions", code, "deny", nil, nil)
+}
