@@ -32,16 +32,16 @@ func release(b *testing.B) string {
 	return path
 }
 
-// running is a daemon in a process of its own.
-type running struct {
+// measured is a daemon in a process of its own.
+type measured struct {
 	*exec.Cmd
 	home  string
 	ready time.Duration // from the start of the process to its ready line
 }
 
-func start(b *testing.B, bin, home string) running {
+func start(b *testing.B, bin, home string) measured {
 	b.Helper()
-	r := running{Cmd: exec.CommandContext(b.Context(), bin, "up", "--no-chat", "--home", home, "--listen", "127.0.0.1:0"), home: home}
+	r := measured{Cmd: exec.CommandContext(b.Context(), bin, "up", "--no-chat", "--home", home, "--listen", "127.0.0.1:0"), home: home}
 	out, err := r.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -57,7 +57,7 @@ func start(b *testing.B, bin, home string) running {
 	return r
 }
 
-func (r running) end(b *testing.B) {
+func (r measured) end(b *testing.B) {
 	b.Helper()
 	if err := r.Process.Signal(syscall.SIGTERM); err != nil {
 		b.Fatal(err)
@@ -109,7 +109,7 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 // usage counts the context switches of all threads, and the ticks of CPU time.
-func (r running) usage(b *testing.B) (switches, ticks float64) {
+func (r measured) usage(b *testing.B) (switches, ticks float64) {
 	b.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", r.Process.Pid))
 	if err != nil {
@@ -133,7 +133,7 @@ func (r running) usage(b *testing.B) (switches, ticks float64) {
 	return switches, ticks
 }
 
-func (r running) status(b *testing.B, name string) float64 {
+func (r measured) status(b *testing.B, name string) float64 {
 	b.Helper()
 	return field(b, fmt.Sprintf("/proc/%d/status", r.Process.Pid), name)
 }

@@ -39,6 +39,17 @@ func showWhy(ctx context.Context, a *app, id string) error {
 	})
 }
 
+// title is the node's on one line; a job's schedule is written as people do.
+func (n node) title() string {
+	words := strings.Fields(console.Clean(n.Title))
+	for i := range words {
+		if n.Kind == "job" {
+			words[i] = console.Period(words[i])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // tree draws each cause below its effect, further in.
 func tree(nodes []node) string {
 	var b strings.Builder
@@ -53,7 +64,7 @@ func tree(nodes []node) string {
 			line += " · " + console.Exact(n.At)
 		}
 		if n.Title != "" {
-			line += " · " + console.Period(console.OneLine(n.Title))
+			line += " · " + n.title()
 		}
 		fmt.Fprintln(&b, indent+mark+line)
 		for _, d := range strings.Split(strings.TrimRight(n.Detail, "\n"), "\n") {

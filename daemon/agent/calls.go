@@ -166,9 +166,6 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	return q
 }
 
-// mostShown of a call's canonical bytes stand in its question.
-const mostShown = 16 << 10
-
 // ownersPlace is where the owner is asked: in the chat he asked from, else at his first address.
 func ownersPlace(t turn.Turn) event.Address {
 	if t.Asker == event.Owner && t.ReplyTo != "" && t.ReplyTo != event.ToNone {

@@ -77,6 +77,14 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/tools/none", `{"input":{}}`, 404},
 		{"GET", "/v1/events?follow=0&after=x", "", 400},
 		{"GET", "/v1/events?follow=0&after=-1", "", 400},
+		{"GET", "/v1/events?follow=0&from=1", "", 400},
+		{"GET", "/v1/turns?stat=failed", "", 400},
+		{"GET", "/v1/turns?state=done&state=failed", "", 400},
+		{"GET", "/v1/turns?limit=%zz", "", 400},
+		{"GET", "/v1/turns/12?limit=3", "", 400},
+		{"GET", "/v1/status?token=x", "", 400},
+		{"POST", "/v1/messages?session=a", `{"text":"hi"}`, 400},
+		{"GET", "/healthz?probe=7", "", 200},
 	} {
 		got := do(t, h, c.method, c.path, c.body)
 		if got.status != c.want {
@@ -109,6 +117,27 @@ func checkShape(t *testing.T, what string, got answer) {
 	}
 	if got.status == http.StatusMethodNotAllowed && got.header.Get("Allow") == "" {
 		t.Errorf("%s: no Allow", what)
+	}
+}
+
+// TestWrongBodies: what is wrong is said in JSON's words, not in Go's.
+func TestWrongBodies(t *testing.T) {
+	h := control.New(newWorld().deps())
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/messages", `[]`, "want an object, got a list"},
+		{"/v1/messages", `"hi"`, "want an object, got a text"},
+		{"/v1/messages", `true`, "want an object, got true or false"},
+		{"/v1/messages", `{"text":3.5}`, `"text": want a text, got a number`},
+		{"/v1/messages", `{"text":"hi","x":1}`, `unknown field "x"`},
+		{"/v1/messages", `{"text":`, "it ends too early"},
+		{"/v1/questions/AB/answer", `{"text":["a"]}`, "want a text, got a list"},
+		{"/v1/questions/AB/answer", `[]`, "want an object, got a list"},
+	} {
+		got := do(t, h, "POST", c.path, c.body)
+		detail, _ := got.doc["detail"].(string)
+		if got.status != 400 || !strings.HasSuffix(detail, "is not understood: "+c.want) || strings.Contains(detail, "Go ") || strings.Contains(detail, "json:") {
+			t.Errorf("%s %s: %d %q, want %q", c.path, c.body, got.status, detail, c.want)
+		}
 	}
 }
 

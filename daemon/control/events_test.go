@@ -29,13 +29,15 @@ func TestReplay(t *testing.T) {
 	for _, c := range []struct {
 		query, last string
 		want        []string
+		start       string
 	}{
-		{"after=0", "", []string{"1", "2", "3"}},
-		{"after=2", "", []string{"3"}},
-		{"after=3", "", nil},
-		{"after=99", "", nil},
-		{"", "", nil},
-		{"after=0", "2", []string{"3"}}, // a follower that comes back
+		{"after=0", "", []string{"1", "2", "3"}, "0"},
+		{"after=2", "", []string{"3"}, "2"},
+		{"after=3", "", nil, "3"},
+		{"after=99", "", nil, "3"}, // beyond the newest
+		{"", "", nil, "3"},
+		{"after=0", "2", []string{"3"}, "2"}, // a follower that comes back
+		{"", "99", nil, "3"},
 	} {
 		req := httptest.NewRequest("GET", "/v1/events?follow=0&"+c.query, nil)
 		req.Header.Set("Last-Event-ID", c.last)
@@ -48,6 +50,9 @@ func TestReplay(t *testing.T) {
 		}
 		if fmt.Sprint(ids) != fmt.Sprint(c.want) || got.kind != "text/event-stream" {
 			t.Errorf("%q, Last-Event-ID %q: %v of type %q, want %v", c.query, c.last, ids, got.kind, c.want)
+		}
+		if start := got.header.Get("Hob-After"); start != c.start {
+			t.Errorf("%q, Last-Event-ID %q: it begins after %s, want %s", c.query, c.last, start, c.start)
 		}
 	}
 	first := serve(t, h, httptest.NewRequest("GET", "/v1/events?follow=0&after=0", nil))

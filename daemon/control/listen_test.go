@@ -173,10 +173,14 @@ func TestAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = busy.Close() }()
+	if l, err := net.Listen("tcp", control.DefaultAddr); err == nil { // else somebody else holds it
+		defer func() { _ = l.Close() }()
+	}
 	for addr, want := range map[string]event.FaultKind{
 		"0.0.0.0:0": event.Invalid, ":0": event.Invalid, "[::]:0": event.Invalid, "192.168.1.1:0": event.Invalid, "example.com:0": event.Invalid,
 		"127.0.0.1": event.Invalid, "nonsense": event.Invalid, "[::ffff:8.8.8.8]:0": event.Invalid,
-		busy.Addr().String(): event.Clash,
+		"127.0.0.1:99999": event.Invalid, "127.0.0.1:-1": event.Invalid, "127.0.0.1:http": event.Invalid, "127.0.0.1:": event.Invalid,
+		busy.Addr().String(): event.Clash, control.DefaultAddr: event.Clash,
 	} {
 		state := shortDir(t)
 		_, err := control.Listen(t.Context(), control.Config{State: state, Addr: addr})
@@ -194,6 +198,9 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
+		if s.Moved() {
+			t.Errorf("%s: it was asked for", addr)
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -209,7 +216,7 @@ func TestDefaultFallsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Addr() == control.DefaultAddr || !strings.HasPrefix(s.Addr(), "127.0.0.1:") {
+	if !s.Moved() || s.Addr() == control.DefaultAddr || !strings.HasPrefix(s.Addr(), "127.0.0.1:") {
 		t.Errorf("it took %s", s.Addr())
 	}
 	if err := s.Close(); err != nil {

@@ -205,7 +205,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 // unreached says what became of a request without an answer; the user knows of no address, so it names none.
 func unreached(ctx context.Context, err error) error {
 	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil {
+	if errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil && !errors.Is(err, os.ErrPermission) {
 		return ErrNoDaemon
 	}
 	var u *url.Error

@@ -191,6 +191,14 @@ func TestFollow(t *testing.T) {
 	if err != nil || strings.Join(got, " ") != "b c" {
 		t.Errorf("replay: %v %v", got, err)
 	}
+	var start []int64
+	err = c.Follow(t.Context(), 99, false, func(f client.Frame) error {
+		start = append(start, f.Start)
+		return nil
+	})
+	if err != nil || len(start) != 1 || start[0] != 3 {
+		t.Errorf("beyond the newest: %v %v", start, err)
+	}
 	enough := errors.New("enough")
 	err = c.Follow(t.Context(), 2, true, func(f client.Frame) error {
 		if f.Event != nil { // the stream stands: now a piece can be published
@@ -238,6 +246,30 @@ func TestNobodyThere(t *testing.T) {
 		if _, err := client.Find(t.Context(), dir, false); !errors.Is(err, client.ErrNoDaemon) {
 			t.Errorf("%s: %v", dir, err)
 		}
+	}
+}
+
+// TestGone: a daemon that stops behind the client's back is one that is not running.
+func TestGone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"address": l.Addr().String(), "token": "t"} {
+		if err := os.WriteFile(filepath.Join(dir, "state", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := find(t, dir)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Post(t.Context(), client.Message{Text: "hi"}); !errors.Is(err, client.ErrNoDaemon) || err.Error() != "hob is not running" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -30,6 +30,9 @@ type fake struct {
 	acts   []string
 	onAct  func(f *fake, what string)
 	drop   int // streams that break before they show anything
+	down   int // posts that find nobody
+	posts  []client.Message
+	last   int64 // of a database that was put back: streams begin here at the latest; 0 is no limit
 }
 
 func newFake(script func(f *fake, row int64, m client.Message)) *fake {
@@ -65,6 +68,11 @@ func (f *fake) piece(turn int64, step, offset int, text string) {
 }
 
 func (f *fake) Post(_ context.Context, m client.Message) (event.Receipt, error) {
+	f.posts = append(f.posts, m)
+	if f.down > 0 {
+		f.down--
+		return event.Receipt{}, client.ErrNoDaemon
+	}
 	if m.Text == "bad" {
 		return event.Receipt{}, &client.Problem{Detail: "that is bad", Hint: "say better"}
 	}
@@ -96,6 +104,12 @@ func (f *fake) Follow(ctx context.Context, after int64, stay bool, each func(cli
 		f.more.Broadcast()
 	})
 	defer wake()
+	if f.last > 0 && after > f.last {
+		after = f.last
+		if err := each(client.Frame{Start: after}); err != nil {
+			return err
+		}
+	}
 	at, seq := 0, int64(0)
 	for ctx.Err() == nil {
 		f.mu.Lock()
@@ -209,6 +223,10 @@ func TestAnswers(t *testing.T) {
 			start(f, row)
 			f.finish(5, "failed", "", "the model is down")
 		}, "failed", "", "", "  failed: the model is down\n"},
+		{"stopped", func(f *fake, row int64, _ client.Message) {
+			start(f, row)
+			f.finish(5, "stopped", "", "stopped by the owner")
+		}, "stopped", "", "", "  stopped by you\n"},
 		{"joined", func(f *fake, row int64, _ client.Message) {
 			f.emit(event.Event{Type: "turn.joined", Turn: 5, Inbox: row, Data: map[string]any{"turn": 5, "inbox": row}})
 			f.finish(5, "done", "hello", "")
@@ -344,7 +362,7 @@ func TestInterruptStopsTheTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		started bool
 		act     string
-	}{"a turn": {true, "turns 5 stop"}, "a queued message": {false, "inbox 100 drop"}} {
+	}{"a turn": {true, "[turns 5 stop]"}, "a queued message": {false, "[]"}} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		f := newFake(func(f *fake, row int64, _ client.Message) {
 			if c.started {
@@ -365,17 +383,24 @@ func TestInterruptStopsTheTurn(t *testing.T) {
 		}
 		once := console.Once{API: f, Out: &console.Pipes{Out: out, Err: out}, Zone: time.UTC}
 		_, err := once.Say(ctx, client.Message{Text: "hi"})
-		if err == nil || len(f.acts) != 1 || f.acts[0] != c.act {
+		if err == nil || fmt.Sprint(f.acts) != c.act {
 			t.Errorf("%s: %v, acts %q", name, err, f.acts)
+		}
+		if kept := strings.Contains(out.text, "hob inbox drop 100"); kept == c.started {
+			t.Errorf("%s: it says %q", name, out.text)
 		}
 		interrupt()
 	}
 }
 
-// noticed is a writer that calls a function at the first write.
-type noticed struct{ then func() }
+// noticed is a writer that calls a function at each write.
+type noticed struct {
+	then func()
+	text string
+}
 
 func (n *noticed) Write(b []byte) (int, error) {
+	n.text += string(b)
 	n.then()
 	return len(b), nil
 }
@@ -422,6 +447,13 @@ func TestCursorSurvivesDamage(t *testing.T) {
 	}
 	if n, err := c.Place(); n != 42 || err != nil {
 		t.Errorf("%d %v", n, err)
+	}
+	deep := console.Cursor(t.TempDir() + "/state/c")
+	if err := deep.Move(7); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := deep.Place(); n != 7 || err != nil {
+		t.Errorf("in a new folder: %d %v", n, err)
 	}
 	if n, err := console.Cursor("").Place(); n != 0 || err != nil {
 		t.Errorf("%d %v", n, err)

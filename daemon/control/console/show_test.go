@@ -26,6 +26,7 @@ func TestLayout(t *testing.T) {
 		{"lines and controls", [][]string{{"1", "a\nb\x1b[2J"}}, 0, "A  TEXT\n1  a b\\x1b[2J\n"},
 		{"wide letters", [][]string{{"日本", "x"}, {"ab", "y"}}, 0, "A     TEXT\n日本  x\nab    y\n"},
 		{"wide letters cut", [][]string{{"1", "日本語日本語日本語"}}, 14, "A  TEXT\n1  日本語日本…\n"},
+		{"off a terminal", [][]string{{strings.Repeat("y", 300), strings.Repeat("x", 300)}}, 0, "A" + strings.Repeat(" ", 201) + "TEXT\n" + strings.Repeat("y", 199) + "…  " + strings.Repeat("x", 199) + "…\n"},
 		{"empty last cell", [][]string{{"1", ""}}, 0, "A  TEXT\n1\n"},
 	} {
 		if got := console.Table(head(), c.rows, c.width); got != c.want {
@@ -60,11 +61,17 @@ func first(rows [][]string) int {
 }
 
 func TestWords(t *testing.T) {
+	cet, local := time.FixedZone("CET", 3600), time.Date(2026, 11, 21, 9, 0, 5, 0, time.Local)
 	for got, want := range map[string]string{
 		console.Plural(0, "job"): "0 jobs", console.Plural(1, "job"): "1 job", console.Plural(2000, "job"): "2,000 jobs",
 		console.Thousands(-1234567): "-1,234,567", console.Thousands(999): "999", console.Thousands(1000): "1,000",
 		console.Size(1): "1 byte", console.Size(1536): "1.5 KB", console.Size(3 << 20): "3.0 MB", console.Size(5 << 30): "5.0 GB",
 		console.Money(1_234_567): "1.23", console.Span(12): "12ms", console.Span(61_234): "1m1.2s", console.Clock(time.Time{}): "-",
+		console.Period("every 30m0s"): "every 30m", console.Period("2h0m0s"): "2h", console.Period("every 1h30m0s"): "every 1h30m", console.Period("45s"): "45s",
+		console.Period("every 1h0m5s"): "every 1h0m5s", console.Period("cron 0 9 * * 1-5"): "cron 0 9 * * 1-5", console.Period(""): "",
+		console.InZone(time.Date(2026, 11, 21, 8, 0, 5, 0, time.UTC), cet, false): "2026-11-21 09:00 CET", console.InZone(time.Date(2026, 11, 21, 8, 0, 5, 0, time.UTC), cet, true): "2026-11-21 09:00:05 CET",
+		console.Exact(local): "2026-11-21 09:00:05", console.Exact(local.Truncate(time.Minute)): "2026-11-21 09:00", console.Clock(local): "2026-11-21 09:00",
+		console.ToYou("dropped by the owner"):                 "dropped by you",
 		console.Nearest("statsu", []string{"status", "chat"}): "status", console.Nearest("ver", []string{"version"}): "version",
 		console.Nearest("x", []string{"y", "z"}): "", console.Nearest("sned", []string{"send"}): "send", console.Nearest("completely", []string{"status"}): "",
 	} {
@@ -80,6 +87,18 @@ func TestDetails(t *testing.T) {
 	want := "id           3\nname         a\n             b\nat           " + console.Clock(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)) +
 		"\ntook_ms      1.5s\ncost_micros  2.00\nbytes        2.0 KB\non           yes\nrows\n  part 0 · state sent\ninner        kind step · id 1\nbad          \\x1b[2J\n"
 	if got := (console.Sheet{}).Details(json.RawMessage(in)); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSheet(t *testing.T) {
+	in := `{"spec":"every 30m0s","next":["2026-11-21T09:00:05Z"],"args":[{"a":"` + strings.Repeat("x", 300) + `"}]}`
+	sheet := console.Sheet{
+		Clock: func(at time.Time) string { return "at " + at.Format("05") },
+		Text:  func(key, text string) string { return key + "=" + text },
+	}
+	want := "spec  spec=every 30m0s\nnext\n  at 05\nargs\n  a a=" + strings.Repeat("x", 197) + "…\n"
+	if got := sheet.Details(json.RawMessage(in)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

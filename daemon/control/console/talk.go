@@ -315,7 +315,7 @@ func (k *talk) post(ctx context.Context, message string) error {
 		return k.excuse(err)
 	}
 	k.unsent = m
-	k.out.Note(err.Error() + ": your message is not sent; here it is again")
+	k.out.Note(err.Error() + "; your message stands below to be sent again")
 	lines := strings.Split(message, "\n")
 	k.draft.lines = lines[:len(lines)-1]
 	k.begin()

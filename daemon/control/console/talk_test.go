@@ -142,6 +142,93 @@ func TestTalkInterrupts(t *testing.T) {
 	}
 }
 
+// TestTalkKeepsWhatIsQueued: Ctrl-C stops the turn that runs; what waits behind it is served.
+func TestTalkKeepsWhatIsQueued(t *testing.T) {
+	rows := []int64{}
+	f := newFake(func(f *fake, row int64, _ client.Message) {
+		if rows = append(rows, row); len(rows) == 1 {
+			f.emit(event.Event{Type: "turn.started", Turn: 5, Data: map[string]any{"turn": 5, "inbox": []int64{row}}})
+			f.piece(5, 1, 0, "thinking")
+			return
+		}
+		f.emit(event.Event{Type: "queue.ahead", Inbox: row, Data: map[string]any{"inbox": row, "ahead": 1}})
+	})
+	f.onAct = func(f *fake, _ string) { f.finish(5, "stopped", "", "stopped by the owner") }
+	w, ended := talking(t, f, "")
+	w.until(t, "> ")
+	w.press(t, "go\r")
+	w.until(t, "thinking")
+	w.press(t, "more\r")
+	w.until(t, "1 message is ahead of yours")
+	w.press(t, "\x03")
+	w.until(t, "1 message of yours still queued")
+	w.until(t, "stopped by you")
+	w.press(t, "\x03")
+	w.until(t, "1 message of yours still queued")
+	w.until(t, "press Ctrl-C again")
+	turn(f, 6, rows[1], "served")
+	w.until(t, "served")
+	w.until(t, "> ")
+	w.press(t, "\x04")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if fmt.Sprint(f.acts) != "[turns 5 stop]" {
+		t.Errorf("acts %q", f.acts)
+	}
+}
+
+// TestTalkOffersALostMessageAgain: what was typed while nobody answered stands in the editor again, and is the same message when it
+// is sent unchanged.
+func TestTalkOffersALostMessageAgain(t *testing.T) {
+	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
+	f.down = 3
+	w, ended := talking(t, f, "")
+	w.until(t, "> ")
+	w.press(t, "hello\r")
+	w.until(t, "hob is not running; your message stands below to be sent again")
+	w.until(t, "> hello")
+	w.press(t, "\r")
+	w.until(t, "> hello")
+	w.press(t, "!\\\r")
+	w.until(t, "… ")
+	w.press(t, "two\r")
+	w.until(t, "hob is not running")
+	w.until(t, "… two")
+	w.press(t, "\r")
+	w.until(t, "you said: hello!\r\ntwo\r\n")
+	w.until(t, "> ")
+	w.press(t, "\x04")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	p := f.posts
+	if len(p) != 4 || p[0].ID == "" || p[0].ID != p[1].ID || p[1].ID == p[2].ID || p[2].ID != p[3].ID {
+		t.Errorf("posts %+v", p)
+	}
+}
+
+// TestTalkAfterABackupWasPutBack: a place from before is beyond the newest event; what comes is shown all the same.
+func TestTalkAfterABackupWasPutBack(t *testing.T) {
+	cursor := console.Cursor(t.TempDir() + "/c")
+	if err := cursor.Move(99); err != nil {
+		t.Fatal(err)
+	}
+	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
+	f.last = f.emit(event.Event{Type: "notice", Data: map[string]any{"text": "old"}})
+	w, ended := talking(t, f, cursor)
+	w.until(t, "> ")
+	w.press(t, "hello\r")
+	w.until(t, "you said: hello\r\n")
+	w.press(t, "\x04")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n, err := cursor.Place(); n > 20 || err != nil {
+		t.Errorf("place %d, %v", n, err)
+	}
+}
+
 // TestTalkTypesAhead: what is typed while an answer streams is edited below it, and joins the turn.
 func TestTalkTypesAhead(t *testing.T) {
 	n := 0
