@@ -153,7 +153,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	})
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
-	d.ready(ctx, start)
+	d.ready(ctx, server, start)
 	<-ctx.Done()
 	return d.drain(ctx, in, core, out)
 }
@@ -218,12 +218,15 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 	}
 }
 
-func (d *daemon) ready(ctx context.Context, start time.Duration) {
+func (d *daemon) ready(ctx context.Context, server *control.Server, start time.Duration) {
 	names := []string{event.CLI.Channel()}
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
 	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: modelName(d.model()), Channels: names, Notes: d.notes(ctx)}
+	if server.Moved() {
+		r.Notes = append(r.Notes, control.DefaultAddr+" is taken by another program: the API is at "+d.address)
+	}
 	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())
 	if d.opt.Ready != nil {
 		d.opt.Ready(r)

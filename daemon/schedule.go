@@ -57,7 +57,7 @@ func (s schedule) shown(j scheduler.Job) automation.Job {
 	view := automation.Job{
 		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
 		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
-		Done: j.Due.IsZero() && !j.Paused,
+		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
 	}
 	if j.MaxLate > 0 {
 		view.MaxLate = j.MaxLate.String()

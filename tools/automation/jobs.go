@@ -54,6 +54,7 @@ type Job struct {
 	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
 	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
 	Failures int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Created  time.Time     `json:"created" jsonschema:"when it was made; every counts from here"`
 	Next     []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
 }
 

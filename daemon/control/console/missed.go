@@ -24,9 +24,6 @@ func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error)
 	m := missed{seq: place}
 	err := api.Follow(ctx, place, false, func(f client.Frame) error {
 		e := f.Event
-		if e == nil && f.Live == nil {
-			m.seq = f.Start
-		}
 		if e == nil || upTo > 0 && e.Seq >= upTo {
 			return nil
 		}
