@@ -140,6 +140,8 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
 	cliChannel := cli.New(d.store, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
+		in.stop()
+		core.stop()
 		out.stop()
 		return errors.Join(err, server.Close(), d.store.Close(context.WithoutCancel(ctx)))
 	}
