@@ -17,19 +17,16 @@ import (
 	"hob/daemon/fail"
 )
 
-// Claimed is what the thread has taken: a turn to step, or a command that had to wait for the turn's boundary.
-type Claimed = turn.Claim
-
 // Take claims the highest-ranked runnable row: the owner's messages, resumed turns, schedules, the rest; oldest first.
 // boundary names the commands that the thread itself serves. It first lets expire what has expired. False: nothing to do.
-func (s Turns) Take(ctx context.Context, boundary []string) (Claimed, bool, error) {
+func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, error) {
 	todo, err := s.hasWork(ctx)
 	if err != nil || !todo {
-		return Claimed{}, false, err
+		return turn.Claim{}, false, err
 	}
-	var c Claimed
+	var c turn.Claim
 	err = s.Write(ctx, func(tx *Tx) error {
-		c = Claimed{}
+		c = turn.Claim{}
 		if err := expireAll(tx); err != nil {
 			return fmt.Errorf("expire: %w", err)
 		}
@@ -109,7 +106,7 @@ func noteGone(tx *Tx, seq int64, how string) error {
 	return addEvent(tx, event.Event{Type: "event." + how, Inbox: seq, Data: map[string]any{"inbox": seq}})
 }
 
-func takeNext(tx *Tx, c *Claimed, boundary []string) error {
+func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 	for {
 		safe, err := readSetting(tx, keySafeMode)
 		if err != nil {
@@ -181,7 +178,7 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 	return id, err
 }
 
-// open makes a turn for an inbox row that starts one.
+// openTurn makes a turn for an inbox row that starts one.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	session, err := liveSession(tx, q.In.Session, q.In.Trust)
 	if err != nil {
@@ -202,7 +199,7 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})
 }
 
-// join makes an inbox row part of a turn's transcript.
+// joinTurn makes an inbox row part of a turn's transcript.
 func joinTurn(tx *Tx, t turn.Turn, q turn.Queued) (int64, error) {
 	n, err := tx.Change("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued'", t.ID, q.Seq)
 	if err != nil || n == 0 {
@@ -212,7 +209,7 @@ func joinTurn(tx *Tx, t turn.Turn, q turn.Queued) (int64, error) {
 	return addItem(tx, it, q.Seq)
 }
 
-// resume claims a turn that is ready or whose wait is met. False: it has had its attempts and is dead now.
+// resumeTurn claims a turn that is ready or whose wait is met. False: it has had its attempts and is dead now.
 func resumeTurn(tx *Tx, id int64) (bool, error) {
 	var state turn.Status
 	var attempts int
@@ -265,7 +262,7 @@ func remindTurn(tx *Tx, id int64) error {
 	return err
 }
 
-// session finds or makes the live session of a key.
+// liveSession finds or makes the live session of a key.
 func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	var id int64
 	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)

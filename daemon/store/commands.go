@@ -31,7 +31,7 @@ func (s Commands) Serve(ctx context.Context, q turn.Queued, do func(*Tx) (string
 	return reply, err
 }
 
-// served closes a command's row and sends its reply.
+// closeCommand closes a command's row and sends its reply.
 func closeCommand(tx *Tx, q turn.Queued, reply string) error {
 	n, err := tx.Change("UPDATE inbox SET state = 'done', reason = 'served' WHERE seq = ? AND state = 'queued'", q.Seq)
 	if err != nil || n == 0 {

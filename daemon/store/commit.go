@@ -70,7 +70,7 @@ func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error)
 	return in, nil
 }
 
-// steer joins one message to a running turn; the answer goes where the last joined input came from.
+// steerTurn joins one message to a running turn; the answer goes where the last joined input came from.
 func steerTurn(tx *Tx, t turn.Turn, q turn.Queued) (int, error) {
 	id, err := joinTurn(tx, t, q)
 	if err != nil || id == 0 {
@@ -82,7 +82,7 @@ func steerTurn(tx *Tx, t turn.Turn, q turn.Queued) (int, error) {
 	return 1, addEvent(tx, event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
 }
 
-// own makes sure that a turn is still this epoch's to step, and counts its running time.
+// ownTurn makes sure that a turn is still this epoch's to step, and counts its running time.
 func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 	n, err := tx.Change("UPDATE turns SET running_us = running_us + ? WHERE id = ? AND epoch = ? AND state = 'running'", ran.Microseconds(), id, tx.core.epoch)
 	if err != nil {
@@ -151,7 +151,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	return parkOrEnd(tx, c, asked)
 }
 
-// control writes a step and, when a model step ends, puts its real usage in the place of its reservation.
+// controlStep writes a step and, when a model step ends, puts its real usage in the place of its reservation.
 func controlStep(tx *Tx, id int64, p turn.Step) error {
 	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
 		if err := settleSpend(tx, id, p); err != nil {
@@ -201,7 +201,7 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
 }
 
-// changes applies the rows of hob's own that tools and the agent hand over.
+// applyAll applies the rows of hob's own that tools and the agent hand over.
 func applyAll(tx *Tx, list []tools.Change) error {
 	for _, c := range list {
 		if err := applyChange(tx, c); err != nil {

@@ -30,7 +30,7 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 	return rows, err
 }
 
-// heads finds, per address, the oldest unfinished row that is not held, when its time has come.
+// readHeads finds, per address, the oldest unfinished row that is not held, when its time has come.
 func readHeads(tx *Tx, now time.Time, limit int) ([]channels.Row, error) {
 	rs, err := tx.Query(`SELECT o.id, o.address, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after,
 			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0)

@@ -10,13 +10,13 @@ import (
 	"hob/daemon/event"
 )
 
-// event appends one row of the live view.
+// addEvent appends one row of the live view.
 func addEvent(tx *Tx, e event.Event) error {
 	_, err := addEventSeq(tx, e)
 	return err
 }
 
-// eventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
+// addEventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
 func addEventSeq(tx *Tx, e event.Event) (int64, error) {
 	data, err := db.Doc(e.Data)
 	if err != nil {

@@ -60,7 +60,7 @@ func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, err
 	return v, err
 }
 
-// accept stores one input, or finds the one that is there.
+// acceptIn stores one input, or finds the one that is there.
 func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
 	seq, err := insertIn(tx, in)
 	if err != nil {
@@ -98,7 +98,7 @@ func insertIn(tx *Tx, in event.In) (int64, error) {
 		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter))
 }
 
-// receipt finds the numbers of an input that was stored before.
+// findReceipt finds the numbers of an input that was stored before.
 func findReceipt(tx *Tx, in event.In) (event.Receipt, error) {
 	var r event.Receipt
 	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.type = 'event.accepted'), 0)

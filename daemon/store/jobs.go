@@ -189,7 +189,7 @@ func commitFiring(tx *Tx, f scheduler.Firing) error {
 	return err
 }
 
-// slot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
+// addSlot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
 func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) error {
 	if run && open != 0 && j.Overlap != scheduler.Queue {
 		run = false

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 )
 
-// resolve turns the word "owner" into his first address, or the local one when he has none.
+// resolveAddress turns the word "owner" into his first address, or the local one when he has none.
 func resolveAddress(tx *Tx, a event.Address) event.Address {
 	if a != event.ToOwner && a != "" {
 		return a
@@ -22,7 +22,7 @@ func resolveAddress(tx *Tx, a event.Address) event.Address {
 	return event.CLI
 }
 
-// out queues one message. The same key twice is queued once. What goes to the local API is delivered by this very commit.
+// queueOut queues one message. The same key twice is queued once. What goes to the local API is delivered by this very commit.
 func queueOut(tx *Tx, o event.Out) error {
 	if o.To == event.ToNone {
 		return nil
@@ -68,7 +68,7 @@ func notBefore(tx *Tx, o event.Out, to event.Address) (time.Time, error) {
 	return until, nil
 }
 
-// sent tells the live view of a delivered message; the local API gets its text.
+// noteSent tells the live view of a delivered message; the local API gets its text.
 func noteSent(tx *Tx, id int64, to event.Address, body string) error {
 	data := map[string]any{"outbox": id, "to": to}
 	if to.Channel() == event.CLI.Channel() {

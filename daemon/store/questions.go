@@ -43,7 +43,7 @@ func (s *core) questionsOf(ctx context.Context, id int64) (map[int64]turn.Questi
 	return byID, nil
 }
 
-// ask stores a question with the message that asks it, and returns its id.
+// askOwner stores a question with the message that asks it, and returns its id.
 func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if q == nil {
 		return 0, nil
@@ -100,7 +100,7 @@ func freshCode(tx *Tx) (string, error) {
 	}
 }
 
-// consume marks an approval as used, in the commit that writes the intent. An approval is used by one turn only.
+// useApproval marks an approval as used, in the commit that writes the intent. An approval is used by one turn only.
 func useApproval(tx *Tx, id int64) error {
 	if id == 0 {
 		return nil
@@ -116,7 +116,7 @@ func useApproval(tx *Tx, id int64) error {
 	return err
 }
 
-// answer closes an open question and wakes whoever waits for it.
+// closeQuestion closes an open question and wakes whoever waits for it.
 func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	n, err := tx.Change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, db.Micros(tx.Now))
 	if err != nil {
@@ -142,7 +142,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Inbox: by, Data: map[string]any{"code": q.Code, "answer": text, "inbox": by}})
 }
 
-// follow does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
+// followAnswer does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
 func followAnswer(tx *Tx, q turn.Question) error {
 	switch {
 	case q.Subject == turn.AboutOutbox:
@@ -225,7 +225,7 @@ func (s Questions) Revoke(ctx context.Context, id int64) error {
 	})
 }
 
-// audit writes the one row of a call; the same call's later row (its outcome) completes it.
+// addAudit writes the one row of a call; the same call's later row (its outcome) completes it.
 func addAudit(tx *Tx, e guard.Entry) error {
 	if e.Decision.Grant != 0 && e.Outcome == "" {
 		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {

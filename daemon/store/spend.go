@@ -37,7 +37,7 @@ func (s *core) day(t time.Time) string {
 	return t.In(zone).Format(time.DateOnly)
 }
 
-// reserve books what a model request may cost before it starts, on the day, and on the turn's source.
+// reserveSpend books what a model request may cost before it starts, on the day, and on the turn's source.
 func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	b, err := readBudget(tx)
 	if err != nil {
@@ -68,8 +68,7 @@ func sourceScope(t turn.Turn) string {
 	return "source:" + t.Key
 }
 
-// settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing;
-// a request that an earlier process left open counts with all that was reserved.
+// settleSpend replaces a step's reservation by what the request really used. Without usage the step counts for nothing;
 func settleSpend(tx *Tx, id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
@@ -159,7 +158,7 @@ func readBudget(tx *Tx) (Budget, error) {
 	return b, err
 }
 
-// warn tells the owner once a day that 80 % of a cap is reached.
+// warnBudget tells the owner once a day that 80 % of a cap is reached.
 func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
 	money := b.PerDayMicros > 0 && r.Micros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
 	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
@@ -211,7 +210,7 @@ func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
 	return b, err
 }
 
-// notice tells the owner something once; cause is the row that it is about.
+// addNotice tells the owner something once; cause is the row that it is about.
 func addNotice(tx *Tx, key string, cause int64, body string) error {
 	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: max(cause, 1)}, To: event.ToOwner, Body: body, Urgency: event.Urgent})
 }

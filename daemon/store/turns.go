@@ -83,7 +83,7 @@ func scanItem(rs *sql.Rows) (llm.Item, error) {
 	return it, err
 }
 
-// item appends one item; inbox is the row that it comes from, 0 for none.
+// addItem appends one item; inbox is the row that it comes from, 0 for none.
 func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
 	parts, err := db.Doc(it.Parts)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	})
 }
 
-// step writes a step's row; an earlier one with its number is replaced.
+// writeStep writes a step's row; an earlier one with its number is replaced.
 func writeStep(tx *Tx, id int64, p turn.Step) error {
 	usage, err := db.Doc(p.Usage)
 	if err != nil {
