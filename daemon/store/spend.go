@@ -68,7 +68,7 @@ func sourceScope(t turn.Turn) string {
 	return "source:" + t.Key
 }
 
-// settleSpend replaces a step's reservation by what the request really used. Without usage the step counts for nothing;
+// settleSpend replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
 func settleSpend(tx *Tx, id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
