@@ -159,8 +159,5 @@ func (g *Guard) absolute(base, path string) string {
 	return base + string(filepath.Separator) + path
 }
 
-// Workspace is the workspace folder, resolved.
-func (g *Guard) Workspace() string { return g.space }
-
 // Home is the owner's home folder, resolved.
 func (g *Guard) Home() string { return g.home }
