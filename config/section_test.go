@@ -171,7 +171,7 @@ func TestFault(t *testing.T) {
 func TestValidDocumentsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
-		positive := rapid.IntRange(1, 1<<40)
+		positive := rapid.IntRange(1, 1<<30)
 		model := rapid.Custom(func(t *rapid.T) config.Model {
 			out := positive.Draw(t, "out")
 			return config.Model{
