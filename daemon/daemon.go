@@ -44,10 +44,11 @@ type daemon struct {
 	secrets secret.Redactor
 	feed    event.Feed
 
-	store *store.Store
-	view  *view.View
-	shelf shelf
-	group *spawn.Group // owns what tools start
+	store   *store.Store
+	view    *view.View
+	shelf   shelf
+	group   *spawn.Group // owns what tools start
+	tellers *spawn.Group // owns what tells of failures; its own failures are only logged
 	parts
 }
 

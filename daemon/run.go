@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hob/channels/cli"
@@ -33,6 +34,7 @@ const keepEvents = 30 * 24 * time.Hour
 func Run(ctx context.Context, o Options) error {
 	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
+	d.tellers = spawn.New(d.log, nil)
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {
@@ -127,12 +129,16 @@ type stage struct {
 
 func (d *daemon) stage(ctx context.Context) stage {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	return stage{spawn.New(d.log, d.failed), ctx, stop}
+	return stage{spawn.New(d.log, func(name string, err error) { d.failed(context.WithoutCancel(ctx), name, err) }), ctx, stop}
 }
 
-// failed tells the owner once an hour that a part had to be restarted.
-func (d *daemon) failed(name string, err error) {
-	d.log.Error("part failed", "part", name, "err", err)
+// failed tells the owner, at most once an hour, that a part had to be restarted. The log has every time.
+func (d *daemon) failed(ctx context.Context, name string, err error) {
+	hour := d.clock.Wall().Unix() / 3600
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	d.tellers.Once("tell of "+name, func() error {
+		return d.store.Notice(ctx, fmt.Sprintf("part:%s:%d", name, hour), fmt.Sprintf("Part of hob failed and was started again: %s: %s", name, line))
+	})
 }
 
 // serve runs all parts until ctx ends.
@@ -173,6 +179,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 		out.stop()
 		out.Wait()
 		in.Wait()
+		d.tellers.Wait()
 		return nil
 	})
 	timer := time.NewTimer(drainTime)
