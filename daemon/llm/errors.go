@@ -22,6 +22,9 @@ const (
 	Broken     Fault = "stream"      // the stream broke, or ended without a finish reason
 	Idle       Fault = "idle"        // nothing came for too long
 	Malformed  Fault = "malformed"   // an answer that is not the protocol's
+	Empty      Fault = "empty"       // an answer without text and calls
+	Endless    Fault = "endless"     // an answer far over the output limit
+	NoImages   Fault = "no_images"   // the model takes no images; the next try names them in words instead
 )
 
 // Error is a failed model call.

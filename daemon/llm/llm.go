@@ -21,11 +21,18 @@ type Model interface {
 type Info struct {
 	Provider  string // backend name: "builtin", "openrouter", …
 	Model     string // the provider's name of the model
+	Server    string // what models with one address and one key have in common; opaque
 	Local     bool   // it costs nothing: nothing is reserved for it
 	Bare      bool   // it reads structure, not text: no prefix is kept for it
 	Context   int    // tokens that fit into one request
 	MaxOutput int    // tokens of one answer at most
 	Price     Price
+}
+
+// Files opens what the parts of a message refer to.
+type Files interface {
+	// Bytes returns the content of an artifact: 8 MB at most.
+	Bytes(ctx context.Context, artifact string) ([]byte, error)
 }
 
 // Price is in millionths of the budget's currency for a million tokens. Zero values mean that the price is not known.

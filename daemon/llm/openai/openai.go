@@ -5,6 +5,7 @@
 package openai
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,12 +51,23 @@ type Config struct {
 	First     time.Duration    // longest wait for its first byte; 120 s
 	HTTP      *http.Client     // its redirects are not followed unless it says how; default: a client of its own
 	Price     llm.Price        // for answers whose cost the server does not tell
+	Files     llm.Files        // opens images and files of messages; nil: they are named in words
+	Auth      Auth             // of codex, instead of APIKey
 	Now       func() time.Time // wall time, for Retry-After dates of servers that send no Date; the machine's clock
+}
+
+// Auth gives the credentials of one request; it may refresh them, and blocks for that long. Errors are *llm.Error.
+type Auth func(ctx context.Context) (Credentials, error)
+
+// Credentials are what an account's request carries.
+type Credentials struct {
+	Token   string // bearer token
+	Account string // the account's id, "" when there is none
 }
 
 type model struct {
 	cfg  Config
-	chat api.ChatService
+	chat api.Client
 }
 
 // Backends names the backends that this package serves, in the order in which they are shown.
@@ -83,8 +95,9 @@ func New(c Config) (llm.Model, error) {
 	if err := check(c); err != nil {
 		return nil, err
 	}
-	// The service constructor, unlike the library's client, takes nothing from OPENAI_* variables.
-	chat := api.NewChatService(
+	// A literal, unlike the library's NewClient, takes nothing from OPENAI_* variables; and the types of its services, whose
+	// codecs nothing here uses, do not become part of the program.
+	chat := api.Client{Options: []option.RequestOption{
 		option.WithBaseURL(c.BaseURL),
 		option.WithAPIKey(c.APIKey),
 		option.WithHTTPClient(c.HTTP),
@@ -92,7 +105,7 @@ func New(c Config) (llm.Model, error) {
 		option.WithHeader("User-Agent", "hob"),
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithMiddleware(tidy),
-	)
+	}}
 	return &model{cfg: c, chat: chat}, nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"hob/daemon/llm"
 
-	api "github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 )
 
@@ -56,7 +55,7 @@ func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)
 // send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
 func (m *model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	var res *http.Response
-	_, err := m.chat.Completions.New(ctx, api.ChatCompletionNewParams{},
+	err := m.chat.Post(ctx, "chat/completions", nil, nil,
 		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res))
 	if res != nil {
 		return res, nil
