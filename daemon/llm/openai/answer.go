@@ -29,7 +29,7 @@ type wireUsage struct {
 const bytesPerToken = 4
 
 // finish makes the answer of a complete stream. sent is the size of the request in bytes.
-func (m *model) finish(a *assembly, sent int) (llm.Answer, error) {
+func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
 	calls, err := a.made()
 	if err != nil {
 		return llm.Answer{}, err
@@ -61,7 +61,7 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 }
 
 // count reads the usage. Where the server sent none, four bytes count as one token, so that a cap on tokens holds.
-func (m *model) count(a *assembly, out llm.Answer, sent int) llm.Usage {
+func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
 	if a.usage == nil {
 		said := len(out.Text) + len(out.Reasoning)
@@ -116,7 +116,7 @@ type kept struct {
 }
 
 // keep gathers it; nil when there is nothing.
-func (m *model) keep(a *assembly) json.RawMessage {
+func (m chat) keep(a *assembly) json.RawMessage {
 	k := kept{Provider: m.cfg.Provider, Model: m.cfg.Model, Details: joinDetails(a.details)}
 	if a.named && len(a.calls) > 0 {
 		k.Content = a.thought.String() // DeepSeek and Kimi refuse a call without the thought that led to it
@@ -140,7 +140,7 @@ func (m *model) keep(a *assembly) json.RawMessage {
 }
 
 // replay reads what keep wrote, if this very model wrote it.
-func (m *model) replay(raw json.RawMessage) kept {
+func (m chat) replay(raw json.RawMessage) kept {
 	var k kept
 	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
 		return kept{}

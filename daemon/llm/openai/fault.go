@@ -19,7 +19,7 @@ const (
 )
 
 // refusal makes an error of a response whose status is not 200.
-func (m *model) refusal(ctx, inner context.Context, res *http.Response) error {
+func (m *server) refusal(ctx, inner context.Context, res *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	if err != nil && ctx.Err() != nil {
 		return m.fault(ctx, inner, llm.Network, err)
@@ -179,7 +179,7 @@ func plain(body []byte) string {
 }
 
 // clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
-func (m *model) clean(words string) string {
+func (m *server) clean(words string) string {
 	if m.cfg.APIKey != "" {
 		words = strings.ReplaceAll(words, m.cfg.APIKey, "[the key]")
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hob/daemon/clock"
@@ -65,10 +66,15 @@ type Credentials struct {
 	Account string // the account's id, "" when there is none
 }
 
-type model struct {
-	cfg  Config
-	chat api.Client
+// server is one model at one address: what its protocols have in common.
+type server struct {
+	cfg   Config
+	api   api.Client
+	blind atomic.Bool // it has refused an image: they are named in words from then on
 }
+
+// chat speaks Chat Completions.
+type chat struct{ *server }
 
 // Backends names the backends that this package serves, in the order in which they are shown.
 func Backends() []string { return []string{lmStudio, ollama, openRouter, openAI, compatible} }
@@ -97,7 +103,7 @@ func New(c Config) (llm.Model, error) {
 	}
 	// A literal, unlike the library's NewClient, takes nothing from OPENAI_* variables; and the types of its services, whose
 	// codecs nothing here uses, do not become part of the program.
-	chat := api.Client{Options: []option.RequestOption{
+	client := api.Client{Options: []option.RequestOption{
 		option.WithBaseURL(c.BaseURL),
 		option.WithAPIKey(c.APIKey),
 		option.WithHTTPClient(c.HTTP),
@@ -106,11 +112,11 @@ func New(c Config) (llm.Model, error) {
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithMiddleware(tidy),
 	}}
-	return &model{cfg: c, chat: chat}, nil
+	return chat{&server{cfg: c, api: client}}, nil
 }
 
 // Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
-func (m *model) Info() llm.Info {
+func (m *server) Info() llm.Info {
 	return llm.Info{
 		Provider: m.cfg.Provider, Model: m.cfg.Model, Local: free(m.cfg),
 		Context: m.cfg.Context, MaxOutput: m.cfg.MaxOutput, Price: m.cfg.Price,

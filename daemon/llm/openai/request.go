@@ -60,7 +60,7 @@ type wireFunction struct {
 }
 
 // encode writes the body of a request. The same request gives the same bytes.
-func (m *model) encode(r llm.Request) ([]byte, error) {
+func (m chat) encode(r llm.Request) ([]byte, error) {
 	w := wireRequest{Model: m.cfg.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
 	m.limit(&w, r.MaxOutput)
 	m.think(&w)
@@ -82,7 +82,7 @@ func (m *model) encode(r llm.Request) ([]byte, error) {
 
 // limit sets the output limit under the name that the server knows: OpenAI's newer models refuse max_tokens, the others
 // do not know max_completion_tokens.
-func (m *model) limit(w *wireRequest, asked int) {
+func (m chat) limit(w *wireRequest, asked int) {
 	n := m.cfg.MaxOutput
 	if asked > 0 {
 		n = min(n, asked)
@@ -94,7 +94,7 @@ func (m *model) limit(w *wireRequest, asked int) {
 	w.MaxTokens = n
 }
 
-func (m *model) think(w *wireRequest) {
+func (m chat) think(w *wireRequest) {
 	e, _ := effort(m.cfg.Thinking)
 	switch {
 	case e == "":
@@ -117,7 +117,7 @@ func effort(thinking string) (string, bool) {
 	}
 }
 
-func (m *model) messages(r llm.Request) []wireMessage {
+func (m chat) messages(r llm.Request) []wireMessage {
 	out := make([]wireMessage, 0, len(r.Messages)+1)
 	if r.System != "" {
 		out = append(out, wireMessage{Role: "system", Content: &r.System})
@@ -128,7 +128,7 @@ func (m *model) messages(r llm.Request) []wireMessage {
 	return out
 }
 
-func (m *model) message(msg llm.Message) wireMessage {
+func (m chat) message(msg llm.Message) wireMessage {
 	text := content(msg)
 	switch msg.Role {
 	case llm.Assistant:
@@ -141,7 +141,7 @@ func (m *model) message(msg llm.Message) wireMessage {
 }
 
 // spoken is what the model itself said earlier. Arguments go back as the very bytes that came.
-func (m *model) spoken(msg llm.Message, text string) wireMessage {
+func (m chat) spoken(msg llm.Message, text string) wireMessage {
 	w := wireMessage{Role: "assistant"}
 	if text != "" || len(msg.Calls) == 0 {
 		w.Content = &text

@@ -24,39 +24,52 @@ const maxFault = 64 << 10
 // as it is. Reading to the end lets the connection serve the next request.
 const lastWait = 5 * time.Second
 
+// stream takes the events of an answer.
+type stream interface {
+	// readAll takes events to the end of the stream, which is io.EOF, or to the first that is wrong.
+	readAll(in *events) error
+	// complete reports whether the server has said that, and why, the answer ended.
+	complete() bool
+}
+
 // Answer sends one request and reads the stream to its end. When ctx ends, its error is returned as it is, wrapped;
 // every other error is an *llm.Error.
-func (m *model) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
+func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	body, err := m.encode(r)
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	alarm := time.AfterFunc(m.cfg.First, func() { cancel(errIdle) })
-	defer alarm.Stop()
-
-	res, err := m.send(inner, body)
-	if err != nil {
-		return llm.Answer{}, m.fault(ctx, inner, llm.Network, err)
-	}
-	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
-	if res.StatusCode != http.StatusOK {
-		return llm.Answer{}, m.refusal(ctx, inner, res)
-	}
 	a := newAssembly(delta)
-	err = a.readAll(newEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return m.patience(a) }}))
-	if err = m.streamFault(ctx, inner, a, err); err != nil {
+	if err := m.exchange(ctx, "chat/completions", body, a); err != nil {
 		return llm.Answer{}, err
 	}
 	return m.finish(a, len(body))
 }
 
+// exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
+func (m *server) exchange(ctx context.Context, path string, body []byte, a stream, more ...option.RequestOption) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(m.cfg.First, func() { cancel(errIdle) })
+	defer alarm.Stop()
+
+	res, err := m.send(inner, path, body, more)
+	if err != nil {
+		return m.fault(ctx, inner, llm.Network, err)
+	}
+	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
+	if res.StatusCode != http.StatusOK {
+		return m.refusal(ctx, inner, res)
+	}
+	err = a.readAll(newEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return m.patience(a) }}))
+	return m.streamFault(ctx, inner, a, err)
+}
+
 // send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
-func (m *model) send(ctx context.Context, body []byte) (*http.Response, error) {
+func (m *server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
 	var res *http.Response
-	err := m.chat.Post(ctx, "chat/completions", nil, nil,
-		option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res))
+	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res)}, more...)
+	err := m.api.Post(ctx, path, nil, nil, options...)
 	if res != nil {
 		return res, nil
 	}
@@ -105,7 +118,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // patience is how long the next piece may take.
-func (m *model) patience(a *assembly) time.Duration {
+func (m *server) patience(a stream) time.Duration {
 	if a.complete() {
 		return min(m.cfg.Idle, lastWait)
 	}
@@ -113,7 +126,7 @@ func (m *model) patience(a *assembly) time.Duration {
 }
 
 // streamFault sorts what ended the stream. A complete answer stays one when only its end mark is lost.
-func (m *model) streamFault(ctx, inner context.Context, a *assembly, err error) error {
+func (m *server) streamFault(ctx, inner context.Context, a stream, err error) error {
 	var known *llm.Error
 	switch {
 	case ctx.Err() != nil:
@@ -131,7 +144,7 @@ func (m *model) streamFault(ctx, inner context.Context, a *assembly, err error) 
 }
 
 // fault names the cause of an error: the caller gave up, the server was silent, or else.
-func (m *model) fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
+func (m *server) fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask the model %s: %w", m.cfg.Model, context.Cause(ctx))
 	}
