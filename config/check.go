@@ -73,7 +73,23 @@ func checkModel(c *checks, m *Model) {
 	if m.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		c.wrong("base_url", "want an address like https://host/v1, found %q", m.BaseURL)
 	}
+	for key, price := range map[string]float64{"input": m.Price.Input, "cached": m.Price.Cached, "output": m.Price.Output} {
+		if !(price >= 0 && price <= dearest) {
+			c.wrong("price", "%s: want 0 to %d for a million tokens, found %v", key, int(dearest), price)
+		}
+	}
+	for key, wait := range map[string]time.Duration{"first_byte_timeout": m.FirstByteTimeout, "idle_timeout": m.IdleTimeout} {
+		if c.given(key) && (wait < shortest || wait > time.Hour) {
+			c.wrong(key, "want \"1s\" to \"1h\", found %q", wait)
+		}
+	}
 }
+
+// Limits of a model's section.
+const (
+	dearest  = 100_000.0 // of the budget's currency for a million tokens
+	shortest = time.Second
+)
 
 // checkOwner drops what is wrong and keeps the rest, so that the owner can still be told.
 func checkOwner(c *checks, o *Owner) {

@@ -11,7 +11,7 @@ import (
 // Snapshot is one state of the configuration. It is read only: a reload makes a new one and swaps it in whole.
 type Snapshot struct {
 	Model    Model            // Backend "": no model is set, the built-in interpreter serves
-	Models   map[string]Model // [models.NAME], named by Model.Fallback; kept for a later version, which is said as advice
+	Models   map[string]Model // [models.NAME], named by Fallback, and chosen by name
 	Owner    Owner
 	Channels []Channel // in the order of the file
 	Jobs     []Section // [jobs.NAME], in the order of the file
@@ -34,7 +34,18 @@ type Model struct {
 	MaxOutputTokens int      `toml:"max_output_tokens"` // tokens; 0: the backend's default
 	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
 	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
-	Fallback        []string `toml:"fallback"`          // names of [models.NAME] that exist; not used in this version
+	Fallback        []string `toml:"fallback"`          // names of [models.NAME] that exist, in the order in which they are asked
+	Price           Price    `toml:"price"`             // for answers whose cost the server does not tell
+
+	FirstByteTimeout time.Duration `toml:"first_byte_timeout,omitempty"` // longest wait for the first byte of an answer; 0: two minutes
+	IdleTimeout      time.Duration `toml:"idle_timeout,omitempty"`       // longest silence within an answer; 0: one minute
+}
+
+// Price is [model.price]: what a million tokens cost, in the budget's currency. All zero: not known, and tokens are counted.
+type Price struct {
+	Input  float64 `toml:"input"`
+	Cached float64 `toml:"cached"` // of input that the provider had in its cache; 0: as Input
+	Output float64 `toml:"output"`
 }
 
 // Owner is [owner]: the one person that hob works for.

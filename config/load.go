@@ -127,34 +127,22 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	return true
 }
 
-// models reads [models.NAME] and drops fallbacks that lead nowhere. That no part of hob uses them yet is said.
+// models reads [models.NAME] and drops fallbacks that lead nowhere.
 func (l *loader) models() {
 	all := l.group("models")
 	for _, name := range all.names() {
 		var m Model
 		if typed(l, all.child(name), "models."+name, &m, checkModel) {
 			l.snap.Models[name] = m
-			l.unused(all.child(name), "models."+name, "models."+name, "[models."+name+"]")
 		}
 	}
 	l.snap.Model.Fallback = l.fallbacks(l.root.child("model"), "model", l.snap.Model.Fallback)
-	if len(l.snap.Model.Fallback) > 0 {
-		l.unused(l.root.child("model").child("fallback"), "model", "model.fallback", "fallback")
-	}
 	for _, name := range all.names() {
 		if m, ok := l.snap.Models[name]; ok {
 			m.Fallback = l.fallbacks(all.child(name), "models."+name, m.Fallback)
 			l.snap.Models[name] = m
 		}
 	}
-}
-
-// unused advises that a part of the document is right, and changes nothing.
-func (l *loader) unused(n *node, section, key, what string) {
-	d := &decoder{file: l.file, section: section}
-	d.add(n, n.key, key, what+" is not used in this version", "no other model steps in when one fails", false)
-	d.problems[0].Advice = true
-	l.problems = append(l.problems, d.problems...)
 }
 
 func (l *loader) fallbacks(n *node, path string, names []string) []string {

@@ -171,8 +171,12 @@ func TestProblems(t *testing.T) {
 		{"[model]\ncontext_tokens = 10\nmax_output_tokens = 10\n", []string{`config.toml:3:21: max_output_tokens: want less than context_tokens (10), found 10, so [model] is off`}},
 		{"[model]\nfallback = [\"locl\"]\n[models.local]\nbackend = \"x\"\n", []string{
 			`config.toml:2:13: fallback: there is no [models.locl]: did you mean "local"?`,
-			`config.toml:3:9: [models.local] is not used in this version: no other model steps in when one fails`,
 		}},
+		{"[model]\nidle_timeout = \"10ms\"\n", []string{`config.toml:2:16: idle_timeout: want "1s" to "1h", found "10ms", so [model] is off`}},
+		{"[model]\nfirst_byte_timeout = 5\n", []string{`config.toml:2:22: first_byte_timeout: want a time with its unit, like "30m" or "2h", found 5, so [model] is off`}},
+		{"[models.x.price]\ninput = -1.0\n", []string{`config.toml:1:11: price: input: want 0 to 100000 for a million tokens, found -1, so [models.x] is off`}},
+		{"[model]\nprice = 3\n", []string{`config.toml:2:9: price: want a section, found 3, so [model] is off`}},
+		{"[model]\nprice = { inptu = 3.0 }\n", []string{`config.toml:2:11: unknown key "inptu": did you mean "input"?`}},
 		{"[model]\nfallback = [\"local\"]\n", []string{`config.toml:2:13: fallback: there is no [models.local]: add that section`}},
 		{"[model]\nfallback = [\"local\"]\n[models.local]\nmodel = 1\n", []string{
 			`config.toml:2:13: fallback: [models.local] is off: mend that section`,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/config"
 )
@@ -129,19 +130,13 @@ func TestChannelsKeepOffTheNamesOfHobsOwnPlaces(t *testing.T) {
 	}
 }
 
-// Other models are part of the contract, so that a file with them is valid; that they do nothing yet must be said.
-func TestOtherModelsAreAdvisedOf(t *testing.T) {
-	doc := "[model]\nfallback = [\"local\"]\n[models.local]\nmodel = \"m\"\nfallback = [\"other\"]\n[models.other]\n"
-	const why = " is not used in this version: no other model steps in when one fails"
-	s, got := parsed(t, doc)
-	want := []string{"config.toml:2:1: fallback" + why, "config.toml:3:9: [models.local]" + why, "config.toml:6:9: [models.other]" + why}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
+func TestOtherModels(t *testing.T) {
+	s, got := parsed(t, "[model]\nfallback = [\"local\"]\n[models.local]\nmodel = \"m\"\nfallback = [\"other\"]\nfirst_byte_timeout = \"5m\"\nprice = { input = 3, cached = 0.3, output = 15.0 }\n[models.other]\n")
+	if len(got) > 0 || len(s.Models) != 2 || !slices.Equal(s.Model.Fallback, []string{"local"}) {
+		t.Errorf("%q: got %+v, %+v", got, s.Model, s.Models)
 	}
-	if len(s.Models) != 2 || !slices.Equal(s.Model.Fallback, []string{"local"}) {
-		t.Errorf("got %+v, %+v", s.Model, s.Models)
-	}
-	if _, problems, err := config.Parse("config.toml", []byte(doc), nil); err != nil || !config.Valid(problems) {
-		t.Errorf("such a file is valid: %v, %v", problems, err)
+	local := s.Models["local"]
+	if local.Price != (config.Price{Input: 3, Cached: 0.3, Output: 15}) || local.FirstByteTimeout != 5*time.Minute || !slices.Equal(local.Fallback, []string{"other"}) {
+		t.Errorf("got %+v", local)
 	}
 }

@@ -177,6 +177,7 @@ func TestValidDocumentsRoundTrip(t *testing.T) {
 			return config.Model{
 				Backend: text.Draw(t, "backend"), Model: text.Draw(t, "model"), APIKey: text.Draw(t, "key"), BaseURL: rapid.SampledFrom([]string{"", "http://h/v1"}).Draw(t, "url"),
 				MaxOutputTokens: out, ContextTokens: out + positive.Draw(t, "more"), Thinking: rapid.SampledFrom([]string{"off", "high"}).Draw(t, "thinking"),
+				Price: config.Price{Input: rapid.Float64Range(0, 1e5).Draw(t, "input"), Output: rapid.Float64Range(0, 1e5).Draw(t, "output")},
 			}
 		})
 		type document struct {

@@ -40,6 +40,7 @@ type daemon struct {
 	http    *http.Client // of the channels
 
 	file    *config.Live
+	swap    sync.Mutex // held by whoever makes a new live
 	live    atomic.Pointer[live]
 	secrets secret.Redactor
 	feed    event.Feed
@@ -64,15 +65,18 @@ type parts struct {
 
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
-	model llm.Model
-	fault error     // why the configured model cannot be used
-	tools tools.Set // that the config allows, confined to its roots
-	off   []string  // channels and jobs of the config that cannot be used, and why
+	lineup           // the models
+	tools  tools.Set // that the config allows, confined to its roots
+	off    []string  // channels and jobs of the config that cannot be used, and why
 }
 
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 
-func (d *daemon) model() llm.Model { return d.live.Load().model }
+// models are those that hob asks now.
+func (d *daemon) models() *llm.Chain { return d.live.Load().chain }
+
+// modelName is the name of the one that it asks first.
+func (d *daemon) modelName() string { return d.models().First().Info().Name() }
 
 // problems lists what is wrong with the config, and why the model, a channel or a job of it cannot be used. advised adds advice.
 func (d *daemon) problems(advised bool) []string {
@@ -83,7 +87,7 @@ func (d *daemon) problems(advised bool) []string {
 			list = append(list, p.String())
 		}
 	}
-	for _, err := range []error{err, d.live.Load().fault} {
+	for _, err := range append([]error{err}, d.live.Load().faults...) {
 		if err != nil {
 			list = append(list, err.Error())
 		}
@@ -111,7 +115,7 @@ func (d *daemon) owner() []event.Address {
 }
 
 // policy is the limits that the store applies.
-func (d *daemon) policy() store.Policy {
+func (d conf) policy() store.Policy {
 	c := d.config()
 	return store.Policy{
 		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
@@ -120,7 +124,7 @@ func (d *daemon) policy() store.Policy {
 }
 
 // settings is what the agent takes from the config.
-func (d *daemon) settings(ctx context.Context) agent.Settings {
+func (d conf) settings(ctx context.Context) agent.Settings {
 	c := d.config()
 	safe, err := d.store.SafeMode(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -135,7 +139,7 @@ func (d *daemon) settings(ctx context.Context) agent.Settings {
 }
 
 // system is the stable part of the prompt.
-func (d *daemon) system() string {
+func (d conf) system() string {
 	text, err := systemText(d.opt.workspace(), d.config().Owner.Name)
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)

@@ -3,8 +3,11 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"hob/config"
 	"hob/daemon/event"
@@ -31,37 +34,165 @@ func (d conf) interpreter() llm.Model {
 	return builtin.New(builtin.Options{Phrases: phrases(d), Owner: d.config().Owner.Name, Config: d.opt.config()})
 }
 
-// connect makes the configured model; without one, or when its section is off, the interpreter serves.
-func (d conf) connect(ctx context.Context, c *config.Snapshot) (llm.Model, error) {
-	m := c.Model
-	if m.Backend == "" || m.Backend == "builtin" {
-		return d.interpreter(), nil
+// lineup is the models that hob asks, in order, and what is wrong with those that cannot be asked.
+type lineup struct {
+	chain  *llm.Chain
+	names  []string // of the chain's models: nameDefault, a [models.NAME], or backend/model
+	faults []error
+}
+
+// nameDefault is the model of [model].
+const nameDefault = "default"
+
+// lineup makes the chosen model and its fallbacks. Those that cannot be made are left out; when none is left, the interpreter
+// serves.
+func (d conf) lineup(ctx context.Context, c *config.Snapshot, chosen string) lineup {
+	var l lineup
+	first, section, err := pick(c, chosen)
+	if err != nil {
+		l.faults = append(l.faults, err)
+		first, section = nameDefault, c.Model
 	}
-	if !slices.Contains(openai.Backends(), m.Backend) {
-		return d.interpreter(), event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "[model] backend %q is not known", m.Backend)
+	var models []llm.Model
+	add := func(name string, section config.Model) {
+		m, err := d.connect(ctx, name, section)
+		if err != nil {
+			l.faults = append(l.faults, err)
+			return
+		}
+		models, l.names = append(models, m), append(l.names, name)
+	}
+	add(first, section)
+	for _, name := range section.Fallback {
+		if name != first {
+			add(name, c.Models[name])
+		}
+	}
+	if len(models) == 0 {
+		models, l.names = []llm.Model{d.interpreter()}, []string{backendBuiltin}
+	}
+	l.chain = llm.NewChain(models[0], models[1:]...)
+	return l
+}
+
+const backendBuiltin = "builtin"
+
+// pick finds the section of a model by its name: nameDefault or "" is [model], NAME is [models.NAME], and backend/model is that model at
+// that backend, with the address and the key of a section that has them.
+func pick(c *config.Snapshot, name string) (string, config.Model, error) {
+	if name == "" || name == nameDefault {
+		return nameDefault, c.Model, nil
+	}
+	if m, ok := c.Models[name]; ok {
+		return name, m, nil
+	}
+	if name == backendBuiltin {
+		return name, config.Model{Backend: backendBuiltin}, nil
+	}
+	backend, model, _ := strings.Cut(name, "/")
+	if !slices.Contains(openai.Backends(), backend) || model == "" {
+		return "", config.Model{}, event.NewFault(event.Missing, "there are "+strings.Join(known(c), ", ")+", and backend/model, for example ollama/qwen3", "there is no model %q", name)
+	}
+	m := config.Model{Backend: backend}
+	for _, s := range append([]config.Model{c.Model}, values(c.Models)...) {
+		if s.Backend == backend {
+			m = s
+			break
+		}
+	}
+	m.Model, m.Fallback, m.Price = model, nil, config.Price{}
+	return name, m, nil
+}
+
+// values are a map's values in the order of its keys.
+func values[V any](m map[string]V) []V {
+	var list []V
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}
+
+// connect makes the model of a section. Without a backend, the interpreter serves.
+func (d conf) connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
+	where := "[model]"
+	if name != nameDefault {
+		where = "[models." + name + "]"
+	}
+	switch {
+	case m.Backend == backendBuiltin && name != nameDefault && name != backendBuiltin:
+		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where)
+	case m.Backend == "" && name == nameDefault, m.Backend == backendBuiltin:
+		return d.interpreter(), nil
+	case !slices.Contains(openai.Backends(), m.Backend):
+		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where, m.Backend)
 	}
 	key := m.APIKey
 	if key != "" {
 		var err error
-		if key, err = d.resolve(ctx, "model.api_key", key); err != nil {
-			return d.interpreter(), fmt.Errorf("[model] api_key: %w", err)
+		if key, err = d.resolve(ctx, strings.Trim(where, "[]")+".api_key", key); err != nil {
+			return nil, fmt.Errorf("%s api_key: %w", where, err)
 		}
 	}
 	model, err := openai.New(openai.Config{
 		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Thinking: m.Thinking, Now: d.clock.Wall,
+		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Now: d.clock.Wall,
 	})
 	if err != nil {
-		return d.interpreter(), fmt.Errorf("[model]: %w", err)
+		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	return model, nil
 }
 
-// modelName is "builtin", or backend/model.
-func modelName(m llm.Model) string {
-	i := m.Info()
-	if i.Model == "" || i.Model == i.Provider {
-		return i.Provider
+// useModel lets the named model be asked first from now on, until the owner names another one; nameDefault goes back to the
+// config's, and "" only says which one it is.
+func (d conf) useModel(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		l := d.live.Load()
+		text := "I ask " + l.chain.First().Info().Name() + "."
+		for i, m := range l.chain.Models() {
+			if r, ok := l.chain.Resting(m, d.clock.Wall()); ok {
+				text += fmt.Sprintf("\n%s rests until %s: %s", l.names[i], d.local(r.Until), r.Fault)
+			}
+		}
+		return text + "\nAlso known: " + strings.Join(known(d.config()), ", ") + "; /model NAME changes it.", nil
 	}
-	return i.Provider + "/" + i.Model
+	c := d.config()
+	label, section, err := pick(c, name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := d.connect(ctx, label, section); err != nil {
+		return "", err
+	}
+	if label == nameDefault {
+		name = ""
+	}
+	d.swap.Lock()
+	defer d.swap.Unlock()
+	if err := d.store.ChooseModel(ctx, name); err != nil {
+		return "", fmt.Errorf("choose a model: %w", err)
+	}
+	next := *d.live.Load()
+	next.lineup = d.lineup(ctx, c, name)
+	d.live.Store(&next)
+	return "From now on I ask " + next.chain.First().Info().Name() + ".", nil
+}
+
+// known are the names that a model can be chosen by.
+func known(c *config.Snapshot) []string {
+	return append([]string{nameDefault, backendBuiltin}, slices.Sorted(maps.Keys(c.Models))...)
+}
+
+// price turns the config's price of a million tokens into millionths.
+func price(p config.Price) llm.Price {
+	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Output: micros(p.Output)}
+}
+
+func micros(amount float64) int64 { return int64(math.Round(amount * 1e6)) }
+
+// switched tells the owner, once a day for the same reason, that another model steps in.
+func (d conf) switched(ctx context.Context, from, to llm.Info, fault error) error {
+	key := fmt.Sprintf("model:%s:%s:%s", from.Name(), llm.FaultOf(fault), d.clock.Wall().In(d.zone()).Format(time.DateOnly))
+	return d.store.Notice(ctx, key, fmt.Sprintf("%s does not answer: %v. %s steps in until it does.", from.Name(), fault, to.Name()))
 }

@@ -74,11 +74,17 @@ func (d conf) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	model, fault := d.connect(ctx, d.config())
-	if fault != nil {
-		d.log.Error("the configured model cannot be used: the built-in interpreter serves", "err", fault)
+	d.swap.Lock()
+	defer d.swap.Unlock()
+	chosen, err := d.store.ChosenModel(ctx)
+	if err != nil {
+		return fmt.Errorf("read the chosen model: %w", err)
 	}
-	d.live.Store(&live{model: model, fault: fault, tools: set})
+	models := d.lineup(ctx, d.config(), chosen)
+	for _, fault := range models.faults {
+		d.log.Error("a model of the config cannot be used", "err", fault, "first", models.chain.First().Info().Name())
+	}
+	d.live.Store(&live{lineup: models, tools: set})
 	return nil
 }
 
@@ -105,6 +111,8 @@ func (d conf) follow(ctx context.Context) error {
 	sections, off := d.sections(ctx)
 	d.host.Replace(sections)
 	more, err := d.syncJobs(ctx)
+	d.swap.Lock()
+	defer d.swap.Unlock()
 	next := *d.live.Load()
 	next.off = append(off, more...)
 	d.live.Store(&next)

@@ -90,7 +90,7 @@ func (d overview) status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{
-		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: modelName(d.model()), Epoch: d.store.Epoch(), Started: d.started, Zone: d.zoneName(),
+		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.modelName(), Epoch: d.store.Epoch(), Started: d.started, Zone: d.zoneName(),
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
 		Questions: counts.Questions, Channels: d.host.Health(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
@@ -115,7 +115,7 @@ func (d overview) judge(s *Status) string {
 	switch {
 	case s.SafeMode.On:
 		return "safe-mode"
-	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || d.live.Load().fault != nil:
+	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().faults) > 0:
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"

@@ -43,13 +43,13 @@ func (d *daemon) wire(out, in stage) error {
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
-	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: d.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
+	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
 	d.thread = &agent.Thread{
-		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Model: d.model,
+		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.models, OnSwitch: conf{d}.switched,
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
-		Settings: d.settings, OnBudget: d.store.BudgetStop, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+		Settings: conf{d}.settings, OnBudget: d.store.BudgetStop, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
-	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Clock: d.clock, Log: d.log}
+	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
 	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
@@ -85,7 +85,7 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 }
 
 // tools makes the set of tools that the config allows.
-func (d *daemon) tools() (tools.Set, error) {
+func (d conf) tools() (tools.Set, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		d.log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)

@@ -78,7 +78,7 @@ func (w *world) start() {
 	}
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
-		Queue: w.store, Ledger: w.store, Prompts: w.store, Dispatch: dispatch, Model: func() llm.Model { return llmtest.NewScript(llmtest.InOrder()) },
+		Queue: w.store, Ledger: w.store, Prompts: w.store, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
 		Settings: settings, OnBudget: w.store.BudgetStop, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}

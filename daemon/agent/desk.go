@@ -47,13 +47,14 @@ type Desk struct {
 	Commands      Commands
 	Conversations Conversations
 	Board         Board
-	Stop          func(id int64) int64 // of the running turn; Thread.Stop
+	Stop          func(id int64) int64                                   // of the running turn; Thread.Stop
+	Use           func(ctx context.Context, name string) (string, error) // asks another model first and says so; "" says which one is asked now
 	Clock         clock.Clock
 	Log           *slog.Logger
 }
 
 // Boundary names the commands that take effect between two turns; the thread serves them.
-func Boundary() []string { return []string{"/new", "/retry"} }
+func Boundary() []string { return []string{"/new", "/retry", "/model"} }
 
 // Run serves commands until ctx ends.
 func (d *Desk) Run(ctx context.Context) error {
@@ -104,6 +105,8 @@ func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
 		return d.Conversations.Fresh(ctx, q)
 	case "/retry":
 		return d.Conversations.Again(ctx, q)
+	case "/model":
+		return d.use(ctx, q, arg)
 	default:
 		return d.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", cut(name, 40)))
 	}
@@ -116,12 +119,27 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /approve CODE [turn|always]     /deny CODE     /answer CODE TEXT
 /quiet 2h  hold back what does not hurry (/quiet off ends it)
 /new     begin a new conversation     /retry   try the last failed message again
+/model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
 
 func (d *Desk) board(ctx context.Context, q turn.Queued, topic, arg string) error {
 	text, err := d.Board.Text(ctx, topic, arg)
+	return d.reply(ctx, q, text, err)
+}
+
+// use serves /model. Done twice, after a crash in between, it comes to the same.
+func (d *Desk) use(ctx context.Context, q turn.Queued, name string) error {
+	text, err := d.Use(ctx, name)
+	return d.reply(ctx, q, text, err)
+}
+
+// reply ends a command with a text, or with the sentence of a fault.
+func (d *Desk) reply(ctx context.Context, q turn.Queued, text string, err error) error {
 	if f, ok := event.AsFault(err); ok {
 		text, err = f.Text, nil
+		if f.Hint != "" {
+			text += " (" + f.Hint + ")"
+		}
 	}
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 				if r.times("note") != 0 {
 					t.Error("the interpreter acted")
 				}
-				contains(t, r.lastBody(), "model: auth (HTTP 401)")
+				contains(t, r.lastBody(), "the model's server refused the key (HTTP 401)")
 			}, func(r *rig) { r.fallback = interpreter() })
 		})
 	}

@@ -42,6 +42,9 @@ type rig struct {
 
 	mu       sync.Mutex // guards what follows
 	model    llm.Model
+	others   []llm.Model // that step in for it
+	chain    *llm.Chain
+	switched []string // what the owner would be told of
 	fallback agent.Fallback
 	limits   turn.Limits
 	mode     guard.Mode
@@ -102,6 +105,31 @@ func locked[T any](r *rig, v *T) T {
 	return *v
 }
 
+// models is the chain of the rig's models; it remembers failures as long as they stay the same.
+func (r *rig) models() *llm.Chain {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.chain == nil || r.chain.First() != r.model {
+		r.chain = llm.NewChain(r.model, r.others...)
+	}
+	return r.chain
+}
+
+func (r *rig) onSwitch(_ context.Context, from, to llm.Info, fault error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.switched = append(r.switched, fmt.Sprintf("%s to %s: %s", from.Model, to.Model, llm.FaultOf(fault)))
+	return nil
+}
+
+// useGood knows one model.
+func useGood(_ context.Context, name string) (string, error) {
+	if name != "good" {
+		return "", event.NewFault(event.Missing, "there is good", "there is no model %q", name)
+	}
+	return "From now on I ask good.", nil
+}
+
 func (r *rig) wire() {
 	log := slog.New(slog.DiscardHandler)
 	set, err := tools.NewSet(r.list...)
@@ -115,10 +143,11 @@ func (r *rig) wire() {
 	}
 	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
-		Queue: r.store, Ledger: r.store, Prompts: r.store, Dispatch: dispatch, Model: func() llm.Model { return locked(r, &r.model) }, Fallback: r.fallback,
+		Queue: r.store, Ledger: r.store, Prompts: r.store, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
+		OnSwitch: r.onSwitch,
 		Settings: settings, OnBudget: r.store.BudgetStop, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Clock: r.clock, Log: log}
+	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	r.thread.Boundary = r.desk.Serve
 }
 

@@ -71,7 +71,7 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 	case turn.Say:
 		return r.say(ctx, st, a.Text)
 	case turn.Request:
-		return r.request(ctx, st)
+		return asking{r}.request(ctx, st)
 	case turn.Execute:
 		return calls{r, st}.execute(ctx, a)
 	case turn.Probe:

@@ -171,7 +171,7 @@ func TestRetry(t *testing.T) {
 	bubble(t, llmtest.Always(func(llm.Request) llm.Answer {
 		n++
 		if n <= 2 {
-			return llm.Answer{Finish: llm.Stop}
+			return llm.Answer{Finish: llm.Filtered}
 		}
 		return llmtest.Say("now it works")
 	}), func(r *rig) {
@@ -197,7 +197,7 @@ func TestRetryOfAJobsInput(t *testing.T) {
 	bubble(t, llmtest.Always(func(llm.Request) llm.Answer {
 		n++
 		if n == 1 {
-			return llm.Answer{Finish: llm.Stop}
+			return llm.Answer{Finish: llm.Filtered}
 		}
 		return llmtest.Say("now it works")
 	}), func(r *rig) {
@@ -243,7 +243,7 @@ func TestAheadOfYou(t *testing.T) {
 }
 
 func TestSomebodyElsesErrorsGoToTheOwner(t *testing.T) {
-	bubble(t, llmtest.InOrder(llm.Answer{Finish: llm.Stop}), func(r *rig) {
+	bubble(t, llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(r *rig) {
 		r.post(stranger("hello"))
 		r.settle()
 		r.wantStates(turn.Failed)

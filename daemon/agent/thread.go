@@ -34,11 +34,12 @@ type Thread struct {
 	Ledger   Ledger
 	Prompts  Prompts
 	Dispatch *Dispatch
-	Model    func() llm.Model // the configured one, read at each request
-	Fallback Fallback         // when every model is down
+	Models   func() *llm.Chain // the configured ones, read at each request
+	Fallback Fallback          // when every model is down
 	Settings func(ctx context.Context) Settings
-	Boundary func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
-	OnBudget func(ctx context.Context) error                // tells the owner that the cap has stopped a request
+	Boundary func(ctx context.Context, q turn.Queued) error                  // serves the commands that wait for a turn's boundary
+	OnBudget func(ctx context.Context) error                                 // tells the owner that the cap has stopped a request
+	OnSwitch func(ctx context.Context, from, to llm.Info, fault error) error // tells the owner, once, that another model steps in
 	Feed     *event.Feed
 	Clock    clock.Clock
 	Jitter   func() float64 // in [0,1), spreads retries
@@ -48,12 +49,6 @@ type Thread struct {
 	running int64      // the turn that is being stepped, 0: none
 	cancel  context.CancelCauseFunc
 	beat    atomic.Int64 // monotonic time of the last progress
-}
-
-// Fallback is the built-in interpreter in its second role.
-type Fallback struct {
-	Model       llm.Model
-	Understands func(text string) bool // a full match of its grammar
 }
 
 // Run steps turns until ctx ends, then hands the running one back to the queue.

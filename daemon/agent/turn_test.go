@@ -251,12 +251,16 @@ func TestLimits(t *testing.T) {
 			"it needed more than 4 model requests", 4,
 		},
 		{"same call", llmtest.Always(func(llm.Request) llm.Answer { return use("look", "same") }), func(*rig) {}, "the same call 3 times in a row", 3},
-		{"empty", llmtest.InOrder(llm.Answer{Finish: llm.Stop}), func(*rig) {}, "the model gave an empty answer", 1},
-		{"filtered", llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(*rig) {}, "empty answer (refused)", 1},
+		{"two calls in turns", script(func(_ string, q llm.Request) llm.Answer { return use("look", fmt.Sprint(len(q.Messages)/2%2)) }), func(*rig) {}, "the same 2 calls over and over", 6},
+		{"empty", llmtest.Always(func(llm.Request) llm.Answer { return llm.Answer{Finish: llm.Stop, Reasoning: "hm"} }), func(*rig) {}, "the model gave an empty answer", 3},
+		{"filtered", llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(*rig) {}, "the model refused to answer", 1},
+		{"cut before it spoke", llmtest.InOrder(llm.Answer{Finish: llm.Length, Reasoning: "hm"}), func(*rig) {}, "its whole limit of 8192 tokens before it said anything", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, tc.reply, func(r *rig) {
-				r.ask("go")
+				r.say("go")
+				time.Sleep(time.Minute)
+				r.settle()
 				r.wantStates(turn.Failed)
 				contains(t, r.lastBody(), tc.want)
 				if n := len(r.model.(*llmtest.Script).Requests()); n != tc.n {

@@ -9,7 +9,7 @@ import (
 // Fault is the kind of an error of a model call.
 type Fault string
 
-// The kinds of errors. Retryable tells which of them are worth another try with the same model.
+// The kinds of errors.
 const (
 	BadRequest Fault = "bad_request" // 400, 422
 	Auth       Fault = "auth"        // 401, 403
@@ -37,7 +37,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := "model: " + string(e.Fault)
+	text := e.Fault.words()
 	if e.Status != 0 {
 		text += fmt.Sprintf(" (HTTP %d)", e.Status)
 	}
@@ -50,40 +50,69 @@ func (e *Error) Error() string {
 	return text
 }
 
+// words says what a fault means.
+func (f Fault) words() string {
+	switch f {
+	case BadRequest:
+		return "the model's server refused the request"
+	case Auth:
+		return "the model's server refused the key"
+	case Payment:
+		return "the model's server wants to be paid"
+	case NotFound:
+		return "the server has no such model or address"
+	case TooLarge:
+		return "the request is too long for the model"
+	case RateLimit:
+		return "the model's server limits requests"
+	case Overloaded:
+		return "the model's server is overloaded or broken"
+	case Network:
+		return "the model's server cannot be reached"
+	case Broken:
+		return "the model's answer broke off"
+	case Idle:
+		return "the model's server fell silent"
+	case Malformed:
+		return "the model's server sent no valid answer"
+	case Empty:
+		return "the model gave an empty answer"
+	case Endless:
+		return "the model's answer did not end"
+	case NoImages:
+		return "the model takes no images"
+	default:
+		return "the model failed: " + string(f)
+	}
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable reports whether the same request may succeed a little later.
+// Retryable reports whether the same model may answer the same request a little later.
 func Retryable(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Fault {
-	case RateLimit, Overloaded, Network, Broken, Idle, Malformed:
+	switch FaultOf(err) {
+	case RateLimit, Overloaded, Network, Broken, Idle, Malformed, Empty, NoImages:
 		return true
 	default:
 		return false
 	}
 }
 
-// Retry limits of one request.
-const (
-	MaxRetries = 8
-	firstWait  = time.Second
-	longest    = 32 * time.Second
-)
+// Billable reports whether a failed request may have been charged: when the model had begun to answer, or when nobody knows.
+func Billable(err error) bool {
+	switch FaultOf(err) {
+	case Broken, Idle, Malformed, Empty, Endless, "":
+		return true
+	default:
+		return false
+	}
+}
 
-// Wait says how long to wait before try number attempt+1 (attempt counts from 1): what the server asked for,
-// else exponential from 1 s to 32 s, with jitter in [0,1) spreading it over the upper half. False: do not try again.
-func Wait(err error, attempt int, jitter float64) (time.Duration, bool) {
-	if !Retryable(err) || attempt > MaxRetries {
-		return 0, false
+// FaultOf is the kind of an error, "" when it is no *Error.
+func FaultOf(err error) Fault {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Fault
 	}
-	var e *Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		return e.RetryAfter, true
-	}
-	d := min(firstWait<<min(attempt-1, 10), longest)
-	return d/2 + time.Duration(jitter*float64(d/2)), true
+	return ""
 }

@@ -29,6 +29,14 @@ type Info struct {
 	Price     Price
 }
 
+// Name is "backend/model", or just the backend's name where that says it all.
+func (i Info) Name() string {
+	if i.Model == "" || i.Model == i.Provider {
+		return i.Provider
+	}
+	return i.Provider + "/" + i.Model
+}
+
 // Files opens what the parts of a message refer to.
 type Files interface {
 	// Bytes returns the content of an artifact: 8 MB at most.

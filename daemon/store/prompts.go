@@ -37,5 +37,9 @@ func (s Turns) Prompt(ctx context.Context, session int64, fresh func() (string, 
 
 // ForgetPrompts lets every session take a new prefix at its next request: after a reload of the config.
 func (s Turns) ForgetPrompts(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.Run("UPDATE sessions SET prompt = NULL WHERE archived = 0") })
+	return s.Write(ctx, forgetPrompts)
+}
+
+func forgetPrompts(tx *Tx) error {
+	return tx.Run("UPDATE sessions SET prompt = NULL WHERE archived = 0")
 }

@@ -185,7 +185,7 @@ func (s Spending) BudgetStop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return addNotice(tx, "budget:stop:"+b.Day, tx.core.epoch, "Today's budget is used up: I stop asking the model. To go on: hob budget set --per-day AMOUNT or --tokens-per-day N")
+		return addNotice(tx, "budget:stop:"+b.Day, tx.core.epoch, "Today's budget is used up: I stop asking models that cost something. To go on: hob budget set --per-day AMOUNT or --tokens-per-day N")
 	})
 }
 

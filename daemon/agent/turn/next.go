@@ -30,8 +30,13 @@ type Limits struct {
 	Running  time.Duration // time not parked
 }
 
-// The end of a row of identical calls.
-const maxSame = 3
+// The ends of rows of calls that lead nowhere: the same call this often, whatever came of it, and the same few calls over and
+// over, this often, with the same results.
+const (
+	maxSame   = 3
+	maxRounds = 3
+	maxCircle = 4 // calls of one round
+)
 
 // Action is what a turn does now. The agent carries it out, commits what came of it, and asks again.
 type Action interface{ action() }
@@ -123,6 +128,8 @@ func exceeded(s State) string {
 		return fmt.Sprintf("it ran for %s, the limit of one turn", s.Limits.Running)
 	case repeats(s.Items) >= maxSame:
 		return fmt.Sprintf("it made the same call %d times in a row", maxSame)
+	case circle(s.Items) > 0:
+		return fmt.Sprintf("it made the same %d calls over and over, with the same results", circle(s.Items))
 	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && settled(s):
 		return fmt.Sprintf("it needed more than %d model requests, the limit of one turn", s.Limits.Requests)
 	default:
@@ -159,6 +166,43 @@ func repeats(items []llm.Item) int {
 		n++
 	}
 	return n
+}
+
+// circle finds the shortest round of two calls or more that ends the turn's calls maxRounds times, each time with the same
+// results, and returns its length; 0: there is none.
+func circle(items []llm.Item) int {
+	var done []string // calls with their results, newest first
+	results := map[string]string{}
+	for i := len(items) - 1; i >= 0 && len(done) < maxRounds*maxCircle; i-- {
+		switch it := items[i]; it.Kind {
+		case llm.Input:
+			i = 0 // what was said before has been answered since
+		case llm.ResultOf:
+			results[it.CallID] = event.TextOf(it.Parts)
+		case llm.CallItem:
+			result, there := results[it.CallID]
+			if !there {
+				return 0
+			}
+			done = append(done, it.Tool+"\x00"+string(it.Args)+"\x00"+result)
+		}
+	}
+	for n := 2; n <= maxCircle && n*maxRounds <= len(done); n++ {
+		if repeated(done, n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// repeated reports whether the first n entries come maxRounds times.
+func repeated(list []string, n int) bool {
+	for i := n; i < n*maxRounds; i++ {
+		if list[i] != list[i-n] {
+			return false
+		}
+	}
+	return true
 }
 
 // answered returns the newest words of the model when nothing came after them: no call, no further input.

@@ -83,6 +83,8 @@ type Step struct {
 	Question int64        `json:"question,omitempty"` // that approves it
 	Reserve  Amount       `json:"reserve,omitzero"`   // of a model step that is under way
 	Usage    llm.Usage    `json:"usage,omitzero"`
+	Model    string       `json:"model,omitempty"` // of a model step: the one that was asked
+	Why      string       `json:"why,omitempty"`   // why it was lost
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 }

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// maxCalls bounds the calls of one answer. Those behind it are left out, and the model is told.
+const maxCalls = 64
+
+// cutOff stands behind a text that the output limit ended.
+const cutOff = "\n(cut off: the answer reached its limit of tokens)"
+
+// answered commits a complete answer: what was said, the judgement of all its calls and, where there is one, the first intent.
+func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
+	over := max(len(said.Calls)-maxCalls, 0)
+	said.Calls = said.Calls[:len(said.Calls)-over]
+	if said.Finish == llm.Length && !blank(said.Text) {
+		said.Text += cutOff
+	}
+	usage := a.info.Price.Of(said.Usage)
+	c := turn.Commit{Items: r.spoken(a, said)}
+	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Ended: r.Clock.Wall()}}
+	if over > 0 {
+		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
+		note.Role, note.Source = llm.User, "hob"
+		c.Items = append(c.Items, note)
+	}
+	switch {
+	case len(said.Calls) > 0:
+		return calls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length)
+	case blank(said.Text):
+		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: speechless(said, a.info)})
+	}
+	if first := r.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
+		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
+	}
+	return r.finish(ctx, a.st, c, turn.Finish{State: turn.Done, Text: said.Text})
+}
+
+// speechless says why an answer has neither text nor calls.
+func speechless(said llm.Answer, info llm.Info) string {
+	switch said.Finish {
+	case llm.Length:
+		return fmt.Sprintf("the model used its whole limit of %d tokens before it said anything (raise max_output_tokens, or lower thinking)", info.MaxOutput)
+	case llm.Filtered:
+		return "the model refused to answer"
+	default:
+		return "the model gave an empty answer"
+	}
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// spoken is an answer as items. Calls get ids of hob's own; the provider's stay in raw.
+func (r *run) spoken(a attempt, said llm.Answer) []llm.Item {
+	var items []llm.Item
+	add := func(it llm.Item) {
+		it.Provider, it.Model = a.info.Provider, a.info.Model
+		items = append(items, it)
+	}
+	if said.Reasoning != "" {
+		add(r.item(a.st, a.step.N, llm.Reasoning, said.Reasoning))
+	}
+	if !blank(said.Text) {
+		add(r.item(a.st, a.step.N, llm.Text, said.Text))
+	}
+	made := 0
+	for _, it := range a.st.Items {
+		if it.Kind == llm.CallItem {
+			made++
+		}
+	}
+	for i, call := range said.Calls {
+		it := r.item(a.st, a.step.N, llm.CallItem, "")
+		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), call.Name, call.Args
+		if !json.Valid(it.Args) { // providers refuse a request that repeats it; what the model wrote stays beside it
+			it.Parts, it.Args = event.Say(string(it.Args)), json.RawMessage("{}")
+		}
+		add(it)
+	}
+	if len(items) > 0 {
+		items[0].Raw = said.Raw
+		items[len(items)-1].Tokens = int(said.Usage.Tokens())
+	}
+	return items
+}
+
+// silent reports whether a text is one of the tokens that mean "nothing to say".
+func silent(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "" || text == "HEARTBEAT_OK" || text == "NO_REPLY"
+}

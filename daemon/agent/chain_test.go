@@ -1,0 +1,203 @@
+package agent_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/llm"
+	"hob/daemon/llm/llmtest"
+)
+
+// pair gives the rig a model with another one behind it.
+func pair(first, second llm.Model) func(*rig) {
+	return func(r *rig) { r.model, r.others = first, []llm.Model{second} }
+}
+
+func called(name string, reply llmtest.Reply) *llmtest.Script {
+	return llmtest.NewScript(reply).As(llm.Info{Provider: "p", Server: name, Model: name, Context: 100_000, MaxOutput: 1000})
+}
+
+func saying(text string) llmtest.Reply {
+	return llmtest.Always(func(llm.Request) llm.Answer { return llmtest.Say(text) })
+}
+
+func down(err error) llmtest.Reply {
+	return func(context.Context, llm.Request) (llm.Answer, error) { return llm.Answer{}, err }
+}
+
+func asked(m llm.Model) int { return len(m.(*llmtest.Script).Requests()) }
+
+func TestAnotherModelStepsIn(t *testing.T) {
+	up := false
+	first := called("first", func(context.Context, llm.Request) (llm.Answer, error) {
+		if up {
+			return llmtest.Say("first"), nil
+		}
+		return llm.Answer{}, &llm.Error{Fault: llm.Overloaded, Status: 503, Text: "busy"}
+	})
+	second := called("second", saying("second"))
+	bubble(t, nil, func(r *rig) {
+		r.say("one")
+		time.Sleep(10 * time.Second)
+		r.settle()
+		r.wantBodies("second")
+		if asked(first) != 3 || asked(second) != 1 {
+			t.Errorf("the first was asked %d times, the second %d times", asked(first), asked(second))
+		}
+		if want := []string{"first to second: overloaded"}; !slices.Equal(r.switched, want) {
+			t.Errorf("switched %q, want %q", r.switched, want)
+		}
+		steps := r.turn(1).Control
+		if len(steps) != 4 || steps[0].Model != "p/first" || steps[3].Model != "p/second" || steps[3].Why != "" ||
+			steps[0].Why != "the model's server is overloaded or broken (HTTP 503): busy" {
+			t.Errorf("steps %+v", steps)
+		}
+		if b := r.budget(); b.ReservedTokens != 0 {
+			t.Errorf("%d tokens are still reserved", b.ReservedTokens)
+		}
+		r.ask("two") // the first one rests
+		up = true
+		if asked(first) != 3 || asked(second) != 2 {
+			t.Errorf("while it rests, the first was asked %d times, the second %d times", asked(first), asked(second))
+		}
+		time.Sleep(time.Minute)
+		r.ask("three")
+		r.wantBodies("second", "second", "first")
+	}, pair(first, second))
+}
+
+func TestEveryModelIsDown(t *testing.T) {
+	first, second := called("first", down(&llm.Error{Fault: llm.Payment, Status: 402})), called("second", down(&llm.Error{Fault: llm.NotFound, Status: 404, Text: "no second"}))
+	bubble(t, nil, func(r *rig) {
+		r.ask("go")
+		r.wantStates(turn.Failed)
+		r.wantBodies("I could not finish this: the server has no such model or address (HTTP 404): no second (hob model list shows what the server has).")
+	}, pair(first, second))
+}
+
+// What is too long for one model goes to one that can read it, without asking the first.
+func TestALongConversationGoesToALargerModel(t *testing.T) {
+	small := called("small", saying("small")).As(llm.Info{Provider: "p", Server: "s", Model: "small", Context: 4000, MaxOutput: 1000})
+	large := called("large", saying("large"))
+	bubble(t, nil, func(r *rig) {
+		r.ask("short")
+		r.ask(strings.Repeat("long ", 4000))
+		r.wantBodies("small", "large")
+		if asked(small) != 1 || len(r.switched) > 0 {
+			t.Errorf("the small one was asked %d times; switched %q", asked(small), r.switched)
+		}
+	}, pair(small, large))
+}
+
+// Where there is no larger one, the owner is told what to do, and nothing is sent.
+func TestALongConversation(t *testing.T) {
+	small := called("small", saying("small")).As(llm.Info{Provider: "p", Server: "s", Model: "small", Context: 4000, MaxOutput: 1000})
+	bubble(t, nil, func(r *rig) {
+		r.ask(strings.Repeat("long ", 4000))
+		r.wantStates(turn.Failed)
+		contains(t, r.lastBody(), "/new begins a new one")
+		r.ask("/new")
+		r.ask("short")
+		if asked(small) != 1 || r.lastBody() != "small" {
+			t.Errorf("asked %d times, then it says %q", asked(small), r.lastBody())
+		}
+	}, func(r *rig) { r.model = small })
+}
+
+// The provider's own count is believed over an estimate.
+func TestTheCountOfTheProviderIsBelieved(t *testing.T) {
+	n := 0
+	m := llmtest.NewScript(llmtest.Always(func(llm.Request) llm.Answer {
+		n++
+		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 3500 * n, Output: 10}}
+	})).As(llm.Info{Provider: "p", Model: "m", Context: 4000, MaxOutput: 400})
+	bubble(t, nil, func(r *rig) {
+		r.ask("a few words")
+		r.ask("and some more")
+		r.wantStates(turn.Done, turn.Done)
+		if got := m.Requests()[1].MaxOutput; got != 400 {
+			t.Errorf("an answer of %d tokens was asked for", got)
+		}
+		r.ask("too many now")
+		r.wantStates(turn.Done, turn.Done, turn.Failed)
+		if asked(m) != 2 {
+			t.Errorf("it was asked %d times", asked(m))
+		}
+	}, func(r *rig) { r.model = m })
+}
+
+// When the budget allows no model that costs something, one that costs nothing goes on, and the owner is told of the cap.
+func TestALocalModelGoesOnWithoutABudget(t *testing.T) {
+	dear := called("dear", saying("dear"))
+	local := llmtest.NewScript(saying("local")).As(llm.Info{Provider: "ollama", Model: "local", Local: true})
+	bubble(t, nil, func(r *rig) {
+		r.ask("go")
+		r.ask("go on")
+		all := r.bodies()
+		slices.Sort(all)
+		if len(all) != 3 || !strings.HasPrefix(all[0], "Today's budget is used up") || all[1] != "local" || all[2] != "local" || asked(dear) != 0 {
+			t.Errorf("it says %q; the dear one was asked %d times", all, asked(dear))
+		}
+	}, pair(dear, local), func(r *rig) { r.policy.PerDayTokens = 10 })
+}
+
+// An answer that says nothing is paid for, and asked for again.
+func TestEmptyAnswersArePaidFor(t *testing.T) {
+	n := 0
+	m := called("m", llmtest.Always(func(llm.Request) llm.Answer {
+		n++
+		if n < 3 {
+			return llm.Answer{Reasoning: "hm", Usage: llm.Usage{Input: 100, Output: 10}}
+		}
+		return llm.Answer{Text: "at last", Usage: llm.Usage{Input: 100, Output: 10}}
+	}))
+	bubble(t, nil, func(r *rig) {
+		r.say("go")
+		time.Sleep(time.Minute)
+		r.settle()
+		r.wantBodies("at last")
+		if b := r.budget(); b.UsedTokens != 330 || b.ReservedTokens != 0 {
+			t.Errorf("budget %+v, want 330 tokens for three answers", b)
+		}
+	}, func(r *rig) { r.model = m })
+}
+
+func TestACutAnswerIsMarked(t *testing.T) {
+	bubble(t, llmtest.InOrder(llm.Answer{Text: "Once upon a", Finish: llm.Length}), func(r *rig) {
+		r.ask("tell me")
+		r.wantStates(turn.Done)
+		r.wantBodies("Once upon a\n(cut off: the answer reached its limit of tokens)")
+	})
+}
+
+func TestAThousandCalls(t *testing.T) {
+	var many []llm.Answer
+	for range 1000 {
+		many = append(many, use("look", "x"+strings.Repeat("y", len(many))))
+	}
+	bubble(t, llmtest.InOrder(llmtest.UseAll(many...), llmtest.Say("done")), func(r *rig) {
+		r.ask("go")
+		r.wantBodies("done")
+		if n := r.times("look"); n != 64 {
+			t.Errorf("%d calls ran", n)
+		}
+		second := r.model.(*llmtest.Script).Requests()[1]
+		valid(t, []llm.Request{second})
+		contains(t, text(t, second.Messages), "936 more calls of this answer were left out")
+	})
+}
+
+func TestModelCommand(t *testing.T) {
+	bubble(t, saying("ok"), func(r *rig) {
+		for text, want := range map[string]string{"/model good": "From now on I ask good.", "/model bad": `there is no model "bad" (there is good)`} {
+			r.ask(text)
+			if r.lastBody() != want {
+				t.Errorf("%s: %q, want %q", text, r.lastBody(), want)
+			}
+		}
+	})
+}

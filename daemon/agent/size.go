@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// What is counted for a text whose tokens no provider has counted yet: a token is rarely less than three bytes, and four in
+// most texts.
+const (
+	fewBytes   = 3
+	mostlyText = 4
+)
+
+// What is counted for a part that is no text, in bytes: about 1,600 tokens of an image, and the text of a short document.
+const (
+	imageBytes = 6_000
+	fileBytes  = 24_000
+)
+
+// size is how long a request is.
+type size struct {
+	known int // tokens, as the provider has counted them up to its last answer
+	bytes int // of what has come since; of everything where nothing was counted
+}
+
+// sizeOf measures a transcript behind its prefix, from the last answer whose usage is known.
+func sizeOf(items []llm.Item, head prefix) size {
+	var s size
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].Tokens > 0 {
+			s.known = items[i].Tokens
+			return s
+		}
+		s.bytes += bytesOf(items[i])
+	}
+	s.bytes += len(head.system)
+	for _, t := range head.tools {
+		s.bytes += len(t.Description) + len(t.Parameters)
+	}
+	return s
+}
+
+func bytesOf(it llm.Item) int {
+	n := len(it.Args) + 32
+	for _, part := range it.Parts {
+		switch part.Kind {
+		case event.Image:
+			n += imageBytes
+		case event.File:
+			n += fileBytes
+		default:
+			n += len(part.Text)
+		}
+	}
+	return n
+}
+
+// likely is the number of tokens that it probably has; most is the number that it hardly exceeds.
+func (s size) likely() int { return s.known + s.bytes/mostlyText }
+func (s size) most() int   { return s.known + s.bytes/fewBytes }
+
+// least is the shortest answer that is worth asking for, in tokens.
+const least = 1024
+
+// fits reports whether a model can read the request and still answer. A model that does not say how much it reads, reads all.
+func (s size) fits(info llm.Info) bool {
+	return info.Context <= 0 || s.likely()+min(least, info.MaxOutput) <= info.Context
+}
+
+// room is the longest answer that fits behind the request: the model's limit, halved until it does.
+func (s size) room(info llm.Info) int {
+	n := info.MaxOutput
+	for info.Context > 0 && n > least && s.most()+n > info.Context {
+		n /= 2
+	}
+	return n
+}
+
+// reserve is what a request may cost at most: everything in it as fresh input, and the longest answer.
+func (s size) reserve(info llm.Info) turn.Amount {
+	in, out := int64(s.most()), int64(info.MaxOutput)
+	if !info.Price.Known() {
+		return turn.Amount{Tokens: in + out}
+	}
+	return turn.Amount{Micros: (in*info.Price.Input+out*info.Price.Output)/1_000_000 + 1}
+}

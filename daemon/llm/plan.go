@@ -1,0 +1,111 @@
+package llm
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// Retry limits of one request.
+const (
+	MaxRetries = 8 // with the last model that is left
+	fewRetries = 2 // where another model is ready to take over
+	onEmpty    = 2 // of answers that say nothing
+	firstWait  = time.Second
+	longest    = 32 * time.Second
+	shortWait  = 5 * time.Second // a server that asks for a longer one is passed over where another model is ready
+)
+
+// Plan is the course of one request over a chain: which model is asked, how often, and which one after it. It is used by one
+// goroutine.
+type Plan struct {
+	chain *Chain
+	left  []Model // the one that is asked now, then those that are left
+	ready int     // of left, how many rest from nothing
+	tries int     // of the first
+}
+
+// Plan begins a request at now. Models that rest come last, in the owner's order: when everything else has failed, they are asked
+// all the same. fits says which models the request is not too large for; those it does not fit are left out, unless that is all.
+func (c *Chain) Plan(now time.Time, fits func(Info) bool) *Plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ready, resting []Model
+	for _, m := range c.models {
+		if !fits(m.Info()) {
+			continue
+		}
+		if _, rests := c.resting(m.Info(), now); rests {
+			resting = append(resting, m)
+			continue
+		}
+		ready = append(ready, m)
+	}
+	if len(ready)+len(resting) == 0 {
+		ready = slices.Clone(c.models[:1])
+	}
+	return &Plan{chain: c, left: append(ready, resting...), ready: len(ready)}
+}
+
+// Model is the one to ask now.
+func (p *Plan) Model() Model { return p.left[0] }
+
+// Free passes over models that cost something: the budget allows no other. False: there is none that costs nothing.
+func (p *Plan) Free() bool {
+	i := slices.IndexFunc(p.left, func(m Model) bool { return m.Info().Local })
+	if i < 0 {
+		return false
+	}
+	p.left, p.tries, p.ready = p.left[i:], 0, max(p.ready-i, 0)
+	return true
+}
+
+// Worked ends the plan: the model has answered.
+func (p *Plan) Worked() { p.chain.worked(p.Model().Info()) }
+
+// Failed takes the error of the model that was asked, and says what comes: Model is asked, which may be the same one or the
+// next, after wait. False: no model is left. patience is how long the caller can wait at all; jitter in [0,1) spreads waits over
+// the upper half of their length.
+func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Duration) (wait time.Duration, again bool) {
+	p.tries++
+	if wait, again = p.retry(err, jitter, patience); again {
+		return wait, true
+	}
+	p.chain.failed(p.Model().Info(), err, now)
+	if FaultOf(err) == "" || len(p.left) == 1 {
+		return 0, false
+	}
+	p.left, p.tries, p.ready = p.left[1:], 0, max(p.ready-1, 0)
+	return 0, true
+}
+
+// retry says whether the same model is worth another try, and when.
+func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Duration, bool) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !Retryable(err) || p.tries > p.most(e.Fault) {
+		return 0, false
+	}
+	if e.Fault == NoImages {
+		return 0, true
+	}
+	if e.RetryAfter > 0 {
+		return e.RetryAfter, e.RetryAfter <= patience && (p.ready < 2 || e.RetryAfter <= shortWait)
+	}
+	d := min(firstWait<<min(p.tries-1, 10), longest)
+	d = d/2 + time.Duration(jitter*float64(d/2))
+	return d, d <= patience
+}
+
+// most is how often a model is asked again.
+func (p *Plan) most(f Fault) int {
+	switch {
+	case f == NoImages:
+		return 1
+	case f == Empty:
+		return onEmpty
+	case p.ready > 1:
+		return fewRetries
+	default:
+		return MaxRetries
+	}
+}
