@@ -21,6 +21,7 @@ type acts struct {
 	ids    ident.Source
 	clock  clock.Clock
 	reach  func(event.Address) bool
+	models roster
 }
 
 var _ control.Acts = acts{}
@@ -34,6 +35,8 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 		return done(a.store.Archive(ctx, act.ID))
 	case "budget":
 		return a.budget(ctx, act.Args)
+	case "model":
+		return a.model(ctx, act)
 	case "safe-mode":
 		return done(a.store.LeaveSafeMode(ctx))
 	case "backup":
@@ -161,4 +164,32 @@ func (a acts) send(ctx context.Context, args map[string]string) (any, error) {
 	}
 	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, args["text"])
 	return map[string]any{"outbox": id, "to": to}, err
+}
+
+// chosen says which model is asked from now on.
+type chosen struct {
+	Text string `json:"text"`
+}
+
+func (a acts) model(ctx context.Context, act control.Act) (any, error) {
+	switch act.Verb {
+	case "use":
+		text, err := conf(a.models).useModel(ctx, act.ID)
+		return chosen{text}, err
+	case "test":
+		return a.models.try(ctx, act.ID)
+	}
+	if act.ID != backendCodex {
+		return nil, event.NewFault(event.Missing, "only codex has one: hob model login codex", "%s has no sign-in", act.ID)
+	}
+	switch act.Verb {
+	case "login":
+		return a.models.account.begin(ctx)
+	case "wait":
+		return a.models.account.wait(ctx)
+	case "finish":
+		return a.models.account.finish(ctx, act.Args["address"])
+	default:
+		return a.models.account.logout(ctx)
+	}
 }

@@ -48,6 +48,7 @@ type daemon struct {
 	store   *store.Store
 	view    *view.View
 	shelf   shelf
+	account *account     // of the backend codex
 	group   *spawn.Group // owns what tools start
 	tellers *spawn.Group // owns what tells of failures; its own failures are only logged
 	parts
@@ -87,10 +88,11 @@ func (d *daemon) problems(advised bool) []string {
 			list = append(list, p.String())
 		}
 	}
-	for _, err := range append([]error{err}, d.live.Load().faults...) {
-		if err != nil {
-			list = append(list, err.Error())
-		}
+	if err != nil {
+		list = append(list, err.Error())
+	}
+	for _, f := range d.live.Load().faults {
+		list = append(list, f.err.Error())
 	}
 	return append(list, d.live.Load().off...)
 }

@@ -38,7 +38,13 @@ func (d conf) interpreter() llm.Model {
 type lineup struct {
 	chain  *llm.Chain
 	names  []string // of the chain's models: nameDefault, a [models.NAME], or backend/model
-	faults []error
+	faults []modelFault
+}
+
+// modelFault is a model that was to be asked and cannot be.
+type modelFault struct {
+	name string
+	err  error
 }
 
 // nameDefault is the model of [model].
@@ -50,14 +56,14 @@ func (d conf) lineup(ctx context.Context, c *config.Snapshot, chosen string) lin
 	var l lineup
 	first, section, err := pick(c, chosen)
 	if err != nil {
-		l.faults = append(l.faults, err)
+		l.faults = append(l.faults, modelFault{chosen, err})
 		first, section = nameDefault, c.Model
 	}
 	var models []llm.Model
 	add := func(name string, section config.Model) {
 		m, err := d.connect(ctx, name, section)
 		if err != nil {
-			l.faults = append(l.faults, err)
+			l.faults = append(l.faults, modelFault{name, err})
 			return
 		}
 		models, l.names = append(models, m), append(l.names, name)
@@ -75,7 +81,11 @@ func (d conf) lineup(ctx context.Context, c *config.Snapshot, chosen string) lin
 	return l
 }
 
-const backendBuiltin = "builtin"
+// The backends that are not like the others.
+const (
+	backendBuiltin = "builtin" // the interpreter
+	backendCodex   = "codex"   // an account instead of a key
+)
 
 // pick finds the section of a model by its name: nameDefault or "" is [model], NAME is [models.NAME], and backend/model is that model at
 // that backend, with the address and the key of a section that has them.
@@ -113,33 +123,51 @@ func values[V any](m map[string]V) []V {
 	return list
 }
 
-// connect makes the model of a section. Without a backend, the interpreter serves.
+// connect makes the model of a section, with the key that it refers to.
 func (d conf) connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
-	where := "[model]"
-	if name != nameDefault {
-		where = "[models." + name + "]"
+	key, err := d.key(ctx, name, m)
+	if err != nil {
+		return nil, err
 	}
+	return d.build(name, m, key, d.shelf)
+}
+
+// where is a model's section as the owner finds it.
+func where(name string) string {
+	if name == nameDefault {
+		return "[model]"
+	}
+	return "[models." + name + "]"
+}
+
+// key resolves the key of a section, "" when it needs none.
+func (d conf) key(ctx context.Context, name string, m config.Model) (string, error) {
+	if m.APIKey == "" {
+		return "", nil
+	}
+	key, err := d.resolve(ctx, strings.Trim(where(name), "[]")+".api_key", m.APIKey)
+	if err != nil {
+		return "", event.NewFault(event.Invalid, "api_key takes env:NAME, file:PATH or cmd:COMMAND", "%s api_key: %v", where(name), err)
+	}
+	return key, nil
+}
+
+// build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody.
+func (d conf) build(name string, m config.Model, key string, files llm.Files) (llm.Model, error) {
 	switch {
 	case m.Backend == backendBuiltin && name != nameDefault && name != backendBuiltin:
-		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where)
+		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
 	case m.Backend == "" && name == nameDefault, m.Backend == backendBuiltin:
 		return d.interpreter(), nil
 	case !slices.Contains(openai.Backends(), m.Backend):
-		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where, m.Backend)
-	}
-	key := m.APIKey
-	if key != "" {
-		var err error
-		if key, err = d.resolve(ctx, strings.Trim(where, "[]")+".api_key", key); err != nil {
-			return nil, fmt.Errorf("%s api_key: %w", where, err)
-		}
+		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where(name), m.Backend)
 	}
 	model, err := openai.New(openai.Config{
 		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Now: d.clock.Wall,
+		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: d.account.auth, Now: d.clock.Wall,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+		return nil, fmt.Errorf("%s: %w", where(name), err)
 	}
 	return model, nil
 }
@@ -194,5 +222,5 @@ func micros(amount float64) int64 { return int64(math.Round(amount * 1e6)) }
 // switched tells the owner, once a day for the same reason, that another model steps in.
 func (d conf) switched(ctx context.Context, from, to llm.Info, fault error) error {
 	key := fmt.Sprintf("model:%s:%s:%s", from.Name(), llm.FaultOf(fault), d.clock.Wall().In(d.zone()).Format(time.DateOnly))
-	return d.store.Notice(ctx, key, fmt.Sprintf("%s does not answer: %v. %s steps in until it does.", from.Name(), fault, to.Name()))
+	return d.store.Notice(ctx, key, fmt.Sprintf("%s steps in for %s until that answers again: %v.", to.Name(), from.Name(), fault))
 }

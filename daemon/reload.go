@@ -82,7 +82,7 @@ func (d conf) renew(ctx context.Context) error {
 	}
 	models := d.lineup(ctx, d.config(), chosen)
 	for _, fault := range models.faults {
-		d.log.Error("a model of the config cannot be used", "err", fault, "first", models.chain.First().Info().Name())
+		d.log.Error("a model of the config cannot be used", "err", fault.err, "first", models.chain.First().Info().Name())
 	}
 	d.live.Store(&live{lineup: models, tools: set})
 	return nil

@@ -18,6 +18,7 @@ type rows struct {
 	grants   func(ctx context.Context) ([]guard.Grant, error)
 	schedule schedule
 	status   func(ctx context.Context) (Status, error)
+	models   roster
 }
 
 var _ control.Rows = rows{}
@@ -55,6 +56,8 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 		return r.status(ctx)
 	case "budget":
 		return r.budget(ctx)
+	case "model":
+		return r.model(ctx, id)
 	case "why":
 		return r.view.Why(ctx, id)
 	case "sessions":
@@ -69,6 +72,19 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 		return r.schedule.named(ctx, id)
 	default:
 		return r.view.One(ctx, resource, id)
+	}
+}
+
+func (r rows) model(ctx context.Context, id string) (any, error) {
+	switch id {
+	case "":
+		return r.models.show(ctx)
+	case "servers":
+		return r.models.servers(ctx)
+	case backendCodex:
+		return r.models.account.Status(ctx)
+	default:
+		return nil, event.NewFault(event.Missing, "there are servers and codex", "there is nothing called %s about models", id)
 	}
 }
 

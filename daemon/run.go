@@ -44,6 +44,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	conf{d}.load()
+	d.account = d.newAccount()
 	if err := d.open(ctx); err != nil {
 		return startFault(o.Home, err)
 	}
@@ -58,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 func (d *daemon) open(ctx context.Context) (err error) {
 	d.store, err = store.Open(ctx, store.Options{
 		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
-		Zone: d.zoneName, Owner: d.owner, Policy: d.policy, Log: d.log,
+		Zone: d.zoneName, Owner: d.owner, Policy: conf{d}.policy, Log: d.log,
 	})
 	if err != nil {
 		return err
@@ -162,6 +163,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	d.ready(ctx, server, start)
+	d.supervise(in)
 	<-ctx.Done()
 	return d.drain(ctx, in, core, out)
 }
@@ -179,6 +181,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 		out.stop()
 		out.Wait()
 		in.Wait()
+		d.account.Close()
 		d.tellers.Wait()
 		return nil
 	})
@@ -232,7 +235,7 @@ func (d *daemon) ready(ctx context.Context, server *control.Server, start time.D
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
-	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: modelName(d.model()), Channels: names, Notes: d.notes(ctx)}
+	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.modelName(), Channels: names, Notes: d.notes(ctx)}
 	if server.Moved() {
 		r.Notes = append(r.Notes, control.DefaultAddr+" is taken by another program: the API is at "+d.address)
 	}

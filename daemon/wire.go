@@ -146,8 +146,8 @@ func (o Options) instance() string { return ident.Digest(o.Home) }
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
 	}

@@ -107,6 +107,8 @@ func explain(err error) (code int, text, hint string) {
 		return exitUsage, m.Text, m.Hint
 	case errors.Is(err, client.ErrNoDaemon):
 		return exitNoDaemon, err.Error(), "start it with: hob up"
+	case errors.Is(err, client.ErrClosed):
+		return exitFailed, err.Error(), "only its owner may, or for the system-wide hob the group hob: sudo usermod -aG hob $USER, and log in again"
 	case errors.Is(err, context.Canceled):
 		return exitFailed, "stopped", ""
 	}

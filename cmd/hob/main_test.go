@@ -15,6 +15,7 @@ import (
 
 	main "hob/cmd/hob"
 	"hob/daemon/control/client"
+	"hob/daemon/llm/llmtest"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"answering": answering, "exits": exits, "code": code, "eventually": eventually,
+			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "modelserver": modelServer,
 		},
 	})
 }
@@ -52,6 +53,14 @@ func answering(ts *testscript.TestScript, _ bool, _ []string) {
 		_, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
 		return err == nil
 	})
+}
+
+// modelServer starts a server that answers everything with one sentence, and puts its address into $MODEL_URL.
+func modelServer(ts *testscript.TestScript, _ bool, _ []string) {
+	s := llmtest.NewServer()
+	s.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("Hello from the scripted model.")) })
+	ts.Defer(s.Close)
+	ts.Setenv("MODEL_URL", s.URL)
 }
 
 // eventually waits until a file is there.

@@ -45,7 +45,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetCompletionCommandGroupID(groupRun)
 	root.SetHelpCommandGroupID(groupRun)
-	add(root, groupRun, upCommand(a), statusCommand(a), versionCommand(a), safeModeCommand(a), backupCommand(a))
+	add(root, groupRun, upCommand(a), serviceCommand(a), statusCommand(a), versionCommand(a), modelCommand(a), safeModeCommand(a), backupCommand(a))
 	add(root, groupSchedule, cronCommand(a))
 	add(root, groupChat, chatCommand(a), sendCommand(a), approvalsCommand(a), grantsCommand(a), sessionsCommand(a))
 	add(root, groupLook, turnsCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), whyCommand(a), budgetCommand(a), toolCommand(a))

@@ -36,6 +36,8 @@ func knownArgs(resource, verb string) []string {
 		return []string{"!text"}
 	case "budget set":
 		return []string{"per_day", "tokens_per_day"}
+	case "model finish":
+		return []string{"!address"}
 	case "backup create":
 		return []string{"path"}
 	case "send send":

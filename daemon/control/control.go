@@ -108,6 +108,8 @@ func (a *api) routes() *http.ServeMux {
 	mux.HandleFunc("POST /v1/tools/{name}", a.callTool)
 	mux.HandleFunc("GET /v1/status", a.showOne("status"))
 	mux.HandleFunc("GET /v1/budget", a.showOne("budget"))
+	mux.HandleFunc("GET /v1/model", a.showOne("model"))
+	mux.HandleFunc("GET /v1/model/{id}", a.show("model"))
 	mux.HandleFunc("GET /v1/why/{id}", a.show("why"))
 	for _, r := range lists() {
 		mux.HandleFunc("GET /v1/"+r, a.list(r))
@@ -132,6 +134,7 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 		{"outbox", []string{"retry", "drop"}},
 		{"questions", []string{"approve", "deny", "answer"}},
 		{"grants", []string{"revoke"}},
+		{"model", []string{"use", "test", "login", "wait", "finish", "logout"}},
 	} {
 		for _, verb := range on.verbs {
 			mux.HandleFunc("POST /v1/"+on.resource+"/{id}/"+verb, a.act(on.resource, verb))

@@ -22,6 +22,10 @@ const DefaultAddr = "127.0.0.1:4620"
 // maxSocketPath is the longest socket path that every system takes, in bytes (sun_path holds 104 on macOS, 108 on Linux).
 const maxSocketPath = 100
 
+// SocketVariable names another place for the socket. The unit of a system-wide service sets it, so that those of the
+// service's group can reach a hob whose home they may not enter.
+const SocketVariable = "HOB_SOCKET"
+
 // ErrInUse says that somebody answers on the socket already.
 var ErrInUse = errors.New("another hob is running for this home")
 
@@ -48,7 +52,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	unix, err := listenUnix(ctx, filepath.Join(c.State, "run", "hob.sock"))
+	unix, err := listenSocket(ctx, c.State, os.Getenv(SocketVariable))
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +163,20 @@ func loopback(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// listenUnix opens the socket for its owner only; nil without an error means that this system has none to offer.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+// listenSocket opens the socket below the state folder for its owner only, or the one at shared for its owner and group.
+// nil without an error means that this system has none to offer.
+func listenSocket(ctx context.Context, state, shared string) (net.Listener, error) {
+	if shared == "" {
+		return listenUnix(ctx, filepath.Join(state, "run", "hob.sock"), 0o600)
+	}
+	if !filepath.IsAbs(shared) || len(shared) > maxSocketPath {
+		return nil, event.NewFault(event.Invalid, fmt.Sprintf("name a full path of at most %d bytes", maxSocketPath), "the socket %s=%q cannot be used", SocketVariable, shared)
+	}
+	return listenUnix(ctx, shared, 0o660)
+}
+
+// listenUnix opens a socket with the given rights. Until it has them, its folder guards it.
+func listenUnix(ctx context.Context, path string, mode os.FileMode) (net.Listener, error) {
 	if runtime.GOOS == "windows" || len(path) > maxSocketPath {
 		return nil, nil
 	}
@@ -175,7 +191,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("guard socket: %w", err), l.Close())
 	}
 	return l, nil

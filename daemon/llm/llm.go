@@ -44,7 +44,11 @@ type Files interface {
 }
 
 // Price is in millionths of the budget's currency for a million tokens. Zero values mean that the price is not known.
-type Price struct{ Input, Cached, Output int64 }
+type Price struct {
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached,omitempty"`
+	Output int64 `json:"output"`
+}
 
 // Known reports whether there is a price.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }

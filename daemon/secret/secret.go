@@ -1,5 +1,5 @@
 // Package secret turns references in the configuration into the values behind them, and takes known values out of
-// whatever is written. It keeps no value longer than the process lives, writes none anywhere,
+// whatever is written. It keeps no value longer than the process lives, writes none anywhere but where a Vault is told to,
 // and never redacts what is stored for the model to copy.
 package secret
 

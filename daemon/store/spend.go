@@ -28,6 +28,14 @@ type Budget struct {
 	ReservedTokens int64  `json:"tokens_reserved"`
 }
 
+// exceededBy reports whether a cap does not allow an amount.
+func (b Budget) exceededBy(a turn.Amount) bool {
+	if a.Micros > 0 {
+		return b.PerDayMicros >= 0 && b.UsedMicros+b.ReservedMicros+a.Micros > b.PerDayMicros
+	}
+	return b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+a.Tokens > b.PerDayTokens
+}
+
 // day is the day of an instant in the owner's zone.
 func (s *core) day(t time.Time) string {
 	zone, err := time.LoadLocation(s.opt.Zone())
@@ -43,9 +51,7 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	if err != nil {
 		return err
 	}
-	overMoney := p.Reserve.Micros > 0 && b.PerDayMicros >= 0 && b.UsedMicros+b.ReservedMicros+p.Reserve.Micros > b.PerDayMicros
-	overTokens := p.Reserve.Micros == 0 && b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+p.Reserve.Tokens > b.PerDayTokens
-	if overMoney || overTokens {
+	if b.exceededBy(p.Reserve) {
 		return fmt.Errorf("turn %d: %w", t.ID, turn.ErrBudget)
 	}
 	if err := warnBudget(tx, b, p.Reserve); err != nil {

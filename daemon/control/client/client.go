@@ -34,6 +34,9 @@ const maxSocketPath = 100
 // ErrNoDaemon says that no hob answers for the home.
 var ErrNoDaemon = errors.New("hob is not running")
 
+// ErrClosed says that somebody answers whom the caller may not speak to.
+var ErrClosed = errors.New("you may not speak to this hob")
+
 // Client speaks to one daemon. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
@@ -53,7 +56,7 @@ func Find(ctx context.Context, home string, orSystem bool) (*Client, error) {
 	if !orSystem {
 		return nil, ErrNoDaemon
 	}
-	c, err := open(ctx, systemSocket, filepath.Join(SystemHome, "state"))
+	c, err := onSocket(ctx, systemSocket) // its home, with the port and the token, is closed to callers
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func knock(ctx context.Context, network, addr string) error {
 	case err == nil:
 		return conn.Close()
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("you may not use %s: %w", addr, os.ErrPermission)
+		return fmt.Errorf("%w: %s is closed to you", ErrClosed, addr)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}

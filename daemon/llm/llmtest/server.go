@@ -11,12 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"hob/daemon/llm"
 )
 
-// Server is a model server on the loopback interface that speaks Chat Completions with streaming. It keeps a ledger of
-// what it would bill. All methods are safe for concurrent use.
+// Server is a model server on the loopback interface that speaks Chat Completions and Responses with streaming. It keeps a
+// ledger of what it would bill. All methods are safe for concurrent use.
 type Server struct {
 	URL string // what base_url is set to
 
@@ -45,13 +46,16 @@ type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 	CallID  string `json:"tool_call_id"`
-	Calls   []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
+	Calls   []Call `json:"tool_calls"`
+}
+
+// Call is one call on the wire.
+type Call struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 // Last is the content of the newest message, empty when there is none.
@@ -64,17 +68,36 @@ func (r Request) Last() string {
 
 // NewServer starts a server that takes the turns one after the other. Close it.
 func NewServer(turns ...Turn) *Server {
+	s := newServer(turns)
+	s.http = httptest.NewServer(s.handler())
+	s.URL = s.http.URL + "/v1"
+	return s
+}
+
+// NewServerOn is NewServer at a listener of the caller's, which is closed with the server.
+func NewServerOn(l net.Listener, turns ...Turn) *Server {
+	s := newServer(turns)
+	s.http = &httptest.Server{Listener: l, Config: &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}}
+	s.http.Start()
+	s.URL = s.http.URL + "/v1"
+	return s
+}
+
+func newServer(turns []Turn) *Server {
 	s := &Server{turns: turns, closed: make(chan struct{})}
 	s.came = sync.NewCond(&s.mu)
+	return s
+}
+
+func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.serve)
+	mux.HandleFunc("POST /v1/chat/completions", s.serve(parse, Turn.Wire))
+	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses, Turn.ResponsesWire))
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model"}]}`) // a caller that has gone is its own affair
 	})
-	s.http = httptest.NewServer(mux)
-	s.URL = s.http.URL + "/v1"
-	return s
+	return mux
 }
 
 // Push adds turns to the script.
@@ -134,26 +157,29 @@ func (s *Server) Close() {
 // CloseClientConnections breaks off whatever is under way, as a server that crashes does; it goes on serving.
 func (s *Server) CloseClientConnections() { s.http.CloseClientConnections() }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
-	if err != nil {
-		return // the client has gone
+// serve answers requests of one protocol.
+func (s *Server) serve(parse func([]byte, http.Header) (Request, error), wire func(Turn, int) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+		if err != nil {
+			return // the client has gone
+		}
+		req, err := parse(body, r.Header)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		t := s.take(req)
+		if !s.hold(r.Context(), t) {
+			return
+		}
+		if t.Status != 0 && t.Status != http.StatusOK {
+			s.refuse(w, t)
+			return
+		}
+		s.bill(t, len(body))
+		s.stream(w, r, t, wire(t, len(body)))
 	}
-	req, err := parse(body, r.Header)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	t := s.take(req)
-	if !s.hold(r.Context(), t) {
-		return
-	}
-	if t.Status != 0 && t.Status != http.StatusOK {
-		s.refuse(w, t)
-		return
-	}
-	s.bill(t, len(body))
-	s.stream(w, r, t, t.Wire(len(body)))
 }
 
 // take notes the request and picks its turn.

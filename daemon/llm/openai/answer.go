@@ -30,6 +30,7 @@ const bytesPerToken = 4
 
 // finish makes the answer of a complete stream. sent is the size of the request in bytes.
 func (m chat) finish(a *assembly, sent int) (llm.Answer, error) {
+	a.say(a.tags.rest())
 	calls, err := a.made()
 	if err != nil {
 		return llm.Answer{}, err

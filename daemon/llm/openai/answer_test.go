@@ -39,6 +39,16 @@ func TestTextAndReasons(t *testing.T) {
 		{"reasoning_content", data(`{"choices":[{"delta":{"reasoning_content":"r","content":null}}]}`, says("a"), stopped), "a", "r", llm.Stop},
 		{"reasoning", data(`{"choices":[{"delta":{"reasoning":"r"}}]}`, says("a"), stopped), "a", "r", llm.Stop},
 		{"both", data(`{"choices":[{"delta":{"reasoning":"r","reasoning_content":"r"}}]}`, says("a"), stopped), "a", "r", llm.Stop},
+		{"thinking", data(`{"choices":[{"delta":{"thinking":"r"}}]}`, says("a"), stopped), "a", "r", llm.Stop},
+		{"thoughts among the parts", data(`{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"r"}]},{"type":"text","text":"a"}]}}]}`, stopped), "a", "r", llm.Stop},
+		{"reasoning_details", data(`{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"r"},{"type":"reasoning.summary","summary":"s"},{"type":"reasoning.encrypted","data":"x"}]}}]}`, says("a"), stopped), "a", "rs", llm.Stop},
+		{"reasoning_details that repeat", data(`{"choices":[{"delta":{"reasoning":"r","reasoning_details":[{"text":"r"}]}}]}`, `{"choices":[{"delta":{"reasoning_details":[{"text":"r","signature":"s"}]}}]}`, says("a"), stopped), "a", "r", llm.Stop},
+		{"reasoning that is no text", data(`{"choices":[{"delta":{"reasoning":{"effort":"low"},"thinking":true,"reasoning_content":7,"reasoning_details":[1]}}]}`, says("a"), stopped), "a", "", llm.Stop},
+		{"not streamed", whole("a"), "a", "", llm.Stop},
+		{"not streamed, on lines", "\n  \n" + strings.ReplaceAll(whole("a"), ",", ",\r\n\t") + "\n", "a", "", llm.Stop},
+		{"not streamed, in a stream", data(whole("a"), "[DONE]"), "a", "", llm.Stop},
+		{"not streamed, with thoughts", strings.Replace(whole("<think>r</think>a"), `"content"`, `"reasoning_content":"q","content"`, 1), "a", "qr", llm.Stop},
+		{"invalid bytes in two names", data("{\"choices\":[{\"delta\":{\"content\":\"a\xc3\",\"reasoning\":\"\xff\"}}]}", stopped), "a\uFFFD", "\uFFFD", llm.Stop},
 		{"length", data(says("a"), finish("length")), "a", "", llm.Length},
 		{"filtered", data(says("a"), finish("content_filter")), "a", "", llm.Filtered},
 		{"refusal", data(`{"choices":[{"delta":{"refusal":"no"}}]}`, stopped), "no", "", llm.Filtered},
@@ -60,6 +70,7 @@ func TestTextAndReasons(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	want := []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage(`{"p":1}`)}, {ID: "b", Name: "exec", Args: json.RawMessage(`{"c":2}`)}}
+	twins := []llm.Call{want[0], {ID: "a_2", Name: "exec", Args: want[1].Args}}
 	for _, c := range []struct {
 		name   string
 		chunks []string
@@ -92,6 +103,30 @@ func TestCalls(t *testing.T) {
 		{"malformed", []string{callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p"}}`)}, []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage(`{"p`)}}},
 		{"a huge index", []string{callsTool(`{"index":999999999,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}`)}, want[:1]},
 		{"a negative index", []string{callsTool(`{"index":-1,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}`)}, want[:1]},
+		{"malformed and with space", []string{callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":" {\"p\":1}}\n"}}`)}, []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage(" {\"p\":1}}\n")}}},
+		{"a list", []string{callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":[{"text":"p"}]}}`)}, []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage(`[{"text":"p"}]`)}}},
+		{"an object with invalid bytes", []string{callsTool("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":{\"p\":\"\xff\"}}}")}, []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage("{\"p\":\"\uFFFD\"}")}}},
+		{"one id, two indexes", []string{
+			callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}`),
+			callsTool(`{"index":1,"id":"a","function":{"name":"exec","arguments":"{\"c\":2}"}}`),
+		}, twins},
+		{"one id, no index", []string{
+			callsTool(`{"id":"a","function":{"name":"read","arguments":"{\"p\":"}}`),
+			callsTool(`{"id":"a","function":{"name":"read","arguments":"1}"}}`),
+			callsTool(`{"id":"a","function":{"name":"exec","arguments":"{\"c\":2}"}}`),
+		}, twins},
+		{"one id, one index", []string{
+			callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}`),
+			callsTool(`{"index":0,"id":"a","function":{"name":"exec","arguments":""}}`),
+			callsTool(`{"index":0,"id":"a","function":{"name":"exec","arguments":"{\"c\":2}"}}`),
+		}, twins},
+		{"an id that is made up is taken", []string{
+			callsTool(`{"index":0,"id":"call_2","function":{"name":"read","arguments":"{\"p\":1}"}},{"index":1,"function":{"name":"exec","arguments":"{\"c\":2}"}}`),
+		}, []llm.Call{{ID: "call_2", Name: "read", Args: want[0].Args}, {ID: "call_2_2", Name: "exec", Args: want[1].Args}}},
+		{"braces in strings close nothing", []string{
+			callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":\"\\\"}"}}`),
+			callsTool(`{"index":0,"id":"a","function":{"name":"read","arguments":"\"}"}}`),
+		}, []llm.Call{{ID: "a", Name: "read", Args: json.RawMessage(`{"p":"\"}"}`)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := answer(t, data(append(c.chunks, stopped)...))
@@ -102,15 +137,15 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-func TestAHundredCalls(t *testing.T) {
+func TestAThousandCalls(t *testing.T) {
 	var parts []llm.Answer
-	for i := range 100 {
+	for i := range 1000 {
 		parts = append(parts, llmtest.Use("read", fmt.Sprintf(`{"path":"f%d"}`, i)))
 	}
 	for _, zero := range []bool{false, true} {
 		s := serve(t, llmtest.Turn{Answer: llmtest.UseAll(parts...), ZeroAt: zero})
 		a, err := at(t, s, "compatible").Answer(t.Context(), hello(), nil)
-		if err != nil || len(a.Calls) != 100 {
+		if err != nil || len(a.Calls) != 1000 {
 			t.Fatalf("got %d calls, %v", len(a.Calls), err)
 		}
 		for i, c := range a.Calls {
@@ -118,6 +153,21 @@ func TestAHundredCalls(t *testing.T) {
 				t.Fatalf("call %d has %s", i, c.Args)
 			}
 		}
+	}
+}
+
+func TestAThousandCallsWithOneID(t *testing.T) {
+	var pieces []string
+	for i := range 1000 {
+		pieces = append(pieces, fmt.Sprintf(`{"id":"a","function":{"name":"read","arguments":"[%d]"}}`, i))
+	}
+	a := answer(t, strings.NewReplacer(`"content":"a"`, `"tool_calls":[`+strings.Join(pieces, ",")+`]`).Replace(whole("a")))
+	if len(a.Calls) != 1000 || string(a.Calls[999].Args) != "[999]" || a.Finish != llm.ToolCall {
+		t.Fatalf("got %d calls, %s", len(a.Calls), a.Finish)
+	}
+	checkAnswer(t, a)
+	if a.Usage.Input != 3 || a.Usage.Output != 2 {
+		t.Errorf("usage %+v", a.Usage)
 	}
 }
 

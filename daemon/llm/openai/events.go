@@ -80,7 +80,7 @@ func (e *events) line() ([]byte, error) {
 		piece, err := e.r.ReadSlice('\n')
 		e.read += len(piece)
 		if e.read > maxBody {
-			return nil, &llm.Error{Fault: llm.Malformed, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
+			return nil, tooLong()
 		}
 		if err == nil && len(e.long) == 0 {
 			return e.trim(piece)
@@ -139,18 +139,52 @@ func bareCR() error {
 	return &llm.Error{Fault: llm.Malformed, Text: "the stream's lines end with a bare CR"}
 }
 
+func tooLong() error {
+	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
+}
+
+// wholeBody is the cause of the error for a body that is one JSON object instead of a stream.
+type wholeBody struct{ json []byte }
+
+func (w *wholeBody) Error() string { return "one JSON object" }
+
 // foreign is the error for a body that is no event stream: JSON, a web page, plain text.
 func (e *events) foreign(first []byte) error {
-	rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
+	begin := bytes.TrimLeft(first, " \t")
+	rest, err := e.remainder(len(begin) == 0 || begin[0] == '{')
 	if err != nil {
-		rest = nil // the first line tells enough
+		return err
 	}
 	body := append(append(bytes.Clone(first), '\n'), rest...)
 	var shape struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
+	strange := &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
+	if json.Unmarshal(body, &shape) != nil {
+		return strange
+	}
+	if present(shape.Error) {
 		return streamError(shape.Error)
 	}
-	return &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
+	strange.Err = &wholeBody{json: body}
+	return strange
+}
+
+// remainder reads what follows the first line: all of it, if it may be of use, else enough to show.
+func (e *events) remainder(all bool) ([]byte, error) {
+	if !all {
+		rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
+		if err != nil {
+			rest = nil // the first line tells enough
+		}
+		return rest, nil
+	}
+	rest, err := io.ReadAll(io.LimitReader(e.r, int64(maxBody-e.read)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if e.read+len(rest) > maxBody {
+		return nil, tooLong()
+	}
+	return rest, nil
 }

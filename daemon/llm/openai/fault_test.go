@@ -120,6 +120,10 @@ func TestBrokenStreams(t *testing.T) {
 		{"error as the reason", data(`{"choices":[{"delta":{},"finish_reason":"error"}]}`), llm.Broken, "with an error"},
 		{"web page", "<!doctype html>\n<p>hello", llm.Malformed, "a web page came instead"},
 		{"JSON", `{"choices":[{"message":{"content":"a"}}]}`, llm.Malformed, `not a stream: {"choices"`},
+		{"JSON without a finish reason", `{"object":"chat.completion","choices":[{"message":{"content":"a"},"finish_reason":null}]}`, llm.Malformed, "not a stream"},
+		{"JSON, cut off", whole("a")[:90], llm.Malformed, `not a stream: {"id"`},
+		{"JSON, another choice", strings.Replace(whole("a"), `"index":0`, `"index":1`, 1), llm.Malformed, "not a stream"},
+		{"JSON without an end", "{" + strings.Repeat(`"a":1,`+"\n", 3<<20), llm.Endless, "longer than 16 MB"},
 		{"JSON on lines", "{\n\"a\":1\n}\n", llm.Malformed, `not a stream: { "a":1 }`},
 		{"JSON error", `{"error":{"message":"busy","code":503}}` + "\n", llm.Overloaded, "busy"},
 		{"JSON error without a code", `{"error":"busy"}`, llm.Broken, "busy"},
@@ -135,8 +139,8 @@ func TestBrokenStreams(t *testing.T) {
 		{"error chunk after the finish", data(stopped, `{"error":{"message":"gone"}}`), llm.Broken, "gone"},
 		{"error event", "event: error\n" + data(`{"message":"gone sk-secret"}`), llm.Broken, "gone [the key]"},
 		{"call without a name", data(callsTool(`{"index":0,"id":"a","function":{"arguments":"{}"}}`), stopped), llm.Malformed, ""},
-		{"one endless line", "data: " + strings.Repeat("x", 17<<20), llm.Malformed, "longer than 16 MB"},
-		{"endless lines", strings.Repeat(": wait\n", 3<<20), llm.Malformed, "longer than 16 MB"},
+		{"one endless line", "data: " + strings.Repeat("x", 17<<20), llm.Endless, "longer than 16 MB"},
+		{"endless lines", strings.Repeat(": wait\n", 3<<20), llm.Endless, "longer than 16 MB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, err := open(t, config(canned{body: c.body})).Answer(t.Context(), hello(), nil)
@@ -145,6 +149,99 @@ func TestBrokenStreams(t *testing.T) {
 				t.Errorf("got %+v with the answer %+v", e, a)
 			}
 		})
+	}
+}
+
+// endless is a body that is made while it is read: a head, and then the same piece again and again.
+type endless struct {
+	head, piece string
+	left        int // bytes
+	read        int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) && e.left > 0 {
+		from := e.head
+		if e.read >= len(e.head) {
+			from = e.piece[(e.read-len(e.head))%len(e.piece):]
+		} else {
+			from = from[e.read:]
+		}
+		k := copy(p[n:], from[:min(len(from), e.left)])
+		n, e.read, e.left = n+k, e.read+k, e.left-k
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := canned{}.RoundTrip(r)
+	if res != nil {
+		res.Body = io.NopCloser(e)
+	}
+	return res, err
+}
+
+// TestAnswersWithoutEnd sends 100 MB that are never held anywhere, and looks how much of them is taken.
+func TestAnswersWithoutEnd(t *testing.T) {
+	thousand := strings.Repeat("x", 1000)
+	field := func(name string) string {
+		return data(fmt.Sprintf(`{"choices":[{"index":0,"delta":{%q:%q}}]}`, name, thousand))
+	}
+	for _, c := range []struct {
+		name, head, piece string
+		limit, asked      int // tokens
+		most              int // bytes that may be taken, with the chunks around the text and what is read ahead
+	}{
+		{"text", "", data(says(thousand)), 0, 0, 1_300_000},
+		{"reasoning", "", field("reasoning"), 0, 0, 1_300_000},
+		{"thoughts in tags", data(says("<think>")), data(says(thousand)), 0, 0, 1_300_000},
+		{"refusal", "", field("refusal"), 0, 0, 1_300_000},
+		{"arguments", data(callsTool(`{"index":0,"id":"a","function":{"name":"x","arguments":""}}`)), data(callsTool(`{"index":0,"function":{"arguments":"` + thousand + `"}}`)), 0, 0, 1_300_000},
+		{"a high limit", "", data(says(thousand)), 100_000, 0, 3_700_000},
+		{"a low limit asked", "", data(says(thousand)), 100_000, 5, 1_300_000},
+		{"a limit beyond reason", "", data(says(thousand)), 1 << 30, 0, 16<<20 + 64<<10},
+		{"comments", "", ": wait\n", 0, 0, 16<<20 + 64<<10},
+		{"chunks that say nothing", "", data(`{"choices":[{"index":0,"delta":{}}]}`), 0, 0, 16<<20 + 64<<10},
+		{"one line", "data: ", thousand, 0, 0, 16<<20 + 64<<10},
+		{"one object", `{"choices":"`, thousand, 0, 0, 16<<20 + 64<<10},
+		{"one object on lines", "{\n", thousand + "\n", 0, 0, 16<<20 + 64<<10},
+		{"a page", "<html>\n", thousand + "\n", 0, 0, 200_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := &endless{head: c.head, piece: c.piece, left: 100 << 20}
+			cfg := config(body)
+			cfg.MaxOutput = c.limit
+			r := hello()
+			r.MaxOutput = c.asked
+			_, err := open(t, cfg).Answer(t.Context(), r, nil)
+			want := llm.Endless
+			if c.name == "a page" {
+				want = llm.Malformed
+			}
+			if e := faultIn(t, err, want); llm.Retryable(&e) != (want == llm.Malformed) {
+				t.Errorf("%v is not to be tried again", e)
+			}
+			if body.read > c.most {
+				t.Errorf("%d bytes were taken", body.read)
+			}
+		})
+	}
+}
+
+func TestLongAnswersWithinTheLimit(t *testing.T) {
+	for _, c := range []struct{ tokens, bytes int }{{10, 1 << 20}, {100_000, 3_200_000}} {
+		cfg := config(canned{body: data(says(strings.Repeat("x", c.bytes)), stopped)})
+		cfg.MaxOutput = c.tokens
+		if a, err := open(t, cfg).Answer(t.Context(), hello(), nil); err != nil || len(a.Text) != c.bytes {
+			t.Errorf("%d bytes of %d tokens: got %d, %v", c.bytes, c.tokens, len(a.Text), err)
+		}
+		cfg.HTTP = &http.Client{Transport: canned{body: data(says(strings.Repeat("x", c.bytes+1)), stopped)}}
+		_, err := open(t, cfg).Answer(t.Context(), hello(), nil)
+		faultIn(t, err, llm.Endless)
 	}
 }
 
@@ -330,6 +427,11 @@ func TestASlowListenerIsNotSilence(t *testing.T) {
 	})
 }
 
+// whole is an answer that is not streamed.
+func whole(content string) string {
+	return fmt.Sprintf(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, content)
+}
+
 func FuzzDecode(f *testing.F) {
 	turn := llmtest.Streamed(llmtest.Use("read", `{"path":"a"}`))
 	turn.Answer.Text = "hello"
@@ -340,9 +442,16 @@ func FuzzDecode(f *testing.F) {
 	f.Add("event: error\ndata: {\"message\":1}\n\n")
 	f.Add("{\"error\":[]}")
 	f.Add("\uFEFFdata: \r\n\r\n\rdata")
+	f.Add(data(says("<think>a</thi"), says("nk> b"), stopped))
+	f.Add(data(`{"choices":[{"delta":{"thinking":"a","content":[{"type":"thinking","thinking":[{"text":"b"}]},{"text":"c"}]}}]}`, stopped))
+	f.Add(data(callsTool(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"x","arguments":{"a":"\xff"}}}`), stopped))
+	f.Add(whole("a"))
 	f.Fuzz(func(t *testing.T, body string) {
-		var text strings.Builder
-		a, err := open(t, config(canned{body: body})).Answer(t.Context(), hello(), func(d llm.Delta) { text.WriteString(d.Text) })
+		var text, thought strings.Builder
+		a, err := open(t, config(canned{body: body})).Answer(t.Context(), hello(), func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+		})
 		if err != nil {
 			var e *llm.Error
 			if !errors.As(err, &e) || !utf8.ValidString(e.Text) || utf8.RuneCountInString(e.Text) > 500 {
@@ -350,13 +459,27 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if a.Finish == "" || a.Text != text.String() || !utf8.ValidString(a.Text) || a.Usage.Cost < 0 || a.Usage.Cached > a.Usage.Input {
-			t.Fatalf("answer %+v", a)
+		if !strings.Contains(strings.ToLower(body), "finish_reason") && !strings.Contains(body, `\u`) {
+			t.Fatalf("answer %+v without a finish reason", a)
 		}
-		for _, c := range a.Calls {
-			if c.ID == "" || c.Name == "" || len(c.Args) == 0 {
-				t.Fatalf("call %+v", c)
-			}
+		if a.Text != text.String() || a.Reasoning != thought.String() {
+			t.Fatalf("deltas %q and %q, answer %+v", text.String(), thought.String(), a)
 		}
+		checkAnswer(t, a)
 	})
+}
+
+// checkAnswer asserts what holds for every answer.
+func checkAnswer(t *testing.T, a llm.Answer) {
+	t.Helper()
+	if a.Finish == "" || !utf8.ValidString(a.Text+a.Reasoning+string(a.Raw)) || a.Usage.Cost < 0 || a.Usage.Cached > a.Usage.Input {
+		t.Fatalf("answer %+v", a)
+	}
+	ids := map[string]bool{}
+	for _, c := range a.Calls {
+		if c.ID == "" || ids[c.ID] || c.Name == "" || len(c.Args) == 0 || !utf8.Valid(c.Args) {
+			t.Fatalf("call %+v of %+v", c, a.Calls)
+		}
+		ids[c.ID] = true
+	}
 }

@@ -1,7 +1,8 @@
 // Package openai speaks to language models over the Chat Completions protocol with streaming,
 // the common tongue of lmstudio, ollama, openrouter, openai and every compatible server
-// (https://platform.openai.com/docs/api-reference/chat). One request is one attempt: it never
-// retries, never falls back to another model, and never reads the environment.
+// (https://platform.openai.com/docs/api-reference/chat), and over the Responses protocol with
+// codex (https://platform.openai.com/docs/api-reference/responses). One request is one attempt:
+// it never retries, never falls back to another model, and never reads the environment.
 package openai
 
 import (
@@ -36,6 +37,7 @@ const (
 	ollama     = "ollama"
 	openRouter = "openrouter"
 	openAI     = "openai"
+	codex      = "codex"
 	compatible = "compatible"
 )
 
@@ -43,7 +45,7 @@ const (
 type Config struct {
 	Provider  string           // backend name, one of Backends
 	Model     string           // the server's name of the model; required
-	BaseURL   string           // up to and without "/chat/completions"; default: DefaultBaseURL
+	BaseURL   string           // up to and without "/chat/completions" or "/responses"; default: DefaultBaseURL, of codex with a key: openai's
 	APIKey    string           // the key itself, not a reference; empty: no Authorization header
 	MaxOutput int              // tokens of one answer at most; 8192
 	Context   int              // tokens that fit into one request; 200,000
@@ -77,7 +79,7 @@ type server struct {
 type chat struct{ *server }
 
 // Backends names the backends that this package serves, in the order in which they are shown.
-func Backends() []string { return []string{lmStudio, ollama, openRouter, openAI, compatible} }
+func Backends() []string { return []string{lmStudio, ollama, openRouter, openAI, codex, compatible} }
 
 // DefaultBaseURL is where a backend usually listens; empty for "compatible" and for names that are not Backends.
 func DefaultBaseURL(backend string) string {
@@ -90,6 +92,8 @@ func DefaultBaseURL(backend string) string {
 		return "https://openrouter.ai/api/v1"
 	case openAI:
 		return "https://api.openai.com/v1"
+	case codex:
+		return "https://chatgpt.com/backend-api/codex"
 	default:
 		return ""
 	}
@@ -112,7 +116,11 @@ func New(c Config) (llm.Model, error) {
 		option.WithHeader("Accept", "text/event-stream"),
 		option.WithMiddleware(tidy),
 	}}
-	return chat{&server{cfg: c, api: client}}, nil
+	s := &server{cfg: c, api: client}
+	if c.Provider == codex {
+		return &responses{server: s}, nil
+	}
+	return chat{s}, nil
 }
 
 // Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
@@ -126,6 +134,9 @@ func (m *server) Info() llm.Info {
 func withDefaults(c Config) Config {
 	if c.BaseURL == "" {
 		c.BaseURL = DefaultBaseURL(c.Provider)
+		if c.Provider == codex && c.Auth == nil {
+			c.BaseURL = DefaultBaseURL(openAI) // no key opens the other door
+		}
 	}
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
 	c.Context = orElse(c.Context, defaultContext)
@@ -171,6 +182,9 @@ func check(c Config) error {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", c.BaseURL)
+	}
+	if c.Provider == codex && c.Auth == nil && c.APIKey == "" {
+		return event.NewFault(event.Invalid, "sign in to ChatGPT, or set api_key", "the backend %q has no credentials", c.Provider)
 	}
 	if _, ok := effort(c.Thinking); !ok {
 		return event.NewFault(event.Invalid, "use off, minimal, low, medium, high or xhigh", "thinking %q is not known", c.Thinking)

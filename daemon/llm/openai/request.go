@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -40,11 +41,27 @@ type wireTool struct {
 
 type wireMessage struct {
 	Role             string          `json:"role"`
-	Content          *string         `json:"content,omitempty"`
+	Content          any             `json:"content,omitempty"` // a text, or []wirePart where there is an image or a file
 	ReasoningContent string          `json:"reasoning_content,omitempty"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 	ToolCalls        []wireCall      `json:"tool_calls,omitempty"`
 	ToolCallID       string          `json:"tool_call_id,omitempty"`
+}
+
+type wirePart struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *wireURL  `json:"image_url,omitempty"`
+	File     *wireFile `json:"file,omitempty"`
+}
+
+type wireURL struct {
+	URL string `json:"url"`
+}
+
+type wireFile struct {
+	Filename string `json:"filename"`
+	FileData string `json:"file_data"`
 }
 
 type wireCall struct {
@@ -59,34 +76,43 @@ type wireFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// encode writes the body of a request. The same request gives the same bytes.
-func (m chat) encode(r llm.Request) ([]byte, error) {
+// encode writes the body of a request, and says whether it shows images or files. The same request gives the same bytes, as long
+// as its files can be opened.
+func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows bool, err error) {
 	w := wireRequest{Model: m.cfg.Model, Stream: true, StreamOptions: wireStream{IncludeUsage: true}}
-	m.limit(&w, r.MaxOutput)
+	m.limit(&w, m.most(r))
 	m.think(&w)
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
 	}
-	w.Messages = m.messages(r)
+	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: maxShown}
+	if err := t.write(ctx, r); err != nil {
+		return nil, false, err
+	}
+	w.Messages = t.out
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(w); err != nil {
-		return nil, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
+		return nil, false, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
 	if b.Len() > maxBody {
-		return nil, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
+		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
+}
+
+// most is how many tokens the answer may have.
+func (m chat) most(r llm.Request) int {
+	if r.MaxOutput > 0 {
+		return min(m.cfg.MaxOutput, r.MaxOutput)
+	}
+	return m.cfg.MaxOutput
 }
 
 // limit sets the output limit under the name that the server knows: OpenAI's newer models refuse max_tokens, the others
 // do not know max_completion_tokens.
-func (m chat) limit(w *wireRequest, asked int) {
-	n := m.cfg.MaxOutput
-	if asked > 0 {
-		n = min(n, asked)
-	}
+func (m chat) limit(w *wireRequest, n int) {
 	if m.cfg.Provider == openAI {
 		w.MaxCompletionTokens = n
 		return
@@ -94,57 +120,92 @@ func (m chat) limit(w *wireRequest, asked int) {
 	w.MaxTokens = n
 }
 
-func (m chat) think(w *wireRequest) {
-	e, _ := effort(m.cfg.Thinking)
-	switch {
-	case e == "":
-	case m.cfg.Provider == openRouter:
-		w.Reasoning = &wireReasoning{Effort: e}
-	default:
-		w.ReasoningEffort = e
-	}
+// transcript writes the messages of one request. What a message becomes depends on nothing behind it: a longer transcript only adds.
+type transcript struct {
+	m     chat
+	out   []wireMessage
+	shows bool // an image or a file is among them
+
+	open int        // calls of the last answer whose results have not come
+	late []wirePart // what the results of that answer show
+	left budget     // what they may still show
 }
 
-// effort translates the config's word into the protocol's. The empty word sends nothing.
-func effort(thinking string) (string, bool) {
-	switch thinking {
-	case "off":
-		return "none", true
-	case "", "minimal", "low", "medium", "high", "xhigh":
-		return thinking, true
-	default:
-		return "", false
-	}
-}
-
-func (m chat) messages(r llm.Request) []wireMessage {
-	out := make([]wireMessage, 0, len(r.Messages)+1)
+func (t *transcript) write(ctx context.Context, r llm.Request) error {
 	if r.System != "" {
-		out = append(out, wireMessage{Role: "system", Content: &r.System})
+		t.out = append(t.out, wireMessage{Role: "system", Content: r.System})
 	}
 	for _, msg := range r.Messages {
-		out = append(out, m.message(msg))
+		if err := t.add(ctx, msg); err != nil {
+			return err
+		}
 	}
-	return out
+	return nil
 }
 
-func (m chat) message(msg llm.Message) wireMessage {
-	text := content(msg)
-	switch msg.Role {
-	case llm.Assistant:
-		return m.spoken(msg, text)
-	case llm.ToolRole:
-		return wireMessage{Role: "tool", Content: &text, ToolCallID: msg.CallID}
-	default:
-		return wireMessage{Role: "user", Content: &text}
+func (t *transcript) add(ctx context.Context, msg llm.Message) error {
+	if msg.Role == llm.ToolRole {
+		return t.result(ctx, msg)
 	}
+	t.settle()
+	if msg.Role == llm.Assistant {
+		t.out = append(t.out, t.m.spoken(msg, content(msg)))
+		t.open, t.left = len(msg.Calls), maxShown
+		return nil
+	}
+	w := writer{}
+	left := budget(maxShown)
+	for _, p := range msg.Parts {
+		text, media, err := t.m.show(ctx, p, &left)
+		if err != nil {
+			return err
+		}
+		w.say(text)
+		if media != nil {
+			w.put(*media)
+			t.shows = true
+		}
+	}
+	t.out = append(t.out, wireMessage{Role: "user", Content: w.content(msg.Envelope)})
+	return nil
+}
+
+// result adds what a tool gave. The protocol's tool messages hold only text; what they show follows as a message of the user's
+// when the last result of the answer has come, because nothing may stand between the results of one answer.
+func (t *transcript) result(ctx context.Context, msg llm.Message) error {
+	w := writer{}
+	for _, p := range msg.Parts {
+		text, media, err := t.m.show(ctx, p, &t.left)
+		if err != nil {
+			return err
+		}
+		w.say(text)
+		if media != nil {
+			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + attachment(p)}, *media)
+		}
+	}
+	t.out = append(t.out, wireMessage{Role: "tool", Content: w.content(msg.Envelope), ToolCallID: msg.CallID})
+	t.open--
+	if t.open == 0 {
+		t.settle()
+	}
+	return nil
+}
+
+// settle adds what the results of the last answer show.
+func (t *transcript) settle() {
+	if len(t.late) == 0 {
+		return
+	}
+	t.out = append(t.out, wireMessage{Role: "user", Content: t.late})
+	t.late, t.shows = nil, true
 }
 
 // spoken is what the model itself said earlier. Arguments go back as the very bytes that came.
 func (m chat) spoken(msg llm.Message, text string) wireMessage {
 	w := wireMessage{Role: "assistant"}
 	if text != "" || len(msg.Calls) == 0 {
-		w.Content = &text
+		w.Content = text
 	}
 	kept := m.replay(msg.Raw)
 	w.ReasoningContent, w.ReasoningDetails = kept.Content, kept.Details

@@ -35,12 +35,16 @@ type stream interface {
 // Answer sends one request and reads the stream to its end. When ctx ends, its error is returned as it is, wrapped;
 // every other error is an *llm.Error.
 func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
-	body, err := m.encode(r)
+	body, shows, err := m.encode(ctx, r)
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	a := newAssembly(delta)
-	if err := m.exchange(ctx, "chat/completions", body, a); err != nil {
+	a := m.newAssembly(delta, m.most(r))
+	err = m.exchange(ctx, "chat/completions", body, a)
+	if err != nil && shows {
+		err = m.unsighted(err)
+	}
+	if err != nil {
 		return llm.Answer{}, err
 	}
 	return m.finish(a, len(body))

@@ -119,9 +119,9 @@ func ended(err, done error) error {
 	return errors.Join(err, done)
 }
 
-// CopyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
+// copyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
 // and the writer must not wait.
-func (d *DB) CopyTo(ctx context.Context, to string) (err error) {
+func (d *DB) copyTo(ctx context.Context, to string) (err error) {
 	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err

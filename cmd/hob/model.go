@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// mostModels is how many models of a server are listed without --all.
+const mostModels = 20
+
+type modelRow struct {
+	Name      string `json:"name"`
+	Order     int    `json:"order"`
+	Backend   string `json:"backend"`
+	Model     string `json:"model"`
+	Local     bool   `json:"local"`
+	Context   int64  `json:"context_tokens"`
+	MaxOutput int64  `json:"max_output_tokens"`
+	Price     struct {
+		Input, Cached, Output int64
+	} `json:"price"`
+	Resting *struct {
+		Fault string    `json:"fault"`
+		Text  string    `json:"text"`
+		Until time.Time `json:"until"`
+	} `json:"resting"`
+	Fault string `json:"fault"`
+}
+
+type serverRow struct {
+	Backend string   `json:"backend"`
+	BaseURL string   `json:"base_url"`
+	Names   []string `json:"names"`
+	Models  []struct {
+		ID      string `json:"id"`
+		Context int64  `json:"context_tokens"`
+		Tools   *bool  `json:"tools"`
+		Vision  *bool  `json:"vision"`
+		Loaded  *bool  `json:"loaded"`
+		Free    bool   `json:"free"`
+		Price   struct {
+			Input, Cached, Output int64
+		} `json:"price"`
+	} `json:"models"`
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
+func modelCommand(a *app) *cobra.Command {
+	return family("model", "The language models that think for hob",
+		modelListCommand(a), modelTestCommand(a),
+		&cobra.Command{
+			Use: "use NAME", Short: "Ask another model first from now on",
+			Long: "Ask another model first from now on, also after a restart. NAME is the NAME of a [models.NAME] in config.toml, or backend/model;\n" +
+				"\"default\" goes back to [model], and \"builtin\" is the interpreter that needs no model.",
+			Example: "  hob model use local\n  hob model use ollama/qwen3:8b\n  hob model use default", Args: exactly(1, "one NAME"), ValidArgsFunction: modelCompletion(a),
+			RunE: func(cmd *cobra.Command, args []string) error { return useModel(cmd.Context(), a, args[0]) },
+		},
+		modelLoginCommand(a), modelLogoutCommand(a),
+	)
+}
+
+func useModel(ctx context.Context, a *app, name string) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "model", name, "use", nil, &raw); err != nil {
+		return err
+	}
+	var done struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &done); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	return a.done(raw, done.Text)
+}
+
+func modelListCommand(a *app) *cobra.Command {
+	var whole, offline bool
+	cmd := &cobra.Command{
+		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: atMost(1, "one WORD"),
+		Long: "List the models that hob is set up with, in the order in which it asks them, then what each of their servers has, and the servers\n" +
+			"that are found on this machine (LM Studio, ollama, llama.cpp, vLLM and others on their usual ports). WORD shows only models whose name has it.",
+		Example: "  hob model list\n  hob model list qwen",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return listModels(cmd.Context(), a, modelFilter{word: joined(args), whole: whole, offline: offline})
+		},
+	}
+	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("all models of a server, not only %d", mostModels))
+	cmd.Flags().BoolVar(&offline, "configured", false, "only what the config says: no server is asked")
+	return cmd
+}
+
+// modelFilter says what of the lists is shown.
+type modelFilter struct {
+	word           string
+	whole, offline bool
+}
+
+func listModels(ctx context.Context, a *app, f modelFilter) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	var roster, servers json.RawMessage
+	if err := c.Show(ctx, "model", "", &roster); err != nil {
+		return err
+	}
+	if !f.offline {
+		if isTerminal(a.err) {
+			a.note("asking the servers …")
+		}
+		if err := c.Show(ctx, "model", "servers", &servers); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.modelsDocument(roster, servers)
+	}
+	return a.drawModels(roster, servers, f)
+}
+
+// modelsDocument joins the two answers: {"chosen", "models", "servers"}.
+func (a *app) modelsDocument(roster, servers json.RawMessage) error {
+	var doc struct {
+		Chosen  string          `json:"chosen"`
+		Models  json.RawMessage `json:"models"`
+		Servers json.RawMessage `json:"servers,omitempty"`
+	}
+	if err := json.Unmarshal(roster, &doc); err != nil {
+		return fmt.Errorf("the list of models is not understood: %w", err)
+	}
+	doc.Servers = servers
+	return a.document(doc)
+}
+
+func (a *app) drawModels(roster, servers json.RawMessage, f modelFilter) error {
+	var r struct {
+		Chosen string     `json:"chosen"`
+		Models []modelRow `json:"models"`
+	}
+	var list []serverRow
+	if err := json.Unmarshal(roster, &r); err != nil {
+		return fmt.Errorf("the list of models is not understood: %w", err)
+	}
+	if servers != nil {
+		if err := json.Unmarshal(servers, &list); err != nil {
+			return fmt.Errorf("the list of servers is not understood: %w", err)
+		}
+	}
+	var cells [][]string
+	for _, m := range r.Models {
+		cells = append(cells, m.cells())
+	}
+	if err := a.table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
+		return err
+	}
+	if r.Chosen != "" {
+		a.say("\n%s was chosen instead of [model]; back to it: hob model use default", r.Chosen)
+	}
+	for _, s := range list {
+		if err := a.drawServer(s, f); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 && !f.offline {
+		a.say("\nNo model server is set up or found on this machine. See docs/config.md, [model].")
+	}
+	return nil
+}
+
+func (m modelRow) cells() []string {
+	order, state := "-", "ready"
+	switch {
+	case m.Order > 0:
+		order = fmt.Sprint(m.Order)
+	default:
+		state = "not asked"
+	}
+	if m.Resting != nil {
+		state = fmt.Sprintf("rests until %s: %s %s", console.Exact(m.Resting.Until), m.Resting.Fault, m.Resting.Text)
+	}
+	if m.Fault != "" {
+		state = m.Fault
+	}
+	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), tokens(m.Context), cost(m.Local, m.Price.Input, m.Price.Output), state}
+}
+
+func tokens(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return console.Thousands(n)
+}
+
+// cost shows prices of a million tokens.
+func cost(free bool, in, out int64) string {
+	switch {
+	case free:
+		return "free"
+	case in == 0 && out == 0:
+		return "-"
+	default:
+		return console.Money(in) + "/" + console.Money(out)
+	}
+}
+
+// drawServer shows what a server has.
+func (a *app) drawServer(s serverRow, f modelFilter) error {
+	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
+	if len(s.Names) == 0 {
+		head += " (found on this machine; try it with: hob model use " + s.Backend + "/MODEL)"
+	}
+	a.say("%s", head)
+	if s.Error != "" {
+		a.say("  %s", s.Error)
+		if s.Hint != "" {
+			a.say("  %s", s.Hint)
+		}
+		return nil
+	}
+	var cells [][]string
+	left := 0
+	for _, m := range s.Models {
+		switch {
+		case !strings.Contains(strings.ToLower(m.ID), strings.ToLower(f.word)):
+		case len(cells) == mostModels && !f.whole:
+			left++
+		default:
+			cells = append(cells, []string{"  " + m.ID, tokens(m.Context), cost(m.Free, m.Price.Input, m.Price.Output), can(m.Tools), can(m.Vision), can(m.Loaded)})
+		}
+	}
+	if len(cells) == 0 {
+		a.say("  no models")
+		return nil
+	}
+	if err := a.table([]string{"  MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
+		return err
+	}
+	if left > 0 {
+		a.say("  and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
+	}
+	return nil
+}
+
+func can(b *bool) string {
+	switch {
+	case b == nil:
+		return "-"
+	case *b:
+		return "yes"
+	default:
+		return "no"
+	}
+}
+
+// modelCompletion offers the names of the config's models.
+func modelCompletion(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return modelNames(cmd.Context(), a), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func modelNames(ctx context.Context, a *app) []string {
+	names := []string{"default", "builtin"}
+	c, err := a.client(ctx)
+	if err != nil {
+		return names
+	}
+	return append(names, namesOf(ctx, c)...)
+}
+
+func namesOf(ctx context.Context, c *client.Client) []string {
+	var r struct {
+		Models []modelRow `json:"models"`
+	}
+	if c.Show(ctx, "model", "", &r) != nil {
+		return nil // completion offers less
+	}
+	var names []string
+	for _, m := range r.Models {
+		if m.Name != "default" && m.Name != "builtin" {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+	"hob/daemon/spawn"
+)
+
+type signIn struct {
+	Address string    `json:"address"`
+	Listens bool      `json:"listens"`
+	Note    string    `json:"note"`
+	Until   time.Time `json:"until"`
+}
+
+func modelLoginCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "login codex", Short: "Sign in to the account that pays for a backend", Args: onlyCodex,
+		Long: "Sign in to a ChatGPT account, whose subscription then pays for the backend codex. Open the address that is printed in a browser. Where\n" +
+			"the browser runs on this machine, that is all; else copy the address that it ends up at and paste it here.",
+		Example: "  hob model login codex", ValidArgs: []string{"codex"},
+		RunE: func(cmd *cobra.Command, _ []string) error { return login(cmd.Context(), a) },
+	}
+}
+
+func modelLogoutCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "logout codex", Short: "Forget the sign-in of a backend", Args: onlyCodex, Example: "  hob model logout codex", ValidArgs: []string{"codex"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.act(cmd.Context(), "model", "codex", "logout", nil, "signed out")
+		},
+	}
+}
+
+func onlyCodex(cmd *cobra.Command, args []string) error {
+	if err := exactly(1, "the name of a backend: codex")(cmd, args); err != nil {
+		return err
+	}
+	if args[0] != "codex" {
+		return usage("the others take an api_key in config.toml", "only codex has a sign-in, not %q", args[0])
+	}
+	return nil
+}
+
+// login begins a sign-in, and waits until the browser or a pasted address ends it.
+func login(ctx context.Context, a *app) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	var s signIn
+	if err := c.Act(ctx, "model", "codex", "login", nil, &s); err != nil {
+		return err
+	}
+	a.print(a.err, "Open this address in a browser and sign in:\n\n  "+console.OneLine(s.Address)+"\n")
+	if s.Note != "" {
+		a.note(s.Note)
+	}
+	a.print(a.err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	raw, err := firstOf(ctx, a, c)
+	if err != nil {
+		return err
+	}
+	var who struct {
+		Account string `json:"account"`
+		Email   string `json:"email"`
+		Where   string `json:"where"`
+	}
+	if err := json.Unmarshal(raw, &who); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	name := who.Email
+	if name == "" {
+		name = who.Account
+	}
+	return a.done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
+}
+
+// ended is how a sign-in came to its end.
+type ended struct {
+	who json.RawMessage
+	err error
+}
+
+// firstOf waits for the end of the sign-in; meanwhile it takes addresses that are pasted. One that is wrong is told, and the next
+// one may be right.
+func firstOf(ctx context.Context, a *app, c *client.Client) (json.RawMessage, error) {
+	over := make(chan ended, 1)
+	lines := make(chan string)
+	g := spawn.New(slog.New(slog.DiscardHandler), nil)
+	g.Once("wait for the sign-in", func() error {
+		var e ended
+		e.err = c.Act(ctx, "model", "codex", "wait", nil, &e.who)
+		over <- e
+		return nil
+	})
+	g.Once("read addresses", func() error { // it ends with the process where nobody types
+		in := bufio.NewScanner(a.in)
+		for in.Scan() {
+			select {
+			case lines <- in.Text():
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return in.Err()
+	})
+	for {
+		select {
+		case e := <-over:
+			return e.who, e.err
+		case text := <-lines:
+			if strings.TrimSpace(text) == "" {
+				continue
+			}
+			if err := c.Act(ctx, "model", "codex", "finish", map[string]string{"address": text}, nil); err != nil {
+				said, hint, _ := client.Explain(err)
+				a.note(strings.TrimSuffix(said+": "+hint, ": "))
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
+)
+
+// checkRow is one thing that a model was put to.
+type checkRow struct {
+	Outcome string `json:"outcome"`
+	Error   string `json:"error"`
+	TookMS  int64  `json:"took_ms"`
+}
+
+type trialRow struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Text     struct {
+		checkRow
+		Said    string  `json:"text"`
+		FirstMS int64   `json:"first_ms"`
+		Streams bool    `json:"streams"`
+		Speed   float64 `json:"tokens_per_second"`
+	} `json:"text"`
+	Call   checkRow `json:"tool_call"`
+	Result checkRow `json:"tool_result"`
+	Vision checkRow `json:"vision"`
+	Usage  struct {
+		Input  int64 `json:"input"`
+		Output int64 `json:"output"`
+		Cost   int64 `json:"cost_micros"`
+		Priced bool  `json:"priced"`
+	} `json:"usage"`
+	TookMS int64 `json:"took_ms"`
+}
+
+func modelTestCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: atMost(1, "one NAME"),
+		Long: "Put a model to a real trial, of four requests at most: a sentence, a tool's call, the use of its result, a small picture. It is paid for\n" +
+			"like everything else. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is tried.",
+		Example: "  hob model test\n  hob model test ollama/qwen3:8b", ValidArgsFunction: modelCompletion(a),
+		RunE: func(cmd *cobra.Command, args []string) error { return testModel(cmd.Context(), a, joined(args)) },
+	}
+	return cmd
+}
+
+func testModel(ctx context.Context, a *app, name string) error {
+	c, err := a.client(ctx)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = "first"
+	}
+	if isTerminal(a.err) {
+		a.note("asking the model, which may take a while …")
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "model", name, "test", nil, &raw); err != nil {
+		return err
+	}
+	var t trialRow
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the trial is not understood: %w", err)
+	}
+	if a.json {
+		err = a.document(raw)
+	} else {
+		err = a.text(t.draw())
+	}
+	if err == nil && t.Text.Outcome != "yes" {
+		return &problem{code: exitFailed} // all has been said
+	}
+	return err
+}
+
+func (t trialRow) draw() string {
+	var b strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&b, "%-8s %s\n", name, console.OneLine(text)) }
+	fmt.Fprintf(&b, "%s\n", console.OneLine(t.Provider+"/"+t.Model))
+	line("text", t.talk())
+	line("tools", t.Call.draw("it calls tools", "it does not call tools"))
+	line("results", t.Result.draw("it uses their results", "it does not use their results"))
+	line("images", t.Vision.draw("it sees them", "it does not see them"))
+	used := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token"))
+	if t.Usage.Priced {
+		used += fmt.Sprintf(", %.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
+	}
+	line("used", used+", "+console.Span(t.TookMS))
+	return b.String()
+}
+
+func (t trialRow) talk() string {
+	if t.Text.Outcome != "yes" {
+		return t.Text.draw("", "it gave no usable answer")
+	}
+	text := fmt.Sprintf("yes: %q, first piece after %s, all after %s", t.Text.Said, console.Span(t.Text.FirstMS), console.Span(t.Text.TookMS))
+	if !t.Text.Streams {
+		text += ", in one piece"
+	}
+	if t.Text.Speed > 0 {
+		text += fmt.Sprintf(", %.0f tokens/s", t.Text.Speed)
+	}
+	return text
+}
+
+func (c checkRow) draw(yes, no string) string {
+	switch c.Outcome {
+	case "yes":
+		return "yes: " + yes + ", " + console.Span(c.TookMS)
+	case "skipped":
+		return "not tried"
+	case "no":
+		return "no: " + strings.TrimSuffix(no+"; "+c.Error, "; ")
+	default:
+		return strings.ReplaceAll(c.Outcome, "_", " ") + ": " + c.Error
+	}
+}

@@ -1,0 +1,346 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
+	"hob/packaging/service"
+)
+
+// serviceFlags are those that all of hob service have.
+type serviceFlags struct {
+	user   bool
+	system bool
+	dry    bool
+	linger bool
+}
+
+func serviceCommand(a *app) *cobra.Command {
+	f := &serviceFlags{}
+	install := a.serviceChange(f, "install", "Make hob a service that starts by itself, and start it")
+	install.Long = "Make hob a service of systemd or launchd: of yours, without root, or of the whole machine.\n" +
+		"What is already so stays as it is; after an upgrade, or with another program or home, it is brought up to date."
+	install.Flags().BoolVar(&f.linger, "linger", false, "let your services run when you are not logged in (loginctl enable-linger)")
+	cmd := family("service", "hob as a service of this machine", install,
+		a.serviceChange(f, "uninstall", "Stop the service and remove it; the home stays"),
+		a.serviceChange(f, "start", "Start the service"), a.serviceChange(f, "stop", "Stop the service"), a.serviceChange(f, "restart", "Start the service again"),
+		serviceStatus(a, f), serviceLogs(a, f))
+	p := cmd.PersistentFlags()
+	p.BoolVar(&f.user, "user", false, "your own service (default)")
+	p.BoolVar(&f.system, "system", false, "the service of the whole machine; changing it needs root")
+	p.BoolVar(&f.dry, "dry-run", false, "show every file and every command, and change nothing")
+	return cmd
+}
+
+// serviceChange is a command that plans and carries out.
+func (a *app) serviceChange(f *serviceFlags, verb, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb, Short: short, Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.service(*f, verb)
+			if err != nil {
+				return err
+			}
+			if verb == "install" {
+				if err := s.offerLinger(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			steps, err := s.plan(cmd.Context(), verb)
+			if err != nil {
+				return err
+			}
+			return s.carryOut(cmd.Context(), steps, verb)
+		},
+	}
+}
+
+// managed is the service that a command line means.
+type managed struct {
+	*app
+	service.Manager
+	machine service.Machine
+	spec    service.Spec
+	flags   serviceFlags
+}
+
+// service finds out which service is meant. Without a flag it is the one that is installed, the user's own first.
+func (a *app) service(f serviceFlags, verb string) (*managed, error) {
+	if f.user && f.system {
+		return nil, usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
+	}
+	m, err := here()
+	if err != nil {
+		return nil, err
+	}
+	program, err := ownPath()
+	if err != nil {
+		return nil, err
+	}
+	if verb == "install" && m.UID == 0 && !f.user && !f.system {
+		return nil, usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
+	}
+	system := f.system || !f.user && verb != "install" && !service.Installed(m, false) && (service.Installed(m, true) || m.UID == 0)
+	spec := service.Spec{Program: program, System: system, Linger: f.linger}
+	home, named, err := a.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	if named {
+		spec.Home = home
+	}
+	if system && m.OS == "linux" && a.home != "" && home != service.SystemHome {
+		return nil, usage("leave --home out", "the service of the whole machine has its home in %s", service.SystemHome)
+	}
+	manager, err := service.For(m, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &managed{a, manager, m, spec, f}, nil
+}
+
+// here describes this machine and its caller.
+func here() (service.Machine, error) {
+	m := service.Machine{OS: runtime.GOOS, UID: os.Getuid()}
+	u, err := user.Current()
+	if err != nil {
+		return m, fmt.Errorf("find out who you are: %w", err)
+	}
+	m.User = u.Username
+	if m.Home, err = os.UserHomeDir(); err != nil {
+		return m, fmt.Errorf("find your home folder: %w", err)
+	}
+	if m.UID != 0 {
+		return m, nil
+	}
+	m.Invoker = os.Getenv("SUDO_USER")
+	if m.OS != "darwin" || m.Invoker == "" {
+		return m, nil
+	}
+	if u, err = user.Lookup(m.Invoker); err != nil { // a daemon of macOS works for whoever asked for it
+		return m, fmt.Errorf("find the home folder of %s: %w", m.Invoker, err)
+	}
+	m.Home = u.HomeDir
+	return m, nil
+}
+
+// ownPath is the program as it was called, when that is a link which an upgrade will turn to the new one; else the program itself.
+func ownPath() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	called, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return program, nil //nolint:nilerr // it was called by a name that says nothing
+	}
+	if called, err = filepath.Abs(called); err != nil {
+		return program, nil //nolint:nilerr // as above
+	}
+	mine, err1 := os.Stat(program)
+	theirs, err2 := os.Stat(called)
+	if err1 != nil || err2 != nil || !os.SameFile(mine, theirs) {
+		return program, nil
+	}
+	return called, nil
+}
+
+// offerLinger asks, or says, what a user's service needs to outlive a login.
+func (s *managed) offerLinger(ctx context.Context) error {
+	if s.spec.System || s.spec.Linger || s.machine.OS != "linux" || s.machine.UID == 0 {
+		return nil
+	}
+	lingers, err := service.Lingers(ctx, s.machine.User)
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil // no systemd: the plan says so
+	}
+	if err != nil || lingers {
+		return err
+	}
+	command := "loginctl enable-linger " + s.machine.User
+	if s.flags.dry || s.json || s.quiet || !isTerminal(s.in) || !isTerminal(s.err) {
+		s.note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
+		return nil
+	}
+	s.print(s.err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
+	line, err := bufio.NewReader(s.in).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read your answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "", "y", "yes":
+		s.spec.Linger = true
+		s.Manager, err = service.For(s.machine, s.spec)
+		return err
+	}
+	return nil
+}
+
+func (s *managed) plan(ctx context.Context, verb string) ([]service.Step, error) {
+	switch verb {
+	case "install":
+		return s.Install(ctx)
+	case "uninstall":
+		return s.Uninstall(ctx)
+	}
+	return s.Control(ctx, service.Verb(verb))
+}
+
+// carryOut does a plan and prints every step, or only prints it.
+func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb string) error {
+	shown := []service.Step{}
+	tell := func(step service.Step) {
+		shown = append(shown, step)
+		if !s.json && !s.flags.dry {
+			s.say("%s", step.Did())
+		}
+	}
+	if s.flags.dry {
+		s.rehearse(ctx, steps, tell)
+	} else if err := service.Do(ctx, steps, tell); err != nil {
+		return err
+	}
+	if s.json {
+		return s.document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
+	}
+	s.sayEnd(verb, len(shown))
+	return nil
+}
+
+// rehearse prints a plan, and why it would be refused.
+func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(service.Step)) {
+	for _, step := range steps {
+		if err := step.Objection(ctx); err != nil {
+			_, text, hint := explain(err)
+			s.note("this would be refused: " + console.Clean(text+"; "+hint))
+		}
+		if !step.Shown() {
+			continue
+		}
+		tell(step)
+		if !s.json {
+			s.print(s.out, console.Clean(step.Would()))
+		}
+	}
+}
+
+// sayEnd is the sentence below the steps.
+func (s *managed) sayEnd(verb string, done int) {
+	switch {
+	case s.flags.dry && done == 0:
+		s.say("nothing would change")
+	case s.flags.dry:
+		s.say("nothing was changed")
+	case done == 0:
+		s.say("there is nothing to %s", verb)
+	case verb == "install":
+		s.say("hob is installed and runs; look at it with: hob service status")
+	case verb == "uninstall":
+		s.say("the home stays where it was, with everything hob knows")
+	}
+}
+
+func serviceStatus(a *app, f *serviceFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show whether the service is enabled and runs, since when, and how often it was restarted", Args: none,
+		Long: "Show how the service does. The exit code is 3 when it does not run.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.service(*f, "status")
+			if err != nil {
+				return err
+			}
+			if f.dry {
+				return usage("", "hob service status changes nothing; leave --dry-run out")
+			}
+			st, err := s.State(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !a.json {
+				a.say("%s", serviceText(st))
+			} else if st.Running {
+				return a.document(st)
+			}
+			if st.Running {
+				return nil
+			}
+			p := &problem{code: exitNoDaemon}
+			if a.json {
+				p.doc = st
+			}
+			return p
+		},
+	}
+}
+
+// serviceText shows a state to a person.
+func serviceText(st service.State) string {
+	if !st.Installed {
+		return "hob is not installed as a " + st.Scope + " service of " + st.Manager + "\ninstall it with: hob service install --" + st.Scope
+	}
+	var b strings.Builder
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", name, console.OneLine(text))
+		}
+	}
+	yes := map[bool]string{true: "yes", false: "no"}
+	line("service", st.Scope+" service of "+st.Manager+": "+st.File)
+	line("enabled", yes[st.Enabled])
+	line("running", yes[st.Running]+" · "+st.State)
+	if !st.Since.IsZero() {
+		line("since", console.Exact(st.Since))
+	}
+	line("restarts", strconv.Itoa(st.Restarts))
+	line("says", st.Says)
+	if st.Lingers != nil && !*st.Lingers {
+		line("lingers", "no: it stops when you log out (loginctl enable-linger)")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func serviceLogs(a *app, f *serviceFlags) *cobra.Command {
+	var lines int
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs", Short: "Show the last lines of the service's log", Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if lines < 0 {
+				return usage("for example -n 100", "-n %d: there are no fewer than none", lines)
+			}
+			if a.json {
+				return usage("leave --json out", "the log of the service has no JSON document to show")
+			}
+			s, err := a.service(*f, "logs")
+			if err != nil {
+				return err
+			}
+			argv := s.Logs(lines, follow)
+			if f.dry {
+				a.say("%s", service.Step{Run: argv}.Would())
+				return nil
+			}
+			show := exec.CommandContext(cmd.Context(), argv[0], argv[1:]...) // #nosec G204 -- journalctl or tail, with our own words
+			show.Stdout, show.Stderr = a.out, a.err
+			if err := show.Run(); err != nil && cmd.Context().Err() == nil {
+				return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "how many lines")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is logged from now on")
+	return cmd
+}

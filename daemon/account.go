@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm/codex"
+	"hob/daemon/llm/openai"
+	"hob/daemon/secret"
+)
+
+// account is the sign-in of the backend codex.
+type account struct {
+	*codex.Account
+
+	mu    sync.Mutex
+	login codex.Login // the newest one
+	begun bool
+}
+
+// SignIn is a sign-in under way.
+type SignIn struct {
+	Address string    `json:"address"` // to be opened in a browser
+	Listens bool      `json:"listens"` // a browser on this machine ends it by itself; else its last address must be pasted
+	Note    string    `json:"note,omitempty"`
+	Until   time.Time `json:"until"`
+}
+
+func (d *daemon) newAccount() *account {
+	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
+	return &account{Account: codex.New(codex.Config{Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
+}
+
+// auth gives the credentials of a request to codex.
+func (a *account) auth(ctx context.Context) (openai.Credentials, error) {
+	token, id, err := a.Credentials(ctx)
+	return openai.Credentials{Token: token, Account: id}, err
+}
+
+// begin starts a sign-in.
+func (a *account) begin(ctx context.Context) (SignIn, error) {
+	l, err := a.Begin(context.WithoutCancel(ctx)) // it outlives the request that began it
+	if err != nil {
+		return SignIn{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.login, a.begun = l, true
+	return SignIn{Address: l.Address, Listens: l.Listens, Note: l.Note, Until: l.Until}, nil
+}
+
+// wait blocks until the newest sign-in has ended, and says who is signed in.
+func (a *account) wait(ctx context.Context) (codex.Status, error) {
+	a.mu.Lock()
+	l, begun := a.login, a.begun
+	a.mu.Unlock()
+	if !begun {
+		return codex.Status{}, event.NewFault(event.Clash, "begin one with: hob model login codex", "no sign-in is under way")
+	}
+	if err := a.Wait(ctx, l); err != nil {
+		return codex.Status{}, err
+	}
+	return a.Status(ctx)
+}
+
+// finish ends the sign-in under way with the address that the browser ended up at.
+func (a *account) finish(ctx context.Context, address string) (codex.Status, error) {
+	if err := a.Finish(ctx, address); err != nil {
+		return codex.Status{}, err
+	}
+	return a.Status(ctx)
+}
+
+// SignedOut says what became of a sign-out.
+type SignedOut struct {
+	Revoked bool `json:"revoked"` // the server has said so; else the last access token lives to its end
+}
+
+func (a *account) logout(ctx context.Context) (SignedOut, error) {
+	revoked, err := a.Logout(ctx)
+	return SignedOut{Revoked: revoked}, err
+}

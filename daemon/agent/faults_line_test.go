@@ -1,0 +1,282 @@
+package agent_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/llm/llmtest"
+)
+
+// dialTimeout is that of the library's usual dialer.
+const dialTimeout = 30 * time.Second
+
+// fails is a dial that comes to an error after a while.
+func fails(wait time.Duration, err error) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	return func(ctx context.Context, _ *llmtest.Pipe) (net.Conn, error) {
+		select {
+		case <-time.After(wait):
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// resets is a connection that is reset after it has let some bytes of the answer through.
+func resets(bytes int) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	return func(ctx context.Context, p *llmtest.Pipe) (net.Conn, error) {
+		c, err := p.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &resetting{Conn: c, left: bytes}, nil
+	}
+}
+
+type resetting struct {
+	net.Conn
+	left int
+}
+
+// Read takes what came before the reset. Behind it, it waits until the server has begun to say more, which is lost.
+func (r *resetting) Read(p []byte) (int, error) {
+	lost := r.left == 0
+	if !lost {
+		p = p[:min(len(p), r.left)]
+	}
+	n, err := r.Conn.Read(p)
+	if lost && err == nil {
+		return 0, errors.Join(&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, r.Close())
+	}
+	r.left -= n
+	return n, err
+}
+
+// speaks is a server that takes a request and goes its own way then, over a connection that ends with it.
+func speaks(say func(conn net.Conn) error) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	return func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			defer func() { _ = far.Close() }()
+			req, err := http.ReadRequest(bufio.NewReader(far))
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+				return
+			}
+			if _, err := io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"); err != nil {
+				return
+			}
+			_ = say(far) // it ends when nobody listens any more
+		}()
+		return near, nil
+	}
+}
+
+// mute is the other end of a connection on which nobody says anything.
+func mute(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		_, _ = io.Copy(io.Discard, far) // until the client has had enough
+		_ = far.Close()
+	}()
+	return near, nil
+}
+
+// hangsUp is the other end of a connection that ends as soon as the client has said something.
+func hangsUp(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		_, _ = far.Read(make([]byte, 1)) // the end is what matters
+		_ = far.Close()
+	}()
+	return near, nil
+}
+
+// certificate is one for the name of the test's server that nobody has vouched for.
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	born := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC) // bubbles begin in the year 2000
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"model.test"}, NotBefore: born, NotAfter: born.AddDate(100, 0, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// secured lets a server speak TLS, and its client believe in it.
+func secured(t *testing.T, l net.Listener, client *http.Transport) net.Listener {
+	t.Helper()
+	cert := certificate(t)
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := x509.NewCertPool()
+	known.AddCert(leaf)
+	client.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: known}
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}})
+}
+
+// impostor is a server with another certificate than the client believes in.
+func impostor(cert tls.Certificate) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
+	return func(ctx context.Context, _ *llmtest.Pipe) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			_ = tls.Server(far, config).HandshakeContext(context.WithoutCancel(ctx)) // it fails on the other side
+			_ = far.Close()
+		}()
+		return near, nil
+	}
+}
+
+func TestFaultsOfTheLine(t *testing.T) {
+	const away = "the model's server cannot be reached: "
+	tick := func(conn net.Conn) error {
+		for {
+			if _, err := io.WriteString(conn, ": wait\n\n"); err != nil {
+				return err
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+				return err
+			}
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				return err // nobody listens any more
+			}
+		}
+	}
+	noHost := &net.DNSError{Err: "no such host", Name: "model.test", IsNotFound: true}
+	playAll(t, []fault{
+		{name: "refused", dial: fails(0, os.NewSyscallError("connect", syscall.ECONNREFUSED)), asks: allTries, takes: allWaits, says: "connection refused", once: 2, after: oneWait},
+		{name: "DNS failure", dial: fails(0, noHost), asks: allTries, takes: allWaits, says: "lookup model.test: no such host", once: 2, after: oneWait},
+		{name: "DNS timeout", dial: fails(5*time.Second, &net.DNSError{Err: "i/o timeout", Name: "model.test", IsTimeout: true}),
+			asks: allTries, takes: allWaits + allTries*5*time.Second, says: away, once: 2, after: oneWait + 5*time.Second},
+		{name: "connect hang", dial: fails(dialTimeout, os.ErrDeadlineExceeded), asks: allTries, takes: allWaits + allTries*dialTimeout, says: "i/o timeout", once: 2, after: oneWait + dialTimeout},
+		{name: "TLS: broken off", https: true, dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
+		{name: "TLS: hang", https: true, dial: mute, asks: allTries, takes: allWaits + allTries*10*time.Second, says: "TLS handshake timeout", once: 2, after: oneWait + 10*time.Second},
+		{name: "closed without a word", dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
+		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 7, takes: 7*120*time.Second + 47_250*time.Millisecond, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
+		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: allTries, takes: allWaits + allTries*time.Minute, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
+		{name: "signs of life and nothing else", dial: speaks(tick), asks: 1, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", billed: true},
+		{name: "reset in the middle", dial: resets(600), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
+		{name: "reset between the head and the body", dial: resets(180), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
+		{name: "cut in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Cut, At: 300}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
+		{name: "dropped in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Drop, At: 300}, asks: allTries, takes: allWaits, says: "the model's answer broke off", once: 2, after: oneWait, billed: true},
+		{name: "no body", turn: llmtest.Turn{Answer: llmtest.Say("a"), Break: llmtest.Cut}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
+
+		// WANT
+		{name: "reset before the head", dial: resets(0), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true,
+			want: "the request was sent in whole and nobody knows whether it was paid for, but it counts for nothing: less is spent than the server has billed"},
+		// WANT
+		{name: "TLS: a certificate that nobody knows", https: true, dial: impostor(certificate(t)), asks: 1, says: "certificate signed by unknown authority",
+			want: "a wrong certificate does not mend itself, but is asked for nine times over a minute and a half"},
+	})
+}
+
+// endless is a server that says the same for ever; sent counts its bytes. It makes them while it sends.
+func endless(first, piece string, sent *int) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+	return speaks(func(conn net.Conn) error {
+		if _, err := io.WriteString(conn, first); err != nil {
+			return err
+		}
+		for *sent < 100<<20 {
+			n, err := io.WriteString(conn, piece)
+			*sent += n
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// An answer of 100 MB is given up long before its end, is not asked for again, and counts as paid for.
+func TestAnswersWithoutEnd(t *testing.T) {
+	words := strings.Repeat("and on ", 1<<12)
+	chunk := func(delta string) string {
+		return fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{%s},"finish_reason":null}]}`+"\n\n", delta)
+	}
+	for _, c := range []struct{ name, first, piece string }{
+		{"text", "", chunk(`"content":"` + words + `"`)},
+		{"reasoning", "", chunk(`"reasoning_content":"` + words + `"`)},
+		{"arguments", chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"note","arguments":"{\"what\":\""}}]`), chunk(`"tool_calls":[{"index":0,"function":{"arguments":"` + words + `"}}]`)},
+		{"one line", "data: {", words},
+		{"no stream", `{"choices":[{"message":{"content":"`, words},
+		{"signs of life", "", strings.Repeat(": wait\n\n", 1<<12)},
+	} {
+		sent := 0
+		playAll(t, []fault{{
+			name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: the answer is ", billed: true,
+			also: func(t *testing.T, w *wired, _ int64) {
+				if sent == 0 || sent > 20<<20 {
+					t.Errorf("%d bytes were taken", sent)
+				}
+				if w.times("note") > 0 {
+					t.Error("a call ran whose arguments have no end")
+				}
+			},
+		}})
+	}
+}
+
+// A stream that breaks off at any byte is no answer until its reason to end has come: nothing of it is believed, and no call of it
+// runs.
+func TestCutAtEveryByte(t *testing.T) {
+	answer := llmtest.UseAll(use("note", "über"), use("look", "x"))
+	answer.Text = "I note it."
+	wire := llmtest.Streamed(answer).Wire(0)
+	last := strings.Index(wire, `"finish_reason":"tool_calls"`)
+	complete := last + strings.Index(wire[last:], "\n\n") + 2
+	step := 1
+	if testing.Short() {
+		step = 13
+	}
+	for _, how := range []llmtest.Break{llmtest.Cut, llmtest.Drop} {
+		overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
+			for at := 0; at <= len(wire); at += step {
+				f := fault{turn: llmtest.Turn{Answer: answer, Break: how, At: at}}
+				w.hosts[0].suffer(f, 1, "well")
+				before := w.times("note")
+				in := ownerSays("go")
+				in.Session = fmt.Sprint("cut at ", at)
+				got := w.finished(t, w.post(in))
+				lost, paid := w.lost(got.ID)
+				ran := w.times("note") - before
+				// Without the end of its line the event is not there.
+				whole := at >= complete
+				if said := w.final(t, got.ID); got.State != turn.Done || said != "well" {
+					t.Fatalf("cut at %d: %s, %q", at, got.State, said)
+				}
+				if whole != (ran == 1) || whole != (lost == 0) || lost != paid || w.times("look") != w.times("note") {
+					t.Fatalf("cut at %d of %d (complete at %d): note ran %d times, %d requests were lost, %d paid for", at, len(wire), complete, ran, lost, paid)
+				}
+			}
+			w.sound(t)
+			w.goesOn(t)
+		}, func(r *rig) { r.policy.PerDayTokens = 100_000_000 })
+	}
+}

@@ -1,0 +1,137 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+// errSlow is the cause with which a server is given up.
+var errSlow = errors.New("the server took longer than 10 s")
+
+// asker asks one server.
+type asker struct {
+	server Server
+	base   *url.URL // BaseURL
+	client *http.Client
+	own    bool // the client is nobody else's
+}
+
+func newAsker(s Server) (*asker, error) {
+	if s.BaseURL == "" {
+		return nil, event.NewFault(event.Invalid, `set base_url = "https://host/v1"`, "no address is known for the backend %q", s.Backend)
+	}
+	u, err := url.Parse(strings.TrimRight(s.BaseURL, "/"))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, event.NewFault(event.Invalid, `write it as "https://host/v1"`, "base_url %q is not a web address", s.BaseURL)
+	}
+	a := &asker{server: s, base: u, client: &http.Client{}}
+	if s.HTTP != nil {
+		*a.client = *s.HTTP
+	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		a.client.Transport, a.own = t.Clone(), true
+	}
+	// A redirect would carry the key to an address that nobody has named.
+	a.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return a, nil
+}
+
+// close lets go of the connections of a client of its own.
+func (a *asker) close() {
+	if a.own {
+		a.client.CloseIdleConnections()
+	}
+}
+
+// root is the address of a path above the protocol's "/v1".
+func (a *asker) root(path string) *url.URL {
+	u := *a.base
+	u.Path = strings.TrimSuffix(u.Path, "/v1") + path
+	return &u
+}
+
+// get asks for a document.
+func (a *asker) get(ctx context.Context, u *url.URL) ([]byte, error) {
+	return a.send(ctx, http.MethodGet, u, nil)
+}
+
+// post sends a JSON document and returns the one that answers it.
+func (a *asker) post(ctx context.Context, u *url.URL, document any) ([]byte, error) {
+	body, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("write a request: %w", err)
+	}
+	return a.send(ctx, http.MethodPost, u, body)
+}
+
+// send makes one request. Errors are *llm.Error, unless there was none to make.
+func (a *asker) send(ctx context.Context, method string, u *url.URL, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	req.Header.Set("User-Agent", "hob")
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if err := a.sign(ctx, req); err != nil {
+		return nil, err
+	}
+	res, err := a.client.Do(req)
+	if err != nil {
+		return nil, &llm.Error{Fault: llm.Network, Err: cause(err)}
+	}
+	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
+	return a.read(res)
+}
+
+// sign adds the credentials.
+func (a *asker) sign(ctx context.Context, req *http.Request) error {
+	token, account := a.server.APIKey, ""
+	if a.server.Auth != nil {
+		var err error
+		if token, account, err = a.server.Auth(ctx); err != nil {
+			return err
+		}
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if account != "" {
+		req.Header.Set("ChatGPT-Account-ID", account)
+	}
+	return nil
+}
+
+// read takes the body of a good response, or makes an error of a bad one.
+func (a *asker) read(res *http.Response) ([]byte, error) {
+	if res.StatusCode != http.StatusOK {
+		return nil, a.refusal(res)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	if err != nil {
+		return nil, &llm.Error{Fault: llm.Network, Err: fmt.Errorf("read the answer: %w", err)}
+	}
+	if len(body) > maxBody {
+		return nil, &llm.Error{Fault: llm.Malformed, Text: "the answer is longer than 16 MB"}
+	}
+	return bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF"))), nil
+}
+
+// cause is an error of the network without the address, which the caller names.
+func cause(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

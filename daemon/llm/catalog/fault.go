@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+)
+
+const (
+	maxText  = 500      // characters of a server's words that are kept
+	maxFault = 64 << 10 // bytes of an error's body that are read
+)
+
+// refusal makes an error of a response whose status is not 200.
+func (a *asker) refusal(res *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
+	if err != nil {
+		body = nil // the status says enough
+	}
+	e := &llm.Error{Fault: faultOf(res.StatusCode), Status: res.StatusCode, Text: a.clean(said(body))}
+	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
+		e.Text = a.clean("the server redirects to " + to + "; set base_url to where it really is")
+	}
+	return e
+}
+
+// faultOf sorts an HTTP status as a call of the model would.
+func faultOf(status int) llm.Fault {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return llm.Auth
+	case status == http.StatusPaymentRequired:
+		return llm.Payment
+	case status == http.StatusRequestEntityTooLarge:
+		return llm.TooLarge
+	case status == http.StatusTooManyRequests:
+		return llm.RateLimit
+	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= http.StatusInternalServerError:
+		return llm.Overloaded
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest || status == http.StatusNotFound:
+		return llm.NotFound
+	case status >= http.StatusBadRequest:
+		return llm.BadRequest
+	default:
+		return llm.Malformed
+	}
+}
+
+// said takes the words out of an error's body: {"error": {"message"}}, {"error": text}, {"message"}, {"detail"}, or plain text.
+func said(body []byte) string {
+	text := strings.TrimSpace(string(body))
+	if strings.HasPrefix(text, "<") {
+		return "a web page came instead of an answer"
+	}
+	var shape struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if json.Unmarshal(body, &shape) != nil {
+		return text
+	}
+	var object struct {
+		Message string `json:"message"`
+	}
+	switch {
+	case json.Unmarshal(shape.Error, &object) == nil && object.Message != "":
+		return object.Message
+	case len(shape.Error) > 0:
+		return textOr(shape.Error)
+	case shape.Message != "":
+		return shape.Message
+	case len(shape.Detail) > 0:
+		return textOr(shape.Detail)
+	default:
+		return text
+	}
+}
+
+// textOr is the text of a JSON string, else the JSON itself.
+func textOr(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// clean makes a server's words safe to keep and show: without the key, on one line.
+func (a *asker) clean(words string) string {
+	if a.server.APIKey != "" {
+		words = strings.ReplaceAll(words, a.server.APIKey, "[the key]")
+	}
+	return safe(words, maxText)
+}
+
+// safe makes a text valid, short and one line long, and replaces what is not for the eye: a terminal would obey it.
+func safe(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most])
+	}
+	return text
+}
+
+// explain makes an error for people of one that ended a list: ctx is the caller's, inner has the time limit.
+func (a *asker) explain(ctx, inner context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("list the models at %s: %w", a.base.Redacted(), context.Cause(ctx))
+	}
+	if errors.Is(context.Cause(inner), errSlow) {
+		err = &llm.Error{Fault: llm.Idle, Err: errSlow}
+	}
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return fmt.Errorf("list the models at %s: %w", a.base.Redacted(), err)
+	}
+	kind := event.Unavailable
+	if e.Fault == llm.NotFound {
+		kind = event.Missing
+	}
+	f := event.NewFault(kind, a.hint(e.Fault), "list the models at %s: %v", a.base.Redacted(), e)
+	f.Err = err
+	return f
+}
+
+// hint says what to do about a fault.
+func (a *asker) hint(f llm.Fault) string {
+	switch {
+	case f == llm.Auth && a.server.Backend == codex:
+		return "sign in to the account again"
+	case a.server.Backend == codex && (f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest):
+		return "this service documents no list of models; name one that its own client offers"
+	case f == llm.Auth:
+		return "check api_key"
+	case f == llm.Payment:
+		return "check the account's credit"
+	case f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest:
+		return "base_url may be wrong: it is what stands before /models, and mostly ends in /v1"
+	case f == llm.Network:
+		return a.startHint()
+	default:
+		return "try again a little later"
+	}
+}
+
+// startHint says how a server that nobody has started is started.
+func (a *asker) startHint() string {
+	switch a.server.Backend {
+	case lmStudio:
+		return "start its server, in LM Studio or with: lms server start"
+	case ollama:
+		return "start the server: ollama serve"
+	case compatible:
+		return "start the server, or correct base_url"
+	default:
+		return "check the network and base_url"
+	}
+}

@@ -1,0 +1,216 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"hob/daemon/spawn"
+)
+
+// Limits of asking ollama for each model.
+const (
+	maxShown = 20
+	atOnce   = 4
+)
+
+// addLMStudio adds what LM Studio tells in its own protocol, and reports whether it is one: since 0.4 version 1
+// (https://lmstudio.ai/docs/developer/rest/list), before that version 0 (https://lmstudio.ai/docs/developer/rest/endpoints).
+func (a *asker) addLMStudio(ctx context.Context, c *collection) bool {
+	if l, ok := a.ownList(ctx, "/api/v1/models"); ok && l.Models != nil {
+		l.addStudio1(c)
+		return true
+	}
+	l, ok := a.ownList(ctx, "/api/v0/models")
+	return ok && l.addStudio0(c)
+}
+
+// ownList asks for a list that a server may not have.
+func (a *asker) ownList(ctx context.Context, path string) (wireList, bool) {
+	body, err := a.get(ctx, a.root(path))
+	if err != nil {
+		return wireList{}, false
+	}
+	l, err := a.parse(body)
+	return l, err == nil
+}
+
+func (l wireList) addStudio1(c *collection) {
+	type wireStudio struct {
+		Type         string `json:"type"` // llm, embedding
+		Key          string `json:"key"`
+		Name         string `json:"display_name"`
+		Quantization struct {
+			Name string `json:"name"`
+		} `json:"quantization"`
+		Bytes      float64 `json:"size_bytes"`
+		Parameters string  `json:"params_string"`
+		Loaded     []struct {
+			Config struct {
+				Context float64 `json:"context_length"`
+			} `json:"config"`
+		} `json:"loaded_instances"`
+		Context float64 `json:"max_context_length"`
+		Can     struct {
+			Vision *bool `json:"vision"`
+			Tools  *bool `json:"trained_for_tool_use"`
+		} `json:"capabilities"`
+	}
+	for _, m := range rows[wireStudio](l.Models) {
+		if m.Type != "llm" && m.Type != "vlm" {
+			c.hide(m.Key)
+		}
+		loaded := len(m.Loaded) > 0
+		e := Entry{
+			ID: m.Key, Name: m.Name, Context: count(m.Context), Loaded: &loaded, Bytes: size(m.Bytes),
+			Parameters: m.Parameters, Quantization: m.Quantization.Name, Tools: m.Can.Tools, Vision: m.Can.Vision,
+		}
+		if loaded {
+			e.LoadedContext = count(m.Loaded[0].Config.Context)
+		}
+		c.add(e)
+	}
+}
+
+// addStudio0 reports whether the list was LM Studio's: each of its models has a state.
+func (l wireList) addStudio0(c *collection) bool {
+	type wireStudio struct {
+		ID           string   `json:"id"`
+		Type         string   `json:"type"` // llm, vlm, embeddings
+		State        string   `json:"state"`
+		Quantization string   `json:"quantization"`
+		Context      float64  `json:"max_context_length"`
+		Loaded       float64  `json:"loaded_context_length"`
+		Can          []string `json:"capabilities"`
+	}
+	marked := false
+	for _, m := range rows[wireStudio](l.Data) {
+		if m.State == "" {
+			continue
+		}
+		marked = true
+		if m.Type != "llm" && m.Type != "vlm" {
+			c.hide(m.ID)
+		}
+		loaded, sees := m.State == "loaded", m.Type == "vlm"
+		c.add(Entry{
+			ID: m.ID, Context: count(m.Context), LoadedContext: count(m.Loaded), Loaded: &loaded, Vision: &sees,
+			Quantization: m.Quantization, Tools: among(m.Can, "tool_use"),
+		})
+	}
+	return marked
+}
+
+// wireTag is a model in ollama's own lists (https://github.com/ollama/ollama/blob/main/docs/api.md, "List Local Models" and
+// "List Running Models").
+type wireTag struct {
+	Name    string  `json:"name"`
+	Size    float64 `json:"size"`
+	Context float64 `json:"context_length"` // of a running model
+	Details struct {
+		Parameters   string `json:"parameter_size"`
+		Quantization string `json:"quantization_level"`
+	} `json:"details"`
+}
+
+// addTags adds what ollama keeps, and returns the names, the newest first.
+func (a *asker) addTags(ctx context.Context, c *collection) []string {
+	l, _ := a.ownList(ctx, "/api/tags")
+	var names []string
+	for _, m := range rows[wireTag](l.Models) {
+		c.add(Entry{ID: m.Name, Bytes: size(m.Size), Parameters: m.Details.Parameters, Quantization: m.Details.Quantization})
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// addRunning says of all models whether they are in memory.
+func (a *asker) addRunning(ctx context.Context, c *collection) {
+	l, ok := a.ownList(ctx, "/api/ps")
+	if !ok {
+		return
+	}
+	no, yes := false, true
+	for id := range c.byID {
+		c.add(Entry{ID: id, Loaded: &no})
+	}
+	for _, m := range rows[wireTag](l.Models) {
+		c.add(Entry{ID: m.Name, Loaded: &yes, LoadedContext: count(m.Context)})
+	}
+}
+
+// addShown asks for each of the models, a few at once. An error is a mistake in here.
+func (a *asker) addShown(ctx context.Context, c *collection, names []string) error {
+	shown := make([]wireShown, len(names))
+	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
+	for i, s := range shown {
+		c.add(Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
+		if s.Can != nil && !slices.Contains(s.Can, "completion") {
+			c.hide(names[i])
+		}
+	}
+	return err
+}
+
+// wireShown is what ollama tells of one model ("Show Model Information"; the words for what it can do are in its source,
+// types/model/capability.go).
+type wireShown struct {
+	Info map[string]json.RawMessage `json:"model_info"` // "general.architecture": "llama", "llama.context_length": 8192, …
+	Can  []string                   `json:"capabilities"`
+}
+
+// show asks ollama for one model; the answer is empty when there is none.
+func (a *asker) show(ctx context.Context, name string) wireShown {
+	body, err := a.post(ctx, a.root("/api/show"), map[string]string{"model": name})
+	if err != nil {
+		return wireShown{}
+	}
+	found := rows[wireShown]([]json.RawMessage{body})
+	if !json.Valid(body) || len(found) == 0 {
+		return wireShown{}
+	}
+	return found[0]
+}
+
+// context is how many tokens the model was made for.
+func (s wireShown) context() int {
+	var n float64
+	architecture := textOr(s.Info["general.architecture"])
+	if json.Unmarshal(s.Info[architecture+".context_length"], &n) != nil {
+		return 0
+	}
+	return count(n)
+}
+
+// isOllama reports whether the server greets as ollama does. Its other addresses are imitated by many.
+func (a *asker) isOllama(ctx context.Context) bool {
+	body, err := a.get(ctx, a.root("/"))
+	return err == nil && strings.HasPrefix(string(body), "Ollama is running")
+}
+
+// each runs f for the numbers below n, at most limit at once, and waits for all. A panic is an error.
+func each(log *slog.Logger, name string, n, limit int, f func(int)) error {
+	var mu sync.Mutex
+	var failed []error
+	g := spawn.New(log, func(_ string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failed = append(failed, err)
+	})
+	var next atomic.Int64
+	for range min(n, limit) {
+		g.Once(name, func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+			return nil
+		})
+	}
+	g.Wait()
+	return errors.Join(failed...)
+}

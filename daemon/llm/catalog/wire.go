@@ -1,0 +1,206 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+
+	"hob/daemon/llm"
+)
+
+// codexClient is the client version that codex is told. It leaves out models that want a newer one.
+const codexClient = "1.0.0"
+
+// models asks for the list that every server has (https://platform.openai.com/docs/api-reference/models/list), or for that of
+// codex, which only the source of its own client shows (openai/codex, codex-rs/codex-api/src/endpoint/models.rs).
+func (a *asker) models(ctx context.Context) (*collection, error) {
+	u := a.base.JoinPath("models")
+	if a.server.Backend == codex {
+		u.RawQuery = "client_version=" + codexClient
+	}
+	body, err := a.get(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.parse(body)
+	if err != nil {
+		return nil, err
+	}
+	c := newCollection()
+	switch {
+	case a.server.Backend == codex && l.Models != nil:
+		l.addCodex(c)
+		return c, nil
+	case a.server.Backend == codex || l.Data == nil && l.Object != "list":
+		return nil, a.noList(body)
+	}
+	for _, m := range rows[wireModel](l.Data) {
+		c.add(m.entry(a.server.Backend))
+		if !m.talks() {
+			c.hide(m.ID)
+		}
+	}
+	return c, nil
+}
+
+// wireList is a list in one of its shapes: {"object": "list", "data": […]}, {"models": […]}, or the bare […].
+type wireList struct {
+	Object string            `json:"object"`
+	Data   []json.RawMessage `json:"data"`
+	Models []json.RawMessage `json:"models"`
+}
+
+// parse reads a list. Anything else is malformed, also what came with a good status.
+func (a *asker) parse(body []byte) (wireList, error) {
+	var l wireList
+	var err error
+	if bytes.HasPrefix(body, []byte("[")) {
+		err = json.Unmarshal(body, &l.Data)
+	} else {
+		err = json.Unmarshal(body, &l)
+	}
+	if err != nil || l.Data == nil && l.Models == nil && l.Object != "list" { // ollama's empty list is null
+		return wireList{}, a.noList(body)
+	}
+	return l, nil
+}
+
+func (a *asker) noList(body []byte) error {
+	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + said(body))}
+}
+
+// rows reads the rows of a list. A field that has another type than expected is left out, and so is a row that is no object.
+func rows[T any](raw []json.RawMessage) []T {
+	all := make([]T, 0, len(raw))
+	for _, r := range raw {
+		var row T
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(r, &row)); ok && wrong.Field == "" {
+			continue
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// wireModel is a row of the common list. Beyond id, each field is one server's own.
+type wireModel struct {
+	ID            string  `json:"id"`
+	Name          string  `json:"name"`                  // OpenRouter (https://openrouter.ai/docs/models)
+	ContextLength float64 `json:"context_length"`        // OpenRouter
+	ContextWindow float64 `json:"context_window"`        // Groq
+	MaxModelLen   float64 `json:"max_model_len"`         // vLLM
+	MaxCompletion float64 `json:"max_completion_tokens"` // Groq
+	Meta          struct {
+		Context float64 `json:"n_ctx"`
+		Trained float64 `json:"n_ctx_train"`
+		Bytes   float64 `json:"size"`
+	} `json:"meta"` // llama.cpp
+	Top struct {
+		Context       float64 `json:"context_length"`
+		MaxCompletion float64 `json:"max_completion_tokens"`
+	} `json:"top_provider"`
+	Pricing struct {
+		Prompt     string `json:"prompt"`
+		Completion string `json:"completion"`
+		CacheRead  string `json:"input_cache_read"`
+	} `json:"pricing"`
+	Architecture struct {
+		Input  []string `json:"input_modalities"`
+		Output []string `json:"output_modalities"`
+	} `json:"architecture"`
+	Parameters []string `json:"supported_parameters"`
+}
+
+// talks reports whether it answers in text, as far as that is known.
+func (m wireModel) talks() bool {
+	return m.Architecture.Output == nil || slices.Contains(m.Architecture.Output, "text")
+}
+
+func (m wireModel) entry(backend string) Entry {
+	e := Entry{
+		ID: m.ID, Name: m.Name,
+		Context:   count(m.ContextLength, m.Top.Context, m.ContextWindow, m.MaxModelLen, m.Meta.Context, m.Meta.Trained),
+		MaxOutput: count(m.Top.MaxCompletion, m.MaxCompletion),
+		Bytes:     size(m.Meta.Bytes),
+		Tools:     among(m.Parameters, "tools"),
+		Vision:    among(m.Architecture.Input, "image"),
+	}
+	if backend == openRouter { // elsewhere the same names have other units
+		e.Price, e.Free = price(m.Pricing.Prompt, m.Pricing.CacheRead, m.Pricing.Completion)
+	}
+	return e
+}
+
+// count is the first number that can be one of tokens.
+func count(numbers ...float64) int {
+	for _, n := range numbers {
+		if n >= 1 && n <= math.MaxInt32 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// size is a number of bytes, 0 where it cannot be one.
+func size(n float64) int64 {
+	if n < 1 || n > 1<<53 {
+		return 0
+	}
+	return int64(n)
+}
+
+// among reports whether a list names something; nil without a list.
+func among(list []string, name string) *bool {
+	if list == nil {
+		return nil
+	}
+	found := slices.Contains(list, name)
+	return &found
+}
+
+// price reads prices for one token, in dollars, as decimal texts. A negative one means that it varies.
+func price(input, cached, output string) (p llm.Price, free bool) {
+	in, okIn := perMillion(input)
+	out, okOut := perMillion(output)
+	if !okIn || !okOut {
+		return llm.Price{}, false
+	}
+	p = llm.Price{Input: in, Output: out}
+	p.Cached, _ = perMillion(cached) // not known is 0
+	return p, in == 0 && out == 0
+}
+
+// perMillion turns dollars for a token into millionths of a dollar for a million tokens. What is not 0 stays so.
+func perMillion(dollars string) (int64, bool) {
+	f, err := strconv.ParseFloat(dollars, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > 1 {
+		return 0, false
+	}
+	micros := int64(math.Round(f * 1e12))
+	if micros == 0 && f > 0 {
+		micros = 1
+	}
+	return micros, true
+}
+
+// addCodex reads codex's list: its models are under another name, and not all are for choosing
+// (openai/codex, codex-rs/protocol/src/openai_models.rs).
+func (l wireList) addCodex(c *collection) {
+	type wireCodex struct {
+		Slug       string   `json:"slug"`
+		Name       string   `json:"display_name"`
+		Visibility string   `json:"visibility"` // list, hide, none
+		Context    float64  `json:"context_window"`
+		Input      []string `json:"input_modalities"`
+	}
+	for _, m := range rows[wireCodex](l.Models) {
+		c.add(Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Vision: among(m.Input, "image")})
+		if m.Visibility != "list" {
+			c.hide(m.Slug)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	maxWords = 200            // characters of a server's words that are kept
+	maxWait  = 24 * time.Hour // a server that asks for more is not believed
+)
+
+// reply is an answer of the server that is not what was asked for, or why there was none.
+type reply struct {
+	fault  llm.Fault
+	status int // 0: there was no answer
+	code   string
+	words  string
+	wait   time.Duration
+	err    error // of the network
+}
+
+// sort makes sense of an error of the library. Its own text is not passed on: it quotes the whole answer.
+func (s *server) sort(err error) reply {
+	if r, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return s.answered(r)
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return reply{fault: llm.Network, err: u}
+	}
+	return reply{fault: llm.Malformed, words: "the answer of the sign-in server is not to be understood"}
+}
+
+func (s *server) answered(r *oauth2.RetrieveError) reply {
+	out := reply{status: r.Response.StatusCode, wait: s.wait(r.Response.Header)}
+	out.code, out.words = said(r.Body)
+	out.code, out.words = clean(s.cfg.Redact.Text(out.code)), clean(s.cfg.Redact.Text(out.words))
+	switch code := out.status; {
+	case code == http.StatusTooManyRequests:
+		out.fault = llm.RateLimit
+	case code >= http.StatusInternalServerError, code == http.StatusRequestTimeout, code == http.StatusConflict:
+		out.fault = llm.Overloaded
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		out.fault, out.words = llm.Network, "the sign-in server sends elsewhere; is there a log-in page of the network in between?"
+	case code == http.StatusNotFound:
+		out.fault = llm.NotFound
+	default:
+		out.fault = llm.Auth
+	}
+	return out
+}
+
+// spent reports whether the refresh token will not serve any more. A plain 403 may be the network's.
+func (r reply) spent() bool {
+	switch r.code {
+	case "invalid_grant", "refresh_token_reused", "refresh_token_expired", "refresh_token_invalidated":
+		return r.fault == llm.Auth
+	}
+	return r.status == http.StatusUnauthorized
+}
+
+// renewal is what a model call is told.
+func (r reply) renewal() *llm.Error {
+	e := &llm.Error{Fault: r.fault, Status: r.status, RetryAfter: r.wait, Text: r.text(), Err: r.err}
+	switch {
+	case r.fault == llm.Auth:
+		e.Text = "the sign-in is not renewed any more (" + r.text() + "); sign in again with: " + command
+	case r.status == 0 && r.err != nil:
+		e.Text = "the sign-in cannot be renewed now"
+	}
+	return e
+}
+
+// signIn is what a person is told whose code the server does not take.
+func (r reply) signIn() *event.Fault {
+	if r.passing() {
+		f := event.NewFault(event.Unavailable, "try the same address once more in a moment", "the sign-in server cannot be reached: %s", r.text())
+		f.Err = r.err
+		return f
+	}
+	return event.NewFault(event.Refused, "start again with: "+command+"; a code serves once, and only for some minutes",
+		"the sign-in server refuses the code: %s", r.text())
+}
+
+// passing reports whether the same request may work a little later.
+func (r reply) passing() bool {
+	return r.fault == llm.Network || r.fault == llm.Overloaded || r.fault == llm.RateLimit
+}
+
+func (r reply) text() string {
+	var parts []string
+	if r.code != "" {
+		parts = append(parts, r.code)
+	}
+	if r.words != "" && r.words != r.code {
+		parts = append(parts, r.words)
+	}
+	if len(parts) == 0 && r.err != nil {
+		return r.err.Error()
+	}
+	if len(parts) == 0 {
+		return "HTTP " + strconv.Itoa(r.status)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// said takes the code and the words out of an error: {"error": code, "error_description": words} (RFC 6749, section 5.2),
+// or {"error": {"code", "message"}}, or the latter without a frame.
+func said(body []byte) (code, words string) {
+	type plain struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	var frame struct {
+		plain
+		Error json.RawMessage `json:"error"`
+		Words string          `json:"error_description"`
+	}
+	if json.Unmarshal(body, &frame) != nil {
+		return "", ""
+	}
+	var inner plain
+	if json.Unmarshal(frame.Error, &code) == nil && code != "" {
+		return code, frame.Words
+	}
+	if json.Unmarshal(frame.Error, &inner) == nil && inner != (plain{}) {
+		return inner.Code, inner.Message
+	}
+	return frame.Code, frame.Message
+}
+
+// clean makes words from outside safe to show: valid, short, on one line, without control characters.
+func clean(words string) string {
+	words = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(words, "\uFFFD"))
+	words = strings.Join(strings.Fields(words), " ")
+	if runes := []rune(words); len(runes) > maxWords {
+		words = string(runes[:maxWords])
+	}
+	return words
+}
+
+// wait reads Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), which is measured against the server's own
+// Date where it sends one.
+func (s *server) wait(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if n, err := strconv.Atoi(v); err == nil {
+		return time.Duration(min(max(n, 0), int(maxWait/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	base, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		base = s.cfg.Now()
+	}
+	return min(max(at.Sub(base), 0), maxWait)
+}

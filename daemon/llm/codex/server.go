@@ -1,0 +1,131 @@
+package codex
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"hob/daemon/event"
+
+	"golang.org/x/oauth2"
+)
+
+// server is the authorization server, seen from here.
+type server struct{ cfg Config }
+
+// oauth describes the server. The style is fixed: a library that tries styles would send a refresh token twice.
+func (s *server) oauth() *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: s.cfg.ClientID,
+		Endpoint: oauth2.Endpoint{
+			AuthURL: s.cfg.AuthorizeURL, TokenURL: s.cfg.TokenURL, AuthStyle: oauth2.AuthStyleInParams,
+		},
+		RedirectURL: fmt.Sprintf("http://localhost:%d%s", s.cfg.Port, redirectPath),
+		Scopes:      []string{"openid", "profile", "email", "offline_access"},
+	}
+}
+
+// limited is a context for what must not end half done because its caller left: it ends by itself.
+func (s *server) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, s.cfg.HTTP), s.cfg.Patience)
+}
+
+// address is where the browser is to go. The parameters beyond the standard's are those of the codex command line.
+func (s *server) address(state, verifier string) string {
+	return s.oauth().AuthCodeURL(state, oauth2.S256ChallengeOption(verifier),
+		oauth2.SetAuthURLParam("id_token_add_organizations", "true"),
+		oauth2.SetAuthURLParam("codex_cli_simplified_flow", "true"),
+		oauth2.SetAuthURLParam("originator", s.cfg.Originator))
+}
+
+// exchange turns the code into tokens. Errors are *event.Fault.
+func (s *server) exchange(ctx context.Context, code, verifier string) (*tokens, error) {
+	ctx, cancel := s.limited(ctx)
+	defer cancel()
+	sent := s.cfg.Now()
+	got, err := s.oauth().Exchange(ctx, code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		return nil, s.sort(err).signIn()
+	}
+	if got.RefreshToken == "" {
+		return nil, event.NewFault(event.Refused, "begin again with: "+command, "the sign-in server gave no refresh token")
+	}
+	return s.received(tokens{}, got, sent), nil
+}
+
+// renew trades a refresh token for new tokens; it is spent by that. The reply says why there are none.
+func (s *server) renew(ctx context.Context, t *tokens) (*tokens, *reply) {
+	sent := s.cfg.Now()
+	got, err := s.oauth().TokenSource(ctx, &oauth2.Token{RefreshToken: t.Refresh}).Token()
+	if err != nil {
+		r := s.sort(err)
+		return nil, &r
+	}
+	return s.received(*t, got, sent), nil
+}
+
+// received makes tokens of the server's answer to a request that was sent at a time. What it does not say stays as in old.
+func (s *server) received(old tokens, got *oauth2.Token, sent time.Time) *tokens {
+	t := old
+	t.Access = got.AccessToken
+	if got.RefreshToken != "" {
+		t.Refresh = got.RefreshToken
+	}
+	learn(s.cfg.Redact, &t)
+	access := claimsOf(got.AccessToken)
+	id, _ := got.Extra("id_token").(string) // none: it is asked for, and nothing depends on it
+	for _, c := range []claims{access, claimsOf(id)} {
+		if c.Auth.Account != "" {
+			t.Account = c.Auth.Account
+		}
+		if email := clean(cmp.Or(c.Email, c.Profile.Email)); email != "" {
+			t.Email = email
+		}
+	}
+	switch {
+	case got.ExpiresIn > 0:
+		t.Until = sent.Add(time.Duration(got.ExpiresIn) * time.Second)
+	case access.Expires > 0 && access.Expires < 1e11:
+		t.Until = time.Unix(int64(access.Expires), 0).UTC()
+	default:
+		t.Until = sent.Add(unknownLife)
+	}
+	return &t
+}
+
+// revoke tells the server in JSON, as the codex command line does. All that was granted with a refresh token ends with it.
+func (s *server) revoke(ctx context.Context, t *tokens) bool {
+	body, err := json.Marshal(map[string]string{"token": t.Refresh, "token_type_hint": "refresh_token", "client_id": s.cfg.ClientID})
+	if err == nil {
+		err = s.post(ctx, s.cfg.RevokeURL, body)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("the sign-in server has not revoked the tokens", "err", err)
+	}
+	return err == nil
+}
+
+func (s *server) post(ctx context.Context, address string, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.cfg.HTTP.Do(req)
+	if err != nil {
+		return err
+	}
+	if err := res.Body.Close(); err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("HTTP %d", res.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package openai_test
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/llm/openai"
+)
+
+// fixtures say what the model server answers (github.com/CopilotKit/aimock, docs "fixtures").
+const fixtures = `{"fixtures": [
+	{"match": {"userMessage": "weather", "hasToolResult": false}, "response": {"content": "I will look.", "toolCalls": [
+		{"name": "get_weather", "arguments": {"city": "Köln"}}, {"name": "get_weather", "arguments": {"city": "Ürümqi"}}]}},
+	{"match": {"userMessage": "weather", "toolResultContains": "rain"}, "response": {"content": "It rains in Köln."}},
+	{"match": {"userMessage": "picture"}, "response": {"content": "A picture."}},
+	{"match": {"userMessage": "look", "sequenceIndex": 0}, "response": {"error": {"message": "this model does not support image input", "type": "invalid_request_error"}, "status": 400}},
+	{"match": {"userMessage": "look", "sequenceIndex": 1}, "response": {"content": "I cannot see it."}},
+	{"match": {"userMessage": "ponder"}, "response": {"reasoning": "Let me think about this one.", "content": "Done."}},
+	{"match": {"userMessage": "cut"}, "response": {"content": "This sentence is longer than what comes of it."}, "latency": 20, "chunkSize": 5, "truncateAfterChunks": 4},
+	{"match": {"userMessage": "hello"}, "response": {"content": "Hello to you, über all, in several pieces."}}
+]}`
+
+// aimock starts a model server that nobody here wrote and returns its base_url. HOB_AIMOCK is the path of its program, llmock;
+// without it the test is skipped, but never where CI is set.
+func aimock(t *testing.T, flags ...string) string {
+	t.Helper()
+	program := os.Getenv("HOB_AIMOCK")
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("HOB_AIMOCK does not lead to llmock: %v", err)
+		}
+		t.Skip("HOB_AIMOCK is not set to the path of llmock (npm package @copilotkit/aimock)")
+	}
+	file := filepath.Join(t.TempDir(), "fixtures.json")
+	if err := os.WriteFile(file, []byte(fixtures), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, append([]string{"--port", "0", "--fixtures", file, "--strict"}, flags...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		<-ended
+		_ = cmd.Wait() // it was killed, and says so
+	})
+	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	var said strings.Builder
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if _, url, ok := strings.Cut(lines.Text(), "listening on "); ok {
+			go func() {
+				defer close(ended)
+				_, _ = io.Copy(io.Discard, out) // so that it never waits for a reader
+			}()
+			return strings.TrimSpace(url) + "/v1"
+		}
+	}
+	close(ended)
+	t.Fatalf("llmock did not start: %v\n%s", lines.Err(), said.String())
+	return ""
+}
+
+// asking is a model at that server.
+func asking(t *testing.T, url string) llm.Model {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return open(t, openai.Config{
+		Provider: "compatible", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}, Files: shelf{"x": png},
+	})
+}
+
+func TestAimockAnswers(t *testing.T) {
+	m := asking(t, aimock(t))
+	for _, c := range []struct{ ask, text, reasoning string }{
+		{"hello", "Hello to you, über all, in several pieces.", ""},
+		{"ponder", "Done.", "Let me think about this one."},
+	} {
+		var text, thought strings.Builder
+		pieces := 0
+		a, err := m.Answer(t.Context(), llm.Request{System: "be kind", Messages: []llm.Message{user(c.ask)}}, func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+			pieces++
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Text != c.text || a.Reasoning != c.reasoning || a.Finish != llm.Stop || a.Usage.Input == 0 || a.Usage.Output == 0 {
+			t.Errorf("%s: got %+v", c.ask, a)
+		}
+		if text.String() != c.text || thought.String() != c.reasoning || pieces < 2 {
+			t.Errorf("%s: deltas %q and %q in %d pieces", c.ask, text.String(), thought.String(), pieces)
+		}
+	}
+}
+
+func TestAimockCallsTools(t *testing.T) {
+	m := asking(t, aimock(t))
+	r := llm.Request{Tools: []llm.Tool{{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object"}`)}}, Messages: []llm.Message{user("the weather?")}}
+	a, err := m.Answer(t.Context(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Text != "I will look." || a.Finish != llm.ToolCall || len(a.Calls) != 2 || a.Calls[0].ID == a.Calls[1].ID {
+		t.Fatalf("got %+v", a)
+	}
+	r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Parts: event.Say(a.Text), Calls: a.Calls, Raw: a.Raw})
+	for i, city := range []string{"Köln", "Ürümqi"} {
+		if a.Calls[i].Name != "get_weather" || string(a.Calls[i].Args) != `{"city":"`+city+`"}` {
+			t.Errorf("call %d is %s %s", i, a.Calls[i].Name, a.Calls[i].Args)
+		}
+		r.Messages = append(r.Messages, llm.Message{Role: llm.ToolRole, CallID: a.Calls[i].ID, Parts: event.Say("rain")})
+	}
+	a, err = m.Answer(t.Context(), r, nil)
+	if err != nil || a.Text != "It rains in Köln." || a.Finish != llm.Stop {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+func TestAimockSeesImages(t *testing.T) {
+	url := aimock(t)
+	m := asking(t, url)
+	with := func(text string) llm.Request {
+		return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: append(event.Say(text), file("x", "a.png", "image/png"))}}}
+	}
+	if a, err := m.Answer(t.Context(), with("picture"), nil); err != nil || a.Text != "A picture." {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	_, err := m.Answer(t.Context(), with("look"), nil)
+	faultIn(t, err, llm.NoImages)
+	if a, err := m.Answer(t.Context(), with("look"), nil); err != nil || a.Text != "I cannot see it." {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	want := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
+	seen := journal(t, url)
+	if len(seen) != 3 || !strings.Contains(seen[0], want) || !strings.Contains(seen[1], want) || strings.Contains(seen[2], "image_url") {
+		t.Errorf("it was sent %q", seen)
+	}
+}
+
+// journal is what the server was sent.
+func journal(t *testing.T, url string) []string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/_requests", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer sk-secret")
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var list []struct {
+		Body json.RawMessage `json:"body"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	var bodies []string
+	for _, r := range list {
+		bodies = append(bodies, string(r.Body))
+	}
+	return bodies
+}
+
+func TestAimockMisbehaves(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+		ask   string
+		want  llm.Fault
+		wait  time.Duration
+	}{
+		{"dropped", []string{"--chaos-drop", "1"}, "hello", llm.Overloaded, 0},
+		{"malformed", []string{"--chaos-malformed", "1"}, "hello", llm.Malformed, 0},
+		{"disconnected", []string{"--chaos-disconnect", "1"}, "hello", llm.Network, 0},
+		{"too often", []string{"--chaos-ratelimit", "1"}, "hello", llm.RateLimit, time.Second},
+		{"cut off in the stream", nil, "cut", llm.Broken, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := asking(t, aimock(t, c.flags...)).Answer(t.Context(), llm.Request{Messages: []llm.Message{user(c.ask)}}, nil)
+			if e := faultIn(t, err, c.want); e.RetryAfter != c.wait || !llm.Retryable(&e) {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/llm"
+
+	"github.com/openai/openai-go/v3/option"
+)
+
+// responses speaks the Responses protocol (https://platform.openai.com/docs/api-reference/responses): with credentials to the
+// backend of ChatGPT that serves Codex, with a key to the public API and whatever is compatible with it.
+type responses struct {
+	*server
+	forget atomic.Bool // it has refused reasoning that it had encrypted itself: none is replayed from then on
+}
+
+// Answer sends one request and reads the stream to its end. Errors of Config.Auth, and when ctx ends its error wrapped, are
+// returned as they are; every other error is an *llm.Error.
+func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
+	replays := !m.forget.Load()
+	sent, err := m.encode(ctx, r, replays)
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	who, err := m.credentials(ctx)
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	v := &verdict{secret: who.Token, now: m.cfg.Now}
+	o := newOutput(delta, m.limit(r.MaxOutput), v)
+	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
+		err = m.sort(err, v, replays)
+		if sent.shows {
+			err = m.unsighted(err)
+		}
+		return llm.Answer{}, err
+	}
+	return m.finish(o, len(sent.body))
+}
+
+func (m *responses) credentials(ctx context.Context) (Credentials, error) {
+	if m.cfg.Auth == nil {
+		return Credentials{}, nil // the client has the key
+	}
+	return m.cfg.Auth(ctx)
+}
+
+// limit is how many tokens the answer may have.
+func (m *responses) limit(asked int) int {
+	if asked > 0 {
+		return min(m.cfg.MaxOutput, asked)
+	}
+	return m.cfg.MaxOutput
+}
+
+// headers are what the Codex backend wants beside the token (openai/codex, codex-rs/codex-api/src/requests/headers.rs and
+// codex-rs/core/src/client.rs): the account, the name of the program that asks, and an id of the session, by which, not by
+// prompt_cache_key alone, it finds the machine that still knows the prompt's beginning.
+func (m *responses) headers(who Credentials, key string, v *verdict) []option.RequestOption {
+	options := []option.RequestOption{option.WithMiddleware(v.read)}
+	if m.cfg.Auth == nil {
+		return options
+	}
+	options = append(options,
+		option.WithHeader("Authorization", "Bearer "+who.Token),
+		option.WithHeader("OpenAI-Beta", "responses=experimental"),
+		option.WithHeader("originator", "hob"),
+		option.WithHeader("session-id", key),
+	)
+	if who.Account != "" {
+		options = append(options, option.WithHeader("chatgpt-account-id", who.Account))
+	}
+	return options
+}
+
+// staleReasoning is the code of a server that cannot read what it had encrypted: after a change of the account or of its keys.
+// Without a change to the request, every later one of the session would fail in the same way.
+const staleReasoning = "invalid_encrypted_content"
+
+// sort corrects an error by what its body says. The backend tells a used-up allowance with the status 404 too.
+func (m *responses) sort(err error, v *verdict, replayed bool) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err
+	}
+	status := statusOf(v.code)
+	if status != 0 && e.Status != 0 && e.Status != http.StatusUnauthorized {
+		e.Fault = faultOf(status, v.code, e.Text)
+	}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = v.wait
+	}
+	if v.code == staleReasoning {
+		m.forget.Store(true)
+		if !replayed {
+			e.Fault = llm.BadRequest // nothing was replayed: trying again changes nothing
+		}
+	}
+	return e
+}
+
+// statusOf is the HTTP status that means the same as an error's code; 0 when the code is not known. The codes are those of
+// the protocol's ResponseError and of the Codex backend (openai/codex, codex-rs/codex-api/src/api_bridge.rs, sse/responses.rs).
+func statusOf(code string) int {
+	switch code {
+	case "rate_limit_exceeded", "usage_limit_reached":
+		return http.StatusTooManyRequests
+	case "insufficient_quota", "usage_not_included":
+		return http.StatusPaymentRequired
+	case "server_error", "vector_store_timeout":
+		return http.StatusInternalServerError
+	case "server_is_overloaded", "slow_down":
+		return http.StatusServiceUnavailable
+	case staleReasoning:
+		return http.StatusConflict // the next request leaves it out
+	case "invalid_prompt", "data_residency_mismatch", "bio_policy", "cyber_policy", "misalignment_policy_violation":
+		return http.StatusBadRequest
+	}
+	if strings.Contains(code, "image") && code != "failed_to_download_image" { // invalid_image, image_too_large, …
+		return http.StatusBadRequest
+	}
+	return 0
+}
+
+// verdict is what an error says beyond its status and its words, from a refused request or from the stream.
+type verdict struct {
+	secret string           // the token: no error may carry it
+	now    func() time.Time // wall time
+	code   string           // "" when none was told
+	wait   time.Duration    // how long until the limit is lifted, 0 when that was not told
+}
+
+// read is a middleware that looks into the body of a refusal, and leaves it to be read again without the token.
+func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	res, err := next(req)
+	if err != nil || res.StatusCode < http.StatusBadRequest {
+		return res, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what broke here breaks again for who reads on
+	body = v.hide(body)
+	var shape struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
+		v.judge(shape.Error)
+	}
+	res.Body = bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
+	return res, nil
+}
+
+func (v *verdict) hide(text []byte) []byte {
+	if v.secret == "" {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte(v.secret), []byte("[the token]"))
+}
+
+// judge reads an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
+func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
+	words, v.code, status = saidIn(raw)
+	var shape struct {
+		In float64 `json:"resets_in_seconds"`
+		At float64 `json:"resets_at"`
+	}
+	switch {
+	case json.Unmarshal(raw, &shape) != nil:
+	case shape.In > 0:
+		v.wait = span(shape.In)
+	case shape.At > 0:
+		v.wait = span(shape.At - float64(v.now().Unix()))
+	}
+	if v.wait == 0 && v.code == "rate_limit_exceeded" {
+		v.wait = waitIn(words)
+	}
+	return words, status
+}
+
+// fault makes an error of an error object that came in the stream.
+func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
+	if !present(raw) {
+		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
+	}
+	words, own := v.judge(v.hide(raw))
+	for _, better := range []int{own, statusOf(v.code)} {
+		if better != 0 {
+			status = better
+		}
+	}
+	e := &llm.Error{Fault: llm.Broken, Text: words}
+	switch {
+	case status >= http.StatusBadRequest:
+		e.Fault = faultOf(status, v.code, words)
+	case overflows(0, v.code, words):
+		e.Fault = llm.TooLarge
+	}
+	return e
+}
+
+// waitIn finds "try again in 1.5s", "… in 20ms", "… in 6m0s" or "… in 35 seconds": the stream has no header to tell it with.
+func waitIn(words string) time.Duration {
+	_, rest, _ := strings.Cut(strings.ToLower(words), "try again in ")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	first := strings.TrimRight(fields[0], ".,;")
+	if d, err := time.ParseDuration(first); err == nil {
+		return span(d.Seconds())
+	}
+	n, err := strconv.ParseFloat(first, 64)
+	if err != nil || len(fields) < 2 || !strings.HasPrefix(fields[1], "second") {
+		return 0
+	}
+	return span(n)
+}

@@ -1,0 +1,172 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"hob/daemon/llm"
+)
+
+// responsesUsage is the count of one request.
+type responsesUsage struct {
+	Input   float64 `json:"input_tokens"`
+	Output  float64 `json:"output_tokens"`
+	InputOf struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	OutputOf struct {
+		Reasoning float64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// finish makes the answer of a complete stream. sent is the size of the request in bytes.
+func (m *responses) finish(o *output, sent int) (llm.Answer, error) {
+	calls, err := o.calls()
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	reason, err := o.reason(len(calls))
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	out := llm.Answer{Text: o.join(itemMessage), Reasoning: o.join(itemReasoning), Calls: calls, Finish: reason}
+	out.Usage = m.count(o.usage, out, sent)
+	out.Raw = m.keep(o)
+	return out, nil
+}
+
+// join is the text of all items of a kind.
+func (o *output) join(kind string) string {
+	var texts []string
+	for _, it := range o.items {
+		if it.kind == kind && it.body.Len() > 0 {
+			texts = append(texts, it.body.String())
+		}
+	}
+	return strings.Join(texts, gap)
+}
+
+func (o *output) reason(calls int) (llm.Finish, error) {
+	refused := false
+	for _, it := range o.items {
+		refused = refused || it.refused
+	}
+	switch {
+	case o.end == "incomplete: max_output_tokens":
+		return llm.Length, nil
+	case refused || o.end == "incomplete: content_filter":
+		return llm.Filtered, nil
+	case o.end != "completed":
+		return "", &llm.Error{Fault: llm.Broken, Text: "the server ended the answer: " + o.end}
+	case calls > 0:
+		return llm.ToolCall, nil
+	default:
+		return llm.Stop, nil
+	}
+}
+
+// calls are the calls in their order. One that an incomplete answer was cut off in is none: it would be run with less than
+// the model wanted to say.
+func (o *output) calls() ([]llm.Call, error) {
+	var out []llm.Call
+	used := map[string]int{}
+	for i, it := range o.items {
+		if !o.made(it) {
+			continue
+		}
+		if it.name == "" {
+			return nil, &llm.Error{Fault: llm.Malformed, Err: errNoName}
+		}
+		args := strings.TrimSpace(it.body.String())
+		if args == "" {
+			args = "{}"
+		}
+		id := it.callID
+		if id == "" {
+			id = fmt.Sprintf("call_%d", i+1)
+		}
+		out = append(out, llm.Call{ID: unique(id, used), Name: it.name, Args: json.RawMessage(args)})
+	}
+	return out, nil
+}
+
+// made reports whether an item is a call that counts.
+func (o *output) made(it *outputItem) bool {
+	return it.kind == itemCall && (it.whole || o.end == "completed")
+}
+
+// count reads the usage, or estimates it as chat does.
+func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
+	u := llm.Usage{}
+	if w == nil {
+		said := len(out.Text) + len(out.Reasoning)
+		for _, c := range out.Calls {
+			said += len(c.Name) + len(c.Args)
+		}
+		u.Input, u.Output = (sent+bytesPerToken-1)/bytesPerToken, (said+bytesPerToken-1)/bytesPerToken
+		u.Reasoning = len(out.Reasoning) / bytesPerToken
+		return m.cfg.Price.Of(u)
+	}
+	u.Input, u.Output = tokens(w.Input), tokens(w.Output)
+	u.Cached = min(tokens(w.InputOf.Cached), u.Input)
+	u.Reasoning = min(tokens(w.OutputOf.Reasoning), u.Output)
+	return m.cfg.Price.Of(u)
+}
+
+// keptOutput is what the model that gave an answer wants to see again of it: its items, in their order.
+type keptOutput struct {
+	Provider string     `json:"provider"`
+	Model    string     `json:"model"`
+	Output   []keptItem `json:"output"`
+}
+
+// keptItem is encrypted reasoning; of a message and a call, which the transcript has, only the place.
+type keptItem struct {
+	Type      string          `json:"type"`
+	Phase     string          `json:"phase,omitempty"`
+	Summary   json.RawMessage `json:"summary,omitempty"`
+	Encrypted string          `json:"encrypted_content,omitempty"`
+}
+
+// keep gathers it; nil when nothing is lost without it.
+func (m *responses) keep(o *output) json.RawMessage {
+	k := keptOutput{Provider: m.cfg.Provider, Model: m.cfg.Model}
+	needed := false
+	for _, it := range o.items {
+		item := keptItem{Type: it.kind, Phase: it.phase}
+		switch {
+		case it.kind == itemReasoning && it.sealed == "", it.kind == itemCall && !o.made(it):
+			continue
+		case it.kind == itemReasoning:
+			item.Summary, item.Encrypted = it.summary, it.sealed
+			if item.Summary == nil {
+				item.Summary = json.RawMessage("[]")
+			}
+		}
+		needed = needed || item.Encrypted != "" || item.Phase != ""
+		k.Output = append(k.Output, item)
+	}
+	if !needed {
+		return nil
+	}
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return nil // cannot be: every part has been decoded from JSON
+	}
+	return raw
+}
+
+// kept reads what keep wrote, if this very model wrote it.
+func (m *responses) kept(raw json.RawMessage) []keptItem {
+	var k keptOutput
+	if len(raw) == 0 || json.Unmarshal(raw, &k) != nil || k.Provider != m.cfg.Provider || k.Model != m.cfg.Model {
+		return nil
+	}
+	for i := range k.Output {
+		if k.Output[i].Summary == nil {
+			k.Output[i].Summary = json.RawMessage("[]")
+		}
+	}
+	return k.Output
+}

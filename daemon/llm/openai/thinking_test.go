@@ -1,0 +1,102 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"hob/daemon/llm"
+)
+
+// TestThinking is the whole table: what is sent for each of the config's words to each backend.
+func TestThinking(t *testing.T) {
+	words := []string{"", "off", "minimal", "low", "medium", "high", "xhigh"}
+	all := []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}
+	few := []string{"", "none", "low", "low", "medium", "high", "high"}
+	for backend, want := range map[string][]string{"openai": all, "openrouter": all, "lmstudio": few, "ollama": few, "compatible": few, "my own": few} {
+		for i, word := range words {
+			cfg := config(nil)
+			cfg.Provider, cfg.Thinking = backend, word
+			var got struct {
+				Effort    *string `json:"reasoning_effort"`
+				Reasoning *struct {
+					Effort string `json:"effort"`
+				} `json:"reasoning"`
+			}
+			body := sent(t, cfg, hello())
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Fatal(err)
+			}
+			effort := ""
+			switch {
+			case backend == "openrouter" && got.Reasoning != nil && got.Effort == nil:
+				effort = got.Reasoning.Effort
+			case backend != "openrouter" && got.Effort != nil && got.Reasoning == nil:
+				effort = *got.Effort
+			case got.Effort != nil || got.Reasoning != nil:
+				t.Errorf("%s at %q: the wrong field in %s", backend, word, body)
+			}
+			if effort != want[i] {
+				t.Errorf("%s at %q: sent %q, want %q", backend, word, effort, want[i])
+			}
+		}
+	}
+}
+
+// TestThinkTags cuts each answer into two pieces at every place, and into single bytes.
+func TestThinkTags(t *testing.T) {
+	for _, c := range []struct{ name, content, text, reasoning string }{
+		{"none", "hello", "hello", ""},
+		{"at the start", "<think>hm</think>hello", "hello", "hm"},
+		{"white space around", " \n<think>\nhm\n</think>\n\n hello\n", "hello\n", "\nhm\n"},
+		{"not closed", "<think>hm</thin", "", "hm</thin"},
+		{"only opened", "<think>", "", ""},
+		{"half a tag", "<thin", "<thin", ""},
+		{"almost a tag", "<thinking>a</thinking>", "<thinking>a</thinking>", ""},
+		{"not at the start", "a <think>b</think>", "a <think>b</think>", ""},
+		{"twice", "<think>a</think>b<think>c</think>", "b<think>c</think>", "a"},
+		{"tags in the thought", "<think>a<think></thi</think>b", "b", "a<think></thi"},
+		{"nothing behind", "<think>a</think>\n", "", "a"},
+		{"white space only", " \n", " \n", ""},
+		{"much white space", strings.Repeat(" ", 65) + "<think>a", strings.Repeat(" ", 65) + "<think>a", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			single := strings.Split(c.content, "")
+			for cut := range len(c.content) + 1 {
+				checkTags(t, []string{c.content[:cut], c.content[cut:]}, c.text, c.reasoning)
+			}
+			checkTags(t, single, c.text, c.reasoning)
+		})
+	}
+}
+
+func checkTags(t *testing.T, pieces []string, text, reasoning string) {
+	t.Helper()
+	var chunks []string
+	for _, p := range pieces {
+		chunks = append(chunks, says(p))
+	}
+	for _, backend := range []string{"lmstudio", "ollama", "compatible"} {
+		cfg := config(canned{body: data(append(chunks, stopped)...)})
+		cfg.Provider = backend
+		var said, thought strings.Builder
+		a, err := open(t, cfg).Answer(t.Context(), hello(), func(d llm.Delta) {
+			said.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+		})
+		if err != nil || a.Text != text || a.Reasoning != reasoning || said.String() != text || thought.String() != reasoning {
+			t.Fatalf("%s, %q: got %+v, deltas %q and %q, %v", backend, pieces, a, said.String(), thought.String(), err)
+		}
+	}
+}
+
+func TestThinkTagsOfServersWithAField(t *testing.T) {
+	for _, backend := range []string{"openai", "openrouter"} {
+		cfg := config(canned{body: data(says("<think>a</think>b"), stopped)})
+		cfg.Provider = backend
+		a, err := open(t, cfg).Answer(t.Context(), hello(), nil)
+		if err != nil || a.Text != "<think>a</think>b" || a.Reasoning != "" {
+			t.Errorf("%s: got %+v, %v", backend, a, err)
+		}
+	}
+}

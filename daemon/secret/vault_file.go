@@ -1,0 +1,134 @@
+package secret
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// place is what holds a value.
+type place int
+
+const (
+	nowhere place = iota
+	atKeyring
+	atFile
+)
+
+// The first line of a secret's file.
+const (
+	keyringLine = "kept in the keyring\n"
+	fileLine    = "kept here\n"
+)
+
+// record is what the file of a secret says.
+type record struct {
+	at    place
+	value []byte // of atFile
+}
+
+// unfinished ends the name of a file that is being written.
+const unfinished = ".new"
+
+func (v *Vault) path(name string) string { return filepath.Join(v.cfg.Folder, name) }
+
+// read returns the record of a secret; ErrNone when there is none.
+func (v *Vault) read(name string) (record, error) {
+	if !vaultName.MatchString(name) {
+		return record{}, fmt.Errorf("%q is no name for a secret", name)
+	}
+	f, err := os.Open(v.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, ErrNone
+	}
+	if err != nil {
+		return record{}, err
+	}
+	doc, err := io.ReadAll(io.LimitReader(f, maxValue+int64(len(fileLine))+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return record{}, err
+	}
+	if string(doc) == keyringLine {
+		return record{at: atKeyring}, nil
+	}
+	value, ok := bytes.CutPrefix(doc, []byte(fileLine))
+	if !ok || len(value) == 0 || len(value) > maxValue {
+		return record{}, fmt.Errorf("%w: %s", ErrDamaged, v.path(name))
+	}
+	return record{at: atFile, value: value}, nil
+}
+
+// write puts a record in place of the old one, durably: a file beside it, synced and renamed over it.
+func (v *Vault) write(name string, r record) error {
+	doc := []byte(keyringLine)
+	if r.at == atFile {
+		doc = append([]byte(fileLine), r.value...)
+	}
+	if err := os.MkdirAll(v.cfg.Folder, 0o700); err != nil {
+		return err
+	}
+	temp := v.path(name) + unfinished
+	if err := v.fill(temp, doc); err != nil {
+		return errors.Join(err, absent(os.Remove(temp)))
+	}
+	if err := os.Rename(temp, v.path(name)); err != nil {
+		return errors.Join(err, absent(os.Remove(temp)))
+	}
+	return syncFolder(v.cfg.Folder)
+}
+
+// fill makes a new file that only its owner reads. What a crash left under its name is removed, not reused: its mode is
+// anybody's guess.
+func (v *Vault) fill(temp string, doc []byte) error {
+	if err := absent(os.Remove(temp)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(doc)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// unlink removes the file of a secret, and what a crash may have left of one.
+func (v *Vault) unlink(name string) error {
+	err := errors.Join(absent(os.Remove(v.path(name)+unfinished)), absent(os.Remove(v.path(name))))
+	if err != nil {
+		return err
+	}
+	return absent(syncFolder(v.cfg.Folder))
+}
+
+// absent drops the error that something is not there.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// syncFolder makes the names in a folder durable. Windows cannot: there the journal writes a rename through.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,112 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"hob/daemon/spawn"
+
+	"github.com/zalando/go-keyring"
+)
+
+// Keyring is a system's store of passwords. Its calls may block for as long as they like: whoever asks a person to unlock
+// it does. Read and Remove return ErrNone when there is no such password.
+type Keyring interface {
+	Read(service, account string) (string, error)
+	Write(service, account, password string) error
+	Remove(service, account string) error
+}
+
+// SystemKeyring is the keyring of the person whom hob runs for: the Secret Service on Linux and the BSDs, the Keychain on
+// macOS, the Credential Manager on Windows. Windows takes 2.5 KB, macOS about 3 KB; more is an error.
+func SystemKeyring() Keyring { return system{} }
+
+type system struct{}
+
+func (system) Read(service, account string) (string, error) {
+	password, err := keyring.Get(service, account)
+	return password, none(err)
+}
+
+func (system) Write(service, account, password string) error {
+	return keyring.Set(service, account, password)
+}
+
+func (system) Remove(service, account string) error {
+	return none(keyring.Delete(service, account))
+}
+
+func none(err error) error {
+	if errors.Is(err, keyring.ErrNotFound) {
+		return ErrNone
+	}
+	return err
+}
+
+// Password reads one password that its owner has put into a keyring, for at most 10 s: unlocking may take a person's time.
+// ErrNone: there is no such password. ErrKeyring: the keyring refuses, or does not answer.
+func Password(ctx context.Context, k Keyring, service, account string) (string, error) {
+	l := newLine(k, spawn.New(slog.New(slog.DiscardHandler), nil))
+	password, err := l.ask(ctx, commandTime, func(k Keyring) (string, error) { return k.Read(service, account) })
+	if err != nil {
+		return "", fmt.Errorf("read %s of %s from the keyring: %w", account, service, err)
+	}
+	return password, nil
+}
+
+var errSilent = errors.New("it does not answer")
+
+// line is the way to a keyring: one call at a time, each for a limited time. A call that hangs cannot be ended; it is left
+// alone, and keeps the line busy, so that calls do not pile up and none overtakes it. When it does return after all
+// (somebody has unlocked the keyring), the line is free again.
+type line struct {
+	ring  Keyring
+	busy  chan struct{} // holds one while a call is under way
+	group *spawn.Group  // not waited for: what hangs would hang its owner too
+}
+
+func newLine(ring Keyring, group *spawn.Group) *line {
+	return &line{ring: ring, busy: make(chan struct{}, 1), group: group}
+}
+
+// ask makes a call. Errors are ErrNone as it is, the end of ctx, and ErrKeyring with the cause for all else.
+func (l *line) ask(ctx context.Context, limit time.Duration, call func(Keyring) (string, error)) (string, error) {
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case l.busy <- struct{}{}:
+	case <-within.Done():
+		return "", silent(ctx)
+	}
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	l.group.Once("ask the keyring", func() error {
+		defer func() { <-l.busy }()
+		text, err := call(l.ring)
+		answers <- answer{text, err}
+		return nil
+	})
+	select {
+	case a := <-answers:
+		if a.err != nil && !errors.Is(a.err, ErrNone) {
+			a.err = fmt.Errorf("%w: %w", ErrKeyring, a.err)
+		}
+		return a.text, a.err
+	case <-within.Done():
+		return "", silent(ctx)
+	}
+}
+
+// silent says why there is no answer: the caller has given up, or the keyring is too slow.
+func silent(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("ask the keyring: %w", context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %w", ErrKeyring, errSilent)
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"hob/daemon/agent/turn"
+)
+
+// Charge is what was booked for a request that belongs to no turn.
+type Charge struct {
+	day    string
+	source string
+	amount turn.Amount
+}
+
+// Charge books what a request outside of any turn may cost at most, before it is made: turn.ErrBudget when a cap does not allow
+// it. It counts as used at once, so that a crash in the middle leaves it paid.
+func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (Charge, error) {
+	c := Charge{source: "source:" + source, amount: most}
+	err := s.Write(ctx, func(tx *Tx) error {
+		b, err := readBudget(tx)
+		if err != nil {
+			return err
+		}
+		if b.exceededBy(most) {
+			return fmt.Errorf("%s: %w", source, turn.ErrBudget)
+		}
+		c.day = b.Day
+		return c.book(tx, most)
+	})
+	return c, err
+}
+
+// Correct replaces what was booked by what was really used.
+func (s Spending) Correct(ctx context.Context, c Charge, used turn.Amount) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		return c.book(tx, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})
+	})
+}
+
+func (c Charge) book(tx *Tx, a turn.Amount) error {
+	for _, scope := range []string{scopeAll, c.source} {
+		if err := tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, max(?3, 0), max(?4, 0))
+			ON CONFLICT (day, scope) DO UPDATE SET used_tokens = max(used_tokens + ?3, 0), used_micros = max(used_micros + ?4, 0)`, c.day, scope, a.Tokens, a.Micros); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// label is hob's name among launchd's services.
+const label = "hob"
+
+// Exit codes of launchctl: no such process, no such service, and what runs already.
+const (
+	noProcess  = 3
+	noService  = 113
+	inProgress = 36
+)
+
+// unloadTime is how long a service may take to be gone from launchd: hob's own drain and some.
+const unloadTime = 30 * time.Second
+
+// launchd is an agent of the logged-in user, or a daemon of the machine that runs as the user who asked for it through sudo:
+// macOS has no simple way to make a user for a service.
+type launchd struct {
+	Machine
+	Spec
+}
+
+func (l launchd) file() string {
+	if l.System {
+		return l.Root + "/Library/LaunchDaemons/" + label + ".plist"
+	}
+	return filepath.Join(l.Machine.Home, "Library", "LaunchAgents", label+".plist")
+}
+
+func (l launchd) domain() string {
+	if l.System {
+		return "system"
+	}
+	return "gui/" + strconv.Itoa(l.UID)
+}
+
+func (l launchd) target() string { return l.domain() + "/" + label }
+
+func (l launchd) home() string {
+	if l.Spec.Home != "" {
+		return l.Spec.Home
+	}
+	return filepath.Join(l.Machine.Home, ".hob")
+}
+
+func (l launchd) log() string { return filepath.Join(l.home(), "state", "log", "service.log") }
+
+// plist is the service in launchd's words (launchd.plist(5)). KeepAlive starts it again whatever its end was, after ten
+// seconds at the earliest. Its search path has the two places where people install tools.
+func (l launchd) plist() string {
+	var b strings.Builder
+	entry := func(depth int, key, kind, value string) {
+		tab := strings.Repeat("\t", depth)
+		fmt.Fprintf(&b, "%s<key>%s</key>\n%s%s\n", tab, key, tab, plistValue(kind, value))
+	}
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">` + "\n<plist version=\"1.0\">\n<dict>\n")
+	entry(1, "Label", "string", label)
+	b.WriteString("\t<key>ProgramArguments</key>\n\t<array>\n")
+	for _, word := range []string{l.Program, "up", "--no-chat"} {
+		b.WriteString("\t\t" + plistValue("string", word) + "\n")
+	}
+	b.WriteString("\t</array>\n\t<key>EnvironmentVariables</key>\n\t<dict>\n")
+	entry(2, "HOB_HOME", "string", l.home())
+	entry(2, "PATH", "string", "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+	b.WriteString("\t</dict>\n")
+	if l.System {
+		entry(1, "UserName", "string", l.Invoker)
+	}
+	entry(1, "RunAtLoad", "true", "")
+	entry(1, "KeepAlive", "true", "")
+	entry(1, "ExitTimeOut", "integer", "20")
+	entry(1, "Umask", "integer", strconv.Itoa(0o077))
+	entry(1, "StandardOutPath", "string", l.log())
+	entry(1, "StandardErrorPath", "string", l.log())
+	b.WriteString("</dict>\n</plist>\n")
+	return b.String()
+}
+
+func plistValue(kind, value string) string {
+	if value == "" {
+		return "<" + kind + "/>"
+	}
+	return "<" + kind + ">" + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(value) + "</" + kind + ">"
+}
+
+func (l launchd) ctl(words ...string) Step { return Step{Run: append([]string{"launchctl"}, words...)} }
+
+// loaded reports whether launchd knows the service.
+func (l launchd) loaded(ctx context.Context) (bool, error) {
+	_, err := command(ctx, nil, "launchctl", "print", l.target())
+	var bad *exec.ExitError
+	if errors.As(err, &bad) || errors.Is(err, exec.ErrNotFound) { // without launchctl a plan can be shown all the same
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l launchd) Install(ctx context.Context) ([]Step, error) {
+	if l.System && (l.Invoker == "" || l.Invoker == "root") {
+		return nil, event.NewFault(event.Clash, "type, as the user that hob shall work for: sudo "+quote([]string{l.Program, "service", "install", "--system"}), "it is not known who hob shall run as")
+	}
+	loaded, err := l.loaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	same, err := holds(l.file(), l.plist())
+	if err != nil {
+		return nil, err
+	}
+	steps := []Step{l.check("install", l.lasts)}
+	if dir := filepath.Dir(l.log()); !exists(dir) {
+		steps = append(steps, l.folder(dir))
+	}
+	if !same {
+		steps = append(steps, Step{Write: l.file(), Text: l.plist()})
+	}
+	if loaded && same {
+		return append(steps, l.ctl("enable", l.target()), l.ctl("kickstart", l.target())), nil
+	}
+	if loaded { // launchd reads a plist only once
+		steps = append(steps, l.unload())
+	}
+	return append(steps, l.load()...), nil
+}
+
+// folder makes a folder that belongs to the user as whom hob will run. launchd starts nothing whose log it cannot open.
+func (l launchd) folder(dir string) Step {
+	if !l.System {
+		return Step{Folder: dir}
+	}
+	return Step{Run: []string{"sudo", "-u", l.Invoker, "sh", "-c", "umask 077 && mkdir -p " + quote([]string{dir})}}
+}
+
+// load makes launchd read the plist and start the service. What was unloaded just now may still be there for a while.
+func (l launchd) load() []Step {
+	bootstrap := l.ctl("bootstrap", l.domain(), l.file())
+	bootstrap.patience = unloadTime
+	return []Step{l.ctl("enable", l.target()), bootstrap}
+}
+
+func (l launchd) unload() Step {
+	s := l.ctl("bootout", l.target())
+	s.fine = []int{noProcess, inProgress, noService}
+	return s
+}
+
+func (l launchd) Uninstall(ctx context.Context) ([]Step, error) {
+	loaded, err := l.loaded(ctx)
+	if err != nil || !loaded && !exists(l.file()) {
+		return nil, err
+	}
+	steps := []Step{l.check("uninstall", nil)}
+	if loaded {
+		steps = append(steps, l.unload())
+	}
+	if exists(l.file()) {
+		steps = append(steps, Step{Remove: l.file()})
+	}
+	return steps, nil
+}
+
+// Control starts again by kickstart: unloading and loading would leave nothing loaded when it is cut off in between. A stop
+// has to unload, since KeepAlive would start it again; the next login or boot loads it.
+func (l launchd) Control(ctx context.Context, v Verb) ([]Step, error) {
+	if !exists(l.file()) {
+		return nil, l.missing()
+	}
+	loaded, err := l.loaded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps := []Step{l.check(string(v), nil)}
+	switch {
+	case v == Stop && !loaded:
+		return steps, nil
+	case v == Stop:
+		return append(steps, l.unload()), nil
+	case !loaded:
+		return append(steps, l.load()...), nil
+	case v == Restart:
+		return append(steps, l.ctl("kickstart", "-k", l.target())), nil
+	}
+	return append(steps, l.ctl("kickstart", l.target())), nil
+}
+
+// check makes sure that the caller may and that there is a domain to load into, before anything is changed.
+func (l launchd) check(doing string, also func(Spec) error) Step {
+	return Step{check: func(ctx context.Context) error {
+		if err := l.may(l.Spec, doing); err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(l.Spec); err != nil {
+				return err
+			}
+		}
+		_, err := command(ctx, nil, "launchctl", "print", l.domain())
+		var bad *exec.ExitError
+		if errors.As(err, &bad) && !l.System {
+			return &event.Fault{
+				Kind: event.Clash, Err: err, Text: "nobody is logged in at the screen of this Mac, and only then a user's services run",
+				Hint: "log in there and type this again, or let it run without a login: sudo " + quote([]string{l.Program, "service", "install", "--system"}),
+			}
+		}
+		return err
+	}}
+}
+
+func (l launchd) State(ctx context.Context) (State, error) {
+	st := State{Manager: "launchd", Scope: l.scope(), Installed: exists(l.file()), State: "not loaded"}
+	if !st.Installed {
+		return st, nil
+	}
+	st.File = l.file()
+	disabled, err := command(ctx, nil, "launchctl", "print-disabled", l.domain())
+	if err != nil {
+		return State{}, err
+	}
+	st.Enabled = !launchdDisabled(disabled)
+	loaded, err := l.loaded(ctx)
+	if err != nil || !loaded {
+		return st, err
+	}
+	text, err := command(ctx, nil, "launchctl", "print", l.target())
+	if err != nil {
+		return State{}, err
+	}
+	launchdState(text, &st)
+	if st.PID == 0 {
+		return st, nil
+	}
+	began, err := command(ctx, nil, "ps", "-o", "lstart=", "-p", strconv.Itoa(st.PID))
+	if err != nil {
+		return st, nil //nolint:nilerr // it has ended meanwhile
+	}
+	if st.Since, err = time.Parse("Mon Jan _2 15:04:05 2006", strings.TrimSpace(began)); err != nil {
+		return State{}, fmt.Errorf("read what ps printed: %w", err)
+	}
+	return st, nil
+}
+
+// launchdField finds a line of launchctl print at the first level, which is one tab deep.
+var launchdField = regexp.MustCompile(`(?m)^\t(state|pid|runs) = (.+)$`)
+
+// launchdState reads what launchctl print tells of a service.
+func launchdState(text string, st *State) {
+	for _, m := range launchdField.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[2])
+		switch {
+		case m[1] == "state":
+			st.State, st.Running = m[2], m[2] == "running"
+		case err != nil:
+		case m[1] == "pid":
+			st.PID = n
+		default:
+			st.Restarts = max(0, n-1)
+		}
+	}
+}
+
+// launchdDisabled reads launchctl print-disabled: "hob" => disabled, in older systems => true.
+func launchdDisabled(text string) bool {
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		if name == strconv.Quote(label) {
+			return value == "disabled" || value == "true"
+		}
+	}
+	return false
+}
+
+func (l launchd) Logs(lines int, follow bool) []string {
+	words := []string{"tail", "-n", strconv.Itoa(lines)}
+	if follow {
+		words = append(words, "-F")
+	}
+	return append(words, l.log())
+}

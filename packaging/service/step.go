@@ -1,0 +1,182 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Pause between two tries of a command that may have to wait for what runs before it.
+const retryPause = 250 * time.Millisecond
+
+// Step is one thing that a plan does; exactly one of the exported fields but Text is set. A step that is only a check is
+// not shown.
+type Step struct {
+	Folder string   `json:"folder,omitempty"` // is made
+	Write  string   `json:"write,omitempty"`  // a file gets Text
+	Text   string   `json:"text,omitempty"`
+	Remove string   `json:"remove,omitempty"` // a file
+	Run    []string `json:"run,omitempty"`    // a command
+
+	check    func(context.Context) error // done before anything is changed
+	library  func() error                // carries out this step and the covered ones behind it
+	covered  bool
+	fine     []int         // exit codes of Run that are as good as 0
+	patience time.Duration // how long Run is tried again
+	env      []string      // of Run, beside that of the process
+}
+
+// Shown reports whether the step changes something.
+func (s Step) Shown() bool { return s.check == nil }
+
+// Objection is why the plan would end before anything is changed, as far as this step can tell; nil when it would not.
+func (s Step) Objection(ctx context.Context) error {
+	if s.check == nil {
+		return nil
+	}
+	return s.check(ctx)
+}
+
+// Did says in one line what was done.
+func (s Step) Did() string { return s.line("made ", "wrote ", "removed ", "ran ") }
+
+// Would says what a dry run would have done: one line, and the text of a file below it.
+func (s Step) Would() string {
+	line := s.line("would make ", "would write ", "would remove ", "would run ")
+	for text := range strings.Lines(s.Text) {
+		line += "\n" + strings.TrimRight("    "+text, " \n")
+	}
+	return line
+}
+
+func (s Step) line(folder, write, remove, run string) string {
+	switch {
+	case s.Folder != "":
+		return folder + s.Folder
+	case s.Write != "":
+		return write + s.Write
+	case s.Remove != "":
+		return remove + s.Remove
+	}
+	return run + quote(s.Run)
+}
+
+// Do carries out a plan and tells of every step that is done. It ends at the first one that cannot be done; doing the plan
+// again, made afresh, goes on from there.
+func Do(ctx context.Context, steps []Step, told func(Step)) error {
+	for _, s := range steps {
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+		if s.Shown() {
+			told(s)
+		}
+	}
+	return nil
+}
+
+func (s Step) do(ctx context.Context) error {
+	switch {
+	case s.covered:
+		return nil
+	case s.check != nil:
+		return s.check(ctx)
+	case s.library != nil:
+		return s.library()
+	case s.Folder != "":
+		return os.MkdirAll(s.Folder, 0o700)
+	case s.Write != "":
+		return write(s.Write, s.Text)
+	case s.Remove != "":
+		if err := os.Remove(s.Remove); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return s.run(ctx)
+}
+
+// run runs the command until it succeeds or patience ends.
+func (s Step) run(ctx context.Context) error {
+	begin := time.Now()
+	for {
+		_, err := command(ctx, s.env, s.Run...)
+		var bad *exec.ExitError
+		if err == nil || errors.As(err, &bad) && slices.Contains(s.fine, bad.ExitCode()) {
+			return nil
+		}
+		if time.Since(begin) >= s.patience {
+			return err
+		}
+		pause := time.NewTimer(retryPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		case <-pause.C:
+		}
+	}
+}
+
+// command runs a program of the service manager and returns what it printed. The error is an *event.Fault with its last
+// words; an *exec.ExitError is below it when it ran.
+func command(ctx context.Context, env []string, argv ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- the plan's own words
+	var out, bad bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "TZ=UTC"), env...) // what it prints is read
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	reason := strings.Join(strings.FieldsFunc(bad.String(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	if reason == "" {
+		reason = err.Error()
+	}
+	return out.String(), &event.Fault{Kind: event.Clash, Text: quote(argv) + ": " + reason, Err: err}
+}
+
+// write puts a whole file in place or leaves the old one. Everybody may read it: it holds no secret, and the service manager
+// may be another user.
+func write(path, text string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- a folder of the system
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".hob-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// quote joins words so that a shell takes them apart again.
+func quote(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_") != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

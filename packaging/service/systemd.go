@@ -1,0 +1,250 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+const unitName = "hob.service"
+
+// Exit code of systemctl for a unit that is not loaded (LSB: program is not installed).
+const notLoaded = 5
+
+// systemd is a unit of the system, or of one user's own manager.
+type systemd struct {
+	Machine
+	Spec
+}
+
+func (s systemd) file() string {
+	if s.System {
+		return s.Root + "/etc/systemd/system/" + unitName
+	}
+	return filepath.Join(s.Machine.Home, ".config", "systemd", "user", unitName)
+}
+
+func (s systemd) users() string { return s.Root + "/etc/sysusers.d/hob.conf" }
+
+// packaged is the unit that a package of the distribution has brought, "" without one.
+func (s systemd) packaged() string {
+	for _, dir := range []string{"/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+		if path := s.Root + dir + unitName; s.System && exists(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+func (s systemd) unit() string {
+	if s.System {
+		return SystemUnit(s.Program)
+	}
+	return UserUnit(s.Program, s.Spec.Home)
+}
+
+// ctl is a systemctl command line, in the order of words that the library uses too.
+func (s systemd) ctl(verb string, args ...string) []string {
+	words := []string{"systemctl", verb}
+	if !s.System {
+		words = append(words, "--user")
+	}
+	return append(words, args...)
+}
+
+func (s systemd) step(verb string, fine ...int) Step {
+	return Step{Run: s.ctl(verb, unitName), fine: fine, env: s.env()}
+}
+
+// env is what systemctl --user finds the user's manager by; a login over SSH has it, su and cron have not.
+func (s systemd) env() []string {
+	run := s.Root + "/run/user/" + strconv.Itoa(s.UID)
+	if s.System || os.Getenv("XDG_RUNTIME_DIR") != "" || !exists(run) {
+		return nil
+	}
+	return []string{"XDG_RUNTIME_DIR=" + run}
+}
+
+func (s systemd) Install(context.Context) ([]Step, error) {
+	steps := []Step{s.check("install", s.lasts)}
+	if s.packaged() != "" && !exists(s.file()) {
+		return append(steps, s.step("enable"), s.step("start")), nil
+	}
+	if s.System {
+		same, err := holds(s.users(), SystemUsers())
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			steps = append(steps, Step{Write: s.users(), Text: SystemUsers()})
+		}
+		steps = append(steps, Step{Run: []string{"systemd-sysusers", s.users()}})
+	}
+	unit, err := s.place()
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, unit...)
+	if s.Linger {
+		steps = append(steps, Step{Run: []string{"loginctl", "enable-linger", s.User}})
+	}
+	return steps, nil
+}
+
+// place puts the unit in its place and runs it. The library does not write over a file, so an older one goes first.
+func (s systemd) place() ([]Step, error) {
+	same, err := holds(s.file(), s.unit())
+	switch {
+	case err != nil:
+		return nil, err
+	case same:
+		return []Step{s.step("enable"), s.step("start")}, nil
+	case exists(s.file()):
+		steps := append([]Step{{Remove: s.file()}}, s.libraryInstall()...)
+		return append(steps, s.step("restart")), nil
+	}
+	return append(s.libraryInstall(), s.step("start")), nil
+}
+
+func (s systemd) Uninstall(context.Context) ([]Step, error) {
+	steps := []Step{s.check("uninstall", nil)}
+	if exists(s.file()) {
+		steps = append(steps, s.step("stop", notLoaded))
+		steps = append(steps, s.libraryUninstall()...)
+		steps = append(steps, s.step("reset-failed", 1)) // 1: there was nothing to forget
+	} else if s.packaged() != "" {
+		return nil, event.NewFault(event.Clash, "type: sudo apt remove hob", "the service belongs to the package hob")
+	}
+	if s.System && exists(s.users()) {
+		steps = append(steps, Step{Remove: s.users()})
+	}
+	if len(steps) == 1 {
+		return nil, nil
+	}
+	return steps, nil
+}
+
+func (s systemd) Control(_ context.Context, v Verb) ([]Step, error) {
+	if !exists(s.file()) && s.packaged() == "" {
+		return nil, s.missing()
+	}
+	return []Step{s.check(string(v), nil), s.step(string(v))}, nil
+}
+
+// check makes sure that the caller may, and that the manager answers, before anything is changed.
+func (s systemd) check(doing string, also func(Spec) error) Step {
+	return Step{check: func(ctx context.Context) error {
+		if err := s.may(s.Spec, doing); err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(s.Spec); err != nil {
+				return err
+			}
+		}
+		return s.answers(ctx)
+	}}
+}
+
+// answers asks the manager for something harmless and explains a silence.
+func (s systemd) answers(ctx context.Context) error {
+	_, err := command(ctx, s.env(), s.ctl("show", "--property=Version")...)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return &event.Fault{Kind: event.Clash, Text: "there is no systemd here (" + platform() + ")", Hint: "let what starts programs here run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
+	case s.System:
+		return &event.Fault{Kind: event.Clash, Text: "systemd does not answer: " + err.Error(), Hint: "where systemd did not start the machine, let what did run: " + quote([]string{s.Program, "up", "--no-chat"}), Err: err}
+	}
+	return &event.Fault{
+		Kind: event.Clash, Text: "your service manager does not answer: " + err.Error(), Err: err,
+		Hint: "let it run without a login: sudo loginctl enable-linger " + quote([]string{s.User}) + "; then type this again",
+	}
+}
+
+// Lingers reports whether the user's services run without a login. Nobody knows before the first login: then it is false.
+func Lingers(ctx context.Context, user string) (bool, error) {
+	out, err := command(ctx, nil, "loginctl", "show-user", user, "--property=Linger", "--value")
+	var bad *exec.ExitError
+	if errors.As(err, &bad) {
+		return false, nil
+	}
+	return strings.TrimSpace(out) == "yes", err
+}
+
+func (s systemd) State(ctx context.Context) (State, error) {
+	out, err := command(ctx, s.env(), s.ctl("show", unitName,
+		"--property=LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp,NRestarts,MainPID,StatusText,FragmentPath")...)
+	if err != nil {
+		if quiet := s.answers(ctx); quiet != nil {
+			return State{}, quiet
+		}
+		return State{}, err
+	}
+	st, err := systemdState(out)
+	if err != nil {
+		return State{}, err
+	}
+	st.Scope = s.scope()
+	if st.Installed && !s.System {
+		lingers, err := Lingers(ctx, s.User)
+		if err != nil {
+			return State{}, err
+		}
+		st.Lingers = &lingers
+	}
+	return st, nil
+}
+
+// systemdState reads what systemctl show prints: KEY=value lines, times in UTC because TZ says so.
+func systemdState(text string) (State, error) {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		values[key] = value
+	}
+	active := values["ActiveState"]
+	if active == "" {
+		return State{}, errors.New("systemctl show did not say how the unit does")
+	}
+	st := State{
+		Manager: "systemd", Installed: values["LoadState"] != "not-found", Enabled: strings.HasPrefix(values["UnitFileState"], "enabled"),
+		Running: active == "active" || active == "reloading", State: active + " (" + values["SubState"] + ")", Says: values["StatusText"], File: values["FragmentPath"],
+	}
+	for key, field := range map[string]*int{"NRestarts": &st.Restarts, "MainPID": &st.PID} {
+		n, err := strconv.Atoi(values[key])
+		if err != nil {
+			return State{}, fmt.Errorf("read %s of systemctl show: %w", key, err)
+		}
+		*field = n
+	}
+	if since := values["ActiveEnterTimestamp"]; since != "" && st.Running {
+		t, err := time.Parse("Mon 2006-01-02 15:04:05 MST", since)
+		if err != nil {
+			return State{}, fmt.Errorf("read ActiveEnterTimestamp of systemctl show: %w", err)
+		}
+		st.Since = t.UTC()
+	}
+	return st, nil
+}
+
+func (s systemd) Logs(lines int, follow bool) []string {
+	words := []string{"journalctl", "--unit=" + unitName}
+	if !s.System {
+		words[1] = "--user-unit=" + unitName
+	}
+	words = append(words, "--lines="+strconv.Itoa(lines), "--no-pager")
+	if follow {
+		words = append(words, "--follow")
+	}
+	return words
+}
