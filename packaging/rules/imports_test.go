@@ -37,7 +37,9 @@ var table = []row{
 	{pkg: "channels/*", may: words("channels"), event: true},
 	{pkg: "tools/runtime", may: words("tools daemon/sandbox"), event: true},
 	{pkg: "tools/*", may: words("tools"), event: true},
-	{pkg: "daemon/llm/*", may: words("daemon/llm"), event: true},
+	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
+	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
+	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
 	{pkg: "daemon/store", may: words("daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
 	{pkg: "daemon/store/*", may: words("daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
 	{pkg: "daemon/control/client", event: true},

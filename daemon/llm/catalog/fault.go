@@ -13,77 +13,23 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
-const (
-	maxText  = 500      // characters of a server's words that are kept
-	maxFault = 64 << 10 // bytes of an error's body that are read
-)
+const maxText = 500 // characters of a server's words that are kept
 
 // refusal makes an error of a response whose status is not 200.
 func (a *asker) refusal(res *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
+	body, err := io.ReadAll(io.LimitReader(res.Body, wire.MaxFault))
 	if err != nil {
 		body = nil // the status says enough
 	}
-	e := &llm.Error{Fault: faultOf(res.StatusCode), Status: res.StatusCode, Text: a.clean(said(body))}
+	words, code := wire.Said(body)
+	e := &llm.Error{Fault: wire.FaultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
 		e.Text = a.clean("the server redirects to " + to + "; set base_url to where it really is")
 	}
 	return e
-}
-
-// faultOf sorts an HTTP status as a call of the model would.
-func faultOf(status int) llm.Fault {
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return llm.Auth
-	case status == http.StatusPaymentRequired:
-		return llm.Payment
-	case status == http.StatusRequestEntityTooLarge:
-		return llm.TooLarge
-	case status == http.StatusTooManyRequests:
-		return llm.RateLimit
-	case status == http.StatusRequestTimeout || status == http.StatusConflict || status >= http.StatusInternalServerError:
-		return llm.Overloaded
-	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest || status == http.StatusNotFound:
-		return llm.NotFound
-	case status >= http.StatusBadRequest:
-		return llm.BadRequest
-	default:
-		return llm.Malformed
-	}
-}
-
-// said takes the words out of an error's body: {"error": {"message"}}, {"error": text}, {"message"}, {"detail"}, or plain text.
-func said(body []byte) string {
-	text := strings.TrimSpace(string(body))
-	if strings.HasPrefix(text, "<") {
-		return "a web page came instead of an answer"
-	}
-	var shape struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  json.RawMessage `json:"detail"`
-	}
-	if json.Unmarshal(body, &shape) != nil {
-		return text
-	}
-	var object struct {
-		Message string `json:"message"`
-	}
-	switch {
-	case json.Unmarshal(shape.Error, &object) == nil && object.Message != "":
-		return object.Message
-	case len(shape.Error) > 0:
-		return textOr(shape.Error)
-	case shape.Message != "":
-		return shape.Message
-	case len(shape.Detail) > 0:
-		return textOr(shape.Detail)
-	default:
-		return text
-	}
 }
 
 // textOr is the text of a JSON string, else the JSON itself.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // codexClient is the client version that codex is told. It leaves out models that want a newer one.
@@ -70,7 +71,8 @@ func (a *asker) parse(body []byte) (wireList, error) {
 }
 
 func (a *asker) noList(body []byte) error {
-	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + said(body))}
+	words, _ := wire.Said(body)
+	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + words)}
 }
 
 // rows reads the rows of a list. A field that has another type than expected is left out, and so is a row that is no object.

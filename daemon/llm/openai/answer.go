@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // wireUsage is the count of one request. Numbers are read as floats: some servers write 12.0.
@@ -147,7 +148,7 @@ func (m chat) replay(raw json.RawMessage) kept {
 		return kept{}
 	}
 	for i, e := range k.Extra {
-		if !present(e) {
+		if !wire.Present(e) {
 			k.Extra[i] = nil
 		}
 	}

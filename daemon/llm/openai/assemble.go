@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // assembly puts the chunks of one answer together. It keeps one copy of the text and none of the chunks.
@@ -144,7 +145,7 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	if delta == nil {
 		delta = func(llm.Delta) {}
 	}
-	a := &assembly{delta: delta, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
+	a := &assembly{delta: delta, room: max(min(tokens, wire.MaxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
 	switch m.cfg.Provider {
 	case openAI, openRouter:
 		a.tags.done = true // their thoughts have fields of their own
@@ -152,13 +153,13 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	return a
 }
 
-// complete reports whether the server has said that, and why, the answer ended.
-func (a *assembly) complete() bool { return a.finish != "" }
+// Complete reports whether the server has said that, and why, the answer ended.
+func (a *assembly) Complete() bool { return a.finish != "" }
 
-// readAll takes events until the end mark or the end of the stream, which is io.EOF.
-func (a *assembly) readAll(in *events) error {
+// ReadAll takes events until the end mark or the end of the stream, which is io.EOF.
+func (a *assembly) ReadAll(in *wire.Events) error {
 	for {
-		name, data, err := in.next()
+		name, data, err := in.Next()
 		if err != nil {
 			return a.unstreamed(err)
 		}
@@ -174,11 +175,11 @@ func (a *assembly) readAll(in *events) error {
 // unstreamed takes a body that is one chat.completion object: some servers cannot stream, or not with tools. What is not one
 // stays the error that it is.
 func (a *assembly) unstreamed(err error) error {
-	body, ok := errors.AsType[*wholeBody](err)
+	body, ok := errors.AsType[*wire.Whole](err)
 	if !ok {
 		return err
 	}
-	c, wrong := decodeChunk(body.json)
+	c, wrong := decodeChunk(body.JSON)
 	if wrong != nil || !slices.ContainsFunc(c.Choices, func(c choice) bool { return c.Index == 0 && c.Message != nil && c.Finish != "" }) {
 		return err
 	}
@@ -189,9 +190,9 @@ func (a *assembly) unstreamed(err error) error {
 }
 
 // drain reads on to the end, which frees the connection; what comes there does not matter.
-func drain(in *events) error {
+func drain(in *wire.Events) error {
 	for {
-		if _, _, err := in.next(); err != nil {
+		if _, _, err := in.Next(); err != nil {
 			return io.EOF
 		}
 	}
@@ -213,10 +214,10 @@ func (a *assembly) take(name string, data []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case present(c.Error):
-		return streamError(c.Error)
+	case wire.Present(c.Error):
+		return wire.StreamError(c.Error)
 	case name == "error":
-		return streamError(data)
+		return wire.StreamError(data)
 	default:
 		return a.absorb(&c, c.Object == "chat.completion")
 	}
@@ -255,7 +256,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 			return err
 		}
 	}
-	if present(p.Details) {
+	if wire.Present(p.Details) {
 		a.details = append(a.details, p.Details)
 	}
 	if c.Finish != "" {
@@ -269,7 +270,7 @@ func (a *assembly) thoughtIn(p *piece) string {
 	a.named = a.named || p.ReasoningContent != ""
 	t := cmp.Or(p.ReasoningContent, p.Reasoning, p.Thinking)
 	a.spelled = a.spelled || t != ""
-	if !a.spelled && present(p.Details) {
+	if !a.spelled && wire.Present(p.Details) {
 		_ = t.UnmarshalJSON(p.Details) // it takes whatever is there
 	}
 	return string(t + p.Content.thought)
@@ -318,7 +319,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 		c.name = p.Function.Name // sent whole; some servers repeat it with every piece
 	}
 	c.args.WriteString(string(p.Function.Arguments))
-	if present(p.Extra) {
+	if wire.Present(p.Extra) {
 		c.extra = p.Extra
 	}
 	return nil

@@ -1,180 +1,55 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/media"
 )
 
-// Limits of what is shown of files.
-const (
-	maxShown    = 8 << 20   // bytes of one message's images and files
-	maxFileText = 200 << 10 // bytes of one text file; the rest is cut
-)
-
-// What is shown of a file, decided by its bytes first: a server that gets something else under an image's name refuses
-// the whole request.
-type form int
-
-const (
-	unreadable form = iota // by a model
-	picture
-	document
-	writing
-)
-
-// formOf decides how a file is shown, and under which media type.
-func formOf(declared string, data []byte) (form, string) {
-	seen := mediaType(http.DetectContentType(data))
-	switch seen {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return picture, seen
-	case "application/pdf":
-		return document, seen
+// show draws a part of a message for this model. An error means that ctx has ended.
+func (m *server) show(ctx context.Context, p event.Part, left *media.Budget) (string, *media.Media, error) {
+	v := media.Viewer{
+		Files: m.cfg.Files, Blind: m.blind.Load(),
+		Documents: slices.Contains([]string{openAI, openRouter, codex}, m.cfg.Provider),
 	}
-	if named := mediaType(declared); named != "" && named != "application/octet-stream" {
-		seen = named
+	text, shown, err := v.Part(ctx, p, left)
+	if err != nil {
+		err = m.Fault(ctx, ctx, llm.BadRequest, err)
 	}
-	if textual(seen) && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
-		return writing, seen
-	}
-	return unreadable, seen
+	return text, shown, err
 }
 
-// mediaType is a media type in lower case and without parameters, "" when it is none.
-func mediaType(s string) string {
-	t, _, err := mime.ParseMediaType(s)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		return ""
-	}
-	return t
-}
-
-// textual reports whether a media type is one of texts.
-func textual(t string) bool {
-	if strings.HasPrefix(t, "text/") {
-		return true
-	}
-	for _, suffix := range []string{"+json", "+xml", "+yaml"} {
-		if strings.HasSuffix(t, suffix) {
-			return true
-		}
-	}
-	return slices.Contains([]string{
-		"application/json", "application/jsonl", "application/x-ndjson", "application/xml", "application/csv",
-		"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql",
-		"application/javascript", "application/x-javascript", "application/typescript", "application/x-sh",
-	}, t)
-}
-
-// budget is how many bytes a message may still show.
-type budget int
-
-// show draws a part: the text that stands for it, and what is put behind the text when the model can look at the thing itself.
-// The text always names a file, so that its artifact can be spoken of. An error means that ctx has ended.
-func (m chat) show(ctx context.Context, p event.Part, left *budget) (string, *wirePart, error) {
-	if p.Kind == event.Text {
-		return p.Text, nil, nil
-	}
-	name := attachment(p)
-	if m.cfg.Files == nil || p.Artifact == "" {
-		return name, nil, nil
-	}
-	data, err := m.cfg.Files.Bytes(ctx, p.Artifact)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return "", nil, m.fault(ctx, ctx, llm.BadRequest, err)
-	case err != nil:
-		return because(name, reasonFor(err)), nil, nil
-	}
-	text, media, why := m.draw(p, name, data, left)
-	if why != "" {
-		return because(name, why), nil, nil
-	}
-	return text, media, nil
-}
-
-// draw shows a file's content behind its name, or says why it does not.
-func (m chat) draw(p event.Part, name string, data []byte, left *budget) (text string, media *wirePart, why string) {
-	kind, mediaType := formOf(p.MIME, data)
-	cost := len(data)
-	if kind == writing {
-		cost = min(cost, maxFileText)
-	}
-	switch {
-	case len(data) > maxShown:
-		return "", nil, fmt.Sprintf("it has more than %d MB", maxShown>>20)
-	case kind == unreadable:
-		return "", nil, "it is neither text nor an image of a kind that models read"
-	case kind == document && m.cfg.Provider != openAI && m.cfg.Provider != openRouter:
-		return "", nil, "this server takes no PDF files"
-	case kind != writing && m.blind.Load():
-		return "", nil, "the model refuses to look at images and files"
-	case cost > int(*left):
-		return "", nil, fmt.Sprintf("with it the message would have more than %d MB of files", maxShown>>20)
-	}
-	*left -= budget(cost)
-	switch kind {
-	case picture:
-		return name, &wirePart{Type: "image_url", ImageURL: &wireURL{URL: dataURL(mediaType, data)}}, ""
-	case document:
-		file := &wireFile{Filename: p.Name, FileData: dataURL(mediaType, data)}
-		if file.Filename == "" {
-			file.Filename = "document.pdf" // the protocol wants one
-		}
-		return name, &wirePart{Type: "file", File: file}, ""
-	default:
-		return name + "\n" + written(data), nil, ""
-	}
-}
-
-// written is a text file's content with a line that ends it.
-func written(data []byte) string {
-	whole := len(data)
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	end := "[end of the file]"
-	if len(data) > maxFileText {
-		cut := maxFileText
-		for !utf8.RuneStart(data[cut]) {
-			cut--
-		}
-		data = data[:cut]
-		end = fmt.Sprintf("[cut here: %d KB of %d KB are shown]", maxFileText>>10, (whole+1023)>>10)
-	}
-	text := string(data)
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text + end
-}
-
-// because adds to a file's name why it is not shown.
-func because(name, why string) string {
-	return strings.TrimSuffix(name, "]") + "; not shown: " + why + "]"
-}
-
-// reasonFor says why a file could not be opened. Only words that were made for people are repeated: the same file must give
-// the same bytes in every request.
-func reasonFor(err error) string {
-	if f, ok := event.AsFault(err); ok {
-		return f.Text
-	}
-	return "it cannot be opened"
+// fragment is a text, or an image or a document behind it.
+type fragment struct {
+	text  string
+	media *media.Media
 }
 
 // writer makes the content of a message out of its parts.
 type writer struct {
-	text  strings.Builder // since the last image or file
-	parts []wirePart
+	text   strings.Builder // since the last image or file
+	pieces []fragment
+}
+
+// add draws a part, and says whether it shows an image or a file.
+func (w *writer) add(ctx context.Context, m *server, p event.Part, left *media.Budget) (bool, error) {
+	text, shown, err := m.show(ctx, p, left)
+	if err != nil {
+		return false, err
+	}
+	w.say(text)
+	if shown == nil {
+		return false, nil
+	}
+	w.pieces = append(w.pieces, fragment{text: w.text.String()}, fragment{media: shown})
+	w.text.Reset()
+	return true, nil
 }
 
 // say adds a text on a line of its own.
@@ -185,26 +60,15 @@ func (w *writer) say(text string) {
 	w.text.WriteString(text)
 }
 
-// put adds an image or a file behind the text that names it.
-func (w *writer) put(media wirePart) {
-	w.parts = append(w.parts, wirePart{Type: "text", Text: w.text.String()}, media)
-	w.text.Reset()
-}
-
-// content is a plain text, behind the envelope that stands around it, unless there is an image or a file.
-func (w *writer) content(e *llm.Envelope) any {
-	head := ""
+// content is one piece of text, behind the envelope that stands around it, unless there is an image or a file.
+func (w *writer) content(e *llm.Envelope) []fragment {
+	if len(w.pieces) == 0 || w.text.Len() > 0 {
+		w.pieces = append(w.pieces, fragment{text: w.text.String()})
+	}
 	if e != nil {
-		head = e.Draw() + " "
+		w.pieces[0].text = e.Draw() + " " + w.pieces[0].text
 	}
-	if len(w.parts) == 0 {
-		return head + w.text.String()
-	}
-	w.parts[0].Text = head + w.parts[0].Text
-	if w.text.Len() > 0 {
-		w.parts = append(w.parts, wirePart{Type: "text", Text: w.text.String()})
-	}
-	return w.parts
+	return w.pieces
 }
 
 // unsighted turns the refusal of a request that held images or files into llm.NoImages, when they are what it is about. From

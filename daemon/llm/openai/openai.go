@@ -16,19 +16,18 @@ import (
 
 	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/ident"
 	"hob/daemon/llm"
-
-	api "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
+	"hob/daemon/llm/wire"
 )
 
 // Limits and defaults.
 const (
-	maxBody          = 16 << 20 // bytes of a request, and of an answer on the wire
 	defaultIdle      = 60 * time.Second
 	defaultFirst     = 120 * time.Second
 	defaultMaxOutput = 8192
 	defaultContext   = 200_000
+	homeContext      = 32_768 // of servers that people run themselves, which often cut what is longer without a word
 )
 
 // The backends that need special care.
@@ -48,7 +47,7 @@ type Config struct {
 	BaseURL   string           // up to and without "/chat/completions" or "/responses"; default: DefaultBaseURL, of codex with a key: openai's
 	APIKey    string           // the key itself, not a reference; empty: no Authorization header
 	MaxOutput int              // tokens of one answer at most; 8192
-	Context   int              // tokens that fit into one request; 200,000
+	Context   int              // tokens that fit into one request; 200,000, of servers that people run themselves 32,768
 	Thinking  string           // off minimal low medium high xhigh; empty: the model's own way, nothing is sent
 	Idle      time.Duration    // longest silence in the middle of an answer; 60 s
 	First     time.Duration    // longest wait for its first byte; 120 s
@@ -70,8 +69,8 @@ type Credentials struct {
 
 // server is one model at one address: what its protocols have in common.
 type server struct {
+	*wire.Server
 	cfg   Config
-	api   api.Client
 	blind atomic.Bool // it has refused an image: they are named in words from then on
 }
 
@@ -105,18 +104,9 @@ func New(c Config) (llm.Model, error) {
 	if err := check(c); err != nil {
 		return nil, err
 	}
-	// A literal, unlike the library's NewClient, takes nothing from OPENAI_* variables; and the types of its services, whose
-	// codecs nothing here uses, do not become part of the program.
-	client := api.Client{Options: []option.RequestOption{
-		option.WithBaseURL(c.BaseURL),
-		option.WithAPIKey(c.APIKey),
-		option.WithHTTPClient(c.HTTP),
-		option.WithMaxRetries(0),
-		option.WithHeader("User-Agent", "hob"),
-		option.WithHeader("Accept", "text/event-stream"),
-		option.WithMiddleware(tidy),
-	}}
-	s := &server{cfg: c, api: client}
+	s := &server{cfg: c, Server: wire.New(wire.Config{
+		Model: c.Model, BaseURL: c.BaseURL, APIKey: c.APIKey, HTTP: c.HTTP, First: c.First, Idle: c.Idle, Now: c.Now,
+	})}
 	if c.Provider == codex {
 		return &responses{server: s}, nil
 	}
@@ -126,7 +116,7 @@ func New(c Config) (llm.Model, error) {
 // Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
 func (m *server) Info() llm.Info {
 	return llm.Info{
-		Provider: m.cfg.Provider, Model: m.cfg.Model, Local: free(m.cfg),
+		Provider: m.cfg.Provider, Model: m.cfg.Model, Server: m.cfg.BaseURL + "#" + ident.Digest(m.cfg.APIKey), Local: free(m.cfg),
 		Context: m.cfg.Context, MaxOutput: m.cfg.MaxOutput, Price: m.cfg.Price,
 	}
 }
@@ -139,7 +129,7 @@ func withDefaults(c Config) Config {
 		}
 	}
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
-	c.Context = orElse(c.Context, defaultContext)
+	c.Context = orElse(c.Context, contextOf(c.Provider))
 	c.Idle = orElse(c.Idle, defaultIdle)
 	c.First = orElse(c.First, defaultFirst)
 	c.HTTP = client(c.HTTP)
@@ -156,19 +146,26 @@ func orElse[T int | time.Duration](v, otherwise T) T {
 	return v
 }
 
-// client copies the given client, so that a redirect, which would carry the whole conversation to another
-// address, becomes an answer that is told to the user.
+// contextOf is how many tokens fit into a request where nobody says it.
+func contextOf(provider string) int {
+	switch provider {
+	case lmStudio, ollama, compatible:
+		return homeContext
+	default:
+		return defaultContext
+	}
+}
+
+// client is the given one, else one of its own.
 func client(given *http.Client) *http.Client {
-	c := http.Client{}
 	if given != nil {
-		c = *given
-	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return given
+	}
+	c := &http.Client{}
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		c.Transport = t.Clone()
 	}
-	if c.CheckRedirect == nil {
-		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	}
-	return &c
+	return c
 }
 
 func check(c Config) error {

@@ -8,6 +8,8 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/media"
+	"hob/daemon/llm/wire"
 )
 
 // The request is written out of hob's own structs, not the library's: the bytes are what provider caches are keyed by,
@@ -76,6 +78,24 @@ type wireFunction struct {
 	Arguments string `json:"arguments"`
 }
 
+// Answer sends one request and reads the stream to its end. When ctx ends, its error is returned as it is, wrapped;
+// every other error is an *llm.Error.
+func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
+	body, shows, err := m.encode(ctx, r)
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	a := m.newAssembly(delta, m.most(r))
+	err = m.Exchange(ctx, "chat/completions", body, a)
+	if err != nil && shows {
+		err = m.unsighted(err)
+	}
+	if err != nil {
+		return llm.Answer{}, err
+	}
+	return m.finish(a, len(body))
+}
+
 // encode writes the body of a request, and says whether it shows images or files. The same request gives the same bytes, as long
 // as its files can be opened.
 func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows bool, err error) {
@@ -85,7 +105,7 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
 	}
-	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: maxShown}
+	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: media.Most}
 	if err := t.write(ctx, r); err != nil {
 		return nil, false, err
 	}
@@ -96,8 +116,8 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	if err := e.Encode(w); err != nil {
 		return nil, false, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > maxBody {
-		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
+	if b.Len() > wire.MaxBody {
+		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
 }
@@ -126,9 +146,9 @@ type transcript struct {
 	out   []wireMessage
 	shows bool // an image or a file is among them
 
-	open int        // calls of the last answer whose results have not come
-	late []wirePart // what the results of that answer show
-	left budget     // what they may still show
+	open int          // calls of the last answer whose results have not come
+	late []wirePart   // what the results of that answer show
+	left media.Budget // what they may still show
 }
 
 func (t *transcript) write(ctx context.Context, r llm.Request) error {
@@ -150,24 +170,43 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	t.settle()
 	if msg.Role == llm.Assistant {
 		t.out = append(t.out, t.m.spoken(msg, content(msg)))
-		t.open, t.left = len(msg.Calls), maxShown
+		t.open, t.left = len(msg.Calls), media.Most
 		return nil
 	}
 	w := writer{}
-	left := budget(maxShown)
+	left := media.Most
 	for _, p := range msg.Parts {
-		text, media, err := t.m.show(ctx, p, &left)
+		shows, err := w.add(ctx, t.m.server, p, &left)
 		if err != nil {
 			return err
 		}
-		w.say(text)
-		if media != nil {
-			w.put(*media)
-			t.shows = true
-		}
+		t.shows = t.shows || shows
 	}
-	t.out = append(t.out, wireMessage{Role: "user", Content: w.content(msg.Envelope)})
+	t.out = append(t.out, wireMessage{Role: "user", Content: contentOf(w.content(msg.Envelope))})
 	return nil
+}
+
+// contentOf is a plain text where there is nothing else.
+func contentOf(pieces []fragment) any {
+	if len(pieces) == 1 {
+		return pieces[0].text
+	}
+	var parts []wirePart
+	for _, p := range pieces {
+		parts = append(parts, partOf(p))
+	}
+	return parts
+}
+
+func partOf(p fragment) wirePart {
+	switch {
+	case p.media == nil:
+		return wirePart{Type: "text", Text: p.text}
+	case p.media.Image:
+		return wirePart{Type: "image_url", ImageURL: &wireURL{URL: p.media.URL()}}
+	default:
+		return wirePart{Type: "file", File: &wireFile{Filename: p.media.Name, FileData: p.media.URL()}}
+	}
 }
 
 // result adds what a tool gave. The protocol's tool messages hold only text; what they show follows as a message of the user's
@@ -175,16 +214,16 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 func (t *transcript) result(ctx context.Context, msg llm.Message) error {
 	w := writer{}
 	for _, p := range msg.Parts {
-		text, media, err := t.m.show(ctx, p, &t.left)
+		text, shown, err := t.m.show(ctx, p, &t.left)
 		if err != nil {
 			return err
 		}
 		w.say(text)
-		if media != nil {
-			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + attachment(p)}, *media)
+		if shown != nil {
+			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + media.Name(p)}, partOf(fragment{media: shown}))
 		}
 	}
-	t.out = append(t.out, wireMessage{Role: "tool", Content: w.content(msg.Envelope), ToolCallID: msg.CallID})
+	t.out = append(t.out, wireMessage{Role: "tool", Content: contentOf(w.content(msg.Envelope)), ToolCallID: msg.CallID})
 	t.open--
 	if t.open == 0 {
 		t.settle()
@@ -226,7 +265,7 @@ func content(msg llm.Message) string {
 	for _, p := range msg.Parts {
 		piece := p.Text
 		if p.Kind != event.Text {
-			piece = attachment(p)
+			piece = media.Name(p)
 		}
 		if text != "" {
 			text += "\n"
@@ -237,18 +276,4 @@ func content(msg llm.Message) string {
 		return msg.Envelope.Draw() + " " + text
 	}
 	return text
-}
-
-func attachment(p event.Part) string {
-	line := "[attached " + string(p.Kind)
-	if p.Name != "" {
-		line += " " + p.Name
-	}
-	if p.MIME != "" {
-		line += " (" + p.MIME + ")"
-	}
-	if p.Artifact != "" {
-		line += ", artifact " + p.Artifact
-	}
-	return line + "]"
 }

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -215,19 +216,25 @@ func TestInfo(t *testing.T) {
 	for _, c := range []struct {
 		provider, url string
 		local         bool
+		context       int
 	}{
-		{"lmstudio", "", true},
-		{"ollama", "", true},
-		{"ollama", "http://localhost:11434/v1", true},
-		{"ollama", "http://[::1]:11434/v1", true},
-		{"ollama", "http://nas:11434/v1", false},
-		{"openrouter", "", false},
-		{"openai", "", false},
-		{"compatible", "http://127.0.0.1:1/v1", false},
+		{"lmstudio", "", true, 32_768},
+		{"ollama", "", true, 32_768},
+		{"ollama", "http://localhost:11434/v1", true, 32_768},
+		{"ollama", "http://[::1]:11434/v1", true, 32_768},
+		{"ollama", "http://nas:11434/v1", false, 32_768},
+		{"openrouter", "", false, 200_000},
+		{"openai", "", false, 200_000},
+		{"compatible", "http://127.0.0.1:1/v1", false, 32_768},
 	} {
 		m := open(t, openai.Config{Provider: c.provider, Model: "m", BaseURL: c.url, Price: llm.Price{Input: 3}})
-		want := llm.Info{Provider: c.provider, Model: "m", Local: c.local, Context: 200_000, MaxOutput: 8192, Price: llm.Price{Input: 3}}
-		if got := m.Info(); got != want {
+		want := llm.Info{Provider: c.provider, Model: "m", Local: c.local, Context: c.context, MaxOutput: 8192, Price: llm.Price{Input: 3}}
+		got := m.Info()
+		if url := cmp.Or(c.url, openai.DefaultBaseURL(c.provider)); !strings.HasPrefix(got.Server, url+"#") || strings.Contains(got.Server, "sk-") {
+			t.Errorf("%s at %s: its server is %q", c.provider, c.url, got.Server)
+		}
+		want.Server = got.Server
+		if got != want {
 			t.Errorf("%s at %s: got %+v, want %+v", c.provider, c.url, got, want)
 		}
 	}
@@ -235,6 +242,17 @@ func TestInfo(t *testing.T) {
 		if (openai.DefaultBaseURL(b) == "") != (b == "compatible") {
 			t.Errorf("%s has the address %q", b, openai.DefaultBaseURL(b))
 		}
+	}
+}
+
+// Models share a server when they share its address and its key.
+func TestServers(t *testing.T) {
+	at := func(url, key, model string) string {
+		return open(t, openai.Config{Provider: "compatible", Model: model, BaseURL: url, APIKey: key}).Info().Server
+	}
+	one := at("http://one/v1", "sk-1", "a")
+	if one != at("http://one/v1", "sk-1", "b") || one == at("http://one/v1", "sk-2", "a") || one == at("http://two/v1", "sk-1", "a") || strings.Contains(one, "sk-1") {
+		t.Errorf("the server is %q", one)
 	}
 }
 

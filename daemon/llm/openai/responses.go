@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 
 	"github.com/openai/openai-go/v3/option"
 )
@@ -38,7 +39,7 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 	}
 	v := &verdict{secret: who.Token, now: m.cfg.Now}
 	o := newOutput(delta, m.limit(r.MaxOutput), v)
-	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
+	if err := m.Exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
 		err = m.sort(err, v, replays)
 		if sent.shows {
 			err = m.unsighted(err)
@@ -95,7 +96,7 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 	}
 	status := statusOf(v.code)
 	if status != 0 && e.Status != 0 && e.Status != http.StatusUnauthorized {
-		e.Fault = faultOf(status, v.code, e.Text)
+		e.Fault = wire.FaultOf(status, v.code, e.Text)
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = v.wait
@@ -146,15 +147,15 @@ func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Res
 	if err != nil || res.StatusCode < http.StatusBadRequest {
 		return res, err
 	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what broke here breaks again for who reads on
+	body, _ := io.ReadAll(io.LimitReader(res.Body, wire.MaxFault)) // what broke here breaks again for who reads on
 	body = v.hide(body)
 	var shape struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
+	if json.Unmarshal(body, &shape) == nil && wire.Present(shape.Error) {
 		v.judge(shape.Error)
 	}
-	res.Body = bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
+	res.Body = wire.Bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
 	return res, nil
 }
 
@@ -167,7 +168,7 @@ func (v *verdict) hide(text []byte) []byte {
 
 // judge reads an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
 func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
-	words, v.code, status = saidIn(raw)
+	words, v.code, status = wire.SaidIn(raw)
 	var shape struct {
 		In float64 `json:"resets_in_seconds"`
 		At float64 `json:"resets_at"`
@@ -175,9 +176,9 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 	switch {
 	case json.Unmarshal(raw, &shape) != nil:
 	case shape.In > 0:
-		v.wait = span(shape.In)
+		v.wait = wire.Span(shape.In)
 	case shape.At > 0:
-		v.wait = span(shape.At - float64(v.now().Unix()))
+		v.wait = wire.Span(shape.At - float64(v.now().Unix()))
 	}
 	if v.wait == 0 && v.code == "rate_limit_exceeded" {
 		v.wait = waitIn(words)
@@ -187,7 +188,7 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 
 // fault makes an error of an error object that came in the stream.
 func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
-	if !present(raw) {
+	if !wire.Present(raw) {
 		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
 	}
 	words, own := v.judge(v.hide(raw))
@@ -199,8 +200,8 @@ func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 	e := &llm.Error{Fault: llm.Broken, Text: words}
 	switch {
 	case status >= http.StatusBadRequest:
-		e.Fault = faultOf(status, v.code, words)
-	case overflows(0, v.code, words):
+		e.Fault = wire.FaultOf(status, v.code, words)
+	case wire.Overflows(0, v.code, words):
 		e.Fault = llm.TooLarge
 	}
 	return e
@@ -215,11 +216,11 @@ func waitIn(words string) time.Duration {
 	}
 	first := strings.TrimRight(fields[0], ".,;")
 	if d, err := time.ParseDuration(first); err == nil {
-		return span(d.Seconds())
+		return wire.Span(d.Seconds())
 	}
 	n, err := strconv.ParseFloat(first, 64)
 	if err != nil || len(fields) < 2 || !strings.HasPrefix(fields[1], "second") {
 		return 0
 	}
-	return span(n)
+	return wire.Span(n)
 }

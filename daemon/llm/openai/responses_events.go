@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/daemon/llm"
+	"hob/daemon/llm/wire"
 )
 
 // The kinds of output items that hob knows; others (searches, code, …) are the server's own affair and are passed over.
@@ -105,18 +106,18 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 		delta = func(llm.Delta) {}
 	}
 	return &output{
-		delta: delta, verdict: v, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), seen: map[float64]bool{},
+		delta: delta, verdict: v, room: max(min(tokens, wire.MaxBody)*mostPerToken, leastRoom), seen: map[float64]bool{},
 		byIndex: map[int]*outputItem{}, byID: map[string]*outputItem{},
 	}
 }
 
-// complete reports whether the server has said that, and why, the answer ended.
-func (o *output) complete() bool { return o.end != "" }
+// Complete reports whether the server has said that, and why, the answer ended.
+func (o *output) Complete() bool { return o.end != "" }
 
-// readAll takes events until the last one, or to the end of the stream, which is io.EOF.
-func (o *output) readAll(in *events) error {
+// ReadAll takes events until the last one, or to the end of the stream, which is io.EOF.
+func (o *output) ReadAll(in *wire.Events) error {
 	for {
-		name, data, err := in.next()
+		name, data, err := in.Next()
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (o *output) readAll(in *events) error {
 		if err := o.take(name, data); err != nil {
 			return err
 		}
-		if o.complete() {
+		if o.Complete() {
 			return drain(in)
 		}
 	}
@@ -161,7 +162,7 @@ func (o *output) take(name string, data []byte) error {
 	case "error":
 		return o.failure(&e, data)
 	}
-	if e.Type == "" && present(e.Error) {
+	if e.Type == "" && wire.Present(e.Error) {
 		return o.failure(&e, data)
 	}
 	return nil
@@ -184,7 +185,7 @@ func (o *output) failure(e *streamEvent, data []byte) error {
 			status = int(n)
 		}
 	}
-	if present(e.Error) {
+	if wire.Present(e.Error) {
 		data = e.Error
 	}
 	return o.verdict.fault(data, status)
@@ -243,7 +244,7 @@ func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 	}
-	if !present(raw) {
+	if !wire.Present(raw) {
 		return nil, nil
 	}
 	if err := decode(raw, &head); err != nil {
@@ -273,7 +274,7 @@ func (it *outputItem) take(w *wireItem) {
 // grow takes a piece of an item.
 func (o *output) grow(e *streamEvent) error {
 	piece := ""
-	if present(e.Delta) {
+	if wire.Present(e.Delta) {
 		if err := decode(e.Delta, &piece); err != nil {
 			return err
 		}
@@ -344,7 +345,7 @@ func (o *output) settle(it *outputItem, whole string) error {
 
 func (o *output) arguments(e *streamEvent) error {
 	var whole words
-	if present(e.Args) {
+	if wire.Present(e.Args) {
 		if err := decode(e.Args, &whole); err != nil {
 			return err
 		}
@@ -418,7 +419,7 @@ func (it *outputItem) reasoning(w *wireItem) (string, error) {
 // finish takes the last event. Its copy of the items counts only for a server that has sent none of them whole.
 func (o *output) finish(kind string, raw json.RawMessage) error {
 	var w wireEnd
-	if present(raw) {
+	if wire.Present(raw) {
 		if err := decode(raw, &w); err != nil {
 			return err
 		}

@@ -2,16 +2,15 @@ package openai
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
-	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/media"
+	"hob/daemon/llm/wire"
 )
 
 // As in request.go, the bytes are written out of own structs, and what grows comes last.
@@ -121,8 +120,8 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	if err := e.Encode(w); err != nil {
 		return encoded{}, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > maxBody {
-		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
+	if b.Len() > wire.MaxBody {
+		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
 	}
 	return encoded{body: bytes.TrimSuffix(b.Bytes(), []byte("\n")), key: w.CacheKey, shows: t.shows}, nil
 }
@@ -208,88 +207,24 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 
 // parts is the content of a message: at least one part, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
-	w, left := writer{}, budget(maxShown)
+	w, left := writer{}, media.Most
 	for _, p := range msg.Parts {
-		text, media, err := t.m.show(ctx, p, &left)
+		shows, err := w.add(ctx, t.m.server, p, &left)
 		if err != nil {
 			return nil, err
 		}
-		w.say(text)
-		if media != nil {
-			w.put(*media)
-			t.shows = true
-		}
+		t.shows = t.shows || shows
 	}
-	switch c := w.content(msg.Envelope).(type) {
-	case []wirePart:
-		return inputParts(c), nil
-	default: // a text
-		return inputParts([]wirePart{{Text: fmt.Sprint(c)}}), nil
-	}
-}
-
-// show draws a part as chat's show does; this protocol takes PDF files, and a picture of a file that is none is not sent.
-func (m *responses) show(ctx context.Context, p event.Part, left *budget) (string, *wirePart, error) {
-	name := attachment(p)
-	switch {
-	case p.Kind == event.Text:
-		return p.Text, nil, nil
-	case m.cfg.Files == nil || p.Artifact == "":
-		return name, nil, nil
-	}
-	data, err := m.cfg.Files.Bytes(ctx, p.Artifact)
-	if err != nil && ctx.Err() != nil {
-		return "", nil, m.fault(ctx, ctx, llm.BadRequest, err)
-	}
-	if err != nil {
-		return because(name, reasonFor(err)), nil, nil
-	}
-	kind, mediaType := formOf(p.MIME, data)
-	switch why := m.against(kind, len(data), left); {
-	case why != "":
-		return because(name, why), nil, nil
-	case kind == picture:
-		return name, &wirePart{ImageURL: &wireURL{URL: dataURL(mediaType, data)}}, nil
-	case kind == document:
-		return name, &wirePart{File: &wireFile{Filename: cmp.Or(p.Name, "document.pdf"), FileData: dataURL(mediaType, data)}}, nil
-	default:
-		return name + "\n" + written(data), nil, nil
-	}
-}
-
-// against says why a file is not shown; when it is, its bytes are taken off what is left.
-func (m *responses) against(kind form, size int, left *budget) string {
-	if kind == writing {
-		size = min(size, maxFileText)
-	}
-	switch {
-	case kind == unreadable:
-		return "it is neither text nor an image of a kind that models read"
-	case kind != writing && m.blind.Load():
-		return "the model refuses to look at images and files"
-	case size > int(*left):
-		return fmt.Sprintf("with it the message would have more than %d MB of files", maxShown>>20)
-	}
-	*left -= budget(size)
-	return ""
-}
-
-// inputParts translates the other protocol's parts.
-func inputParts(from []wirePart) []inputPart {
-	to := make([]inputPart, 0, len(from))
-	for _, p := range from {
+	var parts []inputPart
+	for _, p := range w.content(msg.Envelope) {
 		switch {
-		case p.ImageURL != nil:
-			to = append(to, inputPart{Type: "input_image", Detail: "auto", ImageURL: p.ImageURL.URL})
-		case p.File != nil:
-			to = append(to, inputPart{Type: "input_file", Filename: p.File.Filename, FileData: p.File.FileData})
+		case p.media == nil:
+			parts = append(parts, inputPart{Type: "input_text", Text: &p.text})
+		case p.media.Image:
+			parts = append(parts, inputPart{Type: "input_image", Detail: "auto", ImageURL: p.media.URL()})
 		default:
-			to = append(to, inputPart{Type: "input_text", Text: &p.Text})
+			parts = append(parts, inputPart{Type: "input_file", Filename: p.media.Name, FileData: p.media.URL()})
 		}
 	}
-	return to
-}
-
-func dataURL(kind string, data []byte) string {
-	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
+	return parts, nil
 }

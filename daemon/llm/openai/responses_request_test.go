@@ -276,7 +276,7 @@ func TestResponsesFiles(t *testing.T) {
 		{"no pdf", part(event.File, "application/pdf", "svg"), "[attached file n (application/pdf), artifact svg" + strange, ""},
 		{"text", part(event.File, "text/plain; charset=utf-8", "text"), `[attached file n (text/plain; charset=utf-8), artifact text]\naüb\n[end of the file]`, ""},
 		{"no text", part(event.File, "text/plain", "bytes"), "[attached file n (text/plain), artifact bytes" + strange, ""},
-		{"too large", part(event.Image, "image/png", "huge"), "[attached image n (image/png), artifact huge; not shown: with it the message would have more than 8 MB of files]", ""},
+		{"too large", part(event.Image, "image/png", "huge"), "[attached image n (image/png), artifact huge; not shown: it has more than 8 MB]", ""},
 		{"gone", part(event.Image, "image/png", "no"), "[attached image n (image/png), artifact no; not shown: it cannot be opened]", ""},
 		{"empty", part(event.Image, "image/png", "empty"), "[attached image n (image/png), artifact empty" + strange, ""},
 		{"no artifact", part(event.Image, "image/png", ""), "[attached image n (image/png)]", ""},

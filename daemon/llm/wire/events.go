@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"hob/daemon/llm"
 )
 
-// events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
+// Events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
 // no event stream can begin with, and a bare CR, are malformed, because both come from servers that speak something else.
-type events struct {
+type Events struct {
 	r     *bufio.Reader
 	read  int    // bytes so far
 	any   bool   // a field or comment has been seen
@@ -23,13 +23,14 @@ type events struct {
 	start bool   // nothing has been read
 }
 
-func newEvents(r io.Reader) *events {
-	return &events{r: bufio.NewReaderSize(r, 32<<10), start: true}
+// NewEvents reads from the beginning of a body.
+func NewEvents(r io.Reader) *Events {
+	return &Events{r: bufio.NewReaderSize(r, 32<<10), start: true}
 }
 
-// next returns the name and the data of one event; the data is valid until the next call. io.EOF is the end of the
+// Next returns the name and the data of one event; the data is valid until the next call. io.EOF is the end of the
 // stream; an event that it cut off is dropped.
-func (e *events) next() (string, []byte, error) {
+func (e *Events) Next() (name string, data []byte, err error) {
 	e.data, e.name = e.data[:0], ""
 	has := false
 	for {
@@ -51,7 +52,7 @@ func (e *events) next() (string, []byte, error) {
 }
 
 // field takes one line of an event.
-func (e *events) field(line []byte, has *bool) error {
+func (e *Events) field(line []byte, has *bool) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -74,12 +75,12 @@ func (e *events) field(line []byte, has *bool) error {
 }
 
 // line returns the next line without its end. A line that the end of the stream cut off is not a line.
-func (e *events) line() ([]byte, error) {
+func (e *Events) line() ([]byte, error) {
 	e.long = e.long[:0]
 	for {
 		piece, err := e.r.ReadSlice('\n')
 		e.read += len(piece)
-		if e.read > maxBody {
+		if e.read > MaxBody {
 			return nil, tooLong()
 		}
 		if err == nil && len(e.long) == 0 {
@@ -98,7 +99,7 @@ func (e *events) line() ([]byte, error) {
 	}
 }
 
-func (e *events) trim(line []byte) ([]byte, error) {
+func (e *Events) trim(line []byte) ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if e.start {
@@ -112,7 +113,7 @@ func (e *events) trim(line []byte) ([]byte, error) {
 }
 
 // cut judges the rest of a stream that did not end with a line's end.
-func (e *events) cut() error {
+func (e *Events) cut() error {
 	rest := bytes.TrimSuffix(e.long, []byte("\r"))
 	if bytes.IndexByte(rest, '\r') >= 0 {
 		return bareCR()
@@ -140,16 +141,16 @@ func bareCR() error {
 }
 
 func tooLong() error {
-	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
+	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", MaxBody>>20)}
 }
 
-// wholeBody is the cause of the error for a body that is one JSON object instead of a stream.
-type wholeBody struct{ json []byte }
+// Whole is the cause of the error for a body that is one JSON object instead of a stream.
+type Whole struct{ JSON []byte }
 
-func (w *wholeBody) Error() string { return "one JSON object" }
+func (w *Whole) Error() string { return "one JSON object" }
 
 // foreign is the error for a body that is no event stream: JSON, a web page, plain text.
-func (e *events) foreign(first []byte) error {
+func (e *Events) foreign(first []byte) error {
 	begin := bytes.TrimLeft(first, " \t")
 	rest, err := e.remainder(len(begin) == 0 || begin[0] == '{')
 	if err != nil {
@@ -163,27 +164,27 @@ func (e *events) foreign(first []byte) error {
 	if json.Unmarshal(body, &shape) != nil {
 		return strange
 	}
-	if present(shape.Error) {
-		return streamError(shape.Error)
+	if Present(shape.Error) {
+		return StreamError(shape.Error)
 	}
-	strange.Err = &wholeBody{json: body}
+	strange.Err = &Whole{JSON: body}
 	return strange
 }
 
 // remainder reads what follows the first line: all of it, if it may be of use, else enough to show.
-func (e *events) remainder(all bool) ([]byte, error) {
+func (e *Events) remainder(all bool) ([]byte, error) {
 	if !all {
-		rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
+		rest, err := io.ReadAll(io.LimitReader(e.r, MaxFault))
 		if err != nil {
 			rest = nil // the first line tells enough
 		}
 		return rest, nil
 	}
-	rest, err := io.ReadAll(io.LimitReader(e.r, int64(maxBody-e.read)+1))
+	rest, err := io.ReadAll(io.LimitReader(e.r, int64(MaxBody-e.read)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if e.read+len(rest) > maxBody {
+	if e.read+len(rest) > MaxBody {
 		return nil, tooLong()
 	}
 	return rest, nil

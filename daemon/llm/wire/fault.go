@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"context"
@@ -19,25 +19,25 @@ const (
 )
 
 // refusal makes an error of a response whose status is not 200.
-func (m *server) refusal(ctx, inner context.Context, res *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
+func (s *Server) refusal(ctx, inner context.Context, res *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(res.Body, MaxFault))
 	if err != nil && ctx.Err() != nil {
-		return m.fault(ctx, inner, llm.Network, err)
+		return s.Fault(ctx, inner, llm.Network, err)
 	}
-	words, code := said(body)
+	words, code := Said(body)
 	e := &llm.Error{
-		Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode,
-		RetryAfter: retryAfter(res.Header, m.cfg.Now), Text: m.clean(words),
+		Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode,
+		RetryAfter: retryAfter(res.Header, s.cfg.Now), Text: s.clean(words),
 	}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
-		e.Text = m.clean("the server redirects to " + to + "; set base_url to where it really is")
+		e.Text = s.clean("the server redirects to " + to + "; set base_url to where it really is")
 	}
 	return e
 }
 
-// faultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
-func faultOf(status int, code, words string) llm.Fault {
-	if overflows(status, code, words) {
+// FaultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
+func FaultOf(status int, code, words string) llm.Fault {
+	if Overflows(status, code, words) {
 		return llm.TooLarge
 	}
 	switch {
@@ -58,9 +58,9 @@ func faultOf(status int, code, words string) llm.Fault {
 	}
 }
 
-// overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
+// Overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
 // each server has its own code or words.
-func overflows(status int, code, words string) bool {
+func Overflows(status int, code, words string) bool {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		return true
@@ -94,8 +94,8 @@ func overflowSigns() []string {
 	}
 }
 
-// said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
-func said(body []byte) (words, code string) {
+// Said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
+func Said(body []byte) (words, code string) {
 	var shape struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -105,20 +105,20 @@ func said(body []byte) (words, code string) {
 		return plain(body), ""
 	}
 	switch {
-	case present(shape.Error):
-		words, code, _ = saidIn(shape.Error)
+	case Present(shape.Error):
+		words, code, _ = SaidIn(shape.Error)
 		return words, code
 	case shape.Message != "":
 		return shape.Message, ""
-	case present(shape.Detail):
+	case Present(shape.Detail):
 		return textOr(shape.Detail), ""
 	default:
 		return plain(body), ""
 	}
 }
 
-// saidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
-func saidIn(raw json.RawMessage) (words, code string, status int) {
+// SaidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
+func SaidIn(raw json.RawMessage) (words, code string, status int) {
 	var shape struct {
 		Message  string          `json:"message"`
 		Type     string          `json:"type"`
@@ -131,13 +131,13 @@ func saidIn(raw json.RawMessage) (words, code string, status int) {
 		return textOr(raw), "", 0
 	}
 	words, code = shape.Message, shape.Type
-	if present(shape.Code) {
+	if Present(shape.Code) {
 		code = textOr(shape.Code)
 	}
 	if n, err := strconv.Atoi(code); err == nil && n >= 100 && n < 600 {
 		status = n
 	}
-	if present(shape.Metadata.Raw) {
+	if Present(shape.Metadata.Raw) {
 		words += ": " + textOr(shape.Metadata.Raw)
 	}
 	if words == "" {
@@ -146,20 +146,21 @@ func saidIn(raw json.RawMessage) (words, code string, status int) {
 	return words, code, status
 }
 
-// streamError makes an error of an error object that came instead of a chunk, with the status 200.
-func streamError(raw json.RawMessage) *llm.Error {
-	words, code, status := saidIn(raw)
+// StreamError makes an error of an error object that came instead of a chunk, with the status 200.
+func StreamError(raw json.RawMessage) *llm.Error {
+	words, code, status := SaidIn(raw)
 	fault := llm.Broken
 	switch {
 	case status != 0:
-		fault = faultOf(status, code, words)
-	case overflows(0, code, words):
+		fault = FaultOf(status, code, words)
+	case Overflows(0, code, words):
 		fault = llm.TooLarge
 	}
 	return &llm.Error{Fault: fault, Text: words}
 }
 
-func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+// Present reports whether a member of an object is there and not null.
+func Present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // textOr is the text of a JSON string, else the JSON itself.
 func textOr(raw json.RawMessage) string {
@@ -179,9 +180,9 @@ func plain(body []byte) string {
 }
 
 // clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
-func (m *server) clean(words string) string {
-	if m.cfg.APIKey != "" {
-		words = strings.ReplaceAll(words, m.cfg.APIKey, "[the key]")
+func (s *Server) clean(words string) string {
+	if s.cfg.APIKey != "" {
+		words = strings.ReplaceAll(words, s.cfg.APIKey, "[the key]")
 	}
 	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
 	if runes := []rune(words); len(runes) > maxText {
@@ -194,11 +195,11 @@ func (m *server) clean(words string) string {
 // A date is measured against the server's own Date, so that a clock that is wrong here does no harm.
 func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return span(ms / 1000)
+		return Span(ms / 1000)
 	}
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return span(s)
+		return Span(s)
 	}
 	at, err := http.ParseTime(v)
 	if err != nil {
@@ -211,7 +212,8 @@ func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	return min(max(at.Sub(base), 0), maxRetryAfter)
 }
 
-func span(seconds float64) time.Duration {
+// Span is a wait of so many seconds: none below 0, a day at most.
+func Span(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
 	}

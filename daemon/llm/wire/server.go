@@ -1,0 +1,207 @@
+// Package wire is what the protocols of model servers have in common: a POST whose answer is a stream of events, a watch on the
+// server's silences, and the many ways in which servers say that something is wrong. It knows no protocol's events, retries nothing, follows no
+// redirect and reads nothing from the environment.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"hob/daemon/llm"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// Limits, in bytes.
+const (
+	MaxBody  = 16 << 20 // of a request, and of an answer
+	MaxFault = 64 << 10 // of an error's body that is read
+)
+
+// Config is one model at one address. All fields but APIKey must be set.
+type Config struct {
+	Model   string           // its name, for errors
+	BaseURL string           // up to and without the path that Exchange adds
+	APIKey  string           // the key itself; empty: no Authorization header
+	HTTP    *http.Client     // its redirects are not followed unless it says how
+	First   time.Duration    // longest wait for the first byte of an answer
+	Idle    time.Duration    // longest silence in the middle of it
+	Now     func() time.Time // wall time, for Retry-After dates of servers that send no Date
+}
+
+// Server speaks to one address. It is safe for concurrent use.
+type Server struct {
+	cfg Config
+	api responses.ResponseService
+}
+
+// New makes a Server; it does not connect.
+func New(c Config) *Server {
+	// The service of the library's smallest package that has one: the root package's client makes the program 13 MB larger
+	// (docs/decisions/0004). Unlike that client's constructor it takes nothing from OPENAI_* variables.
+	return &Server{cfg: c, api: responses.NewResponseService(
+		option.WithBaseURL(c.BaseURL),
+		option.WithAPIKey(c.APIKey),
+		option.WithHTTPClient(withoutRedirects(c.HTTP)),
+		option.WithMaxRetries(0),
+		option.WithHeader("User-Agent", "hob"),
+		option.WithHeader("Accept", "text/event-stream"),
+		option.WithMiddleware(tidy),
+	)}
+}
+
+// withoutRedirects copies a client, so that a redirect, which would carry the whole conversation to another address, becomes an answer that
+// is told to the user.
+func withoutRedirects(given *http.Client) *http.Client {
+	c := *given
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return &c
+}
+
+// errIdle is the cause with which a silent request is given up.
+var errIdle = errors.New("nothing came for too long")
+
+// lastWait is how long to look for what follows the finish reason (usage, the end mark) before the answer is taken
+// as it is. Reading to the end lets the connection serve the next request.
+const lastWait = 5 * time.Second
+
+// Stream takes the events of an answer.
+type Stream interface {
+	// ReadAll takes events to the end of the stream, which is io.EOF, or to the first that is wrong.
+	ReadAll(in *Events) error
+	// Complete reports whether the server has said that, and why, the answer ended.
+	Complete() bool
+}
+
+// Exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
+func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Stream, more ...option.RequestOption) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(s.cfg.First, func() { cancel(errIdle) })
+	defer alarm.Stop()
+
+	res, err := s.send(inner, path, body, more)
+	if err != nil {
+		return s.Fault(ctx, inner, llm.Network, err)
+	}
+	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
+	if res.StatusCode != http.StatusOK {
+		return s.refusal(ctx, inner, res)
+	}
+	err = a.ReadAll(NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a) }}))
+	return s.streamFault(ctx, inner, a, err)
+}
+
+// send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
+func (s *Server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
+	var res *http.Response
+	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMiddleware(to(path))}, more...)
+	_, err := s.api.New(ctx, responses.ResponseNewParams{}, options...)
+	if res != nil {
+		return res, nil
+	}
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, err
+}
+
+// own is the path that the library's service adds to the base address.
+const own = "responses"
+
+// to leads a request to the path of a protocol, as the library's own azure package leads requests to a deployment's.
+func to(path string) option.Middleware {
+	return func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		req.URL.Path = strings.TrimSuffix(req.URL.Path, own) + path
+		req.URL.RawPath = ""
+		return next(req)
+	}
+}
+
+// tidy keeps the library from telling the server about this machine, and bounds what it reads of an error.
+func tidy(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	for name := range req.Header {
+		if strings.HasPrefix(name, "X-Stainless-") {
+			req.Header.Del(name)
+		}
+	}
+	res, err := next(req)
+	if err == nil && res.StatusCode >= http.StatusBadRequest {
+		res.Body = Bounded{Reader: io.LimitReader(res.Body, MaxFault), Closer: res.Body}
+	}
+	return res, err
+}
+
+// Bounded is a body of which not everything is read.
+type Bounded struct {
+	io.Reader
+	io.Closer
+}
+
+// watched sets the alarm anew for every piece behind the first, for which it has been running since the request.
+// It does not run while nobody reads.
+type watched struct {
+	r     io.Reader
+	alarm *time.Timer
+	wait  func() time.Duration
+	going bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if w.going {
+		w.alarm.Reset(w.wait())
+	}
+	n, err := w.r.Read(p)
+	w.alarm.Stop()
+	w.going = true
+	return n, err
+}
+
+// patience is how long the next piece may take.
+func (s *Server) patience(a Stream) time.Duration {
+	if a.Complete() {
+		return min(s.cfg.Idle, lastWait)
+	}
+	return s.cfg.Idle
+}
+
+// streamFault sorts what ended the stream. A complete answer stays one when only its end mark is lost.
+func (s *Server) streamFault(ctx, inner context.Context, a Stream, err error) error {
+	var known *llm.Error
+	switch {
+	case ctx.Err() != nil:
+		return s.Fault(ctx, inner, llm.Broken, err)
+	case errors.As(err, &known):
+		known.Text = s.clean(known.Text)
+		return known
+	case a.Complete():
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return &llm.Error{Fault: llm.Broken, Text: "the stream ended without a finish reason"}
+	default:
+		return s.Fault(ctx, inner, llm.Broken, err)
+	}
+}
+
+// Fault names the cause of an error: the caller gave up, the server was silent, or else.
+func (s *Server) Fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("ask the model %s: %w", s.cfg.Model, context.Cause(ctx))
+	}
+	if errors.Is(context.Cause(inner), errIdle) {
+		return &llm.Error{Fault: llm.Idle, Err: errIdle}
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // the address is the owner's own, and long
+	}
+	return &llm.Error{Fault: otherwise, Err: err}
+}
