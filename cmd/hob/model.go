@@ -189,7 +189,7 @@ func (m modelRow) cells() []string {
 		state = "not asked"
 	}
 	if m.Resting != nil {
-		state = fmt.Sprintf("rests until %s: %s %s", console.Exact(m.Resting.Until), m.Resting.Fault, m.Resting.Text)
+		state = fmt.Sprintf("rests until %s: %s", console.Exact(m.Resting.Until), m.Resting.Text)
 	}
 	if m.Fault != "" {
 		state = m.Fault
@@ -238,18 +238,18 @@ func (a *app) drawServer(s serverRow, f modelFilter) error {
 		case len(cells) == mostModels && !f.whole:
 			left++
 		default:
-			cells = append(cells, []string{"  " + m.ID, tokens(m.Context), cost(m.Free, m.Price.Input, m.Price.Output), can(m.Tools), can(m.Vision), can(m.Loaded)})
+			cells = append(cells, []string{m.ID, tokens(m.Context), cost(m.Free, m.Price.Input, m.Price.Output), can(m.Tools), can(m.Vision), can(m.Loaded)})
 		}
 	}
 	if len(cells) == 0 {
-		a.say("  no models")
+		a.say("no models")
 		return nil
 	}
-	if err := a.table([]string{"  MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
+	if err := a.table([]string{"MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
 		return err
 	}
 	if left > 0 {
-		a.say("  and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
+		a.say("and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
 	}
 	return nil
 }

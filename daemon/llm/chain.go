@@ -19,7 +19,7 @@ type Chain struct {
 // Rest is a cool-down: until it is over, other models are asked first.
 type Rest struct {
 	Fault Fault     `json:"fault"`
-	Text  string    `json:"text"` // what the server said
+	Text  string    `json:"text"` // what went wrong
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	Times int       `json:"times"` // failures in a row
@@ -75,7 +75,7 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := Rest{Fault: e.Fault, Text: e.Text, Since: now, Times: 1}
+	r := Rest{Fault: e.Fault, Text: e.Error(), Since: now, Times: 1}
 	if old, ok := c.rests[key]; ok {
 		r.Since, r.Times = old.Since, old.Times+1
 	}

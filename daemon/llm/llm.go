@@ -144,6 +144,7 @@ type Usage struct {
 	Reasoning int   `json:"reasoning"`
 	Cost      int64 `json:"cost_micros"`
 	Priced    bool  `json:"priced"`
+	Estimated bool  `json:"estimated,omitempty"` // the server has counted nothing
 }
 
 // Tokens is what the request used in all.

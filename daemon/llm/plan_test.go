@@ -193,7 +193,7 @@ func TestRestAsLongAsTheServerAskedFor(t *testing.T) {
 	chain := llm.NewChain(named(info("s", "a")), named(info("t", "b")))
 	course(chain, instant(), map[string][]error{"a": {&llm.Error{Fault: llm.RateLimit, RetryAfter: time.Hour, Text: "slow down"}}})
 	r, ok := chain.Resting(chain.First(), instant())
-	if !ok || r.Until != instant().Add(time.Hour) || r.Text != "slow down" {
+	if !ok || r.Until != instant().Add(time.Hour) || r.Text != "the model's server limits requests: slow down" {
 		t.Errorf("it rests: %v, %+v", ok, r)
 	}
 }

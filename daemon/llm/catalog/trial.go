@@ -91,7 +91,7 @@ type trial struct {
 	report  Report
 	answers int
 	priced  bool // so far every request has a price
-	guessed bool // so far every count is what an estimate would give
+	guessed bool // so far every count is an estimate
 }
 
 func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)) {
@@ -153,20 +153,10 @@ func (t *trial) book(a llm.Answer) {
 	sum.Cost += a.Usage.Cost
 	t.answers++
 	t.priced = t.priced && (a.Usage.Priced || t.model.Info().Local)
-	t.guessed = t.guessed && a.Usage.Output == estimate(a)
+	t.guessed = t.guessed && a.Usage.Estimated
 }
 
-// estimate is the count of an answer's tokens that adapters make up where the server counts none: one for four bytes.
-func estimate(a llm.Answer) int {
-	n := len(a.Text) + len(a.Reasoning)
-	for _, c := range a.Calls {
-		n += len(c.Name) + len(c.Args)
-	}
-	return (n + 3) / 4
-}
-
-// counted tells estimates from counts. An answer does not say which it holds; but real counts are hardly ever just what an
-// estimate would be, and not in every answer of a trial.
+// counted says who has counted.
 func (t *trial) counted() Counting {
 	switch {
 	case t.report.Usage.Tokens() == 0:

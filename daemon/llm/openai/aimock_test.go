@@ -159,6 +159,39 @@ func TestAimockSeesImages(t *testing.T) {
 	}
 }
 
+// The same server over the Responses protocol.
+func TestAimockSpeaksResponses(t *testing.T) {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	at := func(url string) llm.Model {
+		return open(t, openai.Config{Provider: "codex", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
+	}
+	m := at(aimock(t))
+	for ask, want := range map[string][2]string{"hello": {"Hello to you, über all, in several pieces.", ""}, "ponder": {"Done.", "Let me think about this one."}} {
+		var text strings.Builder
+		a, err := m.Answer(t.Context(), llm.Request{System: "be kind", Messages: []llm.Message{user(ask)}}, func(d llm.Delta) { text.WriteString(d.Text) })
+		if err != nil || a.Text != want[0] || text.String() != a.Text || a.Reasoning != want[1] || a.Finish != llm.Stop || a.Usage.Output == 0 {
+			t.Errorf("%s: got %+v, %v", ask, a, err)
+		}
+	}
+	r := llm.Request{Tools: []llm.Tool{{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object"}`)}}, Messages: []llm.Message{user("the weather?")}}
+	a, err := m.Answer(t.Context(), r, nil)
+	if err != nil || a.Finish != llm.ToolCall || len(a.Calls) != 2 || string(a.Calls[1].Args) != `{"city":"Ürümqi"}` {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Parts: event.Say(a.Text), Calls: a.Calls, Raw: a.Raw})
+	for _, c := range a.Calls {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.ToolRole, CallID: c.ID, Parts: event.Say("rain")})
+	}
+	if a, err = m.Answer(t.Context(), r, nil); err != nil || a.Text != "It rains in Köln." {
+		t.Errorf("got %+v, %v", a, err)
+	}
+	_, err = at(aimock(t, "--chaos-ratelimit", "1")).Answer(t.Context(), r, nil)
+	faultIn(t, err, llm.RateLimit)
+	_, err = at(aimock(t, "--chaos-disconnect", "1")).Answer(t.Context(), r, nil)
+	faultIn(t, err, llm.Network)
+}
+
 // journal is what the server was sent.
 func journal(t *testing.T, url string) []string {
 	t.Helper()

@@ -65,14 +65,8 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 // count reads the usage. Where the server sent none, four bytes count as one token, so that a cap on tokens holds.
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
-	if a.usage == nil {
-		said := len(out.Text) + len(out.Reasoning)
-		for _, c := range out.Calls {
-			said += len(c.Name) + len(c.Args)
-		}
-		u.Input, u.Output = (sent+bytesPerToken-1)/bytesPerToken, (said+bytesPerToken-1)/bytesPerToken
-		u.Reasoning = len(out.Reasoning) / bytesPerToken
-		return m.cfg.Price.Of(u)
+	if a.usage == nil || a.usage.Prompt == 0 && a.usage.Completion == 0 { // a count of nothing is none
+		return m.cfg.Price.Of(estimate(out, sent))
 	}
 	w := a.usage
 	u.Input, u.Output = tokens(w.Prompt), tokens(w.Completion)
@@ -83,6 +77,18 @@ func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 		return u
 	}
 	return m.cfg.Price.Of(u)
+}
+
+// estimate is the usage where the server has counted nothing.
+func estimate(out llm.Answer, sent int) llm.Usage {
+	said := len(out.Text) + len(out.Reasoning)
+	for _, c := range out.Calls {
+		said += len(c.Name) + len(c.Args)
+	}
+	return llm.Usage{
+		Input: (sent + bytesPerToken - 1) / bytesPerToken, Output: (said + bytesPerToken - 1) / bytesPerToken,
+		Reasoning: len(out.Reasoning) / bytesPerToken, Estimated: true,
+	}
 }
 
 func tokens(n float64) int {

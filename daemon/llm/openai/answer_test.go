@@ -209,7 +209,7 @@ func TestUsageIsEstimatedWhenNoneIsSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := llm.Usage{Input: (len(s.Requests()[0].Body) + 3) / 4, Output: 2}
+	want := llm.Usage{Input: (len(s.Requests()[0].Body) + 3) / 4, Output: 2, Estimated: true}
 	if a.Usage != want {
 		t.Errorf("got %+v, want %+v", a.Usage, want)
 	}

@@ -99,14 +99,8 @@ func (o *output) made(it *outputItem) bool {
 // count reads the usage, or estimates it as chat does.
 func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
-	if w == nil {
-		said := len(out.Text) + len(out.Reasoning)
-		for _, c := range out.Calls {
-			said += len(c.Name) + len(c.Args)
-		}
-		u.Input, u.Output = (sent+bytesPerToken-1)/bytesPerToken, (said+bytesPerToken-1)/bytesPerToken
-		u.Reasoning = len(out.Reasoning) / bytesPerToken
-		return m.cfg.Price.Of(u)
+	if w == nil || w.Input == 0 && w.Output == 0 { // a count of nothing is none
+		return m.cfg.Price.Of(estimate(out, sent))
 	}
 	u.Input, u.Output = tokens(w.Input), tokens(w.Output)
 	u.Cached = min(tokens(w.InputOf.Cached), u.Input)

@@ -284,7 +284,7 @@ func TestResponsesUsageIsEstimatedWhenNoneIsSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := llm.Usage{Input: (len(s.Requests()[0].Body) + 3) / 4, Output: (8 + 4 + 4 + 7 + 3) / 4, Reasoning: 1}
+	want := llm.Usage{Input: (len(s.Requests()[0].Body) + 3) / 4, Output: (8 + 4 + 4 + 7 + 3) / 4, Reasoning: 1, Estimated: true}
 	if a.Usage != want {
 		t.Errorf("got %+v, want %+v", a.Usage, want)
 	}
