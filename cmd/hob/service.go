@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -81,18 +78,18 @@ func (a *app) service(f serviceFlags, verb string) (*managed, error) {
 	if f.user && f.system {
 		return nil, usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
 	}
-	m, err := here()
+	m, err := service.Here()
 	if err != nil {
 		return nil, err
 	}
-	program, err := ownPath()
+	program, err := service.Program(os.Args[0])
 	if err != nil {
 		return nil, err
 	}
 	if verb == "install" && m.UID == 0 && !f.user && !f.system {
 		return nil, usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
 	}
-	system := f.system || !f.user && verb != "install" && !service.Installed(m, false) && (service.Installed(m, true) || m.UID == 0)
+	system := f.system || !f.user && verb != "install" && service.Choose(m)
 	spec := service.Spec{Program: program, System: system, Linger: f.linger}
 	home, named, err := a.homeDir()
 	if err != nil {
@@ -109,52 +106,6 @@ func (a *app) service(f serviceFlags, verb string) (*managed, error) {
 		return nil, err
 	}
 	return &managed{a, manager, m, spec, f}, nil
-}
-
-// here describes this machine and its caller.
-func here() (service.Machine, error) {
-	m := service.Machine{OS: runtime.GOOS, UID: os.Getuid()}
-	u, err := user.Current()
-	if err != nil {
-		return m, fmt.Errorf("find out who you are: %w", err)
-	}
-	m.User = u.Username
-	if m.Home, err = os.UserHomeDir(); err != nil {
-		return m, fmt.Errorf("find your home folder: %w", err)
-	}
-	if m.UID != 0 {
-		return m, nil
-	}
-	m.Invoker = os.Getenv("SUDO_USER")
-	if m.OS != "darwin" || m.Invoker == "" {
-		return m, nil
-	}
-	if u, err = user.Lookup(m.Invoker); err != nil { // a daemon of macOS works for whoever asked for it
-		return m, fmt.Errorf("find the home folder of %s: %w", m.Invoker, err)
-	}
-	m.Home = u.HomeDir
-	return m, nil
-}
-
-// ownPath is the program as it was called, when that is a link which an upgrade will turn to the new one; else the program itself.
-func ownPath() (string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
-	}
-	called, err := exec.LookPath(os.Args[0])
-	if err != nil {
-		return program, nil //nolint:nilerr // it was called by a name that says nothing
-	}
-	if called, err = filepath.Abs(called); err != nil {
-		return program, nil //nolint:nilerr // as above
-	}
-	mine, err1 := os.Stat(program)
-	theirs, err2 := os.Stat(called)
-	if err1 != nil || err2 != nil || !os.SameFile(mine, theirs) {
-		return program, nil
-	}
-	return called, nil
 }
 
 // offerLinger asks, or says, what a user's service needs to outlive a login.
@@ -210,13 +161,22 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	if s.flags.dry {
 		s.rehearse(ctx, steps, tell)
 	} else if err := service.Do(ctx, steps, tell); err != nil {
-		return err
+		return s.cutShort(err, shown)
 	}
 	if s.json {
 		return s.document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
 	}
 	s.sayEnd(verb, len(shown))
 	return nil
+}
+
+// cutShort adds what was done before an error to its JSON document; people have read it already.
+func (s *managed) cutShort(err error, done []service.Step) error {
+	if !s.json {
+		return err
+	}
+	code, text, hint := explain(err)
+	return &problem{code: code, text: text, hint: hint, doc: map[string]any{"error": text, "hint": hint, "steps": done}}
 }
 
 // rehearse prints a plan, and why it would be refused.

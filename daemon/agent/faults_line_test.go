@@ -70,7 +70,7 @@ func (r *resetting) Read(p []byte) (int, error) {
 }
 
 // speaks is a server that takes a request and goes its own way then, over a connection that ends with it.
-func speaks(say func(conn net.Conn) error) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+func speaks(head string, say func(conn net.Conn) error) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
 	return func(context.Context, *llmtest.Pipe) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() {
@@ -82,7 +82,7 @@ func speaks(say func(conn net.Conn) error) func(context.Context, *llmtest.Pipe) 
 			if _, err := io.Copy(io.Discard, req.Body); err != nil {
 				return
 			}
-			if _, err := io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"); err != nil {
+			if _, err := io.WriteString(far, head); err != nil {
 				return
 			}
 			_ = say(far) // it ends when nobody listens any more
@@ -90,6 +90,12 @@ func speaks(say func(conn net.Conn) error) func(context.Context, *llmtest.Pipe) 
 		return near, nil
 	}
 }
+
+// streaming is the head of an answer.
+const streaming = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+// hush says no more.
+func hush(net.Conn) error { return nil }
 
 // mute is the other end of a connection on which nobody says anything.
 func mute(context.Context, *llmtest.Pipe) (net.Conn, error) {
@@ -179,9 +185,10 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "TLS: broken off", https: true, dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
 		{name: "TLS: hang", https: true, dial: mute, asks: allTries, takes: allWaits + allTries*10*time.Second, says: "TLS handshake timeout", once: 2, after: oneWait + 10*time.Second},
 		{name: "closed without a word", dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
+		{name: "no HTTP", dial: speaks("ERROR\r\n", hush), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 7, takes: 7*120*time.Second + 47_250*time.Millisecond, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: allTries, takes: allWaits + allTries*time.Minute, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
-		{name: "signs of life and nothing else", dial: speaks(tick), asks: 1, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", billed: true},
+		{name: "signs of life and nothing else", dial: speaks(streaming, tick), asks: 1, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", billed: true},
 		{name: "reset in the middle", dial: resets(600), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "reset between the head and the body", dial: resets(180), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "cut in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Cut, At: 300}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
@@ -192,6 +199,9 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "reset before the head", dial: resets(0), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true,
 			want: "the request was sent in whole and nobody knows whether it was paid for, but it counts for nothing: less is spent than the server has billed"},
 		// WANT
+		{name: "no HTTP, and the key in it", dial: speaks("ERROR:"+theKey+"\r\n", hush), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait,
+			want: "the library's error quotes what came, and only the server's words are cleaned of the key"},
+		// WANT
 		{name: "TLS: a certificate that nobody knows", https: true, dial: impostor(certificate(t)), asks: 1, says: "certificate signed by unknown authority",
 			want: "a wrong certificate does not mend itself, but is asked for nine times over a minute and a half"},
 	})
@@ -199,7 +209,7 @@ func TestFaultsOfTheLine(t *testing.T) {
 
 // endless is a server that says the same for ever; sent counts its bytes. It makes them while it sends.
 func endless(first, piece string, sent *int) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
-	return speaks(func(conn net.Conn) error {
+	return speaks(streaming, func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, first); err != nil {
 			return err
 		}
@@ -220,20 +230,24 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	chunk := func(delta string) string {
 		return fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{%s},"finish_reason":null}]}`+"\n\n", delta)
 	}
-	for _, c := range []struct{ name, first, piece string }{
-		{"text", "", chunk(`"content":"` + words + `"`)},
-		{"reasoning", "", chunk(`"reasoning_content":"` + words + `"`)},
-		{"arguments", chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"note","arguments":"{\"what\":\""}}]`), chunk(`"tool_calls":[{"index":0,"function":{"arguments":"` + words + `"}}]`)},
-		{"one line", "data: {", words},
-		{"no stream", `{"choices":[{"message":{"content":"`, words},
-		{"signs of life", "", strings.Repeat(": wait\n\n", 1<<12)},
+	const byLimit, bySize = "the answer is far longer than its limit", "the answer is longer than 16 MB"
+	for _, c := range []struct {
+		name, first, piece, says string
+		most                     int // MB that are taken
+	}{
+		{"text", "", chunk(`"content":"` + words + `"`), byLimit, 2},
+		{"reasoning", "", chunk(`"reasoning_content":"` + words + `"`), byLimit, 2},
+		{"arguments", chunk(`"tool_calls":[{"index":0,"id":"a","function":{"name":"note","arguments":"{\"what\":\""}}]`), chunk(`"tool_calls":[{"index":0,"function":{"arguments":"` + words + `"}}]`), byLimit, 2},
+		{"one line", "data: {", words, bySize, 17},
+		{"no stream", `{"choices":[{"message":{"content":"`, words, bySize, 17},
+		{"signs of life", "", strings.Repeat(": wait\n\n", 1<<12), bySize, 17},
 	} {
 		sent := 0
 		playAll(t, []fault{{
-			name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: the answer is ", billed: true,
+			name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: " + c.says, billed: true,
 			also: func(t *testing.T, w *wired, _ int64) {
-				if sent == 0 || sent > 20<<20 {
-					t.Errorf("%d bytes were taken", sent)
+				if sent == 0 || sent > c.most<<20 {
+					t.Errorf("%d bytes were taken, want %d MB at most", sent, c.most)
 				}
 				if w.times("note") > 0 {
 					t.Error("a call ran whose arguments have no end")
@@ -246,37 +260,35 @@ func TestAnswersWithoutEnd(t *testing.T) {
 // A stream that breaks off at any byte is no answer until its reason to end has come: nothing of it is believed, and no call of it
 // runs.
 func TestCutAtEveryByte(t *testing.T) {
-	answer := llmtest.UseAll(use("note", "über"), use("look", "x"))
-	answer.Text = "I note it."
+	answer := use("note", "über")
 	wire := llmtest.Streamed(answer).Wire(0)
 	last := strings.Index(wire, `"finish_reason":"tool_calls"`)
-	complete := last + strings.Index(wire[last:], "\n\n") + 2
-	step := 1
-	if testing.Short() {
-		step = 13
-	}
-	for _, how := range []llmtest.Break{llmtest.Cut, llmtest.Drop} {
+	complete := last + strings.Index(wire[last:], "\n\n") + 2 // without the end of its line an event is not there
+	for how, step := range map[llmtest.Break]int{llmtest.Cut: 1, llmtest.Drop: 7} {
+		if testing.Short() {
+			step = 37
+		}
 		overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
-			for at := 0; at <= len(wire); at += step {
-				f := fault{turn: llmtest.Turn{Answer: answer, Break: how, At: at}}
-				w.hosts[0].suffer(f, 1, "well")
+			for at := range len(wire) + 1 {
+				if at%step != 0 && (at < complete-2 || at > complete) {
+					continue
+				}
+				w.hosts[0].suffer(fault{turn: llmtest.Turn{Answer: answer, Break: how, At: at}}, 1, "well")
 				before := w.times("note")
 				in := ownerSays("go")
 				in.Session = fmt.Sprint("cut at ", at)
 				got := w.finished(t, w.post(in))
 				lost, paid := w.lost(got.ID)
 				ran := w.times("note") - before
-				// Without the end of its line the event is not there.
-				whole := at >= complete
 				if said := w.final(t, got.ID); got.State != turn.Done || said != "well" {
 					t.Fatalf("cut at %d: %s, %q", at, got.State, said)
 				}
-				if whole != (ran == 1) || whole != (lost == 0) || lost != paid || w.times("look") != w.times("note") {
-					t.Fatalf("cut at %d of %d (complete at %d): note ran %d times, %d requests were lost, %d paid for", at, len(wire), complete, ran, lost, paid)
+				if whole := at >= complete; whole != (ran == 1) || whole != (lost == 0) || lost != paid {
+					t.Fatalf("cut at %d of %d (complete at %d): the call ran %d times, %d requests were lost, %d paid for", at, len(wire), complete, ran, lost, paid)
 				}
 			}
-			w.sound(t)
 			w.goesOn(t)
+			w.sound(t)
 		}, func(r *rig) { r.policy.PerDayTokens = 100_000_000 })
 	}
 }

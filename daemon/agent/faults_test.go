@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/agent/turn"
+	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/llm/openai"
@@ -74,7 +75,8 @@ type host struct {
 	came int // faults so far
 }
 
-func newHost(t *testing.T, provider, name string, https bool) *host {
+// newHost starts a server for the model of a config, whose address and key are filled in.
+func newHost(t *testing.T, c openai.Config, https bool) *host {
 	t.Helper()
 	h := &host{pipe: llmtest.NewPipe()}
 	h.transport = h.pipe.Transport()
@@ -83,11 +85,11 @@ func newHost(t *testing.T, provider, name string, https bool) *host {
 		at = secured(t, at, h.transport)
 	}
 	h.server = llmtest.NewServerOn(at)
-	url := h.server.URL
+	c.BaseURL, c.APIKey, c.HTTP = h.server.URL, theKey, &http.Client{Transport: h.transport}
 	if https {
-		url = strings.Replace(url, "http:", "https:", 1)
+		c.BaseURL = strings.Replace(c.BaseURL, "http:", "https:", 1)
 	}
-	m, err := openai.New(openai.Config{Provider: provider, Model: name, BaseURL: url, APIKey: theKey, HTTP: &http.Client{Transport: h.transport}})
+	m, err := openai.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +218,12 @@ func (w *wired) finished(t *testing.T, seq int64) view.TurnRow {
 // final is what the owner has read of a turn's end. It is one message.
 func (w *wired) final(t *testing.T, id int64) string {
 	t.Helper()
+	newest, err := w.rows().OutboxRows(context.Background(), event.Filter{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var said []string
-	for _, o := range w.outbox() {
+	for _, o := range newest {
 		if o.Cause.ID == id && strings.HasPrefix(o.Key, "turn:") {
 			said = append(said, o.Body)
 		}
@@ -245,17 +251,20 @@ func (w *wired) lost(id int64) (n, paid int) {
 // sound checks what holds after every fault, whatever it was.
 func (w *wired) sound(t *testing.T) {
 	t.Helper()
-	var ledger int64
+	var ledger turn.Amount
 	for _, h := range w.hosts {
-		ledger += h.server.Billed().Tokens()
+		u := h.model.Info().Price.Of(h.server.Billed())
+		if ledger.Micros += u.Cost; !u.Priced {
+			ledger.Tokens += u.Tokens()
+		}
 		wellFormed(t, h.server.Requests())
 	}
 	b := w.budget()
 	if b.ReservedTokens != 0 || b.ReservedMicros != 0 {
 		t.Errorf("%d tokens and %d micros are still reserved", b.ReservedTokens, b.ReservedMicros)
 	}
-	if b.UsedTokens < ledger || b.UsedTokens > b.PerDayTokens {
-		t.Errorf("%d tokens are spent: the servers have billed %d, the cap is %d", b.UsedTokens, ledger, b.PerDayTokens)
+	if b.UsedTokens < ledger.Tokens || b.UsedTokens > b.PerDayTokens || b.UsedMicros < ledger.Micros || b.PerDayMicros >= 0 && b.UsedMicros > b.PerDayMicros {
+		t.Errorf("spent is %+v, the servers have billed %+v", b, ledger)
 	}
 	for _, o := range w.outbox() {
 		if !utf8.ValidString(o.Body) {
@@ -312,11 +321,10 @@ func (w *wired) goesOn(t *testing.T) {
 	if len(requests) != 1 || !strings.HasSuffix(requests[0].Last(), "and now?") {
 		t.Errorf("the next message took %d requests", len(requests))
 	}
-	w.sound(t)
 }
 
 func (f fault) hosts(t *testing.T) []*host {
-	return []*host{newHost(t, "compatible", "large", f.https)}
+	return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large"}, f.https)}
 }
 
 func (f fault) stays(t *testing.T) {
@@ -333,6 +341,9 @@ func (f fault) stays(t *testing.T) {
 		if got.State != state || came != f.asks || took != f.takes || took > turnLimit {
 			t.Errorf("the turn is %s after %d requests and %v; want %s, %d, %v", got.State, came, took, state, f.asks, f.takes)
 		}
+		if all := w.bodies(); len(all) != 1 || strings.Contains(said, theKey) {
+			t.Errorf("the owner reads %q", all)
+		}
 		contains(t, said, f.says)
 		if state == turn.Failed {
 			contains(t, said, "I could not finish this: ")
@@ -346,6 +357,7 @@ func (f fault) stays(t *testing.T) {
 		}
 		w.sound(t)
 		w.goesOn(t)
+		w.sound(t)
 	}, f.changes()...)
 }
 
@@ -367,6 +379,7 @@ func (f fault) happensOnce(t *testing.T) {
 		f.checkPaid(t, w, got.ID)
 		w.sound(t)
 		w.goesOn(t)
+		w.sound(t)
 	}, f.changes()...)
 }
 

@@ -52,7 +52,7 @@ func Listen(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	unix, err := listenSocket(ctx, c.State, os.Getenv(SocketVariable))
+	unix, err := listenSocket(ctx, c.State)
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +163,17 @@ func loopback(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// listenSocket opens the socket below the state folder for its owner only, or the one at shared for its owner and group.
-// nil without an error means that this system has none to offer.
-func listenSocket(ctx context.Context, state, shared string) (net.Listener, error) {
-	if shared == "" {
+// listenSocket opens the socket below the state folder for its owner only, or the one that SocketVariable names for its
+// owner and group. nil without an error means that this system has none to offer.
+func listenSocket(ctx context.Context, state string) (net.Listener, error) {
+	shared, named := os.LookupEnv(SocketVariable)
+	if !named || shared == "" {
 		return listenUnix(ctx, filepath.Join(state, "run", "hob.sock"), 0o600)
 	}
 	if !filepath.IsAbs(shared) || len(shared) > maxSocketPath {
 		return nil, event.NewFault(event.Invalid, fmt.Sprintf("name a full path of at most %d bytes", maxSocketPath), "the socket %s=%q cannot be used", SocketVariable, shared)
 	}
-	return listenUnix(ctx, shared, 0o660)
+	return listenUnix(ctx, filepath.Clean(shared), 0o660)
 }
 
 // listenUnix opens a socket with the given rights. Until it has them, its folder guards it.

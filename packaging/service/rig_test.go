@@ -27,7 +27,7 @@ func newWorld(t *testing.T, system string) *world {
 	w := &world{T: t, fake: filepath.Join(dir, "fake")}
 	bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "sam")
 	for _, d := range []string{w.fake, bin, home} {
-		if err := os.Mkdir(d, 0o755); err != nil {
+		if err := os.Mkdir(d, 0o750); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +47,7 @@ func newWorld(t *testing.T, system string) *world {
 	}
 	for name, value := range map[string]string{
 		"PATH": bin + ":/usr/bin:/bin", "HOME": home, "FAKE": w.fake, "FAKE_UNIT": unit, "XDG_RUNTIME_DIR": "",
-		"FAKE_BUS": "", "FAKE_START": "", "FAKE_LOGIN": "", "FAKE_GUI": "", "FAKE_SLOW": "",
+		"FAKE_BUS": "", "FAKE_START": "", "FAKE_LOADED": "", "FAKE_LOGIN": "", "FAKE_GUI": "", "FAKE_SLOW": "",
 	} {
 		t.Setenv(name, value)
 	}
@@ -56,7 +56,7 @@ func newWorld(t *testing.T, system string) *world {
 
 func (w *world) put(path, text string, mode os.FileMode) {
 	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		w.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -107,6 +110,59 @@ func Installed(m Machine, system bool) bool {
 	return false
 }
 
+// Here describes this machine and its caller.
+func Here() (Machine, error) {
+	m := Machine{OS: runtime.GOOS, UID: os.Getuid()}
+	u, err := user.Current()
+	if err != nil {
+		return m, fmt.Errorf("find out who you are: %w", err)
+	}
+	m.User = u.Username
+	if m.Home, err = os.UserHomeDir(); err != nil {
+		return m, fmt.Errorf("find your home folder: %w", err)
+	}
+	if m.UID != 0 {
+		return m, nil
+	}
+	m.Invoker = os.Getenv("SUDO_USER")
+	if m.OS != "darwin" || m.Invoker == "" {
+		return m, nil
+	}
+	if u, err = user.Lookup(m.Invoker); err != nil { // a daemon of macOS works for whoever asked for it
+		return m, fmt.Errorf("find the home folder of %s: %w", m.Invoker, err)
+	}
+	m.Home = u.HomeDir
+	return m, nil
+}
+
+// Program is the path of this program as it was called (called is the first word of the command line), when that is a link
+// that an upgrade will turn to the new one; else the program itself.
+func Program(called string) (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	found, err := exec.LookPath(called)
+	if err != nil {
+		return program, nil //nolint:nilerr // it was called by a name that says nothing
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return program, nil //nolint:nilerr // as above
+	}
+	mine, err1 := os.Stat(program)
+	theirs, err2 := os.Stat(found)
+	if err1 != nil || err2 != nil || !os.SameFile(mine, theirs) {
+		return program, nil
+	}
+	return found, nil
+}
+
+// Choose reports whether the service of the whole machine is meant by somebody who does not say: the installed one, the
+// user's own before it, else the one that fits the caller.
+func Choose(m Machine) (system bool) {
+	return !Installed(m, false) && (Installed(m, true) || m.UID == 0)
+}
+
 // scope names who the service is for.
 func (s Spec) scope() string {
 	if s.System {
@@ -132,6 +188,9 @@ func (m Machine) may(s Spec, doing string) error {
 func (m Machine) lasts(s Spec) error {
 	if strings.Contains(s.Program, string(filepath.Separator)+"go-build") {
 		return event.NewFault(event.Clash, "build it first, for example: go install ./cmd/hob", "%s is a program that go run throws away", s.Program)
+	}
+	if m.OS == "linux" && strings.ContainsFunc(s.Program, func(r rune) bool { return r < ' ' || strings.ContainsRune(`"'\`, r) }) {
+		return event.NewFault(event.Clash, "move it to a place with a plainer name", "systemd starts no program whose path has quotes or backslashes in it, as %s has", s.Program)
 	}
 	info, err := os.Stat(s.Program)
 	if err != nil {

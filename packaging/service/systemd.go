@@ -218,7 +218,7 @@ func systemdState(text string) (State, error) {
 	}
 	st := State{
 		Manager: "systemd", Installed: values["LoadState"] != "not-found", Enabled: strings.HasPrefix(values["UnitFileState"], "enabled"),
-		Running: active == "active" || active == "reloading", State: active + " (" + values["SubState"] + ")", Says: values["StatusText"], File: values["FragmentPath"],
+		Running: active == "active" || active == "reloading", State: active + " (" + values["SubState"] + ")", File: values["FragmentPath"],
 	}
 	for key, field := range map[string]*int{"NRestarts": &st.Restarts, "MainPID": &st.PID} {
 		n, err := strconv.Atoi(values[key])
@@ -227,7 +227,11 @@ func systemdState(text string) (State, error) {
 		}
 		*field = n
 	}
-	if since := values["ActiveEnterTimestamp"]; since != "" && st.Running {
+	if !st.Running {
+		return st, nil // systemd remembers the last run's words
+	}
+	st.Says = values["StatusText"]
+	if since := values["ActiveEnterTimestamp"]; since != "" {
 		t, err := time.Parse("Mon 2006-01-02 15:04:05 MST", since)
 		if err != nil {
 			return State{}, fmt.Errorf("read ActiveEnterTimestamp of systemctl show: %w", err)

@@ -52,7 +52,7 @@ func TestSystemdLife(t *testing.T) {
 	}
 	w.same(w.must("restart"), "ran systemctl restart --user hob.service")
 	w.same(w.must("stop"), "ran systemctl stop --user hob.service")
-	if st := w.state(); st.Running || !st.Since.IsZero() || st.State != "inactive (dead)" {
+	if st := w.state(); st.Running || !st.Since.IsZero() || st.Says != "" || st.State != "inactive (dead)" {
 		t.Errorf("stopped: %+v", st)
 	}
 	w.same(w.must("start"), "ran systemctl start --user hob.service")
@@ -79,6 +79,7 @@ func TestSystemdRefuses(t *testing.T) {
 		{"sudo for the user's own", "install", func(w *world) { w.machine.UID, w.machine.Invoker = 0, "sam" }, "not that of sam", "type it without sudo: /bin/hob service install; or for the whole machine: sudo /bin/hob service install --system"},
 		{"no root", "install", func(w *world) { w.spec.System = true }, "only root may install a service of the whole machine", "type: sudo /bin/hob service install --system"},
 		{"a program that goes away", "install", func(w *world) { w.spec.Program = "/tmp/go-build1/b001/exe/hob" }, "that go run throws away", "go install"},
+		{"a path that systemd refuses", "install", func(w *world) { w.spec.Program = `/opt/"hob"/hob` }, "quotes or backslashes", "plainer name"},
 		{"a program in a home", "install", func(w *world) { w.spec.System, w.machine.UID = true, 0 }, "the user hob cannot run /bin/hob", "/usr/local/bin/hob && sudo /usr/local/bin/hob service install --system"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,11 +108,23 @@ func TestSystemdSaysWhy(t *testing.T) {
 	w.same(w.must("install"), "ran systemctl enable --user hob.service", "ran systemctl start --user hob.service")
 }
 
+// TestSystemdHalfInstalled removes what an interrupted installation left: a file that systemd has not read.
+func TestSystemdHalfInstalled(t *testing.T) {
+	w := newWorld(t, "linux")
+	path := filepath.Join(w.machine.Home, ".config/systemd/user/hob.service")
+	w.put(path, "[Unit]\n", 0o644)
+	w.Setenv("FAKE_LOADED", "no")
+	w.must("uninstall")
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
 // TestSystemdWithoutLogin finds the user's manager by its folder where nothing names it, as after su.
 func TestSystemdWithoutLogin(t *testing.T) {
 	w := newWorld(t, "linux")
 	bus := filepath.Join(w.machine.Root, "run/user/1000")
-	if err := os.MkdirAll(bus, 0o755); err != nil {
+	if err := os.MkdirAll(bus, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	script := filepath.Join(filepath.Dir(w.spec.Program), "systemctl")

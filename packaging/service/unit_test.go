@@ -16,13 +16,13 @@ var update = flag.Bool("update", false, "write the golden files anew; read the d
 func TestGolden(t *testing.T) {
 	for path, text := range map[string]string{
 		"testdata/user.service":      service.UserUnit("/usr/local/bin/hob", ""),
-		"testdata/user-home.service": service.UserUnit(`/opt/100% "fun" $x\y/hob`, "/srv/my $hob 100%"),
+		"testdata/user-home.service": service.UserUnit(`/opt/100% of $x/hob`, `/srv/my $hob "100%" \o`),
 		"testdata/system.service":    service.SystemUnit("/usr/local/bin/hob"),
 		"../deb/hob.service":         service.SystemUnit("/usr/bin/hob"),
 		"../deb/hob.sysusers":        service.SystemUsers(),
 	} {
 		if *update {
-			if err := os.WriteFile(filepath.FromSlash(path), []byte(text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.FromSlash(path), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
