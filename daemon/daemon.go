@@ -21,6 +21,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/secret"
+	"hob/daemon/shelf"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
@@ -47,7 +48,7 @@ type daemon struct {
 
 	store   *store.Store
 	view    *view.View
-	shelf   shelf
+	shelf   shelf.Shelf
 	account *account     // of the backend codex
 	group   *spawn.Group // owns what tools start
 	tellers *spawn.Group // owns what tells of failures; its own failures are only logged

@@ -17,6 +17,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/ident"
+	"hob/daemon/shelf"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
@@ -65,7 +66,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.view = view.New(d.store.Reader())
-	d.shelf = shelf{dir: filepath.Join(d.opt.state(), "artifacts"), store: d.store, ids: d.ids}
+	d.shelf = shelf.Shelf{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store, View: d.view, IDs: d.ids}
 	if d.store.Boot().Crashed {
 		if err := d.recover(ctx); err != nil {
 			return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
@@ -99,7 +100,7 @@ func (d *daemon) recover(ctx context.Context) error {
 			return fmt.Errorf("sweep half-written files: %w", err)
 		}
 	}
-	if err := d.shelf.sweep(ctx); err != nil {
+	if err := d.shelf.Sweep(ctx); err != nil {
 		return err
 	}
 	return sweepTemp(d.opt.workspace())
@@ -145,7 +146,7 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 // serve runs all parts until ctx ends.
 func (d *daemon) serve(ctx context.Context, server *control.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
-	cliChannel := cli.New(d.store, d.clock, d.ids, d.config().Owner.Name)
+	cliChannel := cli.New(d.store, d.shelf, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
 		in.stop()
 		core.stop()

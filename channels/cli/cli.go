@@ -22,6 +22,7 @@ var (
 	ErrEmpty    = errors.New("the message is empty; write something")
 	ErrTooLarge = errors.New("the message is over 256 KB; put it in a file in the workspace and name the file")
 	ErrSession  = errors.New("a session's name is 1 to 64 of a-z, 0-9, dot, underscore and hyphen; sessions of jobs, hooks and channels cannot be written to from outside")
+	ErrCommand  = errors.New("a command takes no attachments; send them with a message")
 	ErrID       = errors.New("a message's id is 1 to 128 printable characters without spaces")
 )
 
@@ -34,44 +35,59 @@ const MainSession = "main"
 // Channel is the cli.
 type Channel struct {
 	inbox channels.Inbox
+	files Files
 	clock clock.Clock
 	ids   ident.Source
 	owner string
 	names *regexp.Regexp
 }
 
-// New makes the cli. owner is the name to show for what comes in; ids makes the ids of messages that bring none.
-func New(inbox channels.Inbox, clock clock.Clock, ids ident.Source, owner string) *Channel {
-	return &Channel{inbox: inbox, clock: clock, ids: ids, owner: owner, names: regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)}
+// New makes the cli. files takes the messages that bring files; owner is the name to show for what comes in; ids makes the ids of
+// messages that bring none.
+func New(inbox channels.Inbox, files Files, clock clock.Clock, ids ident.Source, owner string) *Channel {
+	return &Channel{inbox: inbox, files: files, clock: clock, ids: ids, owner: owner, names: regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)}
 }
 
-// Post commits one typed message and returns where it stands. The same id again is stored once: Receipt.New is false then.
-// session "" is main; id "" mints one. Errors: ErrEmpty, ErrTooLarge, ErrSession, ErrID, and those of the store.
-func (c *Channel) Post(ctx context.Context, text, session, id string) (event.Receipt, error) {
-	in, err := c.input(text, session, id)
+// Post commits one typed message with its files and returns where it stands. The same id again is stored once: Receipt.New is false
+// then. session "" is main; id "" mints one; with a file no text is needed. Errors: ErrEmpty, ErrTooLarge, ErrSession, ErrID, ErrCommand,
+// those of the store, and an *event.Fault that says what is wrong with a file.
+func (c *Channel) Post(ctx context.Context, text, session, id string, files ...File) (event.Receipt, error) {
+	in, err := c.input(text, session, id, files)
 	if err != nil {
 		return event.Receipt{}, err
 	}
 	fail.Point("inbound.received")
-	receipts, err := c.inbox.Accept(ctx, []event.In{in}, nil)
+	receipt, err := c.accept(ctx, in, files)
 	if err != nil {
 		return event.Receipt{}, fmt.Errorf("store the message: %w", err)
 	}
 	fail.Point("inbound.committed")
+	return receipt, nil
+}
+
+func (c *Channel) accept(ctx context.Context, in event.In, files []File) (event.Receipt, error) {
+	if len(files) > 0 {
+		contents := make([][]byte, len(files))
+		for i, f := range files {
+			contents[i] = f.Data
+		}
+		return c.files.AcceptFiles(ctx, in, contents)
+	}
+	receipts, err := c.inbox.Accept(ctx, []event.In{in}, nil)
+	if err != nil {
+		return event.Receipt{}, err
+	}
 	if len(receipts) != 1 {
-		return event.Receipt{}, fmt.Errorf("store the message: %d receipts for one message", len(receipts))
+		return event.Receipt{}, fmt.Errorf("%d receipts for one message", len(receipts))
 	}
 	return receipts[0], nil
 }
 
-// input checks what was typed.
-func (c *Channel) input(text, session, id string) (event.In, error) {
-	if len(text) > MaxText {
-		return event.In{}, fmt.Errorf("%w (it has %d bytes)", ErrTooLarge, len(text))
-	}
-	text = strings.Trim(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
-	if strings.TrimSpace(text) == "" {
-		return event.In{}, ErrEmpty
+// input checks what was typed and what came with it.
+func (c *Channel) input(text, session, id string, files []File) (event.In, error) {
+	parts, kind, err := said(text, files)
+	if err != nil {
+		return event.In{}, err
 	}
 	if session == "" {
 		session = MainSession
@@ -86,10 +102,32 @@ func (c *Channel) input(text, session, id string) (event.In, error) {
 		return event.In{}, fmt.Errorf("%w (%q is not)", ErrID, cut(id))
 	}
 	return event.In{
-		Source: event.CLI.Channel(), ExtID: id, Session: session, Kind: channels.KindOf(text),
+		Source: event.CLI.Channel(), ExtID: id, Session: session, Kind: kind,
 		Rank: event.RankOwner, Trust: event.Owner, Sender: c.owner, ReplyTo: event.CLI, Typed: true,
-		Parts: event.Say(text), Received: c.clock.Wall(),
+		Parts: parts, Received: c.clock.Wall(),
 	}, nil
+}
+
+// said is the parts of a message, its text first, and whether it is a command.
+func said(text string, files []File) ([]event.Part, event.Kind, error) {
+	if len(text) > MaxText {
+		return nil, "", fmt.Errorf("%w (it has %d bytes)", ErrTooLarge, len(text))
+	}
+	if err := checkFiles(files); err != nil {
+		return nil, "", err
+	}
+	text = strings.Trim(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
+	kind := channels.KindOf(text)
+	var parts []event.Part
+	switch blank := strings.TrimSpace(text) == ""; {
+	case blank && len(files) == 0:
+		return nil, "", ErrEmpty
+	case kind == event.Command && len(files) > 0:
+		return nil, "", ErrCommand
+	case !blank:
+		parts = event.Say(text)
+	}
+	return append(parts, partsOf(files)...), kind, nil
 }
 
 // cut keeps an error message short.

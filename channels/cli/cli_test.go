@@ -15,7 +15,7 @@ import (
 )
 
 func open(in *channelstest.Inbox) *cli.Channel {
-	return cli.New(in, clock.Real(), ident.Random(), "Sam")
+	return cli.New(in, nil, clock.Real(), ident.Random(), "Sam")
 }
 
 func TestPost(t *testing.T) {

@@ -22,24 +22,29 @@ const maxInput = 900 << 10
 
 func chatCommand(a *app) *cobra.Command {
 	var session string
+	var attach []string
 	var noWait bool
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Say one thing and see the answer, or talk",
 		Long: "With a text, or with one on standard input, hob chat says it and shows the answer.\n" +
 			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
-			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves.",
+			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves;\n" +
+			"/attach FILE sends a file with the next message.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := joined(args)
-			if text == "" && isTerminal(a.in) {
+			if text == "" && len(attach) == 0 && isTerminal(a.in) {
 				return talk(cmd.Context(), a, session)
 			}
-			if text == "" {
-				var err error
-				if text, err = readInput(a); err != nil {
+			files, err := client.Attach(attach...)
+			if err != nil {
+				return err
+			}
+			if text == "" && !isTerminal(a.in) {
+				if text, err = readInput(a, len(files) > 0); err != nil {
 					return err
 				}
 			}
-			m := client.Message{Text: text, Session: session}
+			m := client.Message{Text: text, Session: session, Attachments: files}
 			if noWait {
 				return queue(cmd.Context(), a, m)
 			}
@@ -47,11 +52,13 @@ func chatCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
 	return cmd
 }
 
-func readInput(a *app) (string, error) {
+// readInput reads the message from standard input; only where something is attached may there be none.
+func readInput(a *app, attached bool) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read the message: %w", err)
@@ -60,7 +67,7 @@ func readInput(a *app) (string, error) {
 		return "", usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
 	}
 	text := strings.TrimSpace(string(b))
-	if text == "" {
+	if text == "" && !attached {
 		return "", usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
 	}
 	return text, nil

@@ -85,7 +85,7 @@ func TestFaultsByStatus(t *testing.T) {
 	})
 }
 
-// A turn that has been answered leaves the row of its state as it is.
+// The table itself can tell health from a fault; and a server may name a model more exactly than it was asked for.
 func TestNoFaultAtAll(t *testing.T) {
 	playAll(t, []fault{
 		{name: "an answer", turn: streams("fine"), state: turn.Done, asks: 1, says: "fine"},

@@ -46,9 +46,9 @@ type fault struct {
 	turn  llmtest.Turn                                                 // what the server does with a request
 	play  func(n int) llmtest.Turn                                     // the same, where it depends on how many came before
 	dial  func(ctx context.Context, p *llmtest.Pipe) (net.Conn, error) // what the line does with a connection
-	https bool
-	with  func(*rig)                             // what the rig has that others have not
-	also  func(t *testing.T, w *wired, id int64) // what else holds after a fault that stays
+	https bool                                                         // the server speaks TLS
+	with  func(*rig)                                                   // what the rig has that others have not
+	also  func(t *testing.T, w *wired, id int64)                       // what else holds after a fault that stays
 
 	state turn.Status   // how the turn ends when the fault stays; default: failed
 	asks  int           // requests then

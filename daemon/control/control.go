@@ -16,9 +16,9 @@ import (
 
 // Messages takes what somebody writes.
 type Messages interface {
-	// Post commits a message before it returns. session "" is main; the same id again returns
-	// the first receipt with New false; id "" is always new.
-	Post(ctx context.Context, text, session, id string) (event.Receipt, error)
+	// Post commits a message, and the files that came with it, before it returns. session "" is main; the same id
+	// again returns the first receipt with New false; id "" is always new.
+	Post(ctx context.Context, text, session, id string, files ...Attachment) (event.Receipt, error)
 }
 
 // Rows shows what is stored.

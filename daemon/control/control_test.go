@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -202,25 +203,28 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
+// TestBodyCap: a body has at most 1 MB, but that of a message, which may bring 20 MB of attachments in base64.
 func TestBodyCap(t *testing.T) {
 	h := control.New(newWorld().deps())
-	fits := `{"text":"` + strings.Repeat("a", 1<<20-11) + `"}`
-	if len(fits) != 1<<20 {
-		t.Fatalf("the test is wrong: %d bytes", len(fits))
+	for path, limit := range map[string]int{"/v1/sessions/main/send": 1 << 20, "/v1/messages": (20<<20+2)/3*4 + 1<<20} {
+		fits := `{"text":"` + strings.Repeat("a", limit-11) + `"}`
+		if len(fits) != limit {
+			t.Fatalf("the test is wrong: %d bytes", len(fits))
+		}
+		if got := do(t, h, "POST", path, fits); got.status != 202 {
+			t.Errorf("%s: a body of %d bytes: %d %s", path, limit, got.status, got.raw)
+		}
+		got := do(t, h, "POST", path, fits+" ")
+		if detail, _ := got.doc["detail"].(string); got.status != 413 || got.doc["kind"] != "too_large" || !strings.HasSuffix(detail, fmt.Sprintf(" over %d bytes", limit)) {
+			t.Errorf("%s: one byte more: %d %s", path, got.status, got.raw)
+		}
+		checkShape(t, "body cap", got)
 	}
-	if got := do(t, h, "POST", "/v1/messages", fits); got.status != 202 {
-		t.Errorf("a body of 1 MB: %d %s", got.status, got.raw)
-	}
-	got := do(t, h, "POST", "/v1/messages", fits+" ")
-	if got.status != 413 || got.doc["kind"] != "too_large" {
-		t.Errorf("one byte more: %d %s", got.status, got.raw)
-	}
-	checkShape(t, "body cap", got)
 }
 
 // FuzzBody sends any bytes to the routes that take a body: always JSON, never an inner error.
 func FuzzBody(f *testing.F) {
-	for _, s := range []string{`{"text":"hi"}`, `{"input":{"path":"ask"}}`, `null`, `[]`, `{"text":"hi","id":"a"}`, "\xff", `{"scope":"once"}`} {
+	for _, s := range []string{`{"text":"hi"}`, `{"input":{"path":"ask"}}`, `null`, `[]`, `{"text":"hi","id":"a"}`, "\xff", `{"scope":"once"}`, `{"attachments":[{"name":"a","data":"aGk="}]}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

@@ -21,6 +21,7 @@ import (
 type world struct {
 	mu     sync.Mutex
 	posts  map[string]event.Receipt
+	files  []control.Attachment // of the last post
 	events []event.Event
 	wake   chan struct{}
 	feed   event.Feed
@@ -48,7 +49,8 @@ func (w *world) add(typ string, data map[string]any) int64 {
 	return seq
 }
 
-func (w *world) Post(_ context.Context, text, session, id string) (event.Receipt, error) {
+func (w *world) Post(_ context.Context, text, session, id string, files ...control.Attachment) (event.Receipt, error) {
+	w.files = files
 	if text == "full" {
 		return event.Receipt{}, event.NewFault(event.Unavailable, "try again", "the inbox is full")
 	}

@@ -37,7 +37,7 @@ func whole(next http.Handler) http.Handler {
 		var big *http.MaxBytesError
 		switch {
 		case errors.As(err, &big):
-			p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", maxBody), "put long text into a file and name the file")
+			p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
 			p.Kind = event.TooLarge
 			p.send(w)
 			return
@@ -60,7 +60,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := c.SetReadDeadline(time.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit(r)))
 	if err != nil {
 		return nil, err
 	}

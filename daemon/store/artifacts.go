@@ -8,32 +8,40 @@ import (
 	"hob/daemon/store/db"
 
 	"hob/daemon/event"
+	"hob/daemon/shelf"
 )
 
-// Artifact is the row of bytes that lie in state/artifacts under its ID.
-type Artifact struct {
-	ID     string
-	SHA256 string
-	Size   int64 // bytes
-	Name   string
-	Trust  event.Trust
-	Source string
-}
-
 // KeepArtifact stores the row of an artifact whose bytes are durable already.
-func (s Artifacts) KeepArtifact(ctx context.Context, a Artifact) error {
-	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error {
-		return tx.Run("INSERT INTO artifacts (id, sha256, size, name, trust, source, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			a.ID, a.SHA256, a.Size, a.Name, a.Trust, a.Source, db.Micros(tx.Now))
-	})
+func (s Artifacts) KeepArtifact(ctx context.Context, a shelf.Artifact) error {
+	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return putArtifact(tx, a) })
 }
 
-// ArtifactNamed finds an artifact.
-func (s Artifacts) ArtifactNamed(ctx context.Context, id string) (Artifact, error) {
-	a := Artifact{ID: id}
-	err := s.read().QueryRowContext(ctx, "SELECT sha256, size, name, trust, source FROM artifacts WHERE id = ?", id).Scan(&a.SHA256, &a.Size, &a.Name, &a.Trust, &a.Source)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, notFound("artifact", id)
-	}
-	return a, err
+func putArtifact(tx *Tx, a shelf.Artifact) error {
+	return tx.Run("INSERT INTO artifacts (id, sha256, size, name, mime, trust, source, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		a.ID, a.SHA256, a.Size, a.Name, a.MIME, a.Trust, a.Source, db.Micros(tx.Now))
+}
+
+// Reserve gives out the number of the inbox row that an input with files will have. No number is given out twice; one that no row
+// takes stays a gap. For an input that is there already it gives out none, seq is 0, and the receipt has the numbers of the first one.
+func (s Inbox) Reserve(ctx context.Context, in event.In) (seq int64, r event.Receipt, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		if r, err = findReceipt(tx, in); errors.Is(err, sql.ErrNoRows) {
+			seq, err = tx.Reserve("inbox")
+		}
+		return err
+	})
+	return seq, r, err
+}
+
+// AcceptFiles commits an input under a reserved number together with the rows of the files that came with it, whose bytes are
+// durable already. When its (source, id) is there already, nothing is stored, and the receipt has the numbers of the first one.
+func (s Inbox) AcceptFiles(ctx context.Context, seq int64, in event.In, files []shelf.Artifact) (r event.Receipt, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		r, err = acceptAs(tx, seq, in)
+		for i := 0; err == nil && r.New && i < len(files); i++ {
+			err = putArtifact(tx, files[i])
+		}
+		return err
+	})
+	return r, err
 }

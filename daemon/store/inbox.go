@@ -61,8 +61,11 @@ func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, err
 }
 
 // acceptIn stores one input, or finds the one that is there.
-func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
-	seq, err := insertIn(tx, in)
+func acceptIn(tx *Tx, in event.In) (event.Receipt, error) { return acceptAs(tx, 0, in) }
+
+// acceptAs is acceptIn under a number that was reserved; 0: under the next one.
+func acceptAs(tx *Tx, number int64, in event.In) (event.Receipt, error) {
+	seq, err := insertAs(tx, number, in)
 	if err != nil {
 		return event.Receipt{}, err
 	}
@@ -77,13 +80,18 @@ func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
 	if in.Kind == event.Command {
 		tx.Ring(db.BellCommands)
 	}
-	if in.Kind == event.Message && in.Trust == event.Owner {
+	if in.Kind == event.Message && in.Trust == event.Owner && plain(in) {
 		return r, matchAsk(tx, seq, in)
 	}
 	return r, nil
 }
 
-func insertIn(tx *Tx, in event.In) (int64, error) {
+// plain reports whether an input is a text and nothing else.
+func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
+
+func insertIn(tx *Tx, in event.In) (int64, error) { return insertAs(tx, 0, in) }
+
+func insertAs(tx *Tx, number int64, in event.In) (int64, error) {
 	parts, err := db.Doc(in.Parts)
 	if err != nil {
 		return 0, err
@@ -92,9 +100,9 @@ func insertIn(tx *Tx, in event.In) (int64, error) {
 		in.Received = tx.Now
 	}
 	tx.Ring(db.BellInbox)
-	return tx.Insert(`INSERT INTO inbox (source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, fire, received, not_before, not_after)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
-		in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Typed), parts, db.Ref(in.Fire),
+	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, fire, received, not_before, not_after)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
+		db.Ref(number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Typed), parts, db.Ref(in.Fire),
 		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter))
 }
 

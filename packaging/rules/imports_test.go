@@ -40,8 +40,9 @@ var table = []row{
 	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
-	{pkg: "daemon/store", may: words("daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
+	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
+	{pkg: "daemon/store", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/store/*"), event: true},
 	{pkg: "daemon/control/client", event: true},
 	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/control", may: words("tools"), event: true},

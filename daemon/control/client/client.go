@@ -277,12 +277,13 @@ func (c *Client) Send(ctx context.Context, to, text string, out any) error {
 
 // Message is what somebody writes to hob.
 type Message struct {
-	Text    string `json:"text"`
-	Session string `json:"session,omitempty"` // "" is main
-	ID      string `json:"id,omitempty"`      // the same id again is the same message
+	Text        string       `json:"text"`              // not needed where there is an attachment
+	Session     string       `json:"session,omitempty"` // "" is main
+	ID          string       `json:"id,omitempty"`      // the same id again is the same message
+	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
-// Post commits a message. After it returns, the message is safe.
+// Post commits a message with its attachments. After it returns, they are safe.
 func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 	var r event.Receipt
 	err := c.do(ctx, http.MethodPost, "/v1/messages", m, &r)

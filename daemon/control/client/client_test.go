@@ -23,12 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a daemon of three events behind the real API.
 type world struct {
-	feed event.Feed
-	act  control.Act
-	wake chan struct{}
+	files []control.Attachment
+	feed  event.Feed
+	act   control.Act
+	wake  chan struct{}
 }
 
-func (w *world) Post(_ context.Context, text, session, _ string) (event.Receipt, error) {
+func (w *world) Post(_ context.Context, text, session, _ string, files ...control.Attachment) (event.Receipt, error) {
+	w.files = files
 	if session == "gone" {
 		return event.Receipt{}, event.NewFault(event.Missing, "hob sessions list", "there is no session %s", session)
 	}

@@ -56,6 +56,7 @@ type talk struct {
 	draft  draft
 	armed  bool           // Ctrl-C was pressed and there was nothing to stop
 	unsent client.Message // the one that did not reach the daemon
+	files  files          // go with the next message
 	raw    chan []byte
 	frames chan client.Frame
 	lost   chan error // nil: found again
@@ -285,6 +286,10 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 		k.begin()
 		return nil
 	}
+	if path, ok := strings.CutPrefix(message, attachWord); ok {
+		k.attach(strings.TrimSpace(path))
+		return nil
+	}
 	if q, ok := k.current(); ok {
 		k.recent = ""
 		if verb, args, ok := q.Reply(message); ok {
@@ -300,9 +305,9 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 // post sends a message. One that the daemon did not get stands in the editor again; sent unchanged it is the same message, in case
 // that only the daemon's word was lost.
 func (k *talk) post(ctx context.Context, message string) error {
-	m := client.Message{Text: message, Session: k.Session, ID: ident.Random().Code(messageID)}
-	if message == k.unsent.Text {
-		m.ID = k.unsent.ID
+	m := client.Message{Text: message, Session: k.Session, ID: ident.Random().Code(messageID), Attachments: k.files.take()}
+	if message == k.unsent.Text && len(m.Attachments) == 0 {
+		m.ID, m.Attachments = k.unsent.ID, k.unsent.Attachments
 	}
 	k.unsent = client.Message{}
 	r, err := k.API.Post(ctx, m)

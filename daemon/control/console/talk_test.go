@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -352,5 +355,41 @@ func TestAttend(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("the daemon's error is lost")
+	}
+}
+
+// TestTalkAttaches: files that were named go with the next message, once; what cannot be sent is said.
+func TestTalkAttaches(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "one", "b c.txt": "two"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFake(func(f *fake, row int64, m client.Message) { turn(f, row, row, "you said: "+m.Text) })
+	f.down = 1
+	w, ended := talking(t, f, "")
+	w.until(t, "> ")
+	w.press(t, "/attach "+dir+"/none\r")
+	w.until(t, "there is no file")
+	w.press(t, "/attach "+dir+"/a.txt\r")
+	w.until(t, "a.txt (3 bytes) goes with your next message")
+	w.press(t, "/attach "+dir+"/b c.txt\r")
+	w.until(t, "b c.txt (3 bytes) goes with your next message")
+	w.press(t, "look\r")
+	w.until(t, "hob is not running; your message stands below")
+	w.until(t, "> look")
+	w.press(t, "\r")
+	w.until(t, "you said: look\r\n")
+	w.press(t, "again\r")
+	w.until(t, "you said: again\r\n")
+	w.press(t, "\x04")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	want := []client.Attachment{{Name: "a.txt", Data: []byte("one")}, {Name: "b c.txt", Data: []byte("two")}}
+	p := f.posts
+	if len(p) != 3 || !reflect.DeepEqual(p[0].Attachments, want) || !reflect.DeepEqual(p[1].Attachments, want) || p[0].ID != p[1].ID || p[2].Attachments != nil {
+		t.Errorf("posts %+v", p)
 	}
 }

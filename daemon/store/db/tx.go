@@ -35,6 +35,16 @@ func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 	return res.LastInsertId()
 }
 
+// Reserve gives out the next number of a table whose rows are numbered with AUTOINCREMENT, as an insert would. The table of such numbers
+// may be written to (sqlite.org/autoinc.html).
+func (tx *Tx) Reserve(table string) (seq int64, err error) {
+	if err := tx.Run("INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)", table); err != nil {
+		return 0, err
+	}
+	err = tx.One("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ? RETURNING seq", []any{table}, &seq)
+	return seq, err
+}
+
 // Change runs an UPDATE or DELETE and returns how many rows it changed.
 func (tx *Tx) Change(query string, args ...any) (int64, error) {
 	res, err := tx.on.ExecContext(tx.ctx, query, args...)

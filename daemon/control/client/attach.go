@@ -1,0 +1,119 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"hob/daemon/event"
+)
+
+// Limits of what the daemon takes with one message: it is told before anything is sent.
+const (
+	MaxAttachments     = 10
+	MaxAttachment      = 8 << 20  // bytes of one
+	MaxAttachmentBytes = 20 << 20 // bytes of all
+)
+
+// Attachment is a file that is sent with a message.
+type Attachment struct {
+	Name string `json:"name"`
+	MIME string `json:"mime,omitempty"` // believed only where the bytes say nothing
+	Data []byte `json:"data"`           // in base64 on the wire
+}
+
+// Attach reads files to send them with a message. What cannot be sent is an *event.Fault.
+func Attach(paths ...string) ([]Attachment, error) {
+	if len(paths) > MaxAttachments {
+		return nil, event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments", MaxAttachments)
+	}
+	var list []Attachment
+	all := 0
+	for _, path := range paths {
+		data, err := readWhole(path)
+		if err != nil {
+			return nil, err
+		}
+		if all += len(data); all > MaxAttachmentBytes {
+			return nil, event.NewFault(event.TooLarge, "send some of them with another message", "the attachments of a message may have %d MB together", MaxAttachmentBytes>>20)
+		}
+		list = append(list, Attachment{Name: filepath.Base(path), Data: data})
+	}
+	return list, nil
+}
+
+// readWhole reads a regular file. It waits for nobody: a pipe is refused, also one that takes the file's place meanwhile.
+func readWhole(path string) (data []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, unread(path, err)
+	}
+	if err := unfit(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the person names it
+	if err != nil {
+		return nil, unread(path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err = f.Stat(); err != nil {
+		return nil, unread(path, err)
+	}
+	if err := unfit(path, info); err != nil {
+		return nil, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, MaxAttachment+1))
+	switch {
+	case err != nil:
+		return nil, unread(path, err)
+	case len(data) > MaxAttachment:
+		return nil, tooLarge(path)
+	case len(data) == 0:
+		return nil, event.NewFault(event.Invalid, "attach a file that holds something", "%s is empty", path)
+	}
+	return data, nil
+}
+
+// unfit says why a file cannot be sent; nil means that it can.
+func unfit(path string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return event.NewFault(event.Invalid, "attach the files in it, or an archive of it", "%s is a folder", path)
+	case !info.Mode().IsRegular():
+		return event.NewFault(event.Invalid, "copy what it holds into a file and attach that", "%s is not a regular file", path)
+	case info.Size() > MaxAttachment:
+		return tooLarge(path)
+	}
+	return nil
+}
+
+func tooLarge(path string) error {
+	return event.NewFault(event.TooLarge, "put it into the workspace and name the file", "%s is over %d MB", path, MaxAttachment>>20)
+}
+
+// unread says why a file could not be read.
+func unread(path string, err error) error {
+	f := &event.Fault{Kind: event.Clash, Err: err}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Kind, f.Text, f.Hint = event.Missing, "there is no file "+path, "paths begin at the folder that you are in"
+	case errors.Is(err, fs.ErrPermission):
+		f.Text, f.Hint = "you may not read "+path, "check its rights"
+	default:
+		f.Text, f.Hint = fmt.Sprintf("%s cannot be read: %v", path, plainly(err)), "copy it to this machine's disk and attach the copy"
+	}
+	return f
+}
+
+// plainly is an error without the path, which has been named.
+func plainly(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

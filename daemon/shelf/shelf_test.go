@@ -1,0 +1,65 @@
+package shelf_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/shelf"
+)
+
+// table is the rows of a shelf in memory.
+type table map[string]shelf.Artifact
+
+func (t table) KeepArtifact(_ context.Context, a shelf.Artifact) error {
+	t[a.ID] = a
+	return nil
+}
+
+func (t table) ArtifactNamed(_ context.Context, id string) (shelf.Artifact, error) {
+	a, ok := t[id]
+	if !ok {
+		return a, event.NewFault(event.Missing, "", "there is no artifact %s", id)
+	}
+	return a, nil
+}
+
+func (t table) Reserve(context.Context, event.In) (int64, event.Receipt, error) {
+	return 0, event.Receipt{}, nil
+}
+
+func (t table) AcceptFiles(context.Context, int64, event.In, []shelf.Artifact) (event.Receipt, error) {
+	return event.Receipt{}, nil
+}
+
+func (t table) Abandoned(context.Context, int64) (bool, error) { return false, nil }
+
+// Models read artifacts of 8 MB at most, and are told of one that is not there.
+func TestBytes(t *testing.T) {
+	dir, rows := t.TempDir(), table{}
+	s := shelf.Shelf{Dir: dir, Workspace: t.TempDir(), Rows: rows, View: rows, IDs: ident.Random()}
+	keep := func(size int) string {
+		t.Helper()
+		id, err := s.Keep(t.Context(), "x", make([]byte, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if data, err := s.Bytes(t.Context(), keep(8<<20)); err != nil || len(data) != 8<<20 {
+		t.Errorf("8 MB: %d bytes, %v", len(data), err)
+	}
+	gone := keep(3)
+	if err := os.Remove(filepath.Join(dir, gone)); err != nil {
+		t.Fatal(err)
+	}
+	for id, says := range map[string]string{keep(8<<20 + 1): "has more than 8 MB", gone: "no such file", "anone": "no such artifact"} {
+		if data, err := s.Bytes(t.Context(), id); err == nil || data != nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %d bytes, %v, want %q", id, len(data), err, says)
+		}
+	}
+}

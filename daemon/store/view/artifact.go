@@ -1,0 +1,26 @@
+package view
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"hob/daemon/shelf"
+)
+
+// ArtifactNamed finds an artifact.
+func (s *View) ArtifactNamed(ctx context.Context, id string) (shelf.Artifact, error) {
+	a := shelf.Artifact{ID: id}
+	err := s.read.QueryRowContext(ctx, "SELECT sha256, size, name, mime, trust, source FROM artifacts WHERE id = ?", id).Scan(&a.SHA256, &a.Size, &a.Name, &a.MIME, &a.Trust, &a.Source)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, notFound("artifact", id)
+	}
+	return a, err
+}
+
+// Abandoned reports whether a number was given out for an inbox row that never came.
+func (s *View) Abandoned(ctx context.Context, seq int64) (gone bool, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'inbox' AND seq >= ?1)
+		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = ?1)`, seq).Scan(&gone)
+	return gone, err
+}
