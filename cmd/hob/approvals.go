@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
@@ -18,30 +19,30 @@ type questionRow struct {
 	State   string    `json:"state"`
 }
 
-func approvalsCommand(a *app) *cobra.Command {
-	return family("approvals", "What hob asks you",
-		listCommand(a, listing[questionRow]{
-			resource: "questions", short: "List the open questions", none: "nothing is waiting for you",
-			states: []string{"open", "answered", "expired", "consumed"}, state: "open",
-			head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
-			row: func(q questionRow) []string {
+func approvalsCommand(a *cli.App) *cobra.Command {
+	return cli.Family("approvals", "What hob asks you",
+		cli.List(a, cli.Listing[questionRow]{
+			Resource: "questions", Short: "List the open questions", None: "nothing is waiting for you",
+			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
+			Head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
+			Row: func(q questionRow) []string {
 				return []string{q.Code, q.Subject, q.State, console.Clock(q.Asked), console.Clock(q.Until), q.Text}
 			},
 		}),
-		showCommand(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
+		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
 		approveCommand(a),
-		verbCommand(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
+		cli.Verb(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
-			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: atLeast(2, "a CODE and a TEXT"),
+			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				text := map[string]string{"text": joined(args[1:])}
-				return a.act(cmd.Context(), "questions", args[0], "answer", text, args[0]+" is answered")
+				text := map[string]string{"text": cli.Joined(args[1:])}
+				return a.Act(cmd.Context(), "questions", args[0], "answer", text, args[0]+" is answered")
 			},
 		},
 	)
 }
 
-func drawQuestion(a *app, raw json.RawMessage) error {
+func drawQuestion(a *cli.App, raw json.RawMessage) error {
 	var q questionRow
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return fmt.Errorf("the question is not understood: %w", err)
@@ -52,24 +53,24 @@ func drawQuestion(a *app, raw json.RawMessage) error {
 	} else {
 		text += "it is " + q.State + "\n"
 	}
-	return a.text(text)
+	return a.Text(text)
 }
 
-func approveCommand(a *app) *cobra.Command {
+func approveCommand(a *cli.App) *cobra.Command {
 	var turn, always bool
 	cmd := &cobra.Command{
-		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: exactly(1, "one CODE"),
+		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, said := "once", "this once"
 			switch {
 			case turn && always:
-				return usage("", "--turn and --always exclude each other")
+				return cli.Usage("", "--turn and --always exclude each other")
 			case turn:
 				scope, said = "turn", "for this turn"
 			case always:
 				scope, said = "always", "from now on (see: hob grants list)"
 			}
-			return a.act(cmd.Context(), "questions", args[0], "approve", map[string]string{"scope": scope}, args[0]+" is approved "+said)
+			return a.Act(cmd.Context(), "questions", args[0], "approve", map[string]string{"scope": scope}, args[0]+" is approved "+said)
 		},
 	}
 	cmd.Flags().BoolVar(&turn, "turn", false, "this kind of call for the rest of the turn")
@@ -85,15 +86,15 @@ type grantRow struct {
 	Uses    int64     `json:"uses"`
 }
 
-func grantsCommand(a *app) *cobra.Command {
-	return family("grants", "What you have allowed for good",
-		listCommand(a, listing[grantRow]{
-			resource: "grants", short: "List what is allowed", none: "nothing is allowed beyond the rules",
-			head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
-			row: func(g grantRow) []string {
-				return []string{id(g.ID), g.Tool, console.Clock(g.Created), console.Thousands(g.Uses), g.Pattern}
+func grantsCommand(a *cli.App) *cobra.Command {
+	return cli.Family("grants", "What you have allowed for good",
+		cli.List(a, cli.Listing[grantRow]{
+			Resource: "grants", Short: "List what is allowed", None: "nothing is allowed beyond the rules",
+			Head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
+			Row: func(g grantRow) []string {
+				return []string{cli.ID(g.ID), g.Tool, console.Clock(g.Created), console.Thousands(g.Uses), g.Pattern}
 			},
 		}),
-		verbCommand(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),
+		cli.Verb(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),
 	)
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
-func backupCommand(a *app) *cobra.Command {
-	return family("backup", "Copies of hob's database", &cobra.Command{
-		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: atMost(1, "one PATH"),
+func backupCommand(a *cli.App) *cobra.Command {
+	return cli.Family("backup", "Copies of hob's database", &cobra.Command{
+		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]string{}
 			if len(args) == 1 {
@@ -27,8 +28,8 @@ func backupCommand(a *app) *cobra.Command {
 	})
 }
 
-func createBackup(a *app, cmd *cobra.Command, in map[string]string) error {
-	c, err := a.client(cmd.Context())
+func createBackup(a *cli.App, cmd *cobra.Command, in map[string]string) error {
+	c, err := a.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -44,5 +45,5 @@ func createBackup(a *app, cmd *cobra.Command, in map[string]string) error {
 	if err := json.Unmarshal(raw, &made); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
-	return a.done(raw, fmt.Sprintf("wrote %s (%s in %s)", made.Path, console.Size(made.Bytes), console.Span(made.MS)))
+	return a.Done(raw, fmt.Sprintf("wrote %s (%s in %s)", made.Path, console.Size(made.Bytes), console.Span(made.MS)))
 }

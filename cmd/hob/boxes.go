@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
@@ -35,7 +36,7 @@ type outboxRow struct {
 // box is the inbox or the outbox: the same commands over different rows.
 type box struct {
 	name, short, row string
-	list             func(a *app) *cobra.Command
+	list             func(a *cli.App) *cobra.Command
 	shown            string
 	retry, drop      string
 	retried, dropped string
@@ -47,17 +48,17 @@ func inboxBox() box {
 		shown: "Show what came in: its text, where from, and what became of it",
 		retry: "Serve one again that was dropped, expired or given up", drop: "Give up one that is queued or held",
 		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
-		list: func(a *app) *cobra.Command {
-			return listCommand(a, listing[inboxRow]{
-				resource: "inbox", short: "List what came in, newest first", none: "nothing has come in yet",
-				states: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
-				head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
-				row: func(r inboxRow) []string {
+		list: func(a *cli.App) *cobra.Command {
+			return cli.List(a, cli.Listing[inboxRow]{
+				Resource: "inbox", Short: "List what came in, newest first", None: "nothing has come in yet",
+				States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
+				Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
+				Row: func(r inboxRow) []string {
 					text := r.Text
 					if r.Reason != "" {
 						text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
 					}
-					return []string{id(r.Seq), r.State, r.Kind, r.Source, r.Session, console.Clock(r.Received), text}
+					return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, console.Clock(r.Received), text}
 				},
 			})
 		},
@@ -70,29 +71,29 @@ func outboxBox() box {
 		shown: "Show a message with every try to deliver it",
 		retry: "Send one again that was held, expired, cancelled or given up", drop: "Cancel one that is not sent yet",
 		retried: "message %s is tried again", dropped: "message %s is dropped",
-		list: func(a *app) *cobra.Command {
-			return listCommand(a, listing[outboxRow]{
-				resource: "outbox", short: "List what goes out, newest first", none: "nothing has been sent yet",
-				states: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
-				head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
-				row: func(r outboxRow) []string {
+		list: func(a *cli.App) *cobra.Command {
+			return cli.List(a, cli.Listing[outboxRow]{
+				Resource: "outbox", Short: "List what goes out, newest first", None: "nothing has been sent yet",
+				States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
+				Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
+				Row: func(r outboxRow) []string {
 					text := r.Body
 					for _, d := range r.Deliveries {
 						if d.Error != "" {
 							text = "(" + console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error + ") " + r.Body
 						}
 					}
-					return []string{id(r.ID), r.State, r.To, console.Clock(r.Created), text}
+					return []string{cli.ID(r.ID), r.State, r.To, console.Clock(r.Created), text}
 				},
 			})
 		},
 	}
 }
 
-func boxCommand(a *app, b box) *cobra.Command {
-	return family(b.name, b.short, b.list(a),
-		showCommand(a, b.name, b.row, b.shown, nil),
-		verbCommand(a, b.name, "retry", b.row, b.retry, b.retried),
-		verbCommand(a, b.name, "drop", b.row, b.drop, b.dropped),
+func boxCommand(a *cli.App, b box) *cobra.Command {
+	return cli.Family(b.name, b.short, b.list(a),
+		cli.Show(a, b.name, b.row, b.shown, nil),
+		cli.Verb(a, b.name, "retry", b.row, b.retry, b.retried),
+		cli.Verb(a, b.name, "drop", b.row, b.drop, b.dropped),
 	)
 }

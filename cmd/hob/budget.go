@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
@@ -39,17 +40,17 @@ func capped(n int64, show func(int64) string) string {
 	return show(n)
 }
 
-func budgetCommand(a *app) *cobra.Command {
-	return family("budget", "What thinking may cost per day",
+func budgetCommand(a *cli.App) *cobra.Command {
+	return cli.Family("budget", "What thinking may cost per day",
 		&cobra.Command{
-			Use: "show", Short: "Show what is spent and what may be", Args: none,
+			Use: "show", Short: "Show what is spent and what may be", Args: cli.None,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.show(cmd.Context(), "budget", "", func(raw json.RawMessage) error {
+				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage) error {
 					var b budgetRow
 					if err := json.Unmarshal(raw, &b); err != nil {
 						return fmt.Errorf("the budget is not understood: %w", err)
 					}
-					a.say("%s: %s", b.Day, b.today())
+					a.Say("%s: %s", b.Day, b.today())
 					return nil
 				})
 			},
@@ -58,29 +59,29 @@ func budgetCommand(a *app) *cobra.Command {
 	)
 }
 
-func budgetSetCommand(a *app) *cobra.Command {
+func budgetSetCommand(a *cli.App) *cobra.Command {
 	var perDay string
 	var tokens int64
 	cmd := &cobra.Command{
-		Use: "set", Short: "Change what may be spent per day", Args: none, Example: "  hob budget set --per-day 5.00",
+		Use: "set", Short: "Change what may be spent per day", Args: cli.None, Example: "  hob budget set --per-day 5.00",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			args := map[string]string{}
 			if cmd.Flags().Changed("per-day") {
 				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9) {
-					return usage("for example --per-day 5.00", "--per-day %q is not an amount", perDay)
+					return cli.Usage("for example --per-day 5.00", "--per-day %q is not an amount", perDay)
 				}
 				args["per_day"] = perDay
 			}
 			if cmd.Flags().Changed("tokens-per-day") {
 				if tokens < 0 {
-					return usage("", "--tokens-per-day %d is less than nothing", tokens)
+					return cli.Usage("", "--tokens-per-day %d is less than nothing", tokens)
 				}
 				args["tokens_per_day"] = strconv.FormatInt(tokens, 10)
 			}
 			if len(args) == 0 {
-				return usage("give --per-day, --tokens-per-day or both", "there is nothing to set")
+				return cli.Usage("give --per-day, --tokens-per-day or both", "there is nothing to set")
 			}
-			return a.act(cmd.Context(), "budget", "", "set", args, "the budget is changed")
+			return a.Act(cmd.Context(), "budget", "", "set", args, "the budget is changed")
 		},
 	}
 	cmd.Flags().StringVar(&perDay, "per-day", "", "money per day, in the provider's currency")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
@@ -20,7 +21,7 @@ import (
 // maxInput is the longest message that standard input may hold, in bytes: a request's limit less its wrapping.
 const maxInput = 900 << 10
 
-func chatCommand(a *app) *cobra.Command {
+func chatCommand(a *cli.App) *cobra.Command {
 	var session string
 	var attach []string
 	var noWait bool
@@ -31,15 +32,15 @@ func chatCommand(a *app) *cobra.Command {
 			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves;\n" +
 			"/attach FILE sends a file with the next message.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := joined(args)
-			if text == "" && len(attach) == 0 && isTerminal(a.in) {
+			text := cli.Joined(args)
+			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
 				return talk(cmd.Context(), a, session)
 			}
 			files, err := client.Attach(attach...)
 			if err != nil {
 				return err
 			}
-			if text == "" && !isTerminal(a.in) {
+			if text == "" && !cli.IsTerminal(a.In) {
 				if text, err = readInput(a, len(files) > 0); err != nil {
 					return err
 				}
@@ -58,30 +59,30 @@ func chatCommand(a *app) *cobra.Command {
 }
 
 // readInput reads the message from standard input; only where something is attached may there be none.
-func readInput(a *app, attached bool) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
+func readInput(a *cli.App, attached bool) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
 	if err != nil {
 		return "", fmt.Errorf("read the message: %w", err)
 	}
 	if len(b) > maxInput {
-		return "", usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
+		return "", cli.Usage("put it into a file and name the file", "the message is over %s long", console.Size(maxInput))
 	}
 	text := strings.TrimSpace(string(b))
 	if text == "" && !attached {
-		return "", usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
+		return "", cli.Usage(`for example: hob chat "remind me in 20m to stretch"`, "there is no message")
 	}
 	return text, nil
 }
 
 // chatCursor is the file that keeps how far the person has read.
-func chatCursor(a *app) (console.Cursor, error) {
-	home, _, err := a.homeDir()
+func chatCursor(a *cli.App) (console.Cursor, error) {
+	home, _, err := a.HomeDir()
 	return console.Cursor(filepath.Join(home, "state", "chat.cursor")), err
 }
 
 // askOnce says one thing and waits for what becomes of it.
-func askOnce(ctx context.Context, a *app, m client.Message) error {
-	c, err := a.client(ctx)
+func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,21 +90,21 @@ func askOnce(ctx context.Context, a *app, m client.Message) error {
 	if err != nil {
 		return err
 	}
-	live := isTerminal(a.out) && !a.json
-	pipes := &console.Pipes{Out: a.out, Err: a.err, Live: live, Dim: a.color(a.err), Quiet: a.quiet || a.json}
+	live := cli.IsTerminal(a.Out) && !a.JSON
+	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
 	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: time.Local}
-	if isTerminal(a.in) && isTerminal(a.err) && !a.json {
-		if err := a.mend(); err != nil {
+	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {
+		if err := a.Mend(); err != nil {
 			return err
 		}
-		o.Ask = console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask
+		o.Ask = console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask
 	}
 	answer, err := o.Say(ctx, m)
 	if err != nil {
 		return err
 	}
-	if !live && !a.json && answer.Text != "" {
-		if _, err := io.WriteString(a.out, strings.TrimRight(answer.Text, "\n")+"\n"); err != nil {
+	if !live && !a.JSON && answer.Text != "" {
+		if _, err := io.WriteString(a.Out, strings.TrimRight(answer.Text, "\n")+"\n"); err != nil {
 			return fmt.Errorf("print the answer: %w", err)
 		}
 	}
@@ -111,33 +112,33 @@ func askOnce(ctx context.Context, a *app, m client.Message) error {
 }
 
 // verdict turns the end of a turn into the exit code.
-func verdict(a *app, answer console.Answer) error {
-	var p *problem
+func verdict(a *cli.App, answer console.Answer) error {
+	var p *cli.Problem
 	switch {
 	case answer.State == "waiting":
-		p = &problem{code: exitWaiting, doc: answer}
-		if a.quiet {
-			p.text, p.hint = "waiting for your answer: "+answer.Question.Text, answer.Question.How()
+		p = &cli.Problem{Code: cli.ExitWaiting, Doc: answer}
+		if a.Quiet {
+			p.Text, p.Hint = "waiting for your answer: "+answer.Question.Text, answer.Question.How()
 		}
 	case answer.State != "done":
-		p = &problem{code: exitFailed, doc: answer}
-	case a.json:
-		return a.document(answer)
+		p = &cli.Problem{Code: cli.ExitFailed, Doc: answer}
+	case a.JSON:
+		return a.Document(answer)
 	default:
 		return nil
 	}
-	if !a.json {
-		p.doc = nil
+	if !a.JSON {
+		p.Doc = nil
 	}
 	return p
 }
 
 // talk is the conversation on a terminal.
-func talk(ctx context.Context, a *app, session string) error {
-	if a.json {
-		return usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")
+func talk(ctx context.Context, a *cli.App, session string) error {
+	if a.JSON {
+		return cli.Usage("give a text: hob chat --json TEXT", "a conversation is no JSON document")
 	}
-	c, err := a.client(ctx)
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,19 +146,19 @@ func talk(ctx context.Context, a *app, session string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.mend(); err != nil {
+	if err := a.Mend(); err != nil {
 		return err
 	}
-	fd := int(a.in.Fd())
+	fd := int(a.In.Fd())
 	old, err := term.MakeRaw(fd)
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
 	t := console.Talk{
-		API: c, In: a.in, Out: a.out, Session: session, Cursor: cursor, Zone: time.Local,
-		Dim: a.color(a.out), Log: slog.New(slog.DiscardHandler),
+		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: time.Local,
+		Dim: a.Color(a.Out), Log: slog.New(slog.DiscardHandler),
 		Size: func() (int, int) {
-			w, h, err := term.GetSize(int(a.out.Fd()))
+			w, h, err := term.GetSize(int(a.Out.Fd()))
 			if err != nil {
 				return 80, 24
 			}

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // zones on machines that have none
+
+	"hob/cmd/hob/cli"
 )
 
 func main() {
@@ -18,8 +20,8 @@ func start(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a := newApp()
+	a := cli.New()
 	root := newRoot(a)
 	root.SetArgs(args)
-	return a.exit(root.ExecuteContext(ctx), wantsJSON(args))
+	return a.Exit(root.ExecuteContext(ctx), cli.WantsJSON(args))
 }

@@ -58,7 +58,9 @@ func answering(ts *testscript.TestScript, _ bool, _ []string) {
 // modelServer starts a server that answers everything with one sentence, and puts its address into $MODEL_URL.
 func modelServer(ts *testscript.TestScript, _ bool, _ []string) {
 	s := llmtest.NewServer()
-	s.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("Hello from the scripted model.")) })
+	s.Otherwise(func(llmtest.Request) llmtest.Turn {
+		return llmtest.Streamed(llmtest.Say("Hello from the scripted model."))
+	})
 	ts.Defer(s.Close)
 	ts.Setenv("MODEL_URL", s.URL)
 }

@@ -5,19 +5,21 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
 )
 
-func sendCommand(a *app) *cobra.Command {
+func sendCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "send TO TEXT", Short: "Send a text straight to a channel, without the model", Args: atLeast(2, "an address (channel:address or owner) and a TEXT"),
+		Use: "send TO TEXT", Short: "Send a text straight to a channel, without the model", Args: cli.AtLeast(2, "an address (channel:address or owner) and a TEXT"),
 		Example: `  hob send owner "the backup is done"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client(cmd.Context())
+			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
 			var raw json.RawMessage
-			if err := c.Send(cmd.Context(), args[0], joined(args[1:]), &raw); err != nil {
+			if err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), &raw); err != nil {
 				return err
 			}
 			var made struct {
@@ -26,7 +28,7 @@ func sendCommand(a *app) *cobra.Command {
 			if err := json.Unmarshal(raw, &made); err != nil {
 				return fmt.Errorf("the answer is not understood: %w", err)
 			}
-			return a.done(raw, fmt.Sprintf("queued as message %d for %s", made.Outbox, args[0]))
+			return a.Done(raw, fmt.Sprintf("queued as message %d for %s", made.Outbox, args[0]))
 		},
 	}
 }

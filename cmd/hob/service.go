@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 	"hob/packaging/service"
 )
@@ -24,15 +25,15 @@ type serviceFlags struct {
 	linger bool
 }
 
-func serviceCommand(a *app) *cobra.Command {
+func serviceCommand(a *cli.App) *cobra.Command {
 	f := &serviceFlags{}
-	install := a.serviceChange(f, "install", "Make hob a service that starts by itself, and start it")
+	install := serviceChange(a, f, "install", "Make hob a service that starts by itself, and start it")
 	install.Long = "Make hob a service of systemd or launchd: of yours, without root, or of the whole machine.\n" +
 		"What is already so stays as it is; after an upgrade, or with another program or home, it is brought up to date."
 	install.Flags().BoolVar(&f.linger, "linger", false, "let your services run when you are not logged in (loginctl enable-linger)")
-	cmd := family("service", "hob as a service of this machine", install,
-		a.serviceChange(f, "uninstall", "Stop the service and remove it; the home stays"),
-		a.serviceChange(f, "start", "Start the service"), a.serviceChange(f, "stop", "Stop the service"), a.serviceChange(f, "restart", "Start the service again"),
+	cmd := cli.Family("service", "hob as a service of this machine", install,
+		serviceChange(a, f, "uninstall", "Stop the service and remove it; the home stays"),
+		serviceChange(a, f, "start", "Start the service"), serviceChange(a, f, "stop", "Stop the service"), serviceChange(a, f, "restart", "Start the service again"),
 		serviceStatus(a, f), serviceLogs(a, f))
 	p := cmd.PersistentFlags()
 	p.BoolVar(&f.user, "user", false, "your own service (default)")
@@ -42,11 +43,11 @@ func serviceCommand(a *app) *cobra.Command {
 }
 
 // serviceChange is a command that plans and carries out.
-func (a *app) serviceChange(f *serviceFlags, verb, short string) *cobra.Command {
+func serviceChange(a *cli.App, f *serviceFlags, verb, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb, Short: short, Args: none,
+		Use: verb, Short: short, Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.service(*f, verb)
+			s, err := manage(a, *f, verb)
 			if err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ func (a *app) serviceChange(f *serviceFlags, verb, short string) *cobra.Command 
 
 // managed is the service that a command line means.
 type managed struct {
-	*app
+	*cli.App
 	service.Manager
 	machine service.Machine
 	spec    service.Spec
@@ -74,9 +75,9 @@ type managed struct {
 }
 
 // service finds out which service is meant. Without a flag it is the one that is installed, the user's own first.
-func (a *app) service(f serviceFlags, verb string) (*managed, error) {
+func manage(a *cli.App, f serviceFlags, verb string) (*managed, error) {
 	if f.user && f.system {
-		return nil, usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
+		return nil, cli.Usage("the user's own needs no root; --system runs for the whole machine", "--user and --system exclude each other")
 	}
 	m, err := service.Here()
 	if err != nil {
@@ -87,19 +88,19 @@ func (a *app) service(f serviceFlags, verb string) (*managed, error) {
 		return nil, err
 	}
 	if verb == "install" && m.UID == 0 && !f.user && !f.system {
-		return nil, usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
+		return nil, cli.Usage(program+" service install --system: for the whole machine, as the user hob; --user: root's own", "root has to say which service is meant")
 	}
 	system := f.system || !f.user && verb != "install" && service.Choose(m)
 	spec := service.Spec{Program: program, System: system, Linger: f.linger}
-	home, named, err := a.homeDir()
+	home, named, err := a.HomeDir()
 	if err != nil {
 		return nil, err
 	}
 	if named {
 		spec.Home = home
 	}
-	if system && m.OS == "linux" && a.home != "" && home != service.SystemHome {
-		return nil, usage("leave --home out", "the service of the whole machine has its home in %s", service.SystemHome)
+	if system && m.OS == "linux" && a.Home != "" && home != service.SystemHome {
+		return nil, cli.Usage("leave --home out", "the service of the whole machine has its home in %s", service.SystemHome)
 	}
 	manager, err := service.For(m, spec)
 	if err != nil {
@@ -121,12 +122,12 @@ func (s *managed) offerLinger(ctx context.Context) error {
 		return err
 	}
 	command := "loginctl enable-linger " + s.machine.User
-	if s.flags.dry || s.json || s.quiet || !isTerminal(s.in) || !isTerminal(s.err) {
-		s.note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
+	if s.flags.dry || s.JSON || s.Quiet || !cli.IsTerminal(s.In) || !cli.IsTerminal(s.Err) {
+		s.Note("hob will stop when you log out, and start when you log in; to let it run all the time, add --linger or type: " + command)
 		return nil
 	}
-	s.print(s.err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
-	line, err := bufio.NewReader(s.in).ReadString('\n')
+	s.Print(s.Err, "hob would stop when you log out. Let your services run all the time ("+command+")? [Y/n]")
+	line, err := bufio.NewReader(s.In).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read your answer: %w", err)
 	}
@@ -154,8 +155,8 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	shown := []service.Step{}
 	tell := func(step service.Step) {
 		shown = append(shown, step)
-		if !s.json && !s.flags.dry {
-			s.say("%s", step.Did())
+		if !s.JSON && !s.flags.dry {
+			s.Say("%s", step.Did())
 		}
 	}
 	if s.flags.dry {
@@ -163,8 +164,8 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	} else if err := service.Do(ctx, steps, tell); err != nil {
 		return s.cutShort(err, shown)
 	}
-	if s.json {
-		return s.document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
+	if s.JSON {
+		return s.Document(map[string]any{"dry_run": s.flags.dry, "steps": shown})
 	}
 	s.sayEnd(verb, len(shown))
 	return nil
@@ -172,26 +173,26 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 
 // cutShort adds what was done before an error to its JSON document; people have read it already.
 func (s *managed) cutShort(err error, done []service.Step) error {
-	if !s.json {
+	if !s.JSON {
 		return err
 	}
-	code, text, hint := explain(err)
-	return &problem{code: code, text: text, hint: hint, doc: map[string]any{"error": text, "hint": hint, "steps": done}}
+	code, text, hint := cli.Explain(err)
+	return &cli.Problem{Code: code, Text: text, Hint: hint, Doc: map[string]any{"error": text, "hint": hint, "steps": done}}
 }
 
 // rehearse prints a plan, and why it would be refused.
 func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(service.Step)) {
 	for _, step := range steps {
 		if err := step.Objection(ctx); err != nil {
-			_, text, hint := explain(err)
-			s.note("this would be refused: " + console.Clean(text+"; "+hint))
+			_, text, hint := cli.Explain(err)
+			s.Note("this would be refused: " + console.Clean(text+"; "+hint))
 		}
 		if !step.Shown() {
 			continue
 		}
 		tell(step)
-		if !s.json {
-			s.print(s.out, console.Clean(step.Would()))
+		if !s.JSON {
+			s.Print(s.Out, console.Clean(step.Would()))
 		}
 	}
 }
@@ -200,45 +201,45 @@ func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(
 func (s *managed) sayEnd(verb string, done int) {
 	switch {
 	case s.flags.dry && done == 0:
-		s.say("nothing would change")
+		s.Say("nothing would change")
 	case s.flags.dry:
-		s.say("nothing was changed")
+		s.Say("nothing was changed")
 	case done == 0:
-		s.say("there is nothing to %s", verb)
+		s.Say("there is nothing to %s", verb)
 	case verb == "install":
-		s.say("hob is installed and runs; look at it with: hob service status")
+		s.Say("hob is installed and runs; look at it with: hob service status")
 	case verb == "uninstall":
-		s.say("the home stays where it was, with everything hob knows")
+		s.Say("the home stays where it was, with everything hob knows")
 	}
 }
 
-func serviceStatus(a *app, f *serviceFlags) *cobra.Command {
+func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show whether the service is enabled and runs, since when, and how often it was restarted", Args: none,
+		Use: "status", Short: "Show whether the service is enabled and runs, since when, and how often it was restarted", Args: cli.None,
 		Long: "Show how the service does. The exit code is 3 when it does not run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.service(*f, "status")
+			s, err := manage(a, *f, "status")
 			if err != nil {
 				return err
 			}
 			if f.dry {
-				return usage("", "hob service status changes nothing; leave --dry-run out")
+				return cli.Usage("", "hob service status changes nothing; leave --dry-run out")
 			}
 			st, err := s.State(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if !a.json {
-				a.say("%s", serviceText(st))
+			if !a.JSON {
+				a.Say("%s", serviceText(st))
 			} else if st.Running {
-				return a.document(st)
+				return a.Document(st)
 			}
 			if st.Running {
 				return nil
 			}
-			p := &problem{code: exitNoDaemon}
-			if a.json {
-				p.doc = st
+			p := &cli.Problem{Code: cli.ExitNoDaemon}
+			if a.JSON {
+				p.Doc = st
 			}
 			return p
 		},
@@ -271,29 +272,29 @@ func serviceText(st service.State) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func serviceLogs(a *app, f *serviceFlags) *cobra.Command {
+func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 	var lines int
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs", Short: "Show the last lines of the service's log", Args: none,
+		Use: "logs", Short: "Show the last lines of the service's log", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if lines < 0 {
-				return usage("for example -n 100", "-n %d: there are no fewer than none", lines)
+				return cli.Usage("for example -n 100", "-n %d: there are no fewer than none", lines)
 			}
-			if a.json {
-				return usage("leave --json out", "the log of the service has no JSON document to show")
+			if a.JSON {
+				return cli.Usage("leave --json out", "the log of the service has no JSON document to show")
 			}
-			s, err := a.service(*f, "logs")
+			s, err := manage(a, *f, "logs")
 			if err != nil {
 				return err
 			}
 			argv := s.Logs(lines, follow)
 			if f.dry {
-				a.say("%s", service.Step{Run: argv}.Would())
+				a.Say("%s", service.Step{Run: argv}.Would())
 				return nil
 			}
 			show := exec.CommandContext(cmd.Context(), argv[0], argv[1:]...) // #nosec G204 -- journalctl or tail, with our own words
-			show.Stdout, show.Stderr = a.out, a.err
+			show.Stdout, show.Stderr = a.Out, a.Err
 			if err := show.Run(); err != nil && cmd.Context().Err() == nil {
 				return fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
 			}

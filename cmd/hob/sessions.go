@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
@@ -47,37 +48,37 @@ func (s sessionRow) state() string {
 	return stateArchived
 }
 
-func sessionsCommand(a *app) *cobra.Command {
-	return family("sessions", "The conversations",
-		listCommand(a, listing[sessionRow]{
-			resource: "sessions", short: "List the conversations, newest first", none: "there are no sessions yet",
-			states: []string{stateLive, stateArchived}, state: stateLive,
-			head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
-			row: func(s sessionRow) []string {
-				return []string{id(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
+func sessionsCommand(a *cli.App) *cobra.Command {
+	return cli.Family("sessions", "The conversations",
+		cli.List(a, cli.Listing[sessionRow]{
+			Resource: "sessions", Short: "List the conversations, newest first", None: "there are no sessions yet",
+			States: []string{stateLive, stateArchived}, State: stateLive,
+			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
+			Row: func(s sessionRow) []string {
+				return []string{cli.ID(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
 			},
 		}),
-		showCommand(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage) error { return drawSession(a, raw) }),
+		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage) error { return drawSession(a, raw) }),
 		&cobra.Command{
-			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: atLeast(2, "a SESSION and a TEXT"),
+			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: joined(args[1:])})
+				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
 			},
 		},
 		&cobra.Command{
-			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: exactly(1, "one SESSION"),
+			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: cli.Exactly(1, "one SESSION"),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
 		&cobra.Command{
-			Use: "rm SESSION", Short: "Archive a conversation: it ends, and can still be read by its ID", Args: exactly(1, "one SESSION"),
+			Use: "rm SESSION", Short: "Archive a conversation: it ends, and can still be read by its ID", Args: cli.Exactly(1, "one SESSION"),
 			RunE: func(cmd *cobra.Command, args []string) error { return removeSession(cmd.Context(), a, args[0]) },
 		},
 	)
 }
 
 // queue posts a message and says where it went.
-func queue(ctx context.Context, a *app, m client.Message) error {
-	c, err := a.client(ctx)
+func queue(ctx context.Context, a *cli.App, m client.Message) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,11 +90,11 @@ func queue(ctx context.Context, a *app, m client.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	return a.done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
+	return a.Done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-func removeSession(ctx context.Context, a *app, key string) error {
-	c, err := a.client(ctx)
+func removeSession(ctx context.Context, a *cli.App, key string) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,11 +102,11 @@ func removeSession(ctx context.Context, a *app, key string) error {
 	if err := c.RemoveSession(ctx, key, &raw); err != nil {
 		return err
 	}
-	return a.done(raw, fmt.Sprintf("session %s is archived", key))
+	return a.Done(raw, fmt.Sprintf("session %s is archived", key))
 }
 
 // drawSession shows a conversation as it was led.
-func drawSession(a *app, raw json.RawMessage) error {
+func drawSession(a *cli.App, raw json.RawMessage) error {
 	var s struct {
 		sessionRow
 		Transcript []itemRow `json:"transcript"`
@@ -126,11 +127,11 @@ func drawSession(a *app, raw json.RawMessage) error {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", console.OneLine(who), text)
 	}
-	return a.text(b.String())
+	return a.Text(b.String())
 }
 
-func exportSession(ctx context.Context, a *app, key string) error {
-	return a.show(ctx, "sessions", key, func(raw json.RawMessage) error {
+func exportSession(ctx context.Context, a *cli.App, key string) error {
+	return a.Show(ctx, "sessions", key, func(raw json.RawMessage) error {
 		var s struct {
 			Items []json.RawMessage `json:"transcript"`
 		}
@@ -138,7 +139,7 @@ func exportSession(ctx context.Context, a *app, key string) error {
 			return fmt.Errorf("the session is not understood: %w", err)
 		}
 		for _, item := range s.Items {
-			if err := a.document(item); err != nil {
+			if err := a.Document(item); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
@@ -51,16 +52,16 @@ type status struct {
 	Config []string `json:"config"` // its problems
 }
 
-func statusCommand(a *app) *cobra.Command {
+func statusCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show how hob is", Args: none,
+		Use: "status", Short: "Show how hob is", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.show(cmd.Context(), "status", "", func(raw json.RawMessage) error {
+			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage) error {
 				var s status
 				if err := json.Unmarshal(raw, &s); err != nil {
 					return fmt.Errorf("the status is not understood: %w", err)
 				}
-				return a.text(s.text())
+				return a.Text(s.text())
 			})
 		},
 	}
@@ -151,13 +152,13 @@ func webAddress(addr string) string {
 }
 
 // showState is hob without a command: how it is, and what to do next.
-func showState(ctx context.Context, a *app) error {
-	c, err := a.client(ctx)
+func showState(ctx context.Context, a *cli.App) error {
+	c, err := a.Client(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {
-		if a.json {
-			return a.document(map[string]string{"state": "stopped", "next": "hob up"})
+		if a.JSON {
+			return a.Document(map[string]string{"state": "stopped", "next": "hob up"})
 		}
-		a.say("hob is not running\nstart it with: hob up\nall commands: hob help")
+		a.Say("hob is not running\nstart it with: hob up\nall commands: hob help")
 		return nil
 	}
 	if err != nil {
@@ -167,10 +168,10 @@ func showState(ctx context.Context, a *app) error {
 	if err := c.Show(ctx, "status", "", &s); err != nil {
 		return err
 	}
-	if a.json {
-		return a.document(map[string]string{"state": s.State, "next": s.next()})
+	if a.JSON {
+		return a.Document(map[string]string{"state": s.State, "next": s.next()})
 	}
-	a.say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(), s.next())
+	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(), s.next())
 	return nil
 }
 
@@ -187,11 +188,11 @@ func (s status) next() string {
 	return "hob chat"
 }
 
-func safeModeCommand(a *app) *cobra.Command {
+func safeModeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: noSuch,
+		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client(cmd.Context())
+			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -199,21 +200,21 @@ func safeModeCommand(a *app) *cobra.Command {
 			if err := c.Show(cmd.Context(), "status", "", &s); err != nil {
 				return err
 			}
-			if a.json {
-				return a.document(s.SafeMode)
+			if a.JSON {
+				return a.Document(s.SafeMode)
 			}
 			if !s.SafeMode.On {
-				a.say("safe mode is off")
+				a.Say("safe mode is off")
 				return nil
 			}
-			a.say("safe mode is on: %s\nleave it with: hob safe-mode off", s.SafeMode.Why)
+			a.Say("safe mode is on: %s\nleave it with: hob safe-mode off", s.SafeMode.Why)
 			return nil
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "off", Short: "Leave safe mode", Args: none,
+		Use: "off", Short: "Leave safe mode", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
+			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
 		},
 	})
 	return cmd

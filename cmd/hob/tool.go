@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
 
-func toolCommand(a *app) *cobra.Command {
+func toolCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tool NAME [--field value …|--input JSON|-]", Short: "List, describe and run the tools that hob has",
 		Long:               "Run a tool as hob would, with the same checks. You are asked right here when it needs your permission.",
@@ -26,34 +27,34 @@ func toolCommand(a *app) *cobra.Command {
 	cmd.AddCommand(
 		listToolsCommand(a),
 		&cobra.Command{
-			Use: "show NAME", Short: "Describe a tool and its fields", Args: exactly(1, "one NAME"),
+			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.show(cmd.Context(), "tools", args[0], func(raw json.RawMessage) error { return drawTool(a, raw) })
+				return a.Show(cmd.Context(), "tools", args[0], func(raw json.RawMessage) error { return drawTool(a, raw) })
 			},
 		},
 	)
 	return cmd
 }
 
-func listToolsCommand(a *app) *cobra.Command {
+func listToolsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tools", Args: none,
+		Use: "list", Short: "List the tools", Args: cli.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listRows(cmd.Context(), a, listing[console.ToolSpec]{
-				resource: "tools", none: "there are no tools", head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
-				row: func(t console.ToolSpec) []string { return []string{t.Name, t.Group, t.Description} },
+			return cli.ListRows(cmd.Context(), a, cli.Listing[console.ToolSpec]{
+				Resource: "tools", None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
+				Row: func(t console.ToolSpec) []string { return []string{t.Name, t.Group, t.Description} },
 			}, client.Filter{})
 		},
 	}
 }
 
 // runTool runs one by name. Its flags are known only when the daemon has described it.
-func runTool(a *app, cmd *cobra.Command, args []string) error {
+func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 	name := toolName(a, args)
 	if name == "" {
 		return cmd.Help()
 	}
-	c, err := a.client(cmd.Context())
+	c, err := a.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -66,12 +67,12 @@ func runTool(a *app, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	globals(a, form.Set)
-	input, err := form.Parse(args, a.in)
+	input, err := form.Parse(args, a.In)
 	if errors.Is(err, pflag.ErrHelp) {
-		if a.json {
-			return a.document(spec)
+		if a.JSON {
+			return a.Document(spec)
 		}
-		return a.text(form.Help())
+		return a.Text(form.Help())
 	}
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func runTool(a *app, cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find this folder: %w", err)
 	}
-	out, err := callTool(cmd.Context(), a, c, name, client.ToolCall{Input: input, Workdir: wd, Approve: form.Approve})
+	out, err := cli.CallTool(cmd.Context(), a, c, name, client.ToolCall{Input: input, Workdir: wd, Approve: form.Approve})
 	if err != nil {
 		return err
 	}
@@ -88,16 +89,16 @@ func runTool(a *app, cmd *cobra.Command, args []string) error {
 }
 
 // globals are the flags that every command has; a tool's own flags stand among them.
-func globals(a *app, set *pflag.FlagSet) {
-	set.StringVar(&a.home, "home", a.home, "hob's home folder")
-	set.BoolVar(&a.json, "json", a.json, "print one JSON document and nothing else")
-	set.BoolVar(&a.quiet, "quiet", a.quiet, "print no remarks")
-	set.BoolVar(&a.noColor, "no-color", a.noColor, "print no colours")
+func globals(a *cli.App, set *pflag.FlagSet) {
+	set.StringVar(&a.Home, "home", a.Home, "hob's home folder")
+	set.BoolVar(&a.JSON, "json", a.JSON, "print one JSON document and nothing else")
+	set.BoolVar(&a.Quiet, "quiet", a.Quiet, "print no remarks")
+	set.BoolVar(&a.NoColor, "no-color", a.NoColor, "print no colours")
 }
 
 // toolName finds the first argument that is no flag, and reads the global flags wherever they stand:
 // the home must be known before the daemon can be asked for the tool's own flags.
-func toolName(a *app, args []string) string {
+func toolName(a *cli.App, args []string) string {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	set.Usage = func() {}
@@ -110,7 +111,7 @@ func toolName(a *app, args []string) string {
 }
 
 // specOf asks for a tool's description; for one that does not exist it names the nearest.
-func specOf(ctx context.Context, a *app, c *client.Client, name string) (console.ToolSpec, error) {
+func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (console.ToolSpec, error) {
 	var specs []console.ToolSpec
 	if err := c.List(ctx, "tools", client.Filter{}, &specs); err != nil {
 		return console.ToolSpec{}, err
@@ -123,46 +124,33 @@ func specOf(ctx context.Context, a *app, c *client.Client, name string) (console
 		names = append(names, s.Name)
 	}
 	if n := console.Nearest(name, names); n != "" {
-		return console.ToolSpec{}, usage("", "there is no tool %q; did you mean %q?", name, n)
+		return console.ToolSpec{}, cli.Usage("", "there is no tool %q; did you mean %q?", name, n)
 	}
-	return console.ToolSpec{}, usage("list them with: hob tool list", "there is no tool %q", name)
+	return console.ToolSpec{}, cli.Usage("list them with: hob tool list", "there is no tool %q", name)
 }
 
 // printOutcome prints what a tool answered; a failure is the exit code too.
-func printOutcome(a *app, out client.Outcome) error {
-	if a.json {
+func printOutcome(a *cli.App, out client.Outcome) error {
+	if a.JSON {
 		if out.Success {
-			return a.document(out.Raw)
+			return a.Document(out.Raw)
 		}
-		p := toolFailure(out)
-		p.doc = out.Raw
+		p := cli.ToolFailure(out)
+		p.Doc = out.Raw
 		return p
 	}
 	if !out.Success {
-		return toolFailure(out)
+		return cli.ToolFailure(out)
 	}
 	text := out.Message
-	if isTerminal(a.out) {
+	if cli.IsTerminal(a.Out) {
 		text = console.Clean(text)
 	}
-	return a.text(strings.TrimRight(text, "\n") + "\n")
-}
-
-func toolFailure(out client.Outcome) *problem {
-	text := strings.TrimPrefix(out.Message, out.Error+": ")
-	text = strings.TrimSuffix(text, "\nhint: "+out.Hint)
-	p := &problem{code: exitFailed, text: text, hint: out.Hint}
-	switch out.Error {
-	case "VALIDATION_ERROR":
-		p.code = exitUsage
-	case "PERMISSION_DENIED":
-		p.code = exitDenied
-	}
-	return p
+	return a.Text(strings.TrimRight(text, "\n") + "\n")
 }
 
 // drawTool describes a tool.
-func drawTool(a *app, raw json.RawMessage) error {
+func drawTool(a *cli.App, raw json.RawMessage) error {
 	var spec console.ToolSpec
 	if err := json.Unmarshal(raw, &spec); err != nil {
 		return fmt.Errorf("the tool is not understood: %w", err)
@@ -171,5 +159,5 @@ func drawTool(a *app, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return a.text(f.Help())
+	return a.Text(f.Help())
 }

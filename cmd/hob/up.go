@@ -11,29 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon"
 	"hob/daemon/control/console"
 )
 
-func upCommand(a *app) *cobra.Command {
+func upCommand(a *cli.App) *cobra.Command {
 	var listen string
 	var noChat bool
 	cmd := &cobra.Command{
-		Use: "up", Short: "Run hob in the foreground", Args: none,
+		Use: "up", Short: "Run hob in the foreground", Args: cli.None,
 		Long: "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.mend(); err != nil {
+			if err := a.Mend(); err != nil {
 				return err
 			}
-			chat := !noChat && !a.json && isTerminal(a.in) && isTerminal(a.out)
+			chat := !noChat && !a.JSON && cli.IsTerminal(a.In) && cli.IsTerminal(a.Out)
 			err := runUp(cmd.Context(), a, listen, chat)
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
 			}
 			if !chat {
-				return &problem{code: exitFailed, text: "hob is already running for this home", hint: "talk to it with: hob chat"}
+				return &cli.Problem{Code: cli.ExitFailed, Text: "hob is already running for this home", Hint: "talk to it with: hob chat"}
 			}
-			a.note("hob is already running for this home; you are talking to it")
+			a.Note("hob is already running for this home; you are talking to it")
 			return talk(cmd.Context(), a, "")
 		},
 	}
@@ -43,12 +44,12 @@ func upCommand(a *app) *cobra.Command {
 }
 
 // runUp runs the daemon and, beside it, the conversation.
-func runUp(ctx context.Context, a *app, listen string, chat bool) error {
-	home, _, err := a.homeDir()
+func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
+	home, _, err := a.HomeDir()
 	if err != nil {
 		return err
 	}
-	if err := checkHome(home); err != nil {
+	if err := cli.CheckHome(home); err != nil {
 		return err
 	}
 	log, end, err := daemonLog(a, home, chat)
@@ -70,16 +71,16 @@ func runUp(ctx context.Context, a *app, listen string, chat bool) error {
 	var talked error
 	err = console.Attend(ctx, log, run, func(ctx context.Context) error {
 		talked = talk(ctx, a, "")
-		a.note("hob is stopping")
+		a.Note("hob is stopping")
 		return nil
 	})
 	return errors.Join(err, talked, end())
 }
 
 // daemonLog writes to standard error; beside a conversation, which would be torn apart, into a file.
-func daemonLog(a *app, home string, chat bool) (log *slog.Logger, end func() error, err error) {
+func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error, err error) {
 	if !chat {
-		return a.logger(a.err), func() error { return nil }, nil
+		return a.Logger(a.Err), func() error { return nil }, nil
 	}
 	dir := filepath.Join(home, "state", "log")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -89,24 +90,24 @@ func daemonLog(a *app, home string, chat bool) (log *slog.Logger, end func() err
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
-	return a.logger(f), f.Close, nil
+	return a.Logger(f), f.Close, nil
 }
 
 // sayReady prints the one line that tells that hob is there, unless only errors are wanted.
-func sayReady(a *app, r daemon.Ready) {
-	if a.json {
+func sayReady(a *cli.App, r daemon.Ready) {
+	if a.JSON {
 		doc := map[string]any{"ready_ms": float64(r.After.Microseconds()) / 1000, "address": webAddress(r.Address), "model": r.Model, "channels": r.Channels, "notes": r.Notes}
-		if err := a.document(doc); err != nil {
-			a.note(err.Error())
+		if err := a.Document(doc); err != nil {
+			a.Note(err.Error())
 		}
 		return
 	}
-	if a.quiet {
+	if a.Quiet {
 		return
 	}
 	for _, n := range r.Notes {
-		a.note(n)
+		a.Note(n)
 	}
-	a.say("hob ready in %d ms · %s · model %s · channels %s",
+	a.Say("hob ready in %d ms · %s · model %s · channels %s",
 		r.After.Milliseconds(), webAddress(r.Address), r.Model, strings.Join(r.Channels, ", "))
 }

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
 )
 
 type versionInfo struct {
@@ -32,19 +34,19 @@ func version() versionInfo {
 	return v
 }
 
-func versionCommand(a *app) *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: none,
+		Use: "version", Short: "Print the version", Args: cli.None,
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
-			if a.json {
-				return a.document(v)
+			if a.JSON {
+				return a.Document(v)
 			}
 			commit := ""
 			if v.Commit != "" {
 				commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
 			}
-			a.say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
+			a.Say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
 			return nil
 		},
 	}

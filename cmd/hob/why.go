@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
@@ -20,22 +21,22 @@ type node struct {
 	Detail string          `json:"detail"`
 }
 
-func whyCommand(a *app) *cobra.Command {
+func whyCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: exactly(1, "the ID of a message (see hob outbox list), or last"),
+		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"),
 		RunE: func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },
 	}
 }
 
-func showWhy(ctx context.Context, a *app, id string) error {
-	return a.show(ctx, "why", id, func(raw json.RawMessage) error {
+func showWhy(ctx context.Context, a *cli.App, id string) error {
+	return a.Show(ctx, "why", id, func(raw json.RawMessage) error {
 		var chain struct {
 			Nodes []node `json:"nodes"`
 		}
 		if err := json.Unmarshal(raw, &chain); err != nil {
 			return fmt.Errorf("the trace is not understood: %w", err)
 		}
-		return a.text(tree(chain.Nodes))
+		return a.Text(tree(chain.Nodes))
 	})
 }
 

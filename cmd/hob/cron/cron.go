@@ -1,4 +1,5 @@
-package main
+// Package cron is the commands about schedules: hob cron.
+package cron
 
 import (
 	"context"
@@ -8,12 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
 
-func cronCommand(a *app) *cobra.Command {
-	return family("cron", "Recurring prompts and reminders",
+// Command makes hob cron.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Family("cron", "Recurring prompts and reminders",
 		cronAddCommand(a),
 		cronListCommand(a),
 		cronShowCommand(a),
@@ -52,7 +55,7 @@ func (s schedule) words() (string, error) {
 	case 1:
 		return given[0], nil
 	}
-	return "", usage("", "--cron, --every, --at and --when exclude each other")
+	return "", cli.Usage("", "--cron, --every, --at and --when exclude each other")
 }
 
 // wishes is what can be said about a job beside its schedule and prompt, by the cron tool's own names.
@@ -82,11 +85,11 @@ func (w wishes) input(action, words, prompt string) map[string]string {
 	return in
 }
 
-func cronAddCommand(a *app) *cobra.Command {
+func cronAddCommand(a *cli.App) *cobra.Command {
 	var s schedule
 	var w wishes
 	cmd := &cobra.Command{
-		Use: "add PROMPT", Short: "Make a job", Args: atLeast(1, "a PROMPT"),
+		Use: "add PROMPT", Short: "Make a job", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob cron add --name morning --cron \"0 9 * * 1-5\" \"Brief me.\"\n" +
 			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,9 +98,9 @@ func cronAddCommand(a *app) *cobra.Command {
 				return err
 			}
 			if words == "" {
-				return usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
+				return cli.Usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
 			}
-			return changeJob(cmd.Context(), a, w.input("add", words, joined(args)))
+			return changeJob(cmd.Context(), a, w.input("add", words, cli.Joined(args)))
 		},
 	}
 	s.flags(cmd)
@@ -105,17 +108,17 @@ func cronAddCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func cronUpdateCommand(a *app) *cobra.Command {
+func cronUpdateCommand(a *cli.App) *cobra.Command {
 	var s schedule
 	var w wishes
 	cmd := &cobra.Command{
-		Use: "update JOB [PROMPT]", Short: "Change a job", Args: atLeast(1, "a JOB"),
+		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := s.words()
 			if err != nil {
 				return err
 			}
-			return updateJob(cmd.Context(), a, args[0], w.input("update", words, joined(args[1:])))
+			return updateJob(cmd.Context(), a, args[0], w.input("update", words, cli.Joined(args[1:])))
 		},
 	}
 	s.flags(cmd)
@@ -124,12 +127,12 @@ func cronUpdateCommand(a *app) *cobra.Command {
 }
 
 // updateJob changes a job; with a new name the old one is told by its id.
-func updateJob(ctx context.Context, a *app, job string, in map[string]string) error {
+func updateJob(ctx context.Context, a *cli.App, job string, in map[string]string) error {
 	if in["name"] == "" {
 		in["name"] = job
 		return changeJob(ctx, a, in)
 	}
-	c, err := a.client(ctx)
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,21 +143,21 @@ func updateJob(ctx context.Context, a *app, job string, in map[string]string) er
 	return changeJobID(ctx, a, in, row.ID)
 }
 
-func cronVerbCommand(a *app, use, action, short string) *cobra.Command {
+func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " JOB", Short: short, Args: exactly(1, "one JOB"),
+		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeJob(cmd.Context(), a, map[string]string{"action": action, "name": args[0]})
 		},
 	}
 }
 
-func changeJob(ctx context.Context, a *app, in map[string]string) error {
+func changeJob(ctx context.Context, a *cli.App, in map[string]string) error {
 	return changeJobID(ctx, a, in, 0)
 }
 
 // changeJobID calls the cron tool and prints the job as it is now.
-func changeJobID(ctx context.Context, a *app, in map[string]string, id int64) error {
+func changeJobID(ctx context.Context, a *cli.App, in map[string]string, id int64) error {
 	input := map[string]any{}
 	for k, v := range in {
 		input[k] = v
@@ -166,33 +169,33 @@ func changeJobID(ctx context.Context, a *app, in map[string]string, id int64) er
 	if err != nil {
 		return fmt.Errorf("encode the call: %w", err)
 	}
-	c, err := a.client(ctx)
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
-	out, err := callTool(ctx, a, c, "cron", client.ToolCall{Input: raw})
+	out, err := cli.CallTool(ctx, a, c, "cron", client.ToolCall{Input: raw})
 	if err != nil {
 		return err
 	}
 	if !out.Success {
-		p := toolFailure(out)
-		p.hint = cronHint(in["action"], p.hint)
+		p := cli.ToolFailure(out)
+		p.Hint = cronHint(in["action"], p.Hint)
 		return p
 	}
 	var made struct {
 		Jobs []json.RawMessage `json:"jobs"`
 	}
 	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Jobs) == 0 {
-		return a.done(out.Raw, out.Message)
+		return a.Done(out.Raw, out.Message)
 	}
 	var job jobRow
 	if err := json.Unmarshal(made.Jobs[0], &job); err != nil {
 		return fmt.Errorf("the job is not understood: %w", err)
 	}
-	if !a.json {
-		return a.done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
+	if !a.JSON {
+		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
-	return a.document(stored(ctx, a, c, made.Jobs[0]))
+	return a.Document(stored(ctx, a, c, made.Jobs[0]))
 }
 
 // cronHint turns what the tool advises a model to do into the command that does it.
@@ -210,7 +213,7 @@ func cronHint(action, hint string) string {
 const toolList = "action list shows the jobs"
 
 // stored is a job as the daemon lists it; one that is gone is shown as the tool last saw it.
-func stored(ctx context.Context, a *app, c *client.Client, job json.RawMessage) json.RawMessage {
+func stored(ctx context.Context, a *cli.App, c *client.Client, job json.RawMessage) json.RawMessage {
 	var row jobRow
 	var now json.RawMessage
 	if json.Unmarshal(job, &row) != nil || c.Show(ctx, "jobs", row.Name, &now) != nil {

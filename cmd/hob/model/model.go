@@ -1,4 +1,5 @@
-package main
+// Package model is the commands about language models: hob model.
+package model
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
@@ -54,22 +56,23 @@ type serverRow struct {
 	Hint  string `json:"hint"`
 }
 
-func modelCommand(a *app) *cobra.Command {
-	return family("model", "The language models that think for hob",
+// Command makes hob model.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Family("model", "The language models that think for hob",
 		modelListCommand(a), modelTestCommand(a),
 		&cobra.Command{
 			Use: "use NAME", Short: "Ask another model first from now on",
 			Long: "Ask another model first from now on, also after a restart. NAME is the NAME of a [models.NAME] in config.toml, or backend/model;\n" +
 				"\"default\" goes back to [model], and \"builtin\" is the interpreter that needs no model.",
-			Example: "  hob model use local\n  hob model use ollama/qwen3:8b\n  hob model use default", Args: exactly(1, "one NAME"), ValidArgsFunction: modelCompletion(a),
+			Example: "  hob model use local\n  hob model use ollama/qwen3:8b\n  hob model use default", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: modelCompletion(a),
 			RunE: func(cmd *cobra.Command, args []string) error { return useModel(cmd.Context(), a, args[0]) },
 		},
 		modelLoginCommand(a), modelLogoutCommand(a),
 	)
 }
 
-func useModel(ctx context.Context, a *app, name string) error {
-	c, err := a.client(ctx)
+func useModel(ctx context.Context, a *cli.App, name string) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,18 +86,18 @@ func useModel(ctx context.Context, a *app, name string) error {
 	if err := json.Unmarshal(raw, &done); err != nil {
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
-	return a.done(raw, done.Text)
+	return a.Done(raw, done.Text)
 }
 
-func modelListCommand(a *app) *cobra.Command {
+func modelListCommand(a *cli.App) *cobra.Command {
 	var whole, offline bool
 	cmd := &cobra.Command{
-		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: atMost(1, "one WORD"),
+		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: cli.AtMost(1, "one WORD"),
 		Long: "List the models that hob is set up with, in the order in which it asks them, then what each of their servers has, and the servers\n" +
 			"that are found on this machine (LM Studio, ollama, llama.cpp, vLLM and others on their usual ports). WORD shows only models whose name has it.",
 		Example: "  hob model list\n  hob model list qwen",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return listModels(cmd.Context(), a, modelFilter{word: joined(args), whole: whole, offline: offline})
+			return listModels(cmd.Context(), a, modelFilter{word: cli.Joined(args), whole: whole, offline: offline})
 		},
 	}
 	cmd.Flags().BoolVar(&whole, "all", false, fmt.Sprintf("all models of a server, not only %d", mostModels))
@@ -108,8 +111,8 @@ type modelFilter struct {
 	whole, offline bool
 }
 
-func listModels(ctx context.Context, a *app, f modelFilter) error {
-	c, err := a.client(ctx)
+func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,21 +121,21 @@ func listModels(ctx context.Context, a *app, f modelFilter) error {
 		return err
 	}
 	if !f.offline {
-		if isTerminal(a.err) {
-			a.note("asking the servers …")
+		if cli.IsTerminal(a.Err) {
+			a.Note("asking the servers …")
 		}
 		if err := c.Show(ctx, "model", "servers", &servers); err != nil {
 			return err
 		}
 	}
-	if a.json {
-		return a.modelsDocument(roster, servers)
+	if a.JSON {
+		return modelsDocument(a, roster, servers)
 	}
-	return a.drawModels(roster, servers, f)
+	return drawModels(a, roster, servers, f)
 }
 
 // modelsDocument joins the two answers: {"chosen", "models", "servers"}.
-func (a *app) modelsDocument(roster, servers json.RawMessage) error {
+func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	var doc struct {
 		Chosen  string          `json:"chosen"`
 		Models  json.RawMessage `json:"models"`
@@ -142,10 +145,10 @@ func (a *app) modelsDocument(roster, servers json.RawMessage) error {
 		return fmt.Errorf("the list of models is not understood: %w", err)
 	}
 	doc.Servers = servers
-	return a.document(doc)
+	return a.Document(doc)
 }
 
-func (a *app) drawModels(roster, servers json.RawMessage, f modelFilter) error {
+func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter) error {
 	var r struct {
 		Chosen string     `json:"chosen"`
 		Models []modelRow `json:"models"`
@@ -163,19 +166,19 @@ func (a *app) drawModels(roster, servers json.RawMessage, f modelFilter) error {
 	for _, m := range r.Models {
 		cells = append(cells, m.cells())
 	}
-	if err := a.table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
+	if err := a.Table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
 		return err
 	}
 	if r.Chosen != "" {
-		a.say("\n%s was chosen instead of [model]; back to it: hob model use default", r.Chosen)
+		a.Say("\n%s was chosen instead of [model]; back to it: hob model use default", r.Chosen)
 	}
 	for _, s := range list {
-		if err := a.drawServer(s, f); err != nil {
+		if err := drawServer(a, s, f); err != nil {
 			return err
 		}
 	}
 	if len(list) == 0 && !f.offline {
-		a.say("\nNo model server is set up or found on this machine. See docs/config.md, [model].")
+		a.Say("\nNo model server is set up or found on this machine. See docs/config.md, [model].")
 	}
 	return nil
 }
@@ -217,16 +220,16 @@ func cost(free bool, in, out int64) string {
 }
 
 // drawServer shows what a server has.
-func (a *app) drawServer(s serverRow, f modelFilter) error {
+func drawServer(a *cli.App, s serverRow, f modelFilter) error {
 	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
 	if len(s.Names) == 0 {
 		head += " (found on this machine; try it with: hob model use " + s.Backend + "/MODEL)"
 	}
-	a.say("%s", head)
+	a.Say("%s", head)
 	if s.Error != "" {
-		a.say("  %s", s.Error)
+		a.Say("  %s", s.Error)
 		if s.Hint != "" {
-			a.say("  %s", s.Hint)
+			a.Say("  %s", s.Hint)
 		}
 		return nil
 	}
@@ -242,14 +245,14 @@ func (a *app) drawServer(s serverRow, f modelFilter) error {
 		}
 	}
 	if len(cells) == 0 {
-		a.say("no models")
+		a.Say("no models")
 		return nil
 	}
-	if err := a.table([]string{"MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
+	if err := a.Table([]string{"MODEL", "CONTEXT", "PRICE IN/OUT", "TOOLS", "VISION", "LOADED"}, cells); err != nil {
 		return err
 	}
 	if left > 0 {
-		a.say("and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
+		a.Say("and %s more: hob model list WORD, or --all", console.Thousands(int64(left)))
 	}
 	return nil
 }
@@ -266,7 +269,7 @@ func can(b *bool) string {
 }
 
 // modelCompletion offers the names of the config's models.
-func modelCompletion(a *app) cobra.CompletionFunc {
+func modelCompletion(a *cli.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -275,9 +278,9 @@ func modelCompletion(a *app) cobra.CompletionFunc {
 	}
 }
 
-func modelNames(ctx context.Context, a *app) []string {
+func modelNames(ctx context.Context, a *cli.App) []string {
 	names := []string{"default", "builtin"}
-	c, err := a.client(ctx)
+	c, err := a.Client(ctx)
 	if err != nil {
 		return names
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type refusal struct {
 	Hash    string `json:"hash,omitempty"` // of the call, for --approve
 }
 
-// callTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
-func callTool(ctx context.Context, a *app, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
+// CallTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.
+func CallTool(ctx context.Context, a *App, c *client.Client, name string, call client.ToolCall) (client.Outcome, error) {
 	out, err := c.Tool(ctx, name, call)
 	var p *client.Problem
 	if !errors.As(err, &p) {
@@ -35,13 +35,13 @@ func callTool(ctx context.Context, a *app, c *client.Client, name string, call c
 	switch {
 	case p.Kind == "denied":
 		doc := refusal{Error: "PERMISSION_DENIED", Message: p.Detail, Hint: p.Hint}
-		return out, &problem{code: exitDenied, text: p.Detail, hint: p.Hint, doc: doc}
+		return out, &Problem{Code: ExitDenied, Text: p.Detail, Hint: p.Hint, Doc: doc}
 	case p.Kind != "approval":
 		return out, err
-	case a.json || !isTerminal(a.in) || !isTerminal(a.err):
+	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
 		hint := howToApprove(p)
 		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Code: p.Code, Hash: p.Hash}
-		return out, &problem{code: exitWaiting, text: p.Detail, hint: hint, doc: doc}
+		return out, &Problem{Code: ExitWaiting, Text: p.Detail, Hint: hint, Doc: doc}
 	}
 	if err := permit(ctx, a, c, p); err != nil {
 		return out, err
@@ -58,31 +58,31 @@ func howToApprove(p *client.Problem) string {
 }
 
 // permit shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
-func permit(ctx context.Context, a *app, c *client.Client, p *client.Problem) error {
+func permit(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
 	for _, w := range p.Warnings {
-		a.print(a.err, "! "+console.OneLine(w))
+		a.Print(a.Err, "! "+console.OneLine(w))
 	}
-	a.print(a.err, console.OneLine(p.Summary))
+	a.Print(a.Err, console.OneLine(p.Summary))
 	if p.Canonical != "" && p.Canonical != p.Summary {
-		a.print(a.err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+		a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
 	}
-	if err := a.mend(); err != nil {
+	if err := a.Mend(); err != nil {
 		return err
 	}
-	line, err := console.NewPrompter(a.in, a.err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
+	line, err := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
 	word := strings.ToLower(strings.TrimSpace(line))
 	if err == nil && (word == "y" || word == "yes") {
 		return nil
 	}
-	no := &problem{code: exitDenied, text: "you said no: nothing was done"}
+	no := &Problem{Code: ExitDenied, Text: "you said no: nothing was done"}
 	if err != nil {
-		a.print(a.err, "") // the cursor stands behind the prompt
+		a.Print(a.Err, "") // the cursor stands behind the prompt
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		no.code, no.text = exitFailed, "stopped: nothing was done"
+		no.Code, no.Text = ExitFailed, "stopped: nothing was done"
 	}
 	if err := deny(ctx, c, p.Code); err != nil {
-		no.hint = "its question is still open (" + err.Error() + "); close it with: hob approvals deny " + p.Code
+		no.Hint = "its question is still open (" + err.Error() + "); close it with: hob approvals deny " + p.Code
 	}
 	return no
 }
@@ -95,4 +95,18 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), denyTime)
 	defer done()
 	return c.Act(ctx, "questions", code, "deny", nil, nil)
+}
+
+// ToolFailure is the error of a tool that was run and failed.
+func ToolFailure(out client.Outcome) *Problem {
+	text := strings.TrimPrefix(out.Message, out.Error+": ")
+	text = strings.TrimSuffix(text, "\nhint: "+out.Hint)
+	p := &Problem{Code: ExitFailed, Text: text, Hint: out.Hint}
+	switch out.Error {
+	case "VALIDATION_ERROR":
+		p.Code = ExitUsage
+	case "PERMISSION_DENIED":
+		p.Code = ExitDenied
+	}
+	return p
 }

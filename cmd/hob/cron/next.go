@@ -1,4 +1,4 @@
-package main
+package cron
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/scheduler"
 )
 
@@ -22,7 +23,7 @@ type preview struct {
 	n     int
 }
 
-func cronNextCommand(a *app) *cobra.Command {
+func cronNextCommand(a *cli.App) *cobra.Command {
 	var p preview
 	cmd := &cobra.Command{
 		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
@@ -37,21 +38,21 @@ func cronNextCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func previewTimes(ctx context.Context, a *app, p preview, args []string) error {
+func previewTimes(ctx context.Context, a *cli.App, p preview, args []string) error {
 	words, err := p.words()
 	if err != nil {
 		return err
 	}
 	if (words == "") == (len(args) != 1) || len(args) > 1 {
-		return usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
+		return cli.Usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
 	}
 	if p.n < 1 || p.n > maxPreview {
-		return usage("", "-n %d is not a number from 1 to %d", p.n, maxPreview)
+		return cli.Usage("", "-n %d is not a number from 1 to %d", p.n, maxPreview)
 	}
 	after := time.Now()
 	if p.after != "" {
 		if after, err = time.Parse(time.RFC3339, p.after); err != nil {
-			return usage("for example --after 2026-03-29T00:00:00Z", "--after %q is not an RFC 3339 instant", p.after)
+			return cli.Usage("for example --after 2026-03-29T00:00:00Z", "--after %q is not an RFC 3339 instant", p.after)
 		}
 	}
 	var times []time.Time
@@ -73,14 +74,14 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 	if p.tz != "" {
 		var err error
 		if zone, err = scheduler.Zone(p.tz); err != nil {
-			return nil, nil, usage("", "%v", err)
+			return nil, nil, cli.Usage("", "%v", err)
 		}
 	}
 	text := words
 	if p.cron == "" {
 		r, err := scheduler.Resolve(words, zone, after)
 		if err != nil {
-			return nil, nil, usage("", "%v", err)
+			return nil, nil, cli.Usage("", "%v", err)
 		}
 		text = r.Spec
 	} else if !strings.HasPrefix(text, "cron ") {
@@ -88,14 +89,14 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 	}
 	spec, err := scheduler.ParseSpec(text)
 	if err != nil {
-		return nil, nil, usage("", "%v", err)
+		return nil, nil, cli.Usage("", "%v", err)
 	}
 	return ahead(spec, after, zone, after, p.n), zone, nil
 }
 
 // ofJob works out the times of a job that exists, also when it is paused.
-func ofJob(ctx context.Context, a *app, p preview, name string, after time.Time) ([]time.Time, *time.Location, error) {
-	c, err := a.client(ctx)
+func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.Time) ([]time.Time, *time.Location, error) {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +109,7 @@ func ofJob(ctx context.Context, a *app, p preview, name string, after time.Time)
 	}
 	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
-		return nil, nil, usage("", "%v", err)
+		return nil, nil, cli.Usage("", "%v", err)
 	}
 	spec, err := scheduler.ParseSpec(j.Spec)
 	if err != nil {
@@ -129,19 +130,19 @@ func ahead(spec scheduler.Spec, after time.Time, zone *time.Location, anchor tim
 	return times
 }
 
-func printTimes(a *app, times []time.Time, zone *time.Location) error {
-	if a.json {
+func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {
+	if a.JSON {
 		doc := make([]string, len(times))
 		for i, t := range times {
 			doc[i] = t.UTC().Format(time.RFC3339)
 		}
-		return a.document(doc)
+		return a.Document(doc)
 	}
 	if len(times) == 0 {
-		a.say("it never comes due again")
+		a.Say("it never comes due again")
 	}
 	for _, t := range times {
-		a.say("%s", t.In(zone).Format("Mon 2006-01-02 15:04:05 MST"))
+		a.Say("%s", t.In(zone).Format("Mon 2006-01-02 15:04:05 MST"))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package model
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/console"
 )
 
@@ -40,27 +41,27 @@ type trialRow struct {
 	TookMS int64 `json:"took_ms"`
 }
 
-func modelTestCommand(a *app) *cobra.Command {
+func modelTestCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: atMost(1, "one NAME"),
+		Use: "test [NAME]", Short: "Put a model to a real trial: speed, tools, images", Args: cli.AtMost(1, "one NAME"),
 		Long: "Put a model to a real trial, of four requests at most: a sentence, a tool's call, the use of its result, a small picture. It is paid for\n" +
 			"like everything else. NAME is that of a [models.NAME], or backend/model; without it, the model that is asked first is tried.",
 		Example: "  hob model test\n  hob model test ollama/qwen3:8b", ValidArgsFunction: modelCompletion(a),
-		RunE: func(cmd *cobra.Command, args []string) error { return testModel(cmd.Context(), a, joined(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return testModel(cmd.Context(), a, cli.Joined(args)) },
 	}
 	return cmd
 }
 
-func testModel(ctx context.Context, a *app, name string) error {
-	c, err := a.client(ctx)
+func testModel(ctx context.Context, a *cli.App, name string) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
 	if name == "" {
 		name = "first"
 	}
-	if isTerminal(a.err) {
-		a.note("asking the model, which may take a while …")
+	if cli.IsTerminal(a.Err) {
+		a.Note("asking the model, which may take a while …")
 	}
 	var raw json.RawMessage
 	if err := c.Act(ctx, "model", name, "test", nil, &raw); err != nil {
@@ -70,13 +71,13 @@ func testModel(ctx context.Context, a *app, name string) error {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return fmt.Errorf("the trial is not understood: %w", err)
 	}
-	if a.json {
-		err = a.document(raw)
+	if a.JSON {
+		err = a.Document(raw)
 	} else {
-		err = a.text(t.draw())
+		err = a.Text(t.draw())
 	}
 	if err == nil && t.Text.Outcome != "yes" {
-		return &problem{code: exitFailed} // all has been said
+		return &cli.Problem{Code: cli.ExitFailed} // all has been said
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -11,25 +11,25 @@ import (
 	"hob/daemon/control/console"
 )
 
-// document prints one JSON document.
-func (a *app) document(v any) error {
+// Document prints one JSON document.
+func (a *App) Document(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	_, err = a.out.Write(append(b, '\n'))
+	_, err = a.Out.Write(append(b, '\n'))
 	return err
 }
 
-// text prints as it is.
-func (a *app) text(s string) error {
-	_, err := io.WriteString(a.out, s)
+// Text prints as it is.
+func (a *App) Text(s string) error {
+	_, err := io.WriteString(a.Out, s)
 	return err
 }
 
-// table prints rows under a head, cut to the terminal.
-func (a *app) table(head []string, rows [][]string) error {
-	return a.text(console.Table(head, rows, columns(a.out)))
+// Table prints rows under a head, cut to the terminal.
+func (a *App) Table(head []string, rows [][]string) error {
+	return a.Text(console.Table(head, rows, columns(a.Out)))
 }
 
 // columns of the terminal that a stream is, 0 when it is none.

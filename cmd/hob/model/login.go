@@ -1,4 +1,4 @@
-package main
+package model
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 	"hob/daemon/spawn"
@@ -23,7 +24,7 @@ type signIn struct {
 	Until   time.Time `json:"until"`
 }
 
-func modelLoginCommand(a *app) *cobra.Command {
+func modelLoginCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "login codex", Short: "Sign in to the account that pays for a backend", Args: onlyCodex,
 		Long: "Sign in to a ChatGPT account, whose subscription then pays for the backend codex. Open the address that is printed in a browser. Where\n" +
@@ -33,28 +34,28 @@ func modelLoginCommand(a *app) *cobra.Command {
 	}
 }
 
-func modelLogoutCommand(a *app) *cobra.Command {
+func modelLogoutCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "logout codex", Short: "Forget the sign-in of a backend", Args: onlyCodex, Example: "  hob model logout codex", ValidArgs: []string{"codex"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.act(cmd.Context(), "model", "codex", "logout", nil, "signed out")
+			return a.Act(cmd.Context(), "model", "codex", "logout", nil, "signed out")
 		},
 	}
 }
 
 func onlyCodex(cmd *cobra.Command, args []string) error {
-	if err := exactly(1, "the name of a backend: codex")(cmd, args); err != nil {
+	if err := cli.Exactly(1, "the name of a backend: codex")(cmd, args); err != nil {
 		return err
 	}
 	if args[0] != "codex" {
-		return usage("the others take an api_key in config.toml", "only codex has a sign-in, not %q", args[0])
+		return cli.Usage("the others take an api_key in config.toml", "only codex has a sign-in, not %q", args[0])
 	}
 	return nil
 }
 
 // login begins a sign-in, and waits until the browser or a pasted address ends it.
-func login(ctx context.Context, a *app) error {
-	c, err := a.client(ctx)
+func login(ctx context.Context, a *cli.App) error {
+	c, err := a.Client(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,11 +63,11 @@ func login(ctx context.Context, a *app) error {
 	if err := c.Act(ctx, "model", "codex", "login", nil, &s); err != nil {
 		return err
 	}
-	a.print(a.err, "Open this address in a browser and sign in:\n\n  "+console.OneLine(s.Address)+"\n")
+	a.Print(a.Err, "Open this address in a browser and sign in:\n\n  "+console.OneLine(s.Address)+"\n")
 	if s.Note != "" {
-		a.note(s.Note)
+		a.Note(s.Note)
 	}
-	a.print(a.err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
+	a.Print(a.Err, "Then, unless that browser runs on this machine, paste the address that it ends up at here (until "+console.Exact(s.Until)+"):")
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	raw, err := firstOf(ctx, a, c)
@@ -85,7 +86,7 @@ func login(ctx context.Context, a *app) error {
 	if name == "" {
 		name = who.Account
 	}
-	return a.done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
+	return a.Done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
 }
 
 // ended is how a sign-in came to its end.
@@ -96,7 +97,7 @@ type ended struct {
 
 // firstOf waits for the end of the sign-in; meanwhile it takes addresses that are pasted. One that is wrong is told, and the next
 // one may be right.
-func firstOf(ctx context.Context, a *app, c *client.Client) (json.RawMessage, error) {
+func firstOf(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage, error) {
 	over := make(chan ended, 1)
 	lines := make(chan string)
 	g := spawn.New(slog.New(slog.DiscardHandler), nil)
@@ -107,7 +108,7 @@ func firstOf(ctx context.Context, a *app, c *client.Client) (json.RawMessage, er
 		return nil
 	})
 	g.Once("read addresses", func() error { // it ends with the process where nobody types
-		in := bufio.NewScanner(a.in)
+		in := bufio.NewScanner(a.In)
 		for in.Scan() {
 			select {
 			case lines <- in.Text():
@@ -127,7 +128,7 @@ func firstOf(ctx context.Context, a *app, c *client.Client) (json.RawMessage, er
 			}
 			if err := c.Act(ctx, "model", "codex", "finish", map[string]string{"address": text}, nil); err != nil {
 				said, hint, _ := client.Explain(err)
-				a.note(strings.TrimSuffix(said+": "+hint, ": "))
+				a.Note(strings.TrimSuffix(said+": "+hint, ": "))
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mend makes a terminal usable that a killed hob has left in raw mode: lines begin at the left again, what is typed is seen, and
+// Mend makes a terminal usable that a killed hob has left in raw mode: lines begin at the left again, what is typed is seen, and
 // Ctrl-C interrupts. A terminal that draws its line ends is left as it is. The settings are those of "stty sane" (termios(3)).
-func (a *app) mend() error {
-	if !isTerminal(a.in) {
+func (a *App) Mend() error {
+	if !IsTerminal(a.In) {
 		return nil
 	}
-	fd := int(a.in.Fd())
+	fd := int(a.In.Fd())
 	t, err := unix.IoctlGetTermios(fd, readTermios)
 	if err != nil {
 		return fmt.Errorf("look at the terminal: %w", err)

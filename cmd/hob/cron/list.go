@@ -1,4 +1,4 @@
-package main
+package cron
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 	"hob/scheduler"
@@ -49,18 +50,18 @@ func (j jobRow) state() string {
 	return j.clock(j.Next[0])
 }
 
-func cronListCommand(a *app) *cobra.Command {
-	return listCommand(a, listing[jobRow]{
-		resource: "jobs", short: "List the jobs with their next times", none: "there are no jobs yet; make one with: hob cron add",
-		head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
-		row: func(j jobRow) []string {
+func cronListCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[jobRow]{
+		Resource: "jobs", Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
+		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
+		Row: func(j jobRow) []string {
 			return []string{j.Name, console.Period(j.Spec), j.Zone, j.state(), j.Prompt}
 		},
 	})
 }
 
-func cronShowCommand(a *app) *cobra.Command {
-	return showCommand(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage) error {
+func cronShowCommand(a *cli.App) *cobra.Command {
+	return cli.Show(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage) error {
 		var j jobRow
 		if err := json.Unmarshal(raw, &j); err != nil {
 			return fmt.Errorf("the job is not understood: %w", err)
@@ -71,7 +72,7 @@ func cronShowCommand(a *app) *cobra.Command {
 			}
 			return text
 		}}
-		return a.text(sheet.Details(raw))
+		return a.Text(sheet.Details(raw))
 	})
 }
 
@@ -94,25 +95,25 @@ func (r fireRow) cells() []string {
 		late = console.Span(r.LateMS)
 	}
 	if r.Turn != 0 {
-		turn = id(r.Turn)
+		turn = cli.ID(r.Turn)
 	}
 	return []string{console.Exact(r.Due), state, late, turn, console.ToYou(r.Reason)}
 }
 
-func cronRunsCommand(a *app) *cobra.Command {
+func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
-	l := listing[fireRow]{
-		resource: "fires", none: "it has not come due yet",
-		states: []string{"due", "queued", "running", "waiting", "done", "ran", "failed", "missed", "coalesced", "skipped"},
-		head:   []string{"DUE", "STATE", "LATE", "TURN", "REASON"}, row: fireRow.cells,
+	l := cli.Listing[fireRow]{
+		Resource: "fires", None: "it has not come due yet",
+		States: []string{"due", "queued", "running", "waiting", "done", "ran", "failed", "missed", "coalesced", "skipped"},
+		Head:   []string{"DUE", "STATE", "LATE", "TURN", "REASON"}, Row: fireRow.cells,
 	}
 	cmd := &cobra.Command{
-		Use: "runs JOB", Short: "What a job ran, missed and skipped, newest first", Args: exactly(1, "one JOB"),
+		Use: "runs JOB", Short: "What a job ran, missed and skipped, newest first", Args: cli.Exactly(1, "one JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Name = args[0]
-			return listRows(cmd.Context(), a, l, f)
+			return cli.ListRows(cmd.Context(), a, l, f)
 		},
 	}
-	l.flags(cmd, &f)
+	l.Flags(cmd, &f)
 	return cmd
 }

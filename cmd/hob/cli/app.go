@@ -1,0 +1,212 @@
+// Package cli is what all of hob's commands have in common: the global flags and streams, exit codes, the way to the daemon, lists and
+// details of rows, verbs on them, and the permission that a person gives at the terminal. It knows no command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// Exit codes.
+const (
+	ExitFailed   = 1
+	ExitUsage    = 2
+	ExitNoDaemon = 3
+	ExitDenied   = 4
+	ExitWaiting  = 5
+)
+
+// App holds the global flags and the three streams.
+type App struct {
+	Home    string // --home
+	JSON    bool   // --json
+	Quiet   bool   // --quiet
+	NoColor bool   // --no-color
+	In      *os.File
+	Out     *os.File
+	Err     *os.File
+	lost    error // what went wrong where no error can be returned
+}
+
+// New takes the streams of the process.
+func New() *App { return &App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+// Problem is an error with a hint and an exit code of its own.
+type Problem struct {
+	Code int
+	Text string
+	Hint string
+	Doc  any // printed with --json instead of the error; nil: the error
+}
+
+// Error is its sentence.
+func (p *Problem) Error() string { return p.Text }
+
+// Usage is the error of a command line that is wrong.
+func Usage(hint, format string, args ...any) error {
+	return &Problem{Code: ExitUsage, Text: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// WantsJSON looks for the flag itself, because a command line that is wrong is answered in JSON too.
+func WantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
+}
+
+// Exit reports an error, once, and returns the exit code.
+func (a *App) Exit(err error, inJSON bool) int {
+	if err == nil {
+		err = a.lost
+	}
+	if err == nil {
+		return 0
+	}
+	code, text, hint := Explain(err)
+	var p *Problem
+	if errors.As(err, &p) && p.Text == "" && p.Doc == nil {
+		return code // all has been said
+	}
+	if !inJSON {
+		a.Print(a.Err, "hob: "+console.Clean(text))
+		if hint != "" {
+			a.Print(a.Err, "  "+console.Clean(hint))
+		}
+		return code
+	}
+	doc := any(map[string]string{"error": text, "hint": hint})
+	if p != nil && p.Doc != nil {
+		doc = p.Doc
+	}
+	if err := a.Document(doc); err != nil {
+		a.Print(a.Err, "hob: "+err.Error())
+	}
+	return code
+}
+
+// Explain says of any error what a person reads, what helps, and the exit code.
+func Explain(err error) (code int, text, hint string) {
+	var p *Problem
+	var m *console.Mistake
+	switch {
+	case errors.As(err, &p):
+		return p.Code, p.Text, p.Hint
+	case errors.As(err, &m):
+		return ExitUsage, m.Text, m.Hint
+	case errors.Is(err, client.ErrNoDaemon):
+		return ExitNoDaemon, err.Error(), "start it with: hob up"
+	case errors.Is(err, client.ErrClosed):
+		return ExitFailed, err.Error(), "only its owner may, or for the system-wide hob the group hob: sudo usermod -aG hob $USER, and log in again"
+	case errors.Is(err, context.Canceled):
+		return ExitFailed, "stopped", ""
+	}
+	text, hint, kind := client.Explain(err)
+	switch kind {
+	case "invalid":
+		return ExitUsage, text, hint
+	case "denied":
+		return ExitDenied, text, hint
+	case "approval":
+		return ExitWaiting, text, hint
+	}
+	return ExitFailed, text, hint
+}
+
+// HomeDir is --home, else $HOB_HOME, else ~/.hob; named is true when the caller has chosen it.
+func (a *App) HomeDir() (dir string, named bool, err error) {
+	dir = a.Home
+	if dir == "" {
+		dir = os.Getenv("HOB_HOME")
+	}
+	if dir != "" {
+		dir, err = filepath.Abs(dir)
+		return dir, true, err
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", false, fmt.Errorf("find your home folder (name one with --home): %w", err)
+	}
+	return filepath.Join(user, ".hob"), false, nil
+}
+
+// CheckHome refuses a home that is not a folder, in the words of the daemon that would refuse it too.
+func CheckHome(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+		return &Problem{Code: ExitFailed, Text: "the home " + dir + " is not a folder", Hint: "choose another with --home"}
+	}
+	return nil
+}
+
+// Client finds the daemon. The system-wide one answers only for callers who have not named a home.
+func (a *App) Client(ctx context.Context) (*client.Client, error) {
+	home, named, err := a.HomeDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckHome(home); err != nil {
+		return nil, err
+	}
+	c, err := client.Find(ctx, home, !named)
+	if err == nil && c.System {
+		a.Note("this is the system-wide hob in " + client.SystemHome)
+	}
+	return c, err
+}
+
+// Print writes a line. What cannot be printed makes the command fail, if nothing else does.
+func (a *App) Print(w io.Writer, line string) {
+	if _, err := io.WriteString(w, line+"\n"); err != nil && a.lost == nil {
+		a.lost = fmt.Errorf("print: %w", err)
+	}
+}
+
+// Note tells something beside the answer.
+func (a *App) Note(text string) {
+	if !a.Quiet && !a.JSON {
+		a.Print(a.Err, "hob: "+text)
+	}
+}
+
+// Say prints a sentence as the answer of a command.
+func (a *App) Say(format string, args ...any) {
+	a.Print(a.Out, console.Clean(fmt.Sprintf(format, args...)))
+}
+
+// Color reports whether a stream may get colours.
+func (a *App) Color(f *os.File) bool {
+	return !a.NoColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && IsTerminal(f)
+}
+
+// IsTerminal reports whether a person looks at a stream.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Logger writes for people who read a terminal or a journal.
+func (a *App) Logger(w io.Writer) *slog.Logger {
+	level := slog.LevelInfo
+	if a.Quiet {
+		level = slog.LevelError
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// Joined is the words of a command line as one text.
+func Joined(args []string) string { return strings.TrimSpace(strings.Join(args, " ")) }

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// Listing describes a command that lists the rows of a resource.
+type Listing[T any] struct {
+	Resource string
+	Short    string
+	None     string // what is said when there is nothing
+	Head     []string
+	Row      func(T) []string
+	States   []string // that --state knows; none: there is no such flag
+	State    string   // its default
+}
+
+// List makes "list".
+func List[T any](a *App, l Listing[T]) *cobra.Command {
+	f := client.Filter{}
+	cmd := &cobra.Command{
+		Use: "list", Short: l.Short, Args: None,
+		RunE: func(cmd *cobra.Command, _ []string) error { return ListRows(cmd.Context(), a, l, f) },
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}
+
+// Flags adds --limit, --state where rows have one, and --all where only those in one state are shown by default.
+func (l Listing[T]) Flags(cmd *cobra.Command, f *client.Filter) {
+	f.State = l.State
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
+	if len(l.States) == 0 {
+		return
+	}
+	cmd.Flags().StringVar(&f.State, "state", l.State, "only rows in this state: "+strings.Join(l.States, ", "))
+	if l.State == "" {
+		return
+	}
+	all := cmd.Flags().Bool("all", false, "rows in every state")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if *all && cmd.Flags().Changed("state") {
+			return Usage("", "--all and --state exclude each other")
+		}
+		if *all {
+			f.State = ""
+		}
+		return nil
+	}
+}
+
+func (l Listing[T]) check(f client.Filter) error {
+	if f.Limit < 0 {
+		return Usage("", "--limit %d is less than nothing", f.Limit)
+	}
+	if f.State == "" || len(l.States) == 0 || slices.Contains(l.States, f.State) {
+		return nil
+	}
+	hint := "the states are: " + strings.Join(l.States, ", ")
+	if n := console.Nearest(f.State, l.States); n != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
+	}
+	return Usage(hint, "there is no state %q among %s", f.State, l.Resource)
+}
+
+// empty says that there is nothing.
+func (l Listing[T]) empty(f client.Filter) string {
+	if f.State != l.State && f.State != "" {
+		return "none in that state"
+	}
+	return l.None
+}
+
+// ListRows lists rows, as List does.
+func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter) error {
+	if err := l.check(f); err != nil {
+		return err
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.List(ctx, l.Resource, f, &raw); err != nil {
+		return err
+	}
+	var rows []T
+	var docs []json.RawMessage
+	if err := errors.Join(json.Unmarshal(raw, &docs), json.Unmarshal(raw, &rows)); err != nil {
+		return fmt.Errorf("the list of %s is not understood: %w", l.Resource, err)
+	}
+	if f.Limit > 0 { // what there is little of comes whole
+		docs, rows = docs[:min(f.Limit, len(docs))], rows[:min(f.Limit, len(rows))]
+	}
+	if a.JSON {
+		return a.Document(docs)
+	}
+	if len(rows) == 0 {
+		a.Say("%s", l.empty(f))
+		return nil
+	}
+	var cells [][]string
+	for _, r := range rows {
+		cells = append(cells, l.Row(r))
+	}
+	return a.Table(l.Head, cells)
+}
+
+// Show makes "show" with every detail of a row; draw nil draws them all.
+func Show(a *App, resource, what, short string, draw func(json.RawMessage) error) *cobra.Command {
+	return &cobra.Command{
+		Use: "show " + what, Short: short, Args: Named(resource, what),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.Show(cmd.Context(), resource, args[0], draw) },
+	}
+}
+
+// Show shows one row.
+func (a *App) Show(ctx context.Context, resource, id string, draw func(json.RawMessage) error) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Show(ctx, resource, id, &raw); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(raw)
+	}
+	if draw == nil {
+		sheet := console.Sheet{Text: func(_, text string) string { return console.ToYou(text) }}
+		draw = func(raw json.RawMessage) error { return a.Text(sheet.Details(raw)) }
+	}
+	return draw(raw)
+}
+
+// Act carries out a verb and says what was done.
+func (a *App) Act(ctx context.Context, resource, id, verb string, args map[string]string, done string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, resource, id, verb, args, &raw); err != nil {
+		return err
+	}
+	return a.Done(raw, done)
+}
+
+// Done confirms a change.
+func (a *App) Done(raw json.RawMessage, sentence string) error {
+	if a.JSON {
+		return a.Document(raw)
+	}
+	if !a.Quiet {
+		a.Say("%s", sentence)
+	}
+	return nil
+}
+
+// Verb makes a command that does one thing to one row. done says so, with %s for the id.
+func Verb(a *App, resource, verb, what, short, done string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " " + what, Short: short, Args: Named(resource, what),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Act(cmd.Context(), resource, args[0], verb, nil, fmt.Sprintf(done, args[0]))
+		},
+	}
+}
+
+// Named takes the one name of a row. Turns, messages and grants have numbers only.
+func Named(resource, what string) cobra.PositionalArgs {
+	one := Exactly(1, "one "+what)
+	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant"}[resource]
+	return func(cmd *cobra.Command, args []string) error {
+		if err := one(cmd, args); err != nil || kind == "" {
+			return err
+		}
+		if n, err := strconv.ParseInt(args[0], 10, 64); err != nil || n < 1 {
+			return Usage("see: hob "+resource+" list", "%q is not the id of %s", args[0], kind)
+		}
+		return nil
+	}
+}
+
+// ID writes the number of a row.
+func ID(n int64) string { return strconv.FormatInt(n, 10) }
