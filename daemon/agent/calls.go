@@ -44,7 +44,7 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are no valid JSON: %s", cut(raw, 200)))
 		}
 		if cutOff {
-			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit"))
+			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
 		}
 		step := r.stepOf(n, j)
 		switch {

@@ -65,13 +65,8 @@ func TestFaultsOfTheStream(t *testing.T) {
 		{name: "chunks of text twice", turn: llmtest.Turn{Answer: llmtest.Say("good"), Twice: true}, state: turn.Done, asks: 1, says: "goodgood"},
 		{name: "the end twice", turn: raw(saysSoFar, stops, stops, "[DONE]", "[DONE]"), state: turn.Done, asks: 1, says: "so far"},
 		{name: "no count of tokens", turn: llmtest.Turn{Answer: text, NoUsage: true}, state: turn.Done, asks: 1, says: "so far so good"},
-
-		// WANT
-		{name: "error in the middle with a code", turn: raw(saysSoFar, breaks("502")), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true,
-			want: "the model had begun to answer, so it may have been paid for, but a code of 4xx or 5xx in the stream counts for nothing"},
-		// WANT
-		{name: "the chunk of a call twice", play: atFirst(raw(callsOnce, callsOnce, callsEnd)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1),
-			want: "one call whose chunk comes twice, with the same index, id and arguments, runs twice"},
+		{name: "error in the middle with a code", turn: raw(saysSoFar, breaks("502")), asks: allTries, takes: allWaits, says: "upstream is gone", once: 2, after: oneWait, billed: true},
+		{name: "the chunk of a call twice", play: atFirst(raw(callsOnce, callsOnce, callsEnd)), state: turn.Done, asks: 2, says: "well", also: ran("note", 1)},
 	})
 }
 
@@ -177,10 +172,7 @@ func TestFaultsOfTheModel(t *testing.T) {
 		{name: "a new call for ever", play: func(n int) llmtest.Turn {
 			return streamed(llm.ToolCall, callOf("call_1", "look", fmt.Sprintf(`{"what":"%d"}`, n)))
 		}, asks: 50, says: "it needed more than 50 model requests, the limit of one turn", once: 2, also: ran("look", 50)},
-
-		// WANT
-		{name: "cut inside a call, and the owner knows", turn: cutCall, asks: 3, says: "max_output_tokens", once: 2,
-			want: "the owner reads of the same call three times, not that the limit of tokens cuts it off and how to raise it"},
+		{name: "cut inside a call, and the owner knows", turn: cutCall, asks: 3, says: "max_output_tokens", once: 2},
 	})
 }
 

@@ -66,7 +66,9 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	switch e.Fault {
 	case BadRequest, TooLarge, NoImages, Endless:
 		return
-	case Auth, Payment:
+	case Forbidden:
+		first = time.Minute
+	case Auth, Payment, Untrusted:
 		key, first, longest = i.server(), 10*time.Minute, time.Hour
 	case NotFound:
 		first, longest = 10*time.Minute, time.Hour

@@ -3,6 +3,7 @@ package llm
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -12,13 +13,15 @@ type Fault string
 // The kinds of errors.
 const (
 	BadRequest Fault = "bad_request" // 400, 422
-	Auth       Fault = "auth"        // 401, 403
+	Auth       Fault = "auth"        // 401: the key
+	Forbidden  Fault = "forbidden"   // 403: a region, a policy, an input
 	Payment    Fault = "payment"     // 402
 	NotFound   Fault = "not_found"   // 404: no such model or address
 	TooLarge   Fault = "too_large"   // 413, context overflow
 	RateLimit  Fault = "rate_limit"  // 429
 	Overloaded Fault = "overloaded"  // 408, 409, 5xx, 529
-	Network    Fault = "network"     // no connection, reset, TLS, DNS
+	Network    Fault = "network"     // no connection, reset, DNS
+	Untrusted  Fault = "untrusted"   // a certificate that does not hold
 	Broken     Fault = "stream"      // the stream broke, or ended without a finish reason
 	Idle       Fault = "idle"        // nothing came for too long
 	Malformed  Fault = "malformed"   // an answer that is not the protocol's
@@ -33,6 +36,7 @@ type Error struct {
 	Status     int           // HTTP status, 0 when there was none
 	RetryAfter time.Duration // what the server asked for, 0 when nothing
 	Text       string        // the server's words, cut to 500 characters
+	Begun      bool          // the request was sent in whole, or the answer had begun: it may have been billed
 	Err        error
 }
 
@@ -47,6 +51,18 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
+	if e.RetryAfter >= time.Minute {
+		text += " (it asks to wait " + span(e.RetryAfter) + ")"
+	}
+	return text
+}
+
+// span writes a wait in hours and minutes: "2h", "1h30m".
+func span(d time.Duration) string {
+	text := strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		return short + "h"
+	}
 	return text
 }
 
@@ -57,6 +73,8 @@ func (f Fault) words() string {
 		return "the model's server refused the request"
 	case Auth:
 		return "the model's server refused the key"
+	case Forbidden:
+		return "the model's server does not allow this"
 	case Payment:
 		return "the model's server wants to be paid"
 	case NotFound:
@@ -69,6 +87,8 @@ func (f Fault) words() string {
 		return "the model's server is overloaded or broken"
 	case Network:
 		return "the model's server cannot be reached"
+	case Untrusted:
+		return "the model's server has a certificate that cannot be trusted"
 	case Broken:
 		return "the model's answer broke off"
 	case Idle:
@@ -99,10 +119,15 @@ func Retryable(err error) bool {
 	}
 }
 
-// Billable reports whether a failed request may have been charged: when the model had begun to answer, or when nobody knows.
+// Billable reports whether a failed request may have been charged: when the model may have begun to answer, or when nobody knows.
+// A refusal by its status costs nothing.
 func Billable(err error) bool {
-	switch FaultOf(err) {
-	case Broken, Idle, Malformed, Empty, Endless, "":
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Begun {
+		return true
+	}
+	switch e.Fault {
+	case Broken, Idle, Malformed, Empty, Endless:
 		return true
 	default:
 		return false

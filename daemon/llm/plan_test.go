@@ -69,8 +69,11 @@ func TestCourse(t *testing.T) {
 		{"alone, it is asked nine times", "a", map[string][]error{"a": times(10, fault(llm.Overloaded))}, "a 1s a 2s a 4s a 8s a 16s a 32s a 32s a 32s a -"},
 		{"alone, and back at the last try", "a", map[string][]error{"a": times(8, fault(llm.Network))}, "a 1s a 2s a 4s a 8s a 16s a 32s a 32s a 32s a!"},
 		{"another is ready: three tries", "a b", map[string][]error{"a": times(9, fault(llm.RateLimit))}, "a 1s a 2s a b!"},
-		{"the last one is asked as if it were alone", "a b", map[string][]error{"a": times(9, fault(llm.Idle)), "b": times(9, fault(llm.Broken))},
-			"a 1s a 2s a b 1s b 2s b 4s b 8s b 16s b 32s b 32s b 32s b -"},
+		{
+			"the last one is asked as if it were alone", "a b",
+			map[string][]error{"a": times(9, fault(llm.Idle)), "b": times(9, fault(llm.Broken))},
+			"a 1s a 2s a b 1s b 2s b 4s b 8s b 16s b 32s b 32s b 32s b -",
+		},
 		{"what the server asks for wins", "a", map[string][]error{"a": {asked(90 * time.Second), asked(2 * time.Second)}}, "a 1m30s a 2s a!"},
 		{"unless it is long and another is ready", "a b", map[string][]error{"a": {asked(6 * time.Second)}}, "a b!"},
 		{"short ones are waited for", "a b", map[string][]error{"a": {asked(5 * time.Second)}}, "a 5s a!"},
@@ -118,8 +121,10 @@ func TestRests(t *testing.T) {
 		{llm.Malformed, "a", 30 * time.Second},
 		{llm.Empty, "a", 30 * time.Second},
 		{llm.NotFound, "a", 10 * time.Minute},
+		{llm.Forbidden, "a", time.Minute},
 		{llm.Network, "a b", 15 * time.Second},
 		{llm.Auth, "a b", 10 * time.Minute},
+		{llm.Untrusted, "a b", 10 * time.Minute},
 		{llm.Payment, "a b", 10 * time.Minute},
 		{llm.BadRequest, "", 0},
 		{llm.TooLarge, "", 0},
@@ -193,7 +198,7 @@ func TestRestAsLongAsTheServerAskedFor(t *testing.T) {
 	chain := llm.NewChain(named(info("s", "a")), named(info("t", "b")))
 	course(chain, instant(), map[string][]error{"a": {&llm.Error{Fault: llm.RateLimit, RetryAfter: time.Hour, Text: "slow down"}}})
 	r, ok := chain.Resting(chain.First(), instant())
-	if !ok || r.Until != instant().Add(time.Hour) || r.Text != "the model's server limits requests: slow down" {
+	if !ok || r.Until != instant().Add(time.Hour) || r.Text != "the model's server limits requests: slow down (it asks to wait 1h)" {
 		t.Errorf("it rests: %v, %+v", ok, r)
 	}
 }

@@ -127,7 +127,7 @@ func exceeded(s State) string {
 	case s.Limits.Running > 0 && s.Turn.Running >= s.Limits.Running:
 		return fmt.Sprintf("it ran for %s, the limit of one turn", s.Limits.Running)
 	case repeats(s.Items) >= maxSame:
-		return fmt.Sprintf("it made the same call %d times in a row", maxSame)
+		return fmt.Sprintf("it made the same call %d times in a row%s", maxSame, lastFault(s.Items))
 	case circle(s.Items) > 0:
 		return fmt.Sprintf("it made the same %d calls over and over, with the same results", circle(s.Items))
 	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && settled(s):
@@ -135,6 +135,20 @@ func exceeded(s State) string {
 	default:
 		return ""
 	}
+}
+
+// lastFault is what the newest result says, if it is an error.
+func lastFault(items []llm.Item) string {
+	for i := len(items) - 1; i >= 0; i-- {
+		if it := items[i]; it.Kind == llm.ResultOf {
+			text, _, _ := strings.Cut(event.TextOf(it.Parts), "\n")
+			if !it.IsError || text == "" {
+				return ""
+			}
+			return ", and the last time: " + text
+		}
+	}
+	return ""
 }
 
 // settled reports whether the turn would now ask the model again.

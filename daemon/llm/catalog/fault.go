@@ -95,7 +95,7 @@ func (a *asker) hint(f llm.Fault) string {
 		return "sign in to the account again"
 	case a.server.Backend == codex && (f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest):
 		return "this service documents no list of models; name one that its own client offers"
-	case f == llm.Auth:
+	case f == llm.Auth, f == llm.Forbidden:
 		return "check api_key"
 	case f == llm.Payment:
 		return "check the account's credit"

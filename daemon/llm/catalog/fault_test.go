@@ -39,10 +39,10 @@ func TestFaults(t *testing.T) {
 		hint   string
 	}{
 		{401, object("key sk-secret is wrong"), llm.Auth, "key [the key] is wrong", "api_key"},
-		{403, `{"error":"no"}`, llm.Auth, "no", "api_key"},
+		{403, `{"error":"no"}`, llm.Forbidden, "no", "api_key"},
 		{402, object("pay"), llm.Payment, "pay", "credit"},
 		{404, "404 page not found\n", llm.NotFound, "404 page not found", "base_url may be wrong"},
-		{404, "<html>not here</html>", llm.NotFound, "a web page came instead of an answer; is base_url right?", "base_url may be wrong"},
+		{404, "<html>not here</html>", llm.NotFound, "a web page came instead of an answer", "base_url may be wrong"},
 		{405, `{"detail":"Method Not Allowed"}`, llm.BadRequest, "Method Not Allowed", "base_url may be wrong"},
 		{422, `{"detail":[{"msg":"bad"}]}`, llm.BadRequest, `[{"msg":"bad"}]`, "base_url may be wrong"},
 		{413, "", llm.TooLarge, "", "later"},
@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		{500, "a\xffb\n\x1b c", llm.Overloaded, "a\uFFFDb \uFFFD c", "later"},
 		{529, strings.Repeat("ü", 9000), llm.Overloaded, strings.Repeat("ü", 500), "later"},
 		{204, "", llm.Malformed, "", "base_url"},
-		{200, "<!doctype html><p>hello", llm.Malformed, "not a list of models: a web page came instead of an answer; is base_url right?", "base_url"},
+		{200, "<!doctype html><p>hello", llm.Malformed, "not a list of models: a web page came instead of an answer", "base_url"},
 		{200, "", llm.Malformed, "not a list of models:", "base_url"},
 		{200, "{", llm.Malformed, "not a list of models: {", "base_url"},
 		{200, `{"ok":true}`, llm.Malformed, `not a list of models: {"ok":true}`, "base_url"},

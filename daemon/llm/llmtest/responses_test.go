@@ -110,8 +110,11 @@ func TestServerSpeaksResponses(t *testing.T) {
 	call := llmtest.Call{ID: "t1_1"}
 	call.Function.Name, call.Function.Arguments = "read", "{}"
 	want := []llmtest.Message{
-		{Role: "system", Content: "be kind"}, {Role: "user", Content: "short"}, {Role: "user", Content: "ab"},
-		{Role: "assistant", Calls: []llmtest.Call{call}}, {Role: "tool", Content: "A", CallID: "t1_1"},
+		{Role: "system", Content: "be kind"},
+		{Role: "user", Content: "short"},
+		{Role: "user", Content: "ab"},
+		{Role: "assistant", Calls: []llmtest.Call{call}},
+		{Role: "tool", Content: "A", CallID: "t1_1"},
 	}
 	r := s.Requests()[0]
 	if !reflect.DeepEqual(r.Messages, want) || r.Model != "m" || len(r.Tools) != 1 || r.Tools[0] != "read" || string(r.Body) != body || r.Last() != "A" {

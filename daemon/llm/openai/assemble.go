@@ -375,7 +375,8 @@ func (c *callPieces) closed() bool {
 var errNoName = errors.New("a call without a tool's name")
 
 // made returns the calls, in the order in which they began. Arguments are passed on as they came, malformed ones too: who
-// carries the call out refuses it with words that the model understands. Ids are made unique.
+// carries the call out refuses it with words that the model understands. Ids are made unique; a call that came twice, id and all, is
+// one call whose chunk was sent twice.
 func (a *assembly) made() ([]llm.Call, error) {
 	var out []llm.Call
 	used := map[string]int{}
@@ -386,6 +387,11 @@ func (a *assembly) made() ([]llm.Call, error) {
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
 			args = "{}" // what some servers send for a tool without arguments
+		}
+		if c.id != "" && slices.ContainsFunc(a.calls[:i], func(d *callPieces) bool {
+			return d.id == c.id && d.name == c.name && d.args.String() == c.args.String()
+		}) {
+			continue
 		}
 		id := c.id
 		if id == "" {

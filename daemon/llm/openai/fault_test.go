@@ -32,7 +32,7 @@ func TestStatuses(t *testing.T) {
 		{422, `{"detail":[{"msg":"bad"}]}`, llm.BadRequest, `[{"msg":"bad"}]`},
 		{418, "tea", llm.BadRequest, "tea"},
 		{401, object("key sk-secret is wrong"), llm.Auth, "key [the key] is wrong"},
-		{403, `{"error":"no"}`, llm.Auth, "no"},
+		{403, `{"error":"no"}`, llm.Forbidden, "no"},
 		{402, object("pay"), llm.Payment, "pay"},
 		{429, `{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}`, llm.Payment, "You exceeded your quota"},
 		{404, `{"message":"no model m"}`, llm.NotFound, "no model m"},

@@ -163,7 +163,9 @@ func client(given *http.Client) *http.Client {
 	}
 	c := &http.Client{}
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		c.Transport = t.Clone()
+		t = t.Clone()
+		t.Proxy = nil // nothing is taken from the environment
+		c.Transport = t
 	}
 	return c
 }

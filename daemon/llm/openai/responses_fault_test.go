@@ -35,7 +35,7 @@ func TestResponsesStatuses(t *testing.T) {
 		{"token, with a code", 401, nil, `{"error":{"code":"server_error","message":"no"}}`, llm.Auth, "no", 0},
 		{"token echoed", 401, nil, `{"error":{"message":"tok-secret is expired"}}`, llm.Auth, "[the token] is expired", 0},
 		{"token in text", 500, nil, strings.Repeat("x", 496) + "tok-secret", llm.Overloaded, strings.Repeat("x", 496) + "[the", 0},
-		{"web page", 403, nil, "<html>", llm.Auth, "a web page came instead of an answer; is base_url right?", 0},
+		{"web page", 403, nil, "<html>", llm.Forbidden, "a web page came instead of an answer; is base_url right?", 0},
 		{"parameter", 400, nil, `{"detail":"Unsupported parameter: max_output_tokens"}`, llm.BadRequest, "Unsupported parameter: max_output_tokens", 0},
 		{"overflow", 400, nil, `{"error":{"code":"context_length_exceeded","message":"x"}}`, llm.TooLarge, "x", 0},
 		{"usage limit", 429, nil, usage(`,"resets_at":1,"resets_in_seconds":13872`), llm.RateLimit, limit, 13872 * time.Second},

@@ -134,7 +134,8 @@ func TestResponsesText(t *testing.T) {
 		{"pieces by id", [][2]string{{"response.output_text.delta", `"item_id":"msg","delta":"a"`}, {"response.output_item.done", `"item":` + messageOf("ab")}, ended("")}, "ab", "", llm.Stop},
 		{"another id in each event", [][2]string{
 			{"response.output_text.delta", `"output_index":0,"item_id":"x","delta":"a"`},
-			{"response.output_text.delta", `"output_index":0,"item_id":"y","delta":"b"`}, done(0, messageOf("ab")), ended(""),
+			{"response.output_text.delta", `"output_index":0,"item_id":"y","delta":"b"`},
+			done(0, messageOf("ab")), ended(""),
 		}, "ab", "", llm.Stop},
 		{"the last event has it all", [][2]string{ended(`,"output":[` + messageOf("ab") + `]`)}, "ab", "", llm.Stop},
 		{"the last event repeats it", [][2]string{head, a, b, done(0, messageOf("ab")), ended(`,"output":[` + messageOf("ab") + `]`)}, "ab", "", llm.Stop},
@@ -153,7 +154,9 @@ func TestResponsesText(t *testing.T) {
 		{"cut by the limit", [][2]string{head, a, incomplete("max_output_tokens")}, "a", "", llm.Length},
 		{"filtered", [][2]string{head, a, incomplete("content_filter")}, "a", "", llm.Filtered},
 		{"unknown events and items", [][2]string{
-			{"response.in_progress", `"response":{"status":"in_progress"}`}, {"response.audio.delta", `"delta":{"x":1}`}, {"keepalive", ""},
+			{"response.in_progress", `"response":{"status":"in_progress"}`},
+			{"response.audio.delta", `"delta":{"x":1}`},
+			{"keepalive", ""},
 			added(0, `{"type":"web_search_call","status":"searching","content":"?"}`), done(0, `{"type":"web_search_call","summary":7}`),
 			done(1, messageOf("a")), ended(""),
 		}, "a", "", llm.Stop},

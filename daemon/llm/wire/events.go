@@ -16,6 +16,7 @@ import (
 type Events struct {
 	r     *bufio.Reader
 	read  int    // bytes so far
+	given int    // events so far
 	any   bool   // a field or comment has been seen
 	long  []byte // a line that is longer than the reader's buffer
 	data  []byte // of the event that is being read
@@ -40,6 +41,7 @@ func (e *Events) Next() (name string, data []byte, err error) {
 		}
 		if len(line) == 0 {
 			if has {
+				e.given++
 				return e.name, e.data, nil
 			}
 			e.name = ""
@@ -161,6 +163,9 @@ func (e *Events) foreign(first []byte) error {
 		Error json.RawMessage `json:"error"`
 	}
 	strange := &llm.Error{Fault: llm.Malformed, Text: "not a stream: " + plain(body)}
+	if page(body) {
+		strange.Text += "; is base_url right?"
+	}
 	if json.Unmarshal(body, &shape) != nil {
 		return strange
 	}

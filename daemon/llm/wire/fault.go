@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -25,6 +26,9 @@ func (s *Server) refusal(ctx, inner context.Context, res *http.Response) error {
 		return s.Fault(ctx, inner, llm.Network, err)
 	}
 	words, code := Said(body)
+	if page(body) && res.StatusCode < http.StatusInternalServerError {
+		words += "; is base_url right?"
+	}
 	e := &llm.Error{
 		Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode,
 		RetryAfter: retryAfter(res.Header, s.cfg.Now), Text: s.clean(words),
@@ -41,8 +45,10 @@ func FaultOf(status int, code, words string) llm.Fault {
 		return llm.TooLarge
 	}
 	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized:
 		return llm.Auth
+	case status == http.StatusForbidden:
+		return llm.Forbidden
 	case status == http.StatusPaymentRequired, code == "insufficient_quota":
 		return llm.Payment
 	case status == http.StatusTooManyRequests:
@@ -172,12 +178,13 @@ func textOr(raw json.RawMessage) string {
 }
 
 func plain(body []byte) string {
-	text := strings.TrimSpace(string(body))
-	if strings.HasPrefix(text, "<") {
-		return "a web page came instead of an answer; is base_url right?"
+	if page(body) {
+		return "a web page came instead of an answer"
 	}
-	return text
+	return strings.TrimSpace(string(body))
 }
+
+func page(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
 // clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
 func (s *Server) clean(words string) string {

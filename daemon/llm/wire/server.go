@@ -5,12 +5,15 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hob/daemon/llm"
@@ -84,21 +87,32 @@ type Stream interface {
 
 // Exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
 func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Stream, more ...option.RequestOption) error {
-	inner, cancel := context.WithCancelCause(ctx)
+	var sent atomic.Bool
+	inner, cancel := context.WithCancelCause(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) },
+	}))
 	defer cancel(nil)
 	alarm := time.AfterFunc(s.cfg.First, func() { cancel(errIdle) })
 	defer alarm.Stop()
 
 	res, err := s.send(inner, path, body, more)
 	if err != nil {
-		return s.Fault(ctx, inner, llm.Network, err)
+		return begun(s.Fault(ctx, inner, llm.Network, err), sent.Load())
 	}
 	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
 	if res.StatusCode != http.StatusOK {
 		return s.refusal(ctx, inner, res)
 	}
-	err = a.ReadAll(NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a) }}))
-	return s.streamFault(ctx, inner, a, err)
+	in := NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a) }})
+	return begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1) // the one event may be the error itself
+}
+
+// begun marks an error of a request that may have been billed.
+func begun(err error, yes bool) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok && yes {
+		e.Begun = true
+	}
+	return err
 }
 
 // send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
@@ -202,6 +216,12 @@ func (s *Server) Fault(ctx, inner context.Context, otherwise llm.Fault, err erro
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the address is the owner's own, and long
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		otherwise = llm.Untrusted
+	}
+	if text := err.Error(); s.clean(text) != text {
+		err = errors.New(s.clean(text)) // it quotes what the server has sent
 	}
 	return &llm.Error{Fault: otherwise, Err: err}
 }
