@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +32,7 @@ func (c *checks) dropped(key string, i int, format string, args ...any) {
 }
 
 func (c *checks) note(key string, at *node, fatal bool, text string) {
-	c.add(at, at.value, c.section+"."+key, key+": "+text, "", fatal)
+	c.add(at, at.value, dotted(c.section, key), key+": "+text, "", fatal)
 }
 
 func (c *checks) at(key string) *node {
@@ -50,46 +50,33 @@ func (n *node) element(i int) *node {
 	return n
 }
 
-func (c *checks) atLeast(key string, least, value int64) {
-	if c.given(key) && value < least {
-		c.wrong(key, "want %d or more, found %d", least, value)
-	}
-}
-
-func (c *checks) oneOf(key, value string, words ...string) {
-	if c.given(key) && !slices.Contains(words, value) {
-		c.wrong(key, "want one of %s, found %q", strings.Join(words, ", "), value)
+// limits compares what stands in a section with what its keys allow.
+func (c *checks) limits(keys []Key, n *node, v reflect.Value) {
+	fields := fieldsOf(v)
+	for _, k := range keys {
+		child, field := n.child(last(k.Name)), fields[last(k.Name)]
+		if child == nil {
+			continue
+		}
+		if k.Type == Table {
+			c.limits(k.Keys, child, field)
+			continue
+		}
+		if text := k.within(field); text != "" {
+			c.note(k.Name, child, true, text)
+		}
 	}
 }
 
 func checkModel(c *checks, m *Model) {
-	c.atLeast("max_output_tokens", 1, int64(m.MaxOutputTokens))
-	c.atLeast("context_tokens", 1, int64(m.ContextTokens))
 	if m.ContextTokens > 0 && m.MaxOutputTokens >= m.ContextTokens {
 		c.wrong("max_output_tokens", "want less than context_tokens (%d), found %d", m.ContextTokens, m.MaxOutputTokens)
 	}
-	c.oneOf("thinking", m.Thinking, "off", "minimal", "low", "medium", "high", "xhigh")
 	u, err := url.Parse(m.BaseURL)
 	if m.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		c.wrong("base_url", "want an address like https://host/v1, found %q", m.BaseURL)
 	}
-	for key, price := range map[string]float64{"input": m.Price.Input, "cached": m.Price.Cached, "output": m.Price.Output} {
-		if !(price >= 0 && price <= dearest) {
-			c.wrong("price", "%s: want 0 to %d for a million tokens, found %v", key, int(dearest), price)
-		}
-	}
-	for key, wait := range map[string]time.Duration{"first_byte_timeout": m.FirstByteTimeout, "idle_timeout": m.IdleTimeout} {
-		if c.given(key) && (wait < shortest || wait > time.Hour) {
-			c.wrong(key, "want \"1s\" to \"1h\", found %q", wait)
-		}
-	}
 }
-
-// Limits of a model's section.
-const (
-	dearest  = 100_000.0 // of the budget's currency for a million tokens
-	shortest = time.Second
-)
 
 // checkOwner drops what is wrong and keeps the rest, so that the owner can still be told.
 func checkOwner(c *checks, o *Owner) {
@@ -122,23 +109,6 @@ func checkZone(name string) error {
 	return nil
 }
 
-func checkGuard(c *checks, g *Guard) { c.oneOf("mode", g.Mode, "ask", "open") }
-
-// mostPerDay bounds a cap, so that it can be counted in millionths.
-const mostPerDay = 1e9
-
-func checkBudget(c *checks, b *Budget) {
-	if b.PerDay < 0 && b.PerDay != -1 {
-		c.wrong("per_day", "want 0 or more, or -1 for no cap, found %v", b.PerDay)
-	}
-	if b.PerDay > mostPerDay {
-		c.wrong("per_day", "want at most %d, or -1 for no cap, found %v", int64(mostPerDay), b.PerDay)
-	}
-	if b.TokensPerDay < -1 {
-		c.wrong("tokens_per_day", "want 0 or more, or -1 for no cap, found %d", b.TokensPerDay)
-	}
-}
-
 func checkWeb(c *checks, w *Web) {
 	if w.Listen == "" || isLocal(w.Listen) {
 		return
@@ -158,18 +128,6 @@ func isLocal(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-func checkDaemon(c *checks, d *Daemon) {
-	c.atLeast("max_attempts", 1, int64(d.MaxAttempts))
-	c.atLeast("safe_mode_after", 1, int64(d.SafeModeAfter))
-}
-
-func checkTurn(c *checks, t *Turn) {
-	c.atLeast("max_steps", 1, int64(t.MaxSteps))
-	if t.MaxRunning < time.Second {
-		c.wrong("max_running", "want \"1s\" or more, found %q", t.MaxRunning)
-	}
 }
 
 // toolKeys are the keys of [tools].

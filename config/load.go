@@ -45,7 +45,7 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &loader{file: file, root: root, snap: Default()}
+	l := &loader{file: file, root: root, snap: Default(), parts: core()}
 	if readable {
 		l.literals(root, "")
 	}
@@ -93,21 +93,23 @@ type loader struct {
 	root     *node
 	snap     *Snapshot
 	problems []Problem
+	parts    []Part // of the core
 }
 
 func (l *loader) core() {
 	s := l.snap
 	typed(l, l.root.child("model"), "model", &s.Model, checkModel)
 	typed(l, l.root.child("owner"), "owner", &s.Owner, checkOwner)
-	typed(l, l.root.child("guard"), "guard", &s.Guard, checkGuard)
-	typed(l, l.root.child("budget"), "budget", &s.Budget, checkBudget)
+	typed(l, l.root.child("guard"), "guard", &s.Guard, nil)
+	typed(l, l.root.child("budget"), "budget", &s.Budget, nil)
 	typed(l, l.root.child("web"), "web", &s.Web, checkWeb)
-	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, checkDaemon)
-	typed(l, l.root.child("turn"), "turn", &s.Turn, checkTurn)
+	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, nil)
+	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
 	l.tools()
 }
 
-// typed decodes and checks one section; one that is bad leaves dst as it was and is off.
+// typed decodes one section, compares it with what its keys allow and lets check look at the rest (nil: there is none); one that is bad
+// leaves dst as it was and is off.
 func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *T)) bool {
 	if n == nil {
 		return true
@@ -116,7 +118,11 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	d := &decoder{file: l.file, section: path}
 	d.value(n, reflect.ValueOf(&v).Elem(), path)
 	if !failed(d.problems) {
-		check(&checks{decoder: d, node: n}, &v)
+		c := &checks{decoder: d, node: n}
+		c.limits(l.keys(path), n, reflect.ValueOf(&v).Elem())
+		if check != nil {
+			check(c, &v)
+		}
 	}
 	l.problems = append(l.problems, d.problems...)
 	if failed(d.problems) {
@@ -125,6 +131,16 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 	}
 	*dst = v
 	return true
+}
+
+// keys are those of a section of the core.
+func (l *loader) keys(path string) []Key {
+	for _, p := range l.parts {
+		if p.fits(strings.Split(path, ".")) {
+			return p.Keys
+		}
+	}
+	return nil
 }
 
 // models reads [models.NAME] and drops fallbacks that lead nowhere.
@@ -247,7 +263,7 @@ func (l *loader) literals(n *node, path string) {
 			l.problems = append(l.problems, Problem{
 				File: l.file, Line: child.value.line, Column: child.value.column, Section: strings.TrimPrefix(path, "."), Key: dotted(path, name),
 				Text: fmt.Sprintf("%s: the secret itself stands in a file that others can read", name),
-				Hint: "chmod 600 the file, or write env:NAME, file:PATH or cmd:COMMAND instead", Advice: true,
+				Hint: "chmod 600 the file, or write env:NAME, file:PATH, keyring:NAME or cmd:COMMAND instead", Advice: true,
 			})
 		}
 		l.literals(child, dotted(path, name))

@@ -153,10 +153,10 @@ func TestProblems(t *testing.T) {
 		{"[guard]\nmode = [\n  \"ask\",\n]\n", []string{`config.toml:2:8: mode: want a text, found a list, so [guard] is off`}},
 		{"[guard]\nmode = 2026-11-21\n", []string{`config.toml:2:8: mode: want a text, found a date or time, so [guard] is off`}},
 		{"[budget]\nper_day = -0.5\ntokens_per_day = -2\n", []string{
-			`config.toml:2:11: per_day: want 0 or more, or -1 for no cap, found -0.5, so [budget] is off`,
+			`config.toml:2:11: per_day: want 0 to 1000000000, or -1 for no cap, found -0.5, so [budget] is off`,
 			`config.toml:3:18: tokens_per_day: want 0 or more, or -1 for no cap, found -2, so [budget] is off`,
 		}},
-		{"[budget]\nper_day = 1e300\n", []string{`config.toml:2:11: per_day: want at most 1000000000, or -1 for no cap, found 1e+300, so [budget] is off`}},
+		{"[budget]\nper_day = 1e300\n", []string{`config.toml:2:11: per_day: want 0 to 1000000000, or -1 for no cap, found 1e+300, so [budget] is off`}},
 		{"[budget]\nper_day = nan\n", []string{`config.toml:2:11: per_day: want a number, found NaN, so [budget] is off`}},
 		{"daemon.max_attempts = 0\n", []string{`config.toml:1:23: max_attempts: want 1 or more, found 0, so [daemon] is off`}},
 		{"[owner]\ntimezone = \"local\"\n", []string{`config.toml:2:12: timezone: want a zone by its name, like "Europe/Berlin", found "local"`}},
@@ -174,7 +174,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"[model]\nidle_timeout = \"10ms\"\n", []string{`config.toml:2:16: idle_timeout: want "1s" to "1h", found "10ms", so [model] is off`}},
 		{"[model]\nfirst_byte_timeout = 5\n", []string{`config.toml:2:22: first_byte_timeout: want a time with its unit, like "30m" or "2h", found 5, so [model] is off`}},
-		{"[models.x.price]\ninput = -1.0\n", []string{`config.toml:1:11: price: input: want 0 to 100000 for a million tokens, found -1, so [models.x] is off`}},
+		{"[models.x.price]\ninput = -1.0\n", []string{`config.toml:2:9: price.input: want 0 to 100000, found -1, so [models.x] is off`}},
 		{"[model]\nprice = 3\n", []string{`config.toml:2:9: price: want a section, found 3, so [model] is off`}},
 		{"[model]\nprice = { inptu = 3.0 }\n", []string{`config.toml:2:11: unknown key "inptu": did you mean "input"?`}},
 		{"[model]\nfallback = [\"local\"]\n", []string{`config.toml:2:13: fallback: there is no [models.local]: add that section`}},
@@ -311,7 +311,7 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "config.toml")
 	doc := "[model]\napi_key = \"sk-canary\"\n[channels.a]\ntoken = \"env:A\"\n[channels.b]\nbot_token = \"canary\"\npassword = \"\"\ntokens = \"canary\"\n"
-	hint := "the secret itself stands in a file that others can read: chmod 600 the file, or write env:NAME, file:PATH or cmd:COMMAND instead"
+	hint := "the secret itself stands in a file that others can read: chmod 600 the file, or write env:NAME, file:PATH, keyring:NAME or cmd:COMMAND instead"
 	want := []string{path + ":2:11: api_key: " + hint, path + ":6:13: bot_token: " + hint}
 	write(t, path, doc, 0o644)
 	_, problems, err := config.Load(path, []string{"HOB_CHANNELS__A__PASSWORD=canary"})

@@ -9,15 +9,15 @@ import (
 
 // Problem is one mistake in the configuration.
 type Problem struct {
-	File    string // path as it was given, or the name of an environment variable
+	File    string `json:"file,omitempty"` // path as it was given, or the name of an environment variable
 	Line    int    // from 1; 0: no place in the file
 	Column  int    // in characters, from 1
-	Section string // the section it stands in, e.g. "channels.alerts"; "" for the whole file
-	Key     string // full key, e.g. "model.api_key"
-	Text    string // what is wrong
-	Hint    string // how to mend it; may be empty
-	Fatal   bool   // the section is off because of it; else it is in force without what the problem is about
-	Advice  bool   // not a mistake of the file: a validation passes with it
+	Section string `json:"section,omitempty"` // the section it stands in, e.g. "channels.alerts"; "" for the whole file
+	Key     string `json:"key,omitempty"`     // full key, e.g. "model.api_key"
+	Text    string `json:"text"`              // what is wrong
+	Hint    string `json:"hint,omitempty"`    // how to mend it; may be empty
+	Fatal   bool   `json:"fatal"`             // the section is off because of it; else it is in force without what the problem is about
+	Advice  bool   `json:"advice"`            // not a mistake of the file: a validation passes with it
 }
 
 // String is "config.toml:12:3: unknown key "modle": did you mean "model"?".

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
 	"hob/daemon/llm/openai"
 	"hob/daemon/secret"
@@ -15,6 +16,7 @@ import (
 // account is the sign-in of the backend codex.
 type account struct {
 	*codex.Account
+	mended func() // models that rest for want of a sign-in may be asked again
 
 	mu    sync.Mutex
 	login codex.Login // the newest one
@@ -31,7 +33,8 @@ type SignIn struct {
 
 func (d *daemon) newAccount() *account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
-	return &account{Account: codex.New(codex.Config{Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
+	mended := func() { d.models().Wake(func(i llm.Info) bool { return i.Provider == backendCodex }) }
+	return &account{mended: mended, Account: codex.New(codex.Config{Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
 }
 
 // auth gives the credentials of a request to codex.
@@ -63,6 +66,7 @@ func (a *account) wait(ctx context.Context) (codex.Status, error) {
 	if err := a.Wait(ctx, l); err != nil {
 		return codex.Status{}, err
 	}
+	a.mended()
 	return a.Status(ctx)
 }
 
@@ -71,6 +75,7 @@ func (a *account) finish(ctx context.Context, address string) (codex.Status, err
 	if err := a.Finish(ctx, address); err != nil {
 		return codex.Status{}, err
 	}
+	a.mended()
 	return a.Status(ctx)
 }
 

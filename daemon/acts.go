@@ -142,15 +142,6 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 	return a.store.SetBudget(ctx, c)
 }
 
-func (a acts) backup(ctx context.Context, path string) (any, error) {
-	start := a.clock.Mono()
-	to, size, err := a.store.Backup(ctx, path)
-	if err != nil {
-		return nil, backupFault(err)
-	}
-	return map[string]any{"path": to, "bytes": size, "ms": (a.clock.Mono() - start).Milliseconds()}, nil
-}
-
 func (a acts) send(ctx context.Context, args map[string]string) (any, error) {
 	to, err := event.ParseAddress(args["to"])
 	if err != nil {

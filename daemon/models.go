@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"hob/config"
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/builtin"
@@ -185,6 +188,8 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 		}
 		return text + "\nAlso known: " + strings.Join(known(d.config()), ", ") + "; /model NAME changes it.", nil
 	}
+	d.swap.Lock()
+	defer d.swap.Unlock()
 	c := d.config()
 	label, section, err := pick(c, name)
 	if err != nil {
@@ -196,8 +201,6 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	if label == nameDefault {
 		name = ""
 	}
-	d.swap.Lock()
-	defer d.swap.Unlock()
 	if err := d.store.ChooseModel(ctx, name); err != nil {
 		return "", fmt.Errorf("choose a model: %w", err)
 	}
@@ -219,8 +222,22 @@ func price(p config.Price) llm.Price {
 
 func micros(amount float64) int64 { return int64(math.Round(amount * 1e6)) }
 
-// switched tells the owner, once a day for the same reason, that another model steps in.
-func (d conf) switched(ctx context.Context, from, to llm.Info, fault error) error {
-	key := fmt.Sprintf("model:%s:%s:%s", from.Name(), llm.FaultOf(fault), d.clock.Wall().In(d.zone()).Format(time.DateOnly))
-	return d.store.Notice(ctx, key, fmt.Sprintf("%s steps in for %s until that answers again: %v.", to.Name(), from.Name(), fault))
+// switched is what the owner is told when another model has answered: once a day for the same reason, and once for a conversation
+// that has become too long.
+func (d conf) switched(s agent.Switch) event.Out {
+	day := d.clock.Wall().In(d.zone()).Format(time.DateOnly)
+	from, to := s.From.Name(), s.To.Name()
+	key, text := "", ""
+	switch fault := llm.FaultOf(s.Cause); {
+	case errors.Is(s.Cause, turn.ErrBudget):
+		key = fmt.Sprintf("model:%s:budget:%s", from, day)
+		text = fmt.Sprintf("Today's budget does not allow %s any more; %s goes on. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N", from, to)
+	case fault == llm.TooLarge:
+		key = fmt.Sprintf("model:%s:%s:%s", from, fault, s.Session)
+		text = fmt.Sprintf("The conversation is too long for %s: %s answers from now on (/new begins a new one).", from, to)
+	default:
+		key = fmt.Sprintf("model:%s:%s:%s", from, fault, day)
+		text = fmt.Sprintf("%s stepped in for %s, which is asked again later: %s.", to, from, shorten(s.Cause.Error(), 500))
+	}
+	return event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: d.store.Epoch()}, To: event.ToOwner, Body: text, Urgency: event.Urgent}
 }

@@ -199,6 +199,9 @@ func (d roster) try(ctx context.Context, name string) (catalog.Report, error) {
 	ctx, stop := context.WithTimeout(ctx, trialTime)
 	defer stop()
 	report := catalog.Trial(ctx, open, d.clock)
+	if report.Text.Outcome == catalog.Yes {
+		d.models().Wake(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model })
+	}
 	if report.Text.Fault == llm.NotFound {
 		d.suggest(ctx, label, section, &report)
 	}

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,16 +17,18 @@ import (
 // How long thread and scheduler may go without progress before health says so. Both look around at least every half minute.
 const stuckAfter = 90 * time.Second
 
-// Status is what hob status shows.
+// Status is what hob status shows. Fields are only ever added to it.
 type Status struct {
 	State     string                   `json:"state"` // ok, busy, safe-mode, degraded
 	Version   string                   `json:"version"`
 	Home      string                   `json:"home"`
 	Address   string                   `json:"address"`
-	Model     string                   `json:"model"`
-	Epoch     int64                    `json:"epoch"`
+	Model     string                   `json:"model"`            // the name of the first one
+	Models    []ModelRow               `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
+	Epoch     int64                    `json:"epoch"`            // number of this start
 	Started   time.Time                `json:"started"`
-	Zone      string                   `json:"zone"`
+	UptimeMS  int64                    `json:"uptime_ms"`
+	Zone      string                   `json:"zone"` // the owner's, by IANA name
 	Thread    ThreadStatus             `json:"thread"`
 	Questions int                      `json:"questions"`
 	Channels  []channels.ChannelHealth `json:"channels"`
@@ -38,10 +42,10 @@ type Status struct {
 
 // ThreadStatus is what the thread does.
 type ThreadStatus struct {
-	State   string `json:"state"` // idle, running, stuck
-	Turn    int64  `json:"turn,omitempty"`
-	Queued  int    `json:"queued"`
-	Waiting int    `json:"waiting"` // parked turns
+	State   string `json:"state"`          // idle, running, stuck
+	Turn    int64  `json:"turn,omitempty"` // the one that runs
+	Queued  int    `json:"queued"`         // inbox rows
+	Waiting int    `json:"waiting"`        // parked turns
 }
 
 // OutboxStatus counts what has not gone out.
@@ -58,9 +62,10 @@ type SchedulerStatus struct {
 	NextJob string    `json:"next_job,omitempty"`
 }
 
-// DatabaseStatus is the size of the database in bytes.
+// DatabaseStatus is the size of the database, and of what is written ahead of it, in bytes.
 type DatabaseStatus struct {
 	Bytes int64 `json:"bytes"`
+	WAL   int64 `json:"wal_bytes"`
 }
 
 // SafeStatus says whether safe mode is on, and why.
@@ -72,7 +77,23 @@ type SafeStatus struct {
 // overview looks at the daemon from outside: status and health.
 type overview struct{ *daemon }
 
+// status is all that hob status shows.
 func (d overview) status(ctx context.Context) (Status, error) {
+	s, err := d.look(ctx)
+	if err != nil {
+		return s, err
+	}
+	all, err := roster(d).show(ctx)
+	for _, m := range all.Models {
+		if m.Order > 0 || m.Fault != "" {
+			s.Models = append(s.Models, m)
+		}
+	}
+	return s, err
+}
+
+// look is the part of the status that costs next to nothing.
+func (d overview) look(ctx context.Context) (Status, error) {
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return Status{}, err
@@ -90,14 +111,24 @@ func (d overview) status(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{
-		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.modelName(), Epoch: d.store.Epoch(), Started: d.started, Zone: d.zoneName(),
+		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.modelName(), Epoch: d.store.Epoch(), Started: d.started,
+		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(),
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
 		Questions: counts.Questions, Channels: d.host.Health(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(true),
+		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(true),
 	}
 	s.State = d.judge(&s)
 	return s, nil
+}
+
+// walBytes is the size of the write-ahead log; there is none before the first commit.
+func (d overview) walBytes() int64 {
+	info, err := os.Stat(filepath.Join(d.opt.state(), "hob.db-wal"))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // judge fills in the states of the parts and sums them up in one word.
@@ -135,12 +166,11 @@ func ill(list []channels.ChannelHealth) bool {
 
 // Health is what /healthz says: thread and scheduler make progress, and the database answers.
 func (d overview) Health(ctx context.Context) (bool, map[string]any) {
-	s, err := d.status(ctx)
+	s, err := d.look(ctx)
 	if err != nil {
 		return false, map[string]any{"database": err.Error()}
 	}
-	ok := s.Thread.State != "stuck" && s.Scheduler.State != "stuck"
-	return ok, map[string]any{"thread": s.Thread.State, "scheduler": s.Scheduler.State, "database": "ok", "state": s.State}
+	return s.moves(), map[string]any{"thread": s.Thread.State, "scheduler": s.Scheduler.State, "database": "ok", "state": s.State}
 }
 
 // board writes the short texts of the chat commands.
@@ -163,7 +193,7 @@ func (b board) Text(ctx context.Context, topic, arg string) (string, error) {
 }
 
 func (b board) short(ctx context.Context) (string, error) {
-	s, err := overview(b).status(ctx)
+	s, err := overview(b).look(ctx)
 	if err != nil {
 		return "", err
 	}

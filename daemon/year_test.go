@@ -79,7 +79,7 @@ func (w *world) start() {
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
 		Queue: w.store, Ledger: w.store, Prompts: w.store, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
-		Settings: settings, OnBudget: w.store.BudgetStop, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
+		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}
 	runner := scheduler.NewRunner(w.store, w.clock, nil, log)

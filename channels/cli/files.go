@@ -62,7 +62,7 @@ func partsOf(files []File) []event.Part {
 	parts := make([]event.Part, 0, len(files))
 	taken := map[string]bool{}
 	for _, f := range files {
-		p := event.Part{Kind: event.File, Name: ownName(safeName(f.Name), taken), MIME: kindOf(f)}
+		p := event.Part{Kind: event.File, Name: ownName(safeName(f.Name), taken), MIME: kindOf(f), Size: int64(len(f.Data))}
 		if isImage(p.MIME) {
 			p.Kind = event.Image
 		}

@@ -32,6 +32,10 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		note.Role, note.Source = llm.User, "hob"
 		c.Items = append(c.Items, note)
 	}
+	for _, news := range a.news {
+		news.To = a.info
+		c.Changes = append(c.Changes, r.Switched(news))
+	}
 	switch {
 	case len(said.Calls) > 0:
 		return calls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length)
@@ -79,7 +83,7 @@ func (r *run) spoken(a attempt, said llm.Answer) []llm.Item {
 	}
 	for i, call := range said.Calls {
 		it := r.item(a.st, a.step.N, llm.CallItem, "")
-		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), call.Name, call.Args
+		it.Parts, it.CallID, it.Tool, it.Args = nil, fmt.Sprintf("t%d_%d", r.id, made+i+1), toolName(call.Name), call.Args
 		if !json.Valid(it.Args) { // providers refuse a request that repeats it; what the model wrote stays beside it
 			it.Parts, it.Args = event.Say(string(it.Args)), json.RawMessage("{}")
 		}
@@ -90,6 +94,18 @@ func (r *run) spoken(a attempt, said llm.Answer) []llm.Item {
 		items[len(items)-1].Tokens = int(said.Usage.Tokens())
 	}
 	return items
+}
+
+// toolName is the name of a tool as a call may repeat it: providers refuse a request with any other
+// (https://platform.openai.com/docs/api-reference/chat/create, tools: letters, digits, underscores and dashes, 64 at most).
+func toolName(name string) string {
+	bad := strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
+	})
+	if bad || name == "" || len(name) > 64 {
+		return "unknown_tool"
+	}
+	return name
 }
 
 // silent reports whether a text is one of the tokens that mean "nothing to say".

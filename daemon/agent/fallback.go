@@ -2,8 +2,8 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -36,23 +36,27 @@ func (r asking) down(ctx context.Context, st turn.State, n int, cause error) err
 			return r.answered(ctx, a, answer)
 		}
 	}
-	r.Log.Error("no model answered", "turn", r.id, "err", cause)
+	r.Log.Error("no model answered", "turn", r.id, "err", cut(cause.Error(), 500))
 	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
 // reason is what the owner reads when no model answered.
 func reason(err error) string {
+	text := cut(err.Error(), 700)
 	switch llm.FaultOf(err) {
 	case llm.TooLarge:
 		return "the conversation is too long for the model (/new begins a new one)"
 	case llm.Auth:
-		return err.Error() + " (check api_key in the config; hob model test tries it)"
+		if strings.Contains(text, "hob model login") {
+			return text
+		}
+		return text + " (check api_key in the config; hob model test tries it)"
 	case llm.NotFound:
-		return err.Error() + " (hob model list shows what the server has)"
+		return text + " (hob model list shows what the server has)"
 	case llm.Payment:
-		return err.Error() + " (the account at the provider needs money)"
+		return text + " (the account at the provider needs money)"
 	default:
-		return err.Error()
+		return text
 	}
 }
 
@@ -71,15 +75,4 @@ func (r asking) mayFallBack(st turn.State) bool {
 		}
 	}
 	return r.Fallback.Understands(text)
-}
-
-// overBudget tells the owner that the cap has stopped a request. The turn ends, unless the plan has a model that costs nothing.
-func (r asking) overBudget(ctx context.Context, st turn.State, plan *llm.Plan) error {
-	if err := r.OnBudget(ctx); err != nil {
-		return fmt.Errorf("tell of the budget: %w", err)
-	}
-	if plan.Free() {
-		return nil
-	}
-	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "today's budget is used up (hob budget show)"})
 }

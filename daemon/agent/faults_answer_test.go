@@ -200,9 +200,9 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 		turn  llmtest.Turn
 		price llm.Price
 	}{
-		{"hang in the middle", llmtest.Turn{Answer: llmtest.Say("so far"), Break: llmtest.Hang, At: 300}, llm.Price{}},
+		{"cut in the middle", llmtest.Turn{Answer: llmtest.Say("so far"), Break: llmtest.Cut, At: 300}, llm.Price{}},
 		{"no finish reason", llmtest.Turn{Answer: llmtest.Say("so far"), NoFinish: true}, llm.Price{}},
-		{"first byte hang, in money", llmtest.Turn{Break: llmtest.Hang}, llm.Price{Input: 3_000_000, Output: 15_000_000}},
+		{"reset in the middle, in money", llmtest.Turn{Answer: llmtest.Say("so far"), Break: llmtest.Drop, At: 300}, llm.Price{Input: 3_000_000, Output: 15_000_000}},
 		{"no JSON, in money", raw("{"), llm.Price{Input: 3_000_000, Output: 15_000_000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -216,14 +216,14 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 				if came := h.heal(); came != 3 || got.State != turn.Failed {
 					t.Errorf("the turn is %s after %d requests", got.State, came)
 				}
-				contains(t, w.final(t, got.ID), "today's budget is used up (hob budget show)")
+				contains(t, w.final(t, got.ID), "today's budget is used up (to go on: hob budget set")
 				if b := w.budget(); c.price.Known() != (b.UsedMicros > micros*2/3) || c.price.Known() == (b.UsedTokens > tokens*2/3) {
 					t.Errorf("spent is %+v", b)
 				}
 				w.sound(t)
 				time.Sleep(24 * time.Hour)
 				w.goesOn(t)
-				for _, notice := range []string{"80 % of today's budget", "Today's budget is used up"} {
+				for _, notice := range []string{"80 % of today's budget", "today's budget is used up"} {
 					if n := strings.Count(strings.Join(w.bodies(), "\n"), notice); n != 1 {
 						t.Errorf("%q was said %d times", notice, n)
 					}

@@ -24,6 +24,13 @@ type prefix struct {
 	tools  []llm.Tool
 }
 
+// Switch is another model that has answered instead of the one that was to.
+type Switch struct {
+	Session  string
+	From, To llm.Info
+	Cause    error // an *llm.Error, or turn.ErrBudget
+}
+
 // attempt is one request to one model: the rows that it is made of, and the step that holds its reservation.
 type attempt struct {
 	st    turn.State
@@ -32,6 +39,7 @@ type attempt struct {
 	req   llm.Request
 	size  size
 	usage llm.Usage // of an answer that cannot be used
+	news  []Switch  // what the owner is told when it is answered
 }
 
 // asking carries out what a turn asks of models.
@@ -43,7 +51,7 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 	if r.fellBack(st, chain) {
 		chain = llm.NewChain(r.Fallback.Model) // it goes on with what it began
 	}
-	plan, err := r.plan(ctx, st, chain)
+	plan, news, err := r.plan(ctx, st, chain)
 	if err != nil {
 		return err
 	}
@@ -51,28 +59,29 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
 		err := r.prepare(ctx, &a)
 		st = a.st // who has joined
-		if errors.Is(err, turn.ErrBudget) {
-			err = r.overBudget(ctx, st, plan)
-			if err == nil && !r.over {
-				continue // what costs nothing goes on
-			}
-			return err
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, turn.ErrBudget) && plan.Skip():
+			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: turn.ErrBudget})
+			continue // a cheaper one may go on
+		case err != nil:
 			return r.unprepared(ctx, st, err)
 		}
 		answer, fault := r.ask(ctx, plan.Model(), &a)
 		if fault == nil {
 			plan.Worked()
+			a.news = news
 			return r.answered(ctx, a, answer)
 		}
-		wait, again, err := r.failed(ctx, plan, a, fault)
+		wait, next, err := r.failed(ctx, plan, a, fault)
 		switch {
 		case err != nil:
 			return err
-		case !again:
+		case next == llm.GiveUp:
 			return r.down(ctx, st, n+1, fault)
-		case !pause(ctx, wait):
+		case next == llm.Another && plan.Rests(a.info, r.Clock.Wall()):
+			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
+		}
+		if !pause(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}
@@ -80,41 +89,47 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 
 // unprepared ends a turn whose request could not be made.
 func (r asking) unprepared(ctx context.Context, st turn.State, err error) error {
-	if errors.Is(err, turn.ErrOpenCall) {
+	switch {
+	case errors.Is(err, turn.ErrBudget):
+		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "today's budget is used up (to go on: hob budget set --per-day AMOUNT or --tokens-per-day N)"})
+	case errors.Is(err, turn.ErrOpenCall):
 		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
+	default:
+		return err
 	}
-	return err
 }
 
 // plan begins a request: which models are there, which of them rest, and for which the conversation is too long.
-func (r asking) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, error) {
+func (r asking) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
 	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
 	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
+		return nil, nil, fmt.Errorf("read transcript: %w", err)
 	}
-	return chain.Plan(r.Clock.Wall(), sizeOf(items, prefix{}).fits), nil
+	size, first := sizeOf(items, prefix{}), chain.First().Info()
+	plan := chain.Plan(r.Clock.Wall(), size.fits)
+	if size.fits(first) || plan.Model().Info() == first {
+		return plan, nil, nil
+	}
+	return plan, []Switch{{Session: st.Turn.Key, From: first, Cause: &llm.Error{Fault: llm.TooLarge}}}, nil
 }
 
-// failed closes a failed attempt and says what comes: plan's model is asked after wait, or nothing.
-func (r asking) failed(ctx context.Context, plan *llm.Plan, a attempt, fault error) (wait time.Duration, again bool, err error) {
+// failed closes a failed attempt and says what comes, after how long a wait.
+func (r asking) failed(ctx context.Context, plan *llm.Plan, a attempt, fault error) (wait time.Duration, next llm.Next, err error) {
 	if ctx.Err() != nil {
-		return 0, false, errors.Join(context.Cause(ctx), r.lost(ctx, a, fault, ""))
+		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.lost(ctx, a, fault, ""))
 	}
-	wait, again = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
-	word := ""
-	switch to := plan.Model().Info(); {
-	case !again:
-	case to != a.info:
-		word = fmt.Sprintf("%s does not answer (%s); asking %s.", a.info.Name(), cut(fault.Error(), 200), to.Name())
-		r.Log.Warn("model call failed, asking another model", "turn", r.id, "model", a.info.Name(), "next", to.Name(), "err", fault)
-		if err := r.OnSwitch(ctx, a.info, to, fault); err != nil {
-			return 0, false, fmt.Errorf("tell of the other model: %w", err)
-		}
-	default:
-		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", a.info.Name(), cut(fault.Error(), 200), wait.Round(time.Second/10))
-		r.Log.Warn("model call failed, trying again", "turn", r.id, "model", a.info.Name(), "wait", wait, "err", fault)
+	wait, next = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
+	word, name, why := "", a.info.Name(), cut(fault.Error(), 500)
+	switch next {
+	case llm.Another:
+		to := plan.Model().Info().Name()
+		word = fmt.Sprintf("%s does not answer (%s); asking %s.", name, cut(why, 200), to)
+		r.Log.Warn("model call failed, asking another model", "turn", r.id, "model", name, "next", to, "err", why)
+	case llm.Again:
+		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, cut(why, 200), wait.Round(time.Second/10))
+		r.Log.Warn("model call failed, trying again", "turn", r.id, "model", name, "wait", wait, "err", why)
 	}
-	return wait, again, r.lost(ctx, a, fault, word)
+	return wait, next, r.lost(ctx, a, fault, word)
 }
 
 // patience is how long a turn may still run.
@@ -169,16 +184,17 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.size = sizeOf(items, head)
-	a.step.Model, a.step.Reserve, a.step.Started = a.info.Name(), a.size.reserve(a.info), r.Clock.Wall()
-	begin := turn.Begin{Turn: r.id, Step: a.step, Free: a.info.Local}
+	a.step.Model, a.step.Started = a.info.Name(), r.Clock.Wall()
+	begin := turn.Begin{Turn: r.id, Step: a.step, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
 	if !a.info.Local {
 		begin.Ran = r.ran()
 	}
-	joined, err := r.Ledger.Begin(ctx, begin)
+	begun, err := r.Ledger.Begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin request: %w", err)
 	}
-	if joined > 0 {
+	a.step.Reserve = begun.Reserve
+	if begun.Joined > 0 {
 		if items, err = r.reread(ctx, &a.st); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -115,11 +116,15 @@ func (r *rig) models() *llm.Chain {
 	return r.chain
 }
 
-func (r *rig) onSwitch(_ context.Context, from, to llm.Info, fault error) error {
+func (r *rig) onSwitch(s agent.Switch) event.Out {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.switched = append(r.switched, fmt.Sprintf("%s to %s: %s", from.Model, to.Model, llm.FaultOf(fault)))
-	return nil
+	cause := string(llm.FaultOf(s.Cause))
+	if errors.Is(s.Cause, turn.ErrBudget) {
+		cause = "budget"
+	}
+	r.switched = append(r.switched, fmt.Sprintf("%s to %s: %s", s.From.Model, s.To.Model, cause))
+	return event.Out{To: event.ToNone}
 }
 
 // useGood knows one model.
@@ -144,8 +149,8 @@ func (r *rig) wire() {
 	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
 		Queue: r.store, Ledger: r.store, Prompts: r.store, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
-		OnSwitch: r.onSwitch,
-		Settings: settings, OnBudget: r.store.BudgetStop, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
+		Switched: r.onSwitch,
+		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
 	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	r.thread.Boundary = r.desk.Serve

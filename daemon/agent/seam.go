@@ -34,7 +34,7 @@ type Ledger interface {
 	// Transcript reads the items of a session, oldest first.
 	Transcript(ctx context.Context, session int64) ([]llm.Item, error)
 	// Begin lets waiting messages join and reserves what a model request may cost: turn.ErrBudget, turn.ErrStale.
-	Begin(ctx context.Context, b turn.Begin) (joined int, err error)
+	Begin(ctx context.Context, b turn.Begin) (turn.Begun, error)
 	// Commit writes what one step came to: turn.ErrStale. It does not stop when ctx ends.
 	Commit(ctx context.Context, c turn.Commit) error
 	// Grants lists what is allowed for good.

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"cmp"
+
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/llm"
@@ -13,10 +15,12 @@ const (
 	mostlyText = 4
 )
 
-// What is counted for a part that is no text, in bytes: about 1,600 tokens of an image, and the text of a short document.
+// What is counted for a part that is no text, in bytes: about 1,600 tokens of an image; of a file what is shown of it at most, and what
+// stands around it.
 const (
 	imageBytes = 6_000
-	fileBytes  = 24_000
+	fileBytes  = 200 << 10
+	aroundFile = 300
 )
 
 // size is how long a request is.
@@ -42,16 +46,21 @@ func sizeOf(items []llm.Item, head prefix) size {
 	return s
 }
 
+// with adds what has joined.
+func (s size) with(parts []event.Part) size {
+	s.bytes += bytesOf(llm.Item{Parts: parts})
+	return s
+}
+
 func bytesOf(it llm.Item) int {
 	n := len(it.Args) + 32
 	for _, part := range it.Parts {
+		n += len(part.Text)
 		switch part.Kind {
 		case event.Image:
-			n += imageBytes
+			n += imageBytes + aroundFile
 		case event.File:
-			n += fileBytes
-		default:
-			n += len(part.Text)
+			n += min(cmp.Or(int(part.Size), fileBytes), fileBytes) + aroundFile
 		}
 	}
 	return n

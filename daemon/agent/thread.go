@@ -37,9 +37,8 @@ type Thread struct {
 	Models   func() *llm.Chain // the configured ones, read at each request
 	Fallback Fallback          // when every model is down
 	Settings func(ctx context.Context) Settings
-	Boundary func(ctx context.Context, q turn.Queued) error                  // serves the commands that wait for a turn's boundary
-	OnBudget func(ctx context.Context) error                                 // tells the owner that the cap has stopped a request
-	OnSwitch func(ctx context.Context, from, to llm.Info, fault error) error // tells the owner, once, that another model steps in
+	Boundary func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
+	Switched func(s Switch) event.Out                       // what the owner is told when another model has answered
 	Feed     *event.Feed
 	Clock    clock.Clock
 	Jitter   func() float64 // in [0,1), spreads retries

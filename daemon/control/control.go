@@ -71,9 +71,13 @@ type Feed interface {
 	Follow() (pieces <-chan event.Live, end func())
 }
 
-// Health tells whether hob makes progress.
+// Health tells how hob does: whether it makes progress, in numbers, and in its log.
 type Health interface {
 	Health(ctx context.Context) (ok bool, components map[string]any)
+	// Metrics are numbers for a monitor, in the text format of Prometheus.
+	Metrics(ctx context.Context) ([]byte, error)
+	// LogFile is the path of the log's newest file.
+	LogFile() string
 }
 
 // Deps is what the API needs; every field must be set.
@@ -100,6 +104,8 @@ func New(d Deps) http.Handler {
 func (a *api) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.health)
+	mux.HandleFunc("GET /metrics", a.metrics)
+	mux.HandleFunc("GET /v1/logs", a.logs)
 	mux.HandleFunc("POST /v1/messages", a.post)
 	mux.HandleFunc("POST /v1/sessions/{id}/send", a.postTo)
 	mux.HandleFunc("GET /v1/events", a.follow)

@@ -95,7 +95,8 @@ type Part struct {
 	Kind     PartKind `json:"kind"`
 	Text     string   `json:"text,omitempty"`
 	Artifact string   `json:"artifact,omitempty"` // artifact id of an image or file
-	Name     string   `json:"name,omitempty"`
+	Name     string   `json:"name,omitempty"`     // of a file; a path in the workspace where a copy stands there
+	Size     int64    `json:"size,omitempty"`     // in bytes; 0: not known
 	MIME     string   `json:"mime,omitempty"`
 }
 

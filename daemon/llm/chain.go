@@ -85,6 +85,15 @@ func (c *Chain) failed(i Info, err error, now time.Time) {
 	c.rests[key] = r
 }
 
+// Wake ends the cool-downs of the models that match: somebody has mended what was wrong.
+func (c *Chain) Wake(match func(Info) bool) {
+	for _, m := range c.models {
+		if i := m.Info(); match(i) {
+			c.worked(i)
+		}
+	}
+}
+
 // worked ends the cool-downs of a model that answered.
 func (c *Chain) worked(i Info) {
 	c.mu.Lock()

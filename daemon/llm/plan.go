@@ -10,7 +10,7 @@ import (
 const (
 	MaxRetries = 8 // with the last model that is left
 	fewRetries = 2 // where another model is ready to take over
-	onEmpty    = 2 // of answers that say nothing
+	fewOf      = 2 // of answers that say nothing, and of silences, which take minutes
 	firstWait  = time.Second
 	longest    = 32 * time.Second
 	shortWait  = 5 * time.Second // a server that asks for a longer one is passed over where another model is ready
@@ -20,10 +20,21 @@ const (
 // goroutine.
 type Plan struct {
 	chain *Chain
-	left  []Model // the one that is asked now, then those that are left
-	ready int     // of left, how many rest from nothing
-	tries int     // of the first
+	left  []Model       // the one that is asked now, then those that are left
+	ready int           // of left, how many rest from nothing
+	tries int           // of the first
+	of    map[Fault]int // of those, by what came of them
 }
+
+// Next says what comes after a failed request.
+type Next int
+
+// What comes.
+const (
+	GiveUp  Next = iota // no model is left
+	Again               // the same model
+	Another             // another one
+)
 
 // Plan begins a request at now. Models that rest come last, in the owner's order: when everything else has failed, they are asked
 // all the same. fits says which models the request is not too large for; those it does not fit are left out, unless that is all.
@@ -50,62 +61,72 @@ func (c *Chain) Plan(now time.Time, fits func(Info) bool) *Plan {
 // Model is the one to ask now.
 func (p *Plan) Model() Model { return p.left[0] }
 
-// Free passes over models that cost something: the budget allows no other. False: there is none that costs nothing.
-func (p *Plan) Free() bool {
-	i := slices.IndexFunc(p.left, func(m Model) bool { return m.Info().Local })
-	if i < 0 {
+// Skip passes over the model: it is not to be asked now, though nothing is wrong with it. False: it was the last one.
+func (p *Plan) Skip() bool {
+	if len(p.left) == 1 {
 		return false
 	}
-	p.left, p.tries, p.ready = p.left[i:], 0, max(p.ready-i, 0)
+	p.left, p.tries, p.of, p.ready = p.left[1:], 0, nil, max(p.ready-1, 0)
 	return true
+}
+
+// Rests reports whether a model of the chain rests since it has failed.
+func (p *Plan) Rests(i Info, now time.Time) bool {
+	p.chain.mu.Lock()
+	defer p.chain.mu.Unlock()
+	_, rests := p.chain.resting(i, now)
+	return rests
 }
 
 // Worked ends the plan: the model has answered.
 func (p *Plan) Worked() { p.chain.worked(p.Model().Info()) }
 
 // Failed takes the error of the model that was asked, and says what comes: Model is asked, which may be the same one or the
-// next, after wait. False: no model is left. patience is how long the caller can wait at all; jitter in [0,1) spreads waits over
+// next, after wait. patience is how long the caller can wait at all; jitter in [0,1) spreads waits over
 // the upper half of their length.
-func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Duration) (wait time.Duration, again bool) {
-	p.tries++
-	if wait, again = p.retry(err, jitter, patience); again {
-		return wait, true
+func (p *Plan) Failed(err error, now time.Time, jitter float64, patience time.Duration) (wait time.Duration, next Next) {
+	if p.of == nil {
+		p.of = map[Fault]int{}
+	}
+	p.of[FaultOf(err)]++
+	if FaultOf(err) != NoImages { // that one is no try: the next request is another one
+		p.tries++
+	}
+	if wait, again := p.retry(err, jitter, patience); again {
+		return wait, Again
 	}
 	p.chain.failed(p.Model().Info(), err, now)
-	if FaultOf(err) == "" || len(p.left) == 1 {
-		return 0, false
+	if FaultOf(err) == "" || !p.Skip() {
+		return 0, GiveUp
 	}
-	p.left, p.tries, p.ready = p.left[1:], 0, max(p.ready-1, 0)
-	return 0, true
+	return 0, Another
 }
 
 // retry says whether the same model is worth another try, and when.
 func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Duration, bool) {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || !Retryable(err) || p.tries > p.most(e.Fault) {
+	switch {
+	case !ok || !Retryable(err) || p.tries > p.most():
 		return 0, false
-	}
-	if e.Fault == NoImages {
-		return 0, true
+	case e.Fault == NoImages:
+		return 0, p.of[NoImages] == 1
+	case e.Fault == Empty || e.Fault == Idle:
+		if p.of[e.Fault] > fewOf {
+			return 0, false
+		}
 	}
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, e.RetryAfter <= patience && (p.ready < 2 || e.RetryAfter <= shortWait)
 	}
-	d := min(firstWait<<min(p.tries-1, 10), longest)
+	d := min(firstWait<<min(max(p.tries-1, 0), 10), longest)
 	d = d/2 + time.Duration(jitter*float64(d/2))
 	return d, d <= patience
 }
 
 // most is how often a model is asked again.
-func (p *Plan) most(f Fault) int {
-	switch {
-	case f == NoImages:
-		return 1
-	case f == Empty:
-		return onEmpty
-	case p.ready > 1:
+func (p *Plan) most() int {
+	if p.ready > 1 {
 		return fewRetries
-	default:
-		return MaxRetries
 	}
+	return MaxRetries
 }

@@ -42,9 +42,12 @@ func course(c *llm.Chain, at time.Time, faults map[string][]error) string {
 		}
 		err := faults[m][0]
 		faults[m] = faults[m][1:]
-		wait, again := p.Failed(err, at, 1, time.Hour)
+		wait, next := p.Failed(err, at, 1, time.Hour)
 		said = append(said, m)
-		if !again {
+		if (next == llm.Another) != (next != llm.GiveUp && p.Model().Info().Model != m) {
+			return "it says the wrong thing about what comes"
+		}
+		if next == llm.GiveUp {
 			return strings.Join(append(said, "-"), " ")
 		}
 		if wait > 0 {
@@ -71,7 +74,7 @@ func TestCourse(t *testing.T) {
 		{"another is ready: three tries", "a b", map[string][]error{"a": times(9, fault(llm.RateLimit))}, "a 1s a 2s a b!"},
 		{
 			"the last one is asked as if it were alone", "a b",
-			map[string][]error{"a": times(9, fault(llm.Idle)), "b": times(9, fault(llm.Broken))},
+			map[string][]error{"a": times(9, fault(llm.Malformed)), "b": times(9, fault(llm.Broken))},
 			"a 1s a 2s a b 1s b 2s b 4s b 8s b 16s b 32s b 32s b 32s b -",
 		},
 		{"what the server asks for wins", "a", map[string][]error{"a": {asked(90 * time.Second), asked(2 * time.Second)}}, "a 1m30s a 2s a!"},
@@ -84,6 +87,9 @@ func TestCourse(t *testing.T) {
 		{"endless goes on to the next", "a b", map[string][]error{"a": {fault(llm.Endless)}}, "a b!"},
 		{"empty answers", "a", map[string][]error{"a": times(9, fault(llm.Empty))}, "a 1s a 2s a -"},
 		{"images are left out at once, once", "a", map[string][]error{"a": times(9, fault(llm.NoImages))}, "a a -"},
+		{"silences", "a", map[string][]error{"a": times(9, fault(llm.Idle))}, "a 1s a 2s a -"},
+		{"images are left out after other faults too", "a b", map[string][]error{"a": {fault(llm.Overloaded), fault(llm.Overloaded), fault(llm.NoImages)}}, "a 1s a 2s a a!"},
+		{"an empty answer after other faults", "a", map[string][]error{"a": append(times(3, fault(llm.Overloaded)), fault(llm.Empty))}, "a 1s a 2s a 4s a 8s a!"},
 		{"what nobody knows ends it", "a b", map[string][]error{"a": {errors.New("odd")}}, "a -"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -101,8 +107,8 @@ func TestCourse(t *testing.T) {
 func TestJitterSpreadsTheUpperHalf(t *testing.T) {
 	for jitter, want := range map[float64]time.Duration{0: 500 * time.Millisecond, 0.5: 750 * time.Millisecond} {
 		p := llm.NewChain(named(info("s", "a"))).Plan(instant(), all)
-		if wait, again := p.Failed(fault(llm.Overloaded), instant(), jitter, time.Hour); wait != want || !again {
-			t.Errorf("jitter %v: wait %v, again %v; want %v", jitter, wait, again, want)
+		if wait, next := p.Failed(fault(llm.Overloaded), instant(), jitter, time.Hour); wait != want || next != llm.Again {
+			t.Errorf("jitter %v: wait %v, next %v; want %v", jitter, wait, next, want)
 		}
 	}
 }
@@ -215,15 +221,22 @@ func TestModelsThatAreTooSmallAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestFreeModels(t *testing.T) {
-	local := info("l", "local")
-	local.Local = true
-	p := llm.NewChain(named(info("s", "dear")), named(info("s", "dearer")), named(local)).Plan(instant(), all)
-	if !p.Free() || p.Model().Info().Model != "local" {
-		t.Errorf("the free one is %+v", p.Model().Info())
+func TestSkip(t *testing.T) {
+	p := llm.NewChain(named(info("s", "dear")), named(info("s", "cheap"))).Plan(instant(), all)
+	if !p.Skip() || p.Model().Info().Model != "cheap" || p.Skip() {
+		t.Errorf("it stands at %+v", p.Model().Info())
 	}
-	if p := llm.NewChain(named(info("s", "dear"))).Plan(instant(), all); p.Free() {
-		t.Error("found a free model where there is none")
+}
+
+func TestWake(t *testing.T) {
+	chain := llm.NewChain(named(info("s", "a")), named(info("t", "b")))
+	course(chain, instant(), map[string][]error{"a": {fault(llm.Auth)}, "b": {fault(llm.Payment)}})
+	chain.Wake(func(i llm.Info) bool { return i.Model == "a" })
+	if _, rests := chain.Resting(chain.First(), instant()); rests {
+		t.Error("a was woken and rests")
+	}
+	if _, rests := chain.Resting(chain.Models()[1], instant()); !rests {
+		t.Error("b was not woken and does not rest")
 	}
 }
 

@@ -28,6 +28,8 @@ type Resolver struct {
 	Home   string                           // where a relative PATH of file: starts
 	Warn   func(text string)                // told of secrets that others can read; nil: nobody
 	Redact *Redactor                        // learns every value found; nil: none
+
+	Keyring Keyring // asked for keyring:NAME; nil: the system's
 }
 
 // reference is a short word of letters before a colon, as in "env:NAME". No token that begins with digits is one
@@ -48,9 +50,12 @@ func split(s string) (scheme, rest string, ok bool) {
 	return m[1], strings.TrimSpace(m[2]), true
 }
 
-func known(scheme string) bool { return scheme == "env" || scheme == "file" || scheme == "cmd" }
+func known(scheme string) bool {
+	return scheme == "env" || scheme == "file" || scheme == "keyring" || scheme == "cmd"
+}
 
-// Resolve returns the value of a reference: env:NAME, file:PATH (relative to Home; ~ is the user's home) or cmd:COMMAND
+// Resolve returns the value of a reference: env:NAME, file:PATH (relative to Home; ~ is the user's home), keyring:NAME (the
+// password of the account NAME of the service hob, or keyring:SERVICE/NAME; at most 10 s) or cmd:COMMAND
 // (run by the shell, at most 10 s). What is no reference is returned as it is. White space around a value that was found is
 // dropped. Values over 64 KB and empty ones are errors; no error holds a value. ErrScheme marks an unknown scheme.
 // name is what stands for the value where it is redacted, e.g. "channels.alerts.token".
@@ -79,10 +84,12 @@ func (r Resolver) find(ctx context.Context, ref string) (string, error) {
 		value, err = r.env(rest)
 	case scheme == "file":
 		value, err = r.file(rest)
+	case scheme == "keyring":
+		value, err = r.keyring(ctx, rest)
 	case scheme == "cmd":
 		value, err = command(ctx, rest)
 	default:
-		return "", fmt.Errorf("%w: %q; there are env:NAME, file:PATH and cmd:COMMAND "+
+		return "", fmt.Errorf("%w: %q; there are env:NAME, file:PATH, keyring:NAME and cmd:COMMAND "+
 			"(a secret that begins like a reference itself can stand in a file)", ErrScheme, scheme+":")
 	}
 	if value = strings.TrimSpace(value); err == nil && value == "" {
@@ -101,6 +108,40 @@ func (r Resolver) env(name string) (string, error) {
 		return "", fmt.Errorf("env:%s: the variable %s is not set where hob runs (a service does not see your shell's variables; file:PATH always works)", name, name)
 	}
 	return value, nil
+}
+
+// keyring asks for a password. Most machines without a desktop have no keyring, so the error names what works there.
+func (r Resolver) keyring(ctx context.Context, name string) (string, error) {
+	owner, account, ok := strings.Cut(name, "/")
+	if !ok {
+		owner, account = service, name
+	}
+	if owner == "" || account == "" {
+		return "", fmt.Errorf("keyring:%s: want keyring:NAME, or keyring:SERVICE/NAME", name)
+	}
+	ring := r.Keyring
+	if ring == nil {
+		ring = SystemKeyring()
+	}
+	value, err := Password(ctx, ring, owner, account)
+	switch {
+	case errors.Is(err, ErrNone):
+		return "", fmt.Errorf("keyring:%s: the keyring has no password of the service %q for the account %q%s: %w", name, owner, account, howToStore(owner, account), err)
+	case errors.Is(err, ErrKeyring):
+		return "", fmt.Errorf("keyring:%s: %w (a machine that nobody is logged in to has no open keyring; file:PATH always works)", name, err)
+	}
+	return value, err
+}
+
+// howToStore is the command that puts a password where keyring: looks, on systems that come with one.
+func howToStore(owner, account string) string {
+	switch runtime.GOOS {
+	case "darwin":
+		return fmt.Sprintf(" (put it there with: security add-generic-password -s %s -a %s -w)", owner, account)
+	case "windows":
+		return ""
+	}
+	return fmt.Sprintf(" (put it there with: secret-tool store --label=%s service %s username %s)", owner, owner, account)
 }
 
 func (r Resolver) file(path string) (string, error) {

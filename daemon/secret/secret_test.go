@@ -54,7 +54,7 @@ func TestResolve(t *testing.T) {
 		{ref: "file:none", fault: "file:none: there is no file " + filepath.Join(r.Home, "none")},
 		{ref: "file:.", fault: "is no regular file"},
 		{ref: "file:big", fault: "more than 64 KB is no secret"},
-		{ref: "keyring:hob", fault: `"keyring:"; there are env:NAME, file:PATH and cmd:COMMAND`},
+		{ref: "vault:hob", fault: `"vault:"; there are env:NAME, file:PATH, keyring:NAME and cmd:COMMAND`},
 		{ref: "ENV:TOKEN", fault: `"ENV:"; there are env:NAME`},
 	}
 	for _, tt := range tests {
@@ -66,15 +66,15 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: got %q, error %v; want an error with %q", tt.ref, got, err, tt.fault)
 		}
 	}
-	if _, err := r.Resolve(t.Context(), "x", "keyring:hob"); !errors.Is(err, secret.ErrScheme) {
-		t.Errorf("keyring: got %v; want ErrScheme", err)
+	if _, err := r.Resolve(t.Context(), "x", "vault:hob"); !errors.Is(err, secret.ErrScheme) {
+		t.Errorf("vault: got %v; want ErrScheme", err)
 	}
 }
 
 func TestIsReference(t *testing.T) {
 	for ref, want := range map[string]bool{
 		"env:A": true, "file:~/x": true, "file:/x": true, "cmd:pass show x": true,
-		"sk-1": false, "": false, "keyring:x": false, "file://host/x": false, "123:abc": false,
+		"keyring:x": true, "sk-1": false, "": false, "vault:x": false, "file://host/x": false, "123:abc": false,
 	} {
 		if got := secret.IsReference(ref); got != want {
 			t.Errorf("IsReference(%q) = %v", ref, got)

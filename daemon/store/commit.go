@@ -19,17 +19,18 @@ import (
 
 // Begin is the commit before a model request: queued messages join the turn, and the request's cost is reserved.
 // It returns how many joined; turn.ErrBudget when the cap does not allow the request.
-func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) {
+func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err error) {
 	t, err := s.Turn(ctx, b.Turn)
 	if err != nil {
-		return 0, err
+		return begun, err
 	}
 	waiting, err := s.joinable(ctx, t)
 	if err != nil || (b.Free && len(waiting) == 0) {
-		return 0, err
+		return begun, err
 	}
 	err = s.Write(ctx, func(tx *Tx) error {
-		joined = 0
+		begun = turn.Begun{}
+		var parts []event.Part
 		if err := ownTurn(tx, b.Turn, b.Ran); err != nil {
 			return err
 		}
@@ -38,11 +39,18 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) 
 			if err != nil {
 				return err
 			}
-			joined += n
+			if n > 0 {
+				begun.Joined += n
+				parts = append(parts, q.In.Parts...)
+			}
 		}
 		if b.Free || fail.Broken("forget-reserve") {
 			return nil
 		}
+		if b.Reserve != nil {
+			b.Step.Reserve = b.Reserve(parts)
+		}
+		begun.Reserve = b.Step.Reserve
 		b.Step.Started = tx.Now // the day that it is reserved on is the day that it is settled on
 		if err := reserveSpend(tx, b.Step, t); err != nil {
 			return err
@@ -52,7 +60,7 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (joined int, err error) 
 	if err == nil {
 		fail.Point("spend.reserved")
 	}
-	return joined, err
+	return begun, err
 }
 
 // joinable lists the queued messages that turn.Joins lets into a turn.

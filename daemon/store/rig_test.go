@@ -37,7 +37,7 @@ type shop struct {
 
 func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	t.Helper()
-	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayTokens: 1_000_000}, zone: "Europe/Berlin"}
+	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin"}
 	for _, f := range change {
 		f(s)
 	}

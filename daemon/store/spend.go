@@ -19,19 +19,33 @@ const scopeAll = "all"
 
 // Budget is the spending of a day.
 type Budget struct {
-	Day            string `json:"day"`            // in the owner's zone
-	PerDayMicros   int64  `json:"per_day_micros"` // below 0: no cap
+	Day            string  `json:"day"`            // in the owner's zone
+	PerDayMicros   int64   `json:"per_day_micros"` // below 0: no cap
+	UsedMicros     int64   `json:"used_micros"`
+	ReservedMicros int64   `json:"reserved_micros"`
+	PerDayTokens   int64   `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
+	UsedTokens     int64   `json:"tokens_used"`
+	ReservedTokens int64   `json:"tokens_reserved"`
+	Sources        []Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
+}
+
+// Spent is what was spent for one source on a day.
+type Spent struct {
+	Source         string `json:"source"` // "jobs", a session's key, "model test"
 	UsedMicros     int64  `json:"used_micros"`
 	ReservedMicros int64  `json:"reserved_micros"`
-	PerDayTokens   int64  `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
 	UsedTokens     int64  `json:"tokens_used"`
 	ReservedTokens int64  `json:"tokens_reserved"`
 }
 
 // exceededBy reports whether a cap does not allow an amount.
 func (b Budget) exceededBy(a turn.Amount) bool {
+	money := b.UsedMicros + b.ReservedMicros
 	if a.Micros > 0 {
-		return b.PerDayMicros >= 0 && b.UsedMicros+b.ReservedMicros+a.Micros > b.PerDayMicros
+		return b.PerDayMicros >= 0 && money+a.Micros > b.PerDayMicros
+	}
+	if b.PerDayMicros >= 0 && money >= b.PerDayMicros {
+		return true // the server may tell a cost afterwards
 	}
 	return b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+a.Tokens > b.PerDayTokens
 }
@@ -166,7 +180,7 @@ func readBudget(tx *Tx) (Budget, error) {
 
 // warnBudget tells the owner once a day that 80 % of a cap is reached.
 func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
-	money := b.PerDayMicros > 0 && r.Micros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
+	money := b.PerDayMicros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
 	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
 	if !money && !tokens {
 		return nil
@@ -174,28 +188,30 @@ func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
 	return addNotice(tx, "budget:80:"+b.Day, tx.core.epoch, "80 % of today's budget is used or reserved. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N")
 }
 
-// Spent returns today's budget.
+// Spent returns today's budget, and who it was spent for.
 func (s Spending) Spent(ctx context.Context) (Budget, error) {
 	var b Budget
 	err := s.view(ctx, func(tx *Tx) (err error) {
-		b, err = readBudget(tx)
+		if b, err = readBudget(tx); err != nil {
+			return err
+		}
+		b.Sources, err = readSources(tx, b.Day)
 		return err
 	})
 	return b, err
 }
 
-// BudgetStop tells the owner once a day that the cap has stopped a request.
-func (s Spending) BudgetStop(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		b, err := readBudget(tx)
-		if err != nil {
-			return err
-		}
-		return addNotice(tx, "budget:stop:"+b.Day, tx.core.epoch, "Today's budget is used up: I stop asking models that cost something. To go on: hob budget set --per-day AMOUNT or --tokens-per-day N")
+func readSources(tx *Tx, day string) ([]Spent, error) {
+	rs, err := tx.Query(`SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
+		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
+	return db.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
+		var p Spent
+		err := rs.Scan(&p.Source, &p.UsedMicros, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
+		return p, err
 	})
 }
 
-// Cap is a new daily cap; nil leaves one alone, 0 takes the cap away.
+// Cap is a new daily cap, as in [budget]: 0 spends nothing, -1 is no cap. nil leaves one alone.
 type Cap struct{ Micros, Tokens *int64 }
 
 // SetBudget stores caps that hold instead of the configured ones.

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/clock daemon/fail daemon/fsguard daemon/ident daemon/netguard daemon/notify daemon/secret daemon/spawn")
+var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/logfile daemon/netguard daemon/notify daemon/secret daemon/spawn")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.

@@ -19,10 +19,17 @@ var (
 
 // Begin is the commit before a model request: waiting messages join, and what the request may cost is reserved.
 type Begin struct {
-	Turn int64
-	Step Step          // kind model, state Intent, with its reservation; nil Hash for a local model
-	Free bool          // a local model: nothing is reserved and no step is written
-	Ran  time.Duration // running time since the last commit
+	Turn    int64
+	Step    Step                             // kind model, state Intent
+	Free    bool                             // a local model: nothing is reserved and no step is written
+	Ran     time.Duration                    // running time since the last commit
+	Reserve func(joined []event.Part) Amount // what the request may cost with what joins; it is pure; nil: what Step says
+}
+
+// Begun is what came of it.
+type Begun struct {
+	Joined  int // messages
+	Reserve Amount
 }
 
 // Commit is everything that one step of a turn came to, in one transaction. Zero fields change nothing.

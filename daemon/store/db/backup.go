@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
+
+// Unfinished ends the name of a copy that is being written.
+const Unfinished = ".part"
 
 // Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder. A file that is there
 // already is not overwritten. It returns the size in bytes.
@@ -23,15 +28,12 @@ func (d *DB) Backup(ctx context.Context, path string) (int64, error) {
 		return 0, fmt.Errorf("backup %s: %w", path, os.ErrExist)
 	}
 	fail.Point("backup")
-	part := path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+	part := path + Unfinished
+	if err := remove(part); err != nil {
 		return 0, fmt.Errorf("remove an unfinished backup: %w", err)
 	}
 	if err := d.copyTo(ctx, part); err != nil {
-		if gone := os.Remove(part); !errors.Is(gone, os.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
-		return 0, err
+		return 0, errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
 	return sizeOf(part), finishFile(part, path)
@@ -47,15 +49,77 @@ func sizeOf(path string) int64 {
 
 // finishFile makes a written file durable and gives it its name.
 func finishFile(from, to string) error {
-	f, err := os.OpenFile(from, os.O_RDWR, 0o600) // #nosec G304 -- a file that hob has just written
-	if err != nil {
-		return fmt.Errorf("open %s: %w", from, err)
-	}
-	if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("sync %s: %w", from, err)
+	if err := syncFile(from); err != nil {
+		return err
 	}
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("name %s: %w", to, err)
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+// syncFile makes what stands in a file durable, and readable for the owner only.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0o600) // #nosec G304 -- a file that hob has just written
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable. Windows keeps no folder open for that, and needs none.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// copyFile copies a file that nobody writes to. to must not be there.
+func copyFile(ctx context.Context, from, to string) (err error) {
+	src, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", from, err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- a name of hob's own
+	if err != nil {
+		return fmt.Errorf("make %s: %w", to, err)
+	}
+	_, err = io.Copy(dst, interruptible{ctx, src})
+	if err = errors.Join(err, dst.Sync(), dst.Close()); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
+
+// interruptible ends reading when its context does.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // of one copy
+	r   io.Reader
+}
+
+func (i interruptible) Read(b []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(b)
+}
+
+// remove removes a file; that it is not there is as good.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ type StepRow struct {
 	CallID  string    `json:"call_id,omitempty"`
 	Tool    string    `json:"tool,omitempty"`
 	Effect  string    `json:"effect,omitempty"`
+	Asked   int64     `json:"question,omitempty"` // id of the question that the call waited for
 	Model   string    `json:"model,omitempty"`
 	Why     string    `json:"why,omitempty"` // nothing usable came
 	Usage   llm.Usage `json:"usage,omitzero"`
@@ -103,10 +104,10 @@ type StepRow struct {
 }
 
 func (s *View) steps(ctx context.Context, id int64) ([]StepRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
+	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, coalesce(question, 0), model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
 	return db.Collect(rs, err, func(rs *sql.Rows) (StepRow, error) {
 		var r StepRow
-		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Model, &r.Why, db.JSON(&r.Usage), db.Stamp(&r.Started), db.Stamp(&r.Ended))
+		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, db.JSON(&r.Usage), db.Stamp(&r.Started), db.Stamp(&r.Ended))
 		return r, err
 	})
 }

@@ -19,8 +19,11 @@ const (
 	mostRows    = 1000
 )
 
-// View reads over the given pool.
-type View struct{ read *db.Readers }
+// View reads over the given pool. It is safe for concurrent use.
+type View struct {
+	read  *db.Readers
+	asked tally
+}
 
 // New makes a view over the readers of a database.
 func New(readers *db.Readers) *View { return &View{read: readers} }
@@ -167,6 +170,8 @@ type QuestionRow struct {
 	Until   time.Time     `json:"until"`
 	State   string        `json:"state"`
 	Answer  string        `json:"answer,omitempty"`
+	By      string        `json:"answered_by,omitempty"` // the person, else the channel
+	When    time.Time     `json:"answered,omitzero"`
 }
 
 // QuestionRows lists questions, newest first.
@@ -175,10 +180,12 @@ func (s *View) QuestionRows(ctx context.Context, f event.Filter) ([]QuestionRow,
 }
 
 func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]QuestionRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer FROM questions WHERE "+where, args...) // #nosec G202 -- constants
+	rs, err := s.read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
+		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
+		FROM questions WHERE `+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
 		var r QuestionRow
-		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, db.JSON(&r.Options), &r.Pattern, &r.To, db.Stamp(&r.Asked), db.Stamp(&r.Until), &r.State, &r.Answer)
+		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, db.JSON(&r.Options), &r.Pattern, &r.To, db.Stamp(&r.Asked), db.Stamp(&r.Until), &r.State, &r.Answer, &r.By, db.Stamp(&r.When))
 		return r, err
 	})
 }
@@ -231,9 +238,10 @@ type AuditRow struct {
 	MS       int64       `json:"ms"`
 }
 
-// AuditRows lists the audit, newest first.
+// AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
+// the owner.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error) {
-	return s.auditRows(ctx, "(?1 = '' OR decision = ?1) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.auditRows(ctx, "(?1 = '' OR decision = ?1 OR ?1 = 'denied' AND (decision = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
 func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {

@@ -1,0 +1,77 @@
+package config
+
+// core describes the sections that config reads itself: the one place where their keys are written down beside the structs.
+// The checks, the schema, the reference and the completion all come from it.
+func core() []Part {
+	d := Default()
+	return []Part{
+		{
+			Path: "model", Doc: "The language model that thinks. Without this section the built-in interpreter serves, which needs no key and no network.",
+			Keys: Describe(d.Model, modelNotes()),
+		},
+		{
+			Path: "models.NAME", Named: "local", Doc: "Another model with the same keys, to fall back to (`fallback`) or to choose by its name (`hob model use NAME`).",
+			Keys: Describe(d.Model, modelNotes()),
+		},
+		{Path: "owner", Doc: "The one person that hob works for.", Keys: Describe(d.Owner, ownerNotes())},
+		{
+			Path: "tools", Doc: "What tools may be used, and on what. A mistake in this section denies every tool. `[tools.exec]` has no keys, since there is no sandbox.",
+			Keys: Describe(struct{ Roots, Allow, Deny []string }{}, toolNotes()),
+		},
+		{Path: "guard", Doc: "When hob asks before it acts.", Keys: Describe(d.Guard, []Note{{
+			Name: "mode", Words: []string{"ask", "open"}, Example: `"ask"`,
+			Doc: "`ask` wants your yes before effects that cannot be taken back; `open` asks nothing, but for what is always denied.",
+		}})},
+		{Path: "budget", Doc: "Hard caps of one day in the owner's zone: 0 spends nothing, -1 is no cap.", Keys: Describe(d.Budget, []Note{
+			{Name: "per_day", Least: "0", Most: "1000000000", Also: "-1 for no cap", Example: "5.0", Doc: "What a day may cost, in the provider's currency, where the price is known."},
+			{Name: "tokens_per_day", Least: "0", Also: "-1 for no cap", Example: "2000000", Doc: "How many tokens a day may use where the price is not known."},
+		})},
+		{Path: "turn", Doc: "What one turn may use.", Keys: Describe(d.Turn, []Note{
+			{Name: "max_steps", Least: "1", Example: "50", Doc: "Answers of the model in one turn."},
+			{Name: "max_running", Least: "1s", Example: `"15m"`, Doc: "How long one turn may run, not counting what it waits."},
+		})},
+		{Path: "web", Doc: "The local HTTP API.", Keys: Describe(d.Web, []Note{{
+			Name: "listen", Unset: "127.0.0.1:4620, or a free port where that is taken", Example: `"127.0.0.1:4620"`, Pattern: `^$|^.+:[0-9]{1,5}$`,
+			Doc: "host:port of this machine only; port 0 is any free one.",
+		}})},
+		{Path: "daemon", Doc: "How hob deals with crashes.", Keys: Describe(d.Daemon, []Note{
+			{Name: "max_attempts", Least: "1", Example: "3", Doc: "How often a turn is begun before it is given up."},
+			{Name: "safe_mode_after", Least: "1", Example: "3", Doc: "Unclean ends within ten minutes before hob starts in safe mode."},
+		})},
+	}
+}
+
+func modelNotes() []Note {
+	return []Note{
+		{Name: "backend", Unset: "the built-in interpreter", Example: `"openrouter"`, Doc: "Who serves the model: see models.md."},
+		{Name: "model", Unset: "none", Example: `"provider/name"`, Doc: "The model's name at its server."},
+		{Name: "api_key", Unset: "none", Example: `"env:OPENROUTER_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
+		{Name: "base_url", Unset: "the backend's own", Example: `"https://openrouter.ai/api/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address; required for `compatible`."},
+		{Name: "max_output_tokens", Unset: "8192", Least: "1", Example: "8192", Doc: "Tokens that one answer may have; less than `context_tokens`."},
+		{Name: "context_tokens", Unset: "200000, or 32768 for lmstudio, ollama and compatible", Least: "1", Example: "200000", Doc: "Tokens that one request may hold."},
+		{Name: "thinking", Unset: "the model's own way", Words: []string{"off", "minimal", "low", "medium", "high", "xhigh"}, Example: `"medium"`, Doc: "How much the model thinks before it answers."},
+		{Name: "price", Unset: "not known: tokens are counted", Example: "{ input = 3.0, cached = 0.3, output = 15.0 }", Doc: "What the model costs, where the server does not tell."},
+		{Name: "price.input", Least: "0", Most: "100000", Example: "3.0", Doc: "What a million tokens of input cost, in the budget's currency."},
+		{Name: "price.cached", Unset: "as `input`", Least: "0", Most: "100000", Example: "0.3", Doc: "What a million tokens of input cost that the provider had in its cache."},
+		{Name: "price.output", Least: "0", Most: "100000", Example: "15.0", Doc: "What a million tokens of output cost."},
+		{Name: "first_byte_timeout", Unset: "2m", Least: "1s", Most: "1h", Example: `"2m"`, Doc: "The longest wait for the first byte of an answer."},
+		{Name: "idle_timeout", Unset: "1m", Least: "1s", Most: "1h", Example: `"1m"`, Doc: "The longest silence within an answer."},
+		{Name: "fallback", Example: `["local"]`, Doc: "Names of `[models.NAME]`, asked in this order when the model fails."},
+	}
+}
+
+func ownerNotes() []Note {
+	return []Note{
+		{Name: "name", Unset: "none", Example: `"Sam"`, Doc: "What hob calls you."},
+		{Name: "timezone", Unset: "the machine's", Example: `"Europe/Berlin"`, Doc: "Your zone, by its IANA name."},
+		{Name: "addresses", Example: `["alerts:my-topic"]`, Pattern: `^[^:]+:.+$`, Doc: "Where you are reached, as channel:address; the first one gets what is meant for you, and without any the local chat does."},
+	}
+}
+
+func toolNotes() []Note {
+	return []Note{
+		{Name: "roots", Example: `["~/Downloads:ro", "~/projects:rw"]`, Pattern: `:(ro|rw)$`, Doc: "Folders that files may be read in (`:ro`) or written in too (`:rw`), beside the workspace."},
+		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all."},
+		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
+	}
+}

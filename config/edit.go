@@ -1,0 +1,373 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// ErrByHand is a change that cannot be made without touching what else stands there.
+var ErrByHand = errors.New("the place of this key is written in a way that only a person should change")
+
+// edit puts value (TOML) at path, or takes the key out when value is "". Every byte that is no part of that stays: comments, order, blank
+// lines, and how the other values are written. doc must be TOML without a byte order mark. What comes out is read again and compared: when
+// another key has changed, or the result is no TOML, the error is ErrByHand.
+func edit(doc []byte, path []string, value string) ([]byte, error) {
+	before, err := plainTree(doc)
+	if err != nil {
+		return nil, err
+	}
+	next := change(doc, path, value)
+	after, err := plainTree(next)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrByHand, err)
+	}
+	var want any
+	if value != "" {
+		alone, err := plainTree([]byte("x = " + value + "\n"))
+		if err != nil {
+			return nil, err
+		}
+		want = alone["x"]
+	}
+	if !put(before, path, want) || fmt.Sprintf("%#v", pruned(before)) != fmt.Sprintf("%#v", pruned(after)) {
+		return nil, ErrByHand
+	}
+	return next, nil
+}
+
+// plainTree reads a document without its places.
+func plainTree(doc []byte) (map[string]any, error) {
+	n, err := parse("", doc)
+	if err != nil {
+		return nil, err
+	}
+	tree, ok := n.plain().(map[string]any)
+	if !ok {
+		return nil, ErrByHand
+	}
+	return tree, nil
+}
+
+// put sets a value in a tree, or takes it out when it is nil; false when something else than a table is in the way.
+func put(tree map[string]any, path []string, value any) bool {
+	for _, name := range path[:len(path)-1] {
+		if tree[name] == nil {
+			tree[name] = map[string]any{}
+		}
+		inner, ok := tree[name].(map[string]any)
+		if !ok {
+			return false
+		}
+		tree = inner
+	}
+	name := path[len(path)-1]
+	if value == nil {
+		delete(tree, name)
+	} else {
+		tree[name] = value
+	}
+	return true
+}
+
+// pruned drops empty tables: whether a table without keys is there makes no difference.
+func pruned(tree map[string]any) map[string]any {
+	for name, v := range tree {
+		if inner, ok := v.(map[string]any); ok && len(pruned(inner)) == 0 {
+			delete(tree, name)
+		}
+	}
+	return tree
+}
+
+// change makes the edit without looking at what came of it.
+func change(doc []byte, path []string, value string) []byte {
+	all := statements(doc)
+	for i, s := range all {
+		if s.header || s.array || !begins(path, s.path) {
+			continue
+		}
+		if len(s.path) == len(path) && value == "" {
+			return cut(doc, wholeLine(doc, s.key, s.end))
+		}
+		if len(s.path) == len(path) {
+			return splice(doc, span{s.value, s.end}, value)
+		}
+		return inline(doc, all[i], path, value)
+	}
+	if value == "" {
+		return doc
+	}
+	return insert(doc, all, path, value)
+}
+
+// insert adds a key that is not there: behind its neighbours, else under its section's header, else with a header at the end.
+func insert(doc []byte, all []statement, path []string, value string) []byte {
+	eol := lineEnd(doc)
+	section := path[:len(path)-1]
+	for _, s := range slices.Backward(all) {
+		if !s.header && !s.array && len(s.section) <= len(section) && begins(s.path, section) && len(s.path) > len(section) {
+			indent := doc[wholeLine(doc, s.key, s.end).from:s.key]
+			if len(bytes.TrimLeft(indent, " \t")) > 0 {
+				indent = nil
+			}
+			return after(doc, s.end, string(indent)+keyText(path[len(s.section):])+" = "+value, eol)
+		}
+	}
+	for _, s := range all {
+		if s.header && !s.array && slices.Equal(s.path, section) {
+			return after(doc, s.end, keyText(path[len(path)-1:])+" = "+value, eol)
+		}
+	}
+	text := "[" + keyText(section) + "]" + eol + keyText(path[len(path)-1:]) + " = " + value + eol
+	if len(section) == 0 {
+		return splice(doc, span{}, keyText(path)+" = "+value+eol)
+	}
+	if len(doc) > 0 && doc[len(doc)-1] != '\n' {
+		text = eol + eol + text
+	} else if len(bytes.TrimSpace(doc)) > 0 && !bytes.HasSuffix(doc, []byte("\n"+eol)) {
+		text = eol + text
+	}
+	return append(slices.Clone(doc), text...)
+}
+
+// inline edits inside a pair whose value is an inline table.
+func inline(doc []byte, outer statement, path []string, value string) []byte {
+	for i, s := range outer.inner {
+		switch {
+		case !begins(path, s.path):
+			continue
+		case len(s.path) < len(path):
+			return inline(doc, s, path, value)
+		case value != "":
+			return splice(doc, span{s.value, s.end}, value)
+		case i > 0:
+			return cut(doc, span{outer.inner[i-1].end, s.end})
+		case len(outer.inner) > 1:
+			return cut(doc, span{s.key, outer.inner[1].key})
+		default:
+			return cut(doc, span{s.key, s.end})
+		}
+	}
+	if value == "" {
+		return doc
+	}
+	pair := keyText(path[len(outer.path):]) + " = " + value
+	if n := len(outer.inner); n > 0 {
+		return splice(doc, span{outer.inner[n-1].end, outer.inner[n-1].end}, ", "+pair)
+	}
+	return splice(doc, span{outer.value, outer.end}, "{ "+pair+" }")
+}
+
+// span is a range of bytes.
+type span struct{ from, to int }
+
+func splice(doc []byte, s span, text string) []byte {
+	return slices.Concat(doc[:s.from], []byte(text), doc[s.to:])
+}
+
+func cut(doc []byte, s span) []byte { return splice(doc, s, "") }
+
+// after puts a line behind the one that has the offset in it.
+func after(doc []byte, offset int, text, eol string) []byte {
+	to := wholeLine(doc, offset, offset).to
+	if to == 0 || doc[to-1] != '\n' {
+		return splice(doc, span{to, to}, eol+text)
+	}
+	return splice(doc, span{to, to}, text+eol)
+}
+
+// wholeLine widens a range to whole lines, their ends included.
+func wholeLine(doc []byte, from, to int) span {
+	s := span{bytes.LastIndexByte(doc[:from], '\n') + 1, len(doc)}
+	if i := bytes.IndexByte(doc[to:], '\n'); i >= 0 {
+		s.to = to + i + 1
+	}
+	return s
+}
+
+// lineEnd is how the document ends its lines.
+func lineEnd(doc []byte) string {
+	if i := bytes.IndexByte(doc, '\n'); i > 0 && doc[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// begins reports whether path is start, or goes on from it.
+func begins(path, start []string) bool {
+	return len(path) >= len(start) && slices.Equal(path[:len(start)], start)
+}
+
+// keyText writes a dotted key, with quotes where TOML wants them.
+func keyText(path []string) string {
+	parts := make([]string, len(path))
+	for i, p := range path {
+		parts[i] = p
+		if p == "" || strings.ContainsFunc(p, func(r rune) bool {
+			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		}) {
+			parts[i] = quote(p)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// quote writes a basic string (TOML 1.0, "String").
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// statement is a header or a pair of a document, or a pair of an inline table, with the bytes that it takes.
+type statement struct {
+	section []string // of the header above it
+	path    []string // full name
+	header  bool
+	array   bool // it belongs to an [[array of tables]]
+	key     int  // where its first key begins
+	value   int  // where its value begins
+	end     int  // behind its value; for a header, behind its name
+	inner   []statement
+}
+
+// statements reads all of a document that is TOML.
+func statements(doc []byte) []statement {
+	var all []statement
+	var p unstable.Parser
+	p.Reset(doc)
+	var section []string
+	var arrays [][]string
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			path, from, to := keyOf(e)
+			section = path
+			if e.Kind == unstable.ArrayTable {
+				arrays = append(arrays, path)
+			}
+			all = append(all, statement{path: path, header: true, array: within(arrays, path), key: from, end: to})
+		case unstable.KeyValue:
+			s := pair(doc, e, section)
+			s.array = within(arrays, section)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func within(arrays [][]string, path []string) bool {
+	return slices.ContainsFunc(arrays, func(a []string) bool { return begins(path, a) })
+}
+
+func keyOf(e *unstable.Node) (path []string, from, to int) {
+	from = -1
+	for it := e.Key(); it.Next(); {
+		k := it.Node()
+		if from < 0 {
+			from = int(k.Raw.Offset)
+		}
+		path, to = append(path, string(k.Data)), int(k.Raw.Offset+k.Raw.Length)
+	}
+	return path, from, to
+}
+
+func pair(doc []byte, e *unstable.Node, section []string) statement {
+	path, from, to := keyOf(e)
+	s := statement{section: section, path: slices.Concat(section, path), key: from}
+	s.value = len(doc) - len(bytes.TrimLeft(doc[to:], " \t="))
+	s.end = valueEnd(doc, s.value)
+	if v := e.Value(); v.Kind == unstable.InlineTable {
+		for it := v.Children(); it.Next(); {
+			s.inner = append(s.inner, pair(doc, it.Node(), s.path))
+		}
+	}
+	return s
+}
+
+// valueEnd is the offset behind a value of a document that is TOML.
+func valueEnd(doc []byte, from int) int {
+	if from >= len(doc) {
+		return len(doc)
+	}
+	if doc[from] == '"' || doc[from] == '\'' {
+		return textEnd(doc, from)
+	}
+	depth := 0
+	for i := from; i < len(doc); i++ {
+		switch c := doc[i]; c {
+		case '"', '\'':
+			i = textEnd(doc, i) - 1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+			if depth < 0 {
+				return trimmed(doc, from, i)
+			}
+		case '#', ',', '\n':
+			if depth == 0 {
+				return trimmed(doc, from, i)
+			}
+			if c == '#' {
+				i = wholeLine(doc, i, i).to - 1
+			}
+		}
+	}
+	return trimmed(doc, from, len(doc))
+}
+
+// trimmed is the end without the white space before it.
+func trimmed(doc []byte, from, to int) int {
+	return from + len(bytes.TrimRight(doc[from:to], " \t\r"))
+}
+
+// textEnd is the offset behind a string of any of the four kinds. A multi-line one may have up to two quotes right before its end.
+func textEnd(doc []byte, from int) int {
+	q := doc[from]
+	long := bytes.Repeat([]byte{q}, 3)
+	multi := bytes.HasPrefix(doc[from:], long)
+	i := from + 1
+	if multi {
+		i = from + 3
+	}
+	for ; i < len(doc); i++ {
+		switch {
+		case doc[i] == '\\' && q == '"':
+			i++
+		case doc[i] == q && !multi:
+			return i + 1
+		case multi && bytes.HasPrefix(doc[i:], long):
+			i += 3
+			for n := 0; n < 2 && i < len(doc) && doc[i] == q; n++ {
+				i++
+			}
+			return i
+		}
+	}
+	return len(doc)
+}

@@ -1,0 +1,259 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Type is what a key takes, in the words of the reference.
+type Type string
+
+// The types of keys.
+const (
+	Text     Type = "text"
+	Whole    Type = "whole number"
+	Number   Type = "number"
+	Switch   Type = "true or false"
+	Duration Type = "time with its unit"
+	List     Type = "list of texts"
+	Table    Type = "table"
+	Anything Type = "anything"
+)
+
+// Note is what the owner of a section says about a key beside the Go field that takes it.
+type Note struct {
+	Name    string   // "backend"; "price.input" for a key inside a table
+	Doc     string   // one sentence
+	Unset   string   // what holds when the key is left out, where that is no value of its own
+	Example string   // a value, as TOML
+	Words   []string // the only texts allowed; none: any
+	Least   string   // the smallest value of a number or a time; "": none
+	Most    string   // the largest one
+	Also    string   // a number that is allowed outside of Least and Most, and what it means: "-1 for no cap"
+	Pattern string   // a regular expression (as JSON Schema has it) that a text, or each of a list, matches
+	Apart   bool     // it excludes other keys, and so is left out where examples stand together
+}
+
+// Key is one key of a section.
+type Key struct {
+	Note
+	Type    Type
+	Default any   // what holds when the key is left out, as TOML has it; nil: see Unset
+	Keys    []Key // of a Table
+}
+
+// Secret reports whether the key holds a secret, which is known by its name.
+func (k Key) Secret() bool { return secretKey(last(k.Name)) }
+
+// Part is one section as its owner describes it.
+type Part struct {
+	Path  string // "model"; NAME stands for a name that the owner of the file chooses: "jobs.NAME"
+	Kind  string // of a channel: the kind that has these keys
+	Named string // an example of NAME
+	Doc   string // one or more sentences
+	Keys  []Key
+
+	// Check says what is wrong with a section of a plug-in, unknown keys among it; its owner's own rules, which must not reach out of
+	// the process. config checks its own sections itself.
+	Check func(*Snapshot, Section) []Problem
+}
+
+// Owned is what the reference knows from the owners of what config itself keeps raw.
+type Owned struct {
+	Backends []string // that [model] and [models.NAME] can name
+	Parts    []Part   // the sections of plug-ins
+}
+
+// Describe makes the keys of a section out of the struct that takes it, filled with the values that hold for keys left out, and
+// notes, in the order in which people read about them. A note about a key that the struct does not have is a programmer's mistake.
+func Describe(defaults any, notes []Note) []Key {
+	v := reflect.Indirect(reflect.ValueOf(defaults))
+	keys := describe(v, "", notes)
+	for _, n := range notes {
+		if !slices.ContainsFunc(flat(keys), func(k Key) bool { return k.Name == n.Name }) {
+			panic(fmt.Sprintf("config: a note about %s, which %s does not take", n.Name, v.Type()))
+		}
+	}
+	return keys
+}
+
+func describe(v reflect.Value, path string, notes []Note) []Key {
+	var keys []Key
+	for name, field := range fieldsOf(reflect.Indirect(addressable(v))) {
+		k := Key{Note: Note{Name: dotted(path, name)}, Type: typeOf(field)}
+		if i := slices.IndexFunc(notes, func(n Note) bool { return n.Name == k.Name }); i >= 0 {
+			k.Note = notes[i]
+		}
+		if k.Type == Table {
+			k.Keys = describe(field, k.Name, notes)
+		} else if k.Unset == "" {
+			k.Default = plainDefault(field)
+		}
+		keys = append(keys, k)
+	}
+	place := func(k Key) int {
+		if i := slices.IndexFunc(notes, func(n Note) bool { return n.Name == k.Name }); i >= 0 {
+			return i
+		}
+		return len(notes)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		if d := place(a) - place(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return keys
+}
+
+// addressable is a pointer to a copy of v, whose fields can be looked at as a decoder does.
+func addressable(v reflect.Value) reflect.Value {
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p
+}
+
+// flat is all keys, with those inside of tables.
+func flat(keys []Key) []Key {
+	var all []Key
+	for _, k := range keys {
+		all = append(append(all, k), flat(k.Keys)...)
+	}
+	return all
+}
+
+func typeOf(v reflect.Value) Type {
+	t := v.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return Duration
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return Text
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return Text
+	case reflect.Bool:
+		return Switch
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return Whole
+	case reflect.Float32, reflect.Float64:
+		return Number
+	case reflect.Struct:
+		return Table
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.String {
+			return List
+		}
+	}
+	return Anything
+}
+
+// plainDefault is a Go value as TOML has it, nil for nothing.
+func plainDefault(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	switch d := v.Interface().(type) {
+	case time.Duration:
+		return short(d)
+	case []string:
+		return append([]string{}, d...)
+	}
+	switch {
+	case v.CanInt():
+		return v.Int()
+	case v.CanFloat():
+		return v.Float()
+	case v.Kind() == reflect.Bool:
+		return v.Bool()
+	case v.Kind() == reflect.String && v.String() != "":
+		return v.String()
+	}
+	return nil
+}
+
+// short is a time as people write it: 15m, not 15m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// bound is a limit as a number: of a time its nanoseconds.
+func (k Key) bound(s string) (float64, bool) {
+	if s == "" {
+		return 0, false
+	}
+	if k.Type == Duration {
+		d, err := time.ParseDuration(s)
+		return float64(d), err == nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}
+
+// within says what is wrong with a value of the section, "" when nothing is.
+func (k Key) within(v reflect.Value) string {
+	if len(k.Words) > 0 && v.Kind() == reflect.String && !slices.Contains(k.Words, v.String()) {
+		return fmt.Sprintf("want one of %s, found %q", strings.Join(k.Words, ", "), v)
+	}
+	value, found := 0.0, ""
+	switch {
+	case k.Type == Duration && v.CanInt():
+		value, found = float64(v.Int()), fmt.Sprintf("%q", short(time.Duration(v.Int())))
+	case v.CanInt():
+		value, found = float64(v.Int()), fmt.Sprint(v)
+	case v.CanFloat():
+		value, found = v.Float(), fmt.Sprint(v)
+	default:
+		return ""
+	}
+	other, _, _ := strings.Cut(k.Also, " ")
+	also, given := k.bound(other)
+	least, low := k.bound(k.Least)
+	most, high := k.bound(k.Most)
+	if given && value == also || (!low || value >= least) && (!high || value <= most) {
+		return ""
+	}
+	return "want " + k.Range() + ", found " + found
+}
+
+// Range is what a number or a time may be, in words; "" when everything is allowed.
+func (k Key) Range() string {
+	quoted := func(s string) string {
+		if k.Type == Duration {
+			return strconv.Quote(s)
+		}
+		return s
+	}
+	text := ""
+	switch {
+	case k.Least != "" && k.Most != "":
+		text = quoted(k.Least) + " to " + quoted(k.Most)
+	case k.Least != "":
+		text = quoted(k.Least) + " or more"
+	case k.Most != "":
+		text = quoted(k.Most) + " at most"
+	}
+	if k.Also != "" {
+		text += ", or " + k.Also
+	}
+	return text
+}

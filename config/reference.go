@@ -1,0 +1,257 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reference knows every key of the file: config's own, and those of the plug-ins that it was told of.
+type Reference struct{ parts []Part }
+
+// NewReference puts the sections of plug-ins beside config's own.
+func NewReference(o Owned) Reference {
+	var parts []Part
+	var kinds []string
+	for _, p := range o.Parts {
+		if p.Kind != "" {
+			kinds = append(kinds, p.Kind)
+		}
+	}
+	for _, p := range core() {
+		for i := range p.Keys {
+			if p.Keys[i].Name == "backend" {
+				p.Keys[i].Words = o.Backends
+			}
+		}
+		parts = append(parts, p)
+		if p.Path == "owner" { // what people set up first stands first
+			for _, raw := range o.Parts {
+				parts = append(parts, raw.withKind(kinds))
+			}
+		}
+	}
+	return Reference{parts}
+}
+
+// withKind adds the key that config reads in every channel.
+func (p Part) withKind(kinds []string) Part {
+	if p.Kind != "" {
+		kind := Key{Type: Text, Note: Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "What kind of channel it is."}}
+		p.Keys = append([]Key{kind}, p.Keys...)
+	}
+	return p
+}
+
+// Parts are all sections, in the order in which people read about them.
+func (r Reference) Parts() []Part { return slices.Clone(r.parts) }
+
+// fits reports whether a section's path is one of the part's.
+func (p Part) fits(path []string) bool {
+	own := strings.Split(p.Path, ".")
+	if len(own) != len(path) {
+		return false
+	}
+	for i, name := range own {
+		if name != path[i] && name != "NAME" {
+			return false
+		}
+	}
+	return true
+}
+
+// example is the path with a name in the place of NAME.
+func (p Part) example() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
+
+// at finds the part of a section; root tells the kinds of its channels.
+func (r Reference) at(root *node, path []string) (Part, bool) {
+	for _, p := range r.parts {
+		if p.fits(path) && (p.Kind == "" || p.Kind == kindOf(root, path)) {
+			return p, true
+		}
+	}
+	return Part{}, false
+}
+
+// kindOf is what the section of a channel says that it is.
+func kindOf(root *node, path []string) string {
+	n := root
+	for _, name := range path {
+		n = n.child(name)
+	}
+	if k := n.child("kind"); k != nil {
+		if s, ok := k.leaf.(string); ok {
+			return s
+		}
+	}
+	return path[len(path)-1]
+}
+
+// find looks a key up by the parts of its full name. The problem says what there is instead.
+func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
+	name := strings.Join(path, ".")
+	if p, k, ok := r.kind(path); ok {
+		return p, k, nil
+	}
+	for depth := len(path) - 1; depth > 0; depth-- {
+		p, ok := r.at(root, path[:depth])
+		if !ok {
+			continue
+		}
+		for _, k := range flat(p.Keys) {
+			if k.Name == strings.Join(path[depth:], ".") {
+				return p, k, nil
+			}
+		}
+		known := make([]string, len(p.Keys))
+		for i, k := range p.Keys {
+			known[i] = k.Name
+		}
+		return p, Key{}, &Problem{Key: name, Text: fmt.Sprintf("there is no key %q in [%s]", strings.Join(path[depth:], "."), strings.Join(path[:depth], ".")), Hint: nearest(path[depth], known)}
+	}
+	return Part{}, Key{}, r.noSection(root, path)
+}
+
+// kind is the key that says what a channel is: it is known before the channel is.
+func (r Reference) kind(path []string) (Part, Key, bool) {
+	for _, p := range r.parts {
+		if p.Kind != "" && path[len(path)-1] == p.Keys[0].Name && p.fits(path[:len(path)-1]) {
+			return p, p.Keys[0], true
+		}
+	}
+	return Part{}, Key{}, false
+}
+
+// noSection says why a key is in none.
+func (r Reference) noSection(root *node, path []string) *Problem {
+	p := &Problem{Key: strings.Join(path, ".")}
+	var channel bool
+	for _, part := range r.parts {
+		switch {
+		case part.fits(path):
+			p.Text, p.Hint = fmt.Sprintf("%s is a section", p.Key), fmt.Sprintf("name a key in it, for example %s.%s", p.Key, part.Keys[0].Name)
+			return p
+		case len(path) > 1 && part.Kind != "" && part.fits(path[:len(path)-1]):
+			channel = true
+		}
+	}
+	switch {
+	case channel:
+		section := strings.Join(path[:len(path)-1], ".")
+		p.Text = fmt.Sprintf("there is no kind of channel named %q", kindOf(root, path[:len(path)-1]))
+		p.Hint = fmt.Sprintf("say first what it is: %s.kind is one of %s", section, strings.Join(r.kinds(), ", "))
+	case !slices.Contains(sections(), path[0]):
+		p.Text, p.Hint = fmt.Sprintf("there is no section %q", path[0]), nearest(path[0], sections())
+	default:
+		p.Text, p.Hint = fmt.Sprintf("there is no key %q", p.Key), r.shape(path[0])
+	}
+	return p
+}
+
+// shape says how the keys of a section are named.
+func (r Reference) shape(section string) string {
+	for _, p := range r.parts {
+		if strings.HasPrefix(p.Path+".", section+".") {
+			return fmt.Sprintf("its keys are %s.KEY, for example %s.%s", p.Path, p.example(), p.Keys[0].Name)
+		}
+	}
+	return "there are no keys here"
+}
+
+func (r Reference) kinds() []string {
+	var kinds []string
+	for _, p := range r.parts {
+		if p.Kind != "" {
+			kinds = append(kinds, p.Kind)
+		}
+	}
+	return kinds
+}
+
+// CheckFile is Check for a file, which may be missing; it also advises on secrets that others can read.
+func (r Reference) CheckFile(path string, env []string) ([]Problem, error) {
+	doc, open, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return r.check(path, doc, open, env)
+}
+
+// Check says all that is wrong with a document, in the order of its lines: what Parse finds, and what the owners of the raw sections
+// find in theirs. The error is that of Parse.
+func (r Reference) Check(file string, doc []byte, env []string) ([]Problem, error) {
+	return r.check(file, doc, false, env)
+}
+
+func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Problem, error) {
+	snap, problems, err := load(file, doc, open, env)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(file, doc)
+	if err != nil {
+		return nil, err
+	}
+	override(root, env)
+	problems = append(problems, r.backends(file, root)...)
+	for _, c := range snap.Channels {
+		p, ok := r.at(root, strings.Split(c.path, "."))
+		if !ok {
+			bad := c.Fault("kind", fmt.Sprintf("there is no kind of channel named %q", c.Kind))
+			bad.Hint = nearest(c.Kind, r.kinds())
+			problems = append(problems, bad)
+			continue
+		}
+		problems = append(problems, p.owners(snap, c.Section)...)
+	}
+	for _, s := range snap.Jobs {
+		if p, ok := r.at(root, strings.Split(s.path, ".")); ok {
+			problems = append(problems, p.owners(snap, s)...)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return place{a.Line, a.Column}.compare(place{b.Line, b.Column})
+	})
+	return problems, nil
+}
+
+// owners are the problems that the owner of a raw section finds.
+func (p Part) owners(snap *Snapshot, s Section) []Problem {
+	if p.Check == nil {
+		return nil
+	}
+	return p.Check(snap, s)
+}
+
+// backends compares those of the models with those that there are.
+func (r Reference) backends(file string, root *node) []Problem {
+	d := &decoder{file: file}
+	look := func(n *node, path string) {
+		at := n.child("backend")
+		k, ok := r.keyOf(path, "backend")
+		if at == nil || !ok || len(k.Words) == 0 {
+			return
+		}
+		if s, ok := at.leaf.(string); ok && s != "" && !slices.Contains(k.Words, s) {
+			d.section = path
+			d.add(at, at.value, path+".backend", fmt.Sprintf("backend: want one of %s, found %q", strings.Join(k.Words, ", "), s), nearest(s, k.Words), true)
+		}
+	}
+	look(root.child("model"), "model")
+	for _, name := range root.child("models").names() {
+		look(root.child("models").child(name), "models."+name)
+	}
+	return d.problems
+}
+
+func (r Reference) keyOf(section, name string) (Key, bool) {
+	p, ok := r.at(nil, strings.Split(section, "."))
+	if !ok {
+		return Key{}, false
+	}
+	i := slices.IndexFunc(p.Keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+	return p.Keys[i], true
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package disk
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Free is how many bytes the caller may still write to the file system of a folder (statfs(2), f_bavail).
+func Free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec,unconvert,nolintlint // G115: the types differ from system to system, and no disk has 2^63 bytes
+}

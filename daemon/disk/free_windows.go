@@ -1,0 +1,21 @@
+package disk
+
+import (
+	"fmt"
+	"math"
+
+	"golang.org/x/sys/windows"
+)
+
+// Free is how many bytes the caller may still write to the file system of a folder (GetDiskFreeSpaceExW).
+func Free(dir string) (int64, error) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	var free uint64
+	if err := windows.GetDiskFreeSpaceEx(path, &free, nil, nil); err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	return int64(min(free, math.MaxInt64)), nil // #nosec G115 -- bounded
+}

@@ -1,0 +1,227 @@
+package logfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Query says which lines are wanted.
+type Query struct {
+	Limit int        // at most so many, the newest; below 1: all
+	Level slog.Level // and above
+	Turn  int64      // only those about it; 0: all
+	Since time.Time  // zero: from the beginning
+}
+
+// head is what a line is chosen by.
+type head struct {
+	Time  time.Time       `json:"time"`
+	Level slog.Level      `json:"level"`
+	Turn  json.RawMessage `json:"turn"` // a number, if it is hob's
+}
+
+// wants reports whether a line fits. What is no JSON object, such as the rest of a line that was cut off, never does.
+func (q Query) wants(line []byte) bool {
+	if q.Turn != 0 && !bytes.Contains(line, []byte(`"turn":`)) { // most lines are passed over without being parsed
+		return false
+	}
+	var h head
+	if err := json.Unmarshal(line, &h); err != nil {
+		return false
+	}
+	return h.Level >= q.Level && (q.Turn == 0 || string(h.Turn) == strconv.FormatInt(q.Turn, 10)) && !h.Time.Before(q.Since)
+}
+
+// Poll is how often Follow looks for new lines.
+const Poll = 250 * time.Millisecond
+
+// Follow calls each for every line of the log that q wants, oldest first, without its line break. With stay it then goes on with
+// what is written, over the turn from one file to the next, until ctx or stop ends (stop may be nil). A log that is not there is
+// empty. An error of each ends it and is returned.
+func Follow(ctx context.Context, path string, q Query, stay bool, stop <-chan struct{}, each func(line []byte) error) error {
+	t := &tail{path: path}
+	defer t.close()
+	lines, err := t.backlog(q)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(Poll)
+	defer tick.Stop()
+	for {
+		for _, line := range lines {
+			if err := each(line); err != nil {
+				return err
+			}
+		}
+		if !stay {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+		if lines, err = t.more(q); err != nil {
+			return err
+		}
+	}
+}
+
+// tail is a place in the log.
+type tail struct {
+	path string
+	file *os.File // nil: there is none yet
+	at   int64    // everything before it has been read
+}
+
+func (t *tail) close() {
+	if t.file != nil {
+		_ = t.file.Close() // it was only read
+		t.file = nil
+	}
+}
+
+// open opens the newest file, if there is one.
+func (t *tail) open() error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	t.file, t.at = f, 0
+	return nil
+}
+
+// backlog reads what is there: the newest file first, older ones only as far as needed.
+func (t *tail) backlog(q Query) ([][]byte, error) {
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	var newest [][]byte // backwards
+	var seen []os.FileInfo
+	if t.file != nil {
+		text, info, err := whole(t.file)
+		if err != nil {
+			return nil, err
+		}
+		t.at = int64(bytes.LastIndexByte(text, '\n') + 1)
+		newest, seen = q.backwards(newest, text[:t.at]), append(seen, info)
+	}
+	for n := 1; !q.enough(newest); n++ {
+		text, info, err := older(Older(t.path, n), seen)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info != nil && info.ModTime().Before(q.Since) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		newest, seen = q.backwards(newest, text), append(seen, info)
+	}
+	slices.Reverse(newest)
+	return newest, nil
+}
+
+func (q Query) enough(lines [][]byte) bool { return q.Limit > 0 && len(lines) >= q.Limit }
+
+// backwards adds the wanted lines of a text, last one first, until there are enough.
+func (q Query) backwards(to [][]byte, text []byte) [][]byte {
+	for rest := bytes.TrimRight(text, "\n"); len(rest) > 0 && !q.enough(to); {
+		cut := bytes.LastIndexByte(rest, '\n')
+		if line := rest[cut+1:]; q.wants(line) {
+			to = append(to, line)
+		}
+		rest = rest[:max(cut, 0)]
+	}
+	return to
+}
+
+// older reads an older file, unless it is one of those that were read already: the log may turn over meanwhile.
+func older(path string, seen []os.FileInfo) ([]byte, os.FileInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, info, err := whole(f)
+	if slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
+		text = nil
+	}
+	return text, info, err
+}
+
+func whole(f *os.File) ([]byte, os.FileInfo, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, fmt.Errorf("look at the log: %w", err)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, info.Size()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the log: %w", err)
+	}
+	return text, info, nil
+}
+
+// more reads what has been written since; when the log has turned over, the end of the old file and the new one.
+func (t *tail) more(q Query) ([][]byte, error) {
+	moved := t.moved() // before the last look at the old file: what is written after that goes to the new one
+	lines, err := t.grown(q)
+	if err != nil || !moved {
+		return lines, err
+	}
+	t.close()
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	rest, err := t.grown(q)
+	return append(lines, rest...), err
+}
+
+// moved reports whether the file at the path is another one than the open one, or none is open.
+func (t *tail) moved() bool {
+	there, err := os.Stat(t.path)
+	if err != nil {
+		return false // deleted, or between two files: what is open may still grow
+	}
+	if t.file == nil {
+		return true
+	}
+	mine, err := t.file.Stat()
+	return err == nil && !os.SameFile(there, mine)
+}
+
+// grown reads the whole lines that were added to the open file. One that has become shorter is read from its beginning.
+func (t *tail) grown(q Query) ([][]byte, error) {
+	if t.file == nil {
+		return nil, nil
+	}
+	info, err := t.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("look at the log: %w", err)
+	}
+	if info.Size() < t.at {
+		t.at = 0
+	}
+	text, err := io.ReadAll(io.NewSectionReader(t.file, t.at, info.Size()-t.at))
+	if err != nil {
+		return nil, fmt.Errorf("read the log: %w", err)
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	t.at += int64(len(text))
+	lines := Query{Level: q.Level, Turn: q.Turn, Since: q.Since}.backwards(nil, text)
+	slices.Reverse(lines)
+	return lines, nil
+}

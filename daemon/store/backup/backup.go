@@ -1,0 +1,76 @@
+// Package backup is copies of the database: what one holds, which are made and thrown away by schedule, and how one takes the
+// place of the database. It never touches a database that a running hob has open, nor a file in the folder that it did not name.
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"hob/daemon/store/db"
+)
+
+// Report is what a database file holds.
+type Report struct {
+	Path     string    `json:"path,omitempty"`
+	Bytes    int64     `json:"bytes"`
+	Schema   int       `json:"schema"`   // its version
+	Version  string    `json:"version"`  // of the hob that last ran on it
+	Instance string    `json:"instance"` // whose it is
+	Newest   time.Time `json:"newest"`   // when the last thing happened that it knows
+	Messages int64     `json:"messages"` // inputs, of all kinds
+	Turns    int64     `json:"turns"`
+	Sent     int64     `json:"sent"` // messages that went out
+	Jobs     int64     `json:"jobs"`
+	Sessions int64     `json:"sessions"`
+}
+
+// Verify looks at a copy, apart from the database that is in use: it is whole, sound and of this hob or an older one. The errors
+// are db.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
+func Verify(ctx context.Context, path string, migrations fs.FS) (Report, error) {
+	r := Report{Path: path}
+	err := db.Examine(ctx, path, migrations, r.read)
+	return r, err
+}
+
+// Inspect is Verify for the database itself, while no hob runs: db.ErrLocked says that one does.
+func Inspect(ctx context.Context, path string, migrations fs.FS) (Report, error) {
+	r := Report{Path: path}
+	err := db.Inspect(ctx, path, migrations, r.read)
+	return r, err
+}
+
+// read fills in what stands in the tables. They are those of the first schema, which no later one takes away.
+func (r *Report) read(tx *db.Tx) error {
+	var ours int
+	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
+		return err
+	}
+	if ours != 6 {
+		return fmt.Errorf("%w: its tables are others", db.ErrForeign)
+	}
+	err := tx.One("SELECT id FROM instance", nil, &r.Instance)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("read whose it is: %w", err)
+	}
+	err = tx.One(`SELECT (SELECT user_version FROM pragma_user_version), (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size),
+		coalesce((SELECT version FROM boots ORDER BY epoch DESC LIMIT 1), ''),
+		max(coalesce((SELECT max(at) FROM events), 0), coalesce((SELECT max(received) FROM inbox), 0), coalesce((SELECT max(created) FROM outbox), 0), coalesce((SELECT max(started) FROM boots), 0)),
+		(SELECT count(*) FROM inbox), (SELECT count(*) FROM turns), (SELECT count(*) FROM outbox WHERE state = 'done'),
+		(SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0), (SELECT count(*) FROM sessions)`, nil,
+		&r.Schema, &r.Bytes, &r.Version, db.Stamp(&r.Newest), &r.Messages, &r.Turns, &r.Sent, &r.Jobs, &r.Sessions)
+	if err != nil {
+		return fmt.Errorf("count what it holds: %w", err)
+	}
+	return nil
+}
+
+// Born is when the database was made.
+func Born(ctx context.Context, readers *db.Readers) (time.Time, error) {
+	var t time.Time
+	err := readers.QueryRowContext(ctx, "SELECT created FROM instance").Scan(db.Stamp(&t))
+	return t, err
+}

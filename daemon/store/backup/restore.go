@@ -1,0 +1,128 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"hob/daemon/store/db"
+)
+
+// Lost is what a database knows and a backup does not.
+type Lost struct {
+	Newest   time.Time `json:"newest,omitzero"` // when the last thing happened that the database knows
+	Messages int64     `json:"messages"`
+	Turns    int64     `json:"turns"`
+	Sent     int64     `json:"sent"`
+	Foreign  bool      `json:"foreign,omitempty"` // the two are of different hobs
+	Damaged  string    `json:"damaged,omitempty"` // why nobody can tell
+}
+
+// Loses compares the database at path with a backup that is to replace it. A database that is not there or damaged is no error;
+// db.ErrLocked is one: a hob runs.
+func Loses(ctx context.Context, path string, migrations fs.FS, r Report) (Lost, error) {
+	var l Lost
+	var now Report
+	since := db.Micros(r.Newest)
+	err := db.Inspect(ctx, path, migrations, func(tx *db.Tx) error {
+		if err := now.read(tx); err != nil {
+			return err
+		}
+		return tx.One(`SELECT (SELECT count(*) FROM inbox WHERE received > ?1), (SELECT count(*) FROM turns WHERE started > ?1),
+			(SELECT count(*) FROM outbox WHERE state = 'done' AND ended > ?1)`, []any{since}, &l.Messages, &l.Turns, &l.Sent)
+	})
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return Lost{}, nil
+	case errors.Is(err, db.ErrCorrupt), errors.Is(err, db.ErrForeign), errors.Is(err, db.ErrNewer):
+		return Lost{Damaged: err.Error()}, nil
+	case err != nil:
+		return Lost{}, err
+	}
+	l.Newest, l.Foreign = now.Newest, now.Instance != r.Instance
+	return l, nil
+}
+
+// Note says that a database was restored, and what is held because of that.
+type Note struct {
+	At       time.Time `json:"at"`       // when it was restored
+	From     string    `json:"from"`     // the backup
+	Taken    time.Time `json:"taken"`    // the last thing that happened before the backup
+	Messages int64     `json:"messages"` // of the outbox that are held: they may have gone out since
+	Inputs   int64     `json:"inputs"`   // of the inbox that are held: they may have been answered since
+	Turns    int64     `json:"turns"`    // open ones, which go on as after a crash
+}
+
+// keyNote is the setting that holds the note of the last restore.
+const keyNote = "restored"
+
+// Restore puts a backup in the place of the database at path. What was sent or answered since the backup cannot be known: messages
+// and inputs that waited then are held, in the same commit that notes it. The old database stays beside the new one. The errors are
+// those of Verify, and db.ErrLocked while a hob runs.
+func Restore(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (Note, error) {
+	r, err := Verify(ctx, from, migrations)
+	if err != nil {
+		return Note{}, err
+	}
+	n := Note{At: now(), From: from, Taken: r.Newest}
+	o := db.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
+	err = db.Restore(ctx, o, from, n.hold)
+	return n, err
+}
+
+// hold holds what waits and writes the note.
+func (n *Note) hold(tx *db.Tx) (err error) {
+	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
+	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state IN ('draft', 'ready')", why); err != nil {
+		return fmt.Errorf("hold messages: %w", err)
+	}
+	if err := tx.Run("UPDATE deliveries SET state = 'unknown', error = ? WHERE state = 'sending'", why); err != nil {
+		return fmt.Errorf("hold deliveries: %w", err)
+	}
+	why = "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
+	if n.Inputs, err = tx.Change("UPDATE inbox SET state = 'held', reason = ? WHERE state = 'queued'", why); err != nil {
+		return fmt.Errorf("hold inputs: %w", err)
+	}
+	if err := tx.One("SELECT count(*) FROM turns WHERE state IN ('ready', 'running', 'waiting')", nil, &n.Turns); err != nil {
+		return fmt.Errorf("count open turns: %w", err)
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("write the note: %w", err)
+	}
+	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyNote, string(text))
+}
+
+// Restored is the note of the last restore; false: this database was never restored.
+func Restored(ctx context.Context, readers *db.Readers) (Note, bool, error) {
+	var n Note
+	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyNote).Scan(db.JSON(&n))
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, false, nil
+	}
+	return n, err == nil, err
+}
+
+// Leftovers lists what an interrupted restore or backup has left in a state folder. They are of no use to anybody while no restore
+// and no backup is at work.
+func Leftovers(state string) ([]string, error) {
+	var found []string
+	for _, pattern := range []string{
+		db.Staging, "hob.db" + db.Kept + "*" + db.Unfinished,
+		filepath.Join("backups", "*"+db.Unfinished), filepath.Join("backups", "*"+db.Unfinished+"-journal"),
+	} {
+		list, err := filepath.Glob(filepath.Join(escaped(state), pattern))
+		if err != nil {
+			return nil, fmt.Errorf("look for leftovers: %w", err)
+		}
+		found = append(found, list...)
+	}
+	return found, nil
+}

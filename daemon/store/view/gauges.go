@@ -1,0 +1,187 @@
+package view
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"hob/daemon/store/db"
+
+	"hob/daemon/llm"
+)
+
+// Gauges are the numbers that a monitor asks for again and again.
+type Gauges struct {
+	Inbox     map[string]int64 // rows by state; states without rows are 0
+	Turns     map[string]int64
+	Outbox    map[string]int64
+	Questions int64 // open ones
+	Jobs      int64 // that are not removed
+	Events    int64 // the number of the newest one
+	Requests  []Requests
+}
+
+// Requests sums up the requests to one model that came to the same end, since the database began.
+type Requests struct {
+	Model  string
+	Fault  string // of llm, "interrupted", "other"; "" is none
+	Count  int64
+	Input  int64 // tokens, the cached ones among them
+	Cached int64
+	Output int64
+	Micros int64 // cost, in millionths of the budget's currency
+}
+
+// Fault names of requests that did not end as a model's fault.
+const (
+	interrupted = "interrupted" // hob ended in the middle, or the turn was stopped
+	otherFault  = "other"
+)
+
+// Gauges counts. Requests of turns that have ended are added up once and remembered.
+func (s *View) Gauges(ctx context.Context) (Gauges, error) {
+	g := Gauges{
+		Inbox:  zeroes("queued held joined done dropped expired dead"),
+		Turns:  zeroes("ready running waiting done failed stopped dead"),
+		Outbox: zeroes("draft held ready done cancelled expired dead"),
+	}
+	for table, counts := range map[string]map[string]int64{"inbox": g.Inbox, "turns": g.Turns, "outbox": g.Outbox} {
+		if err := s.byState(ctx, table, counts); err != nil {
+			return g, fmt.Errorf("count %s: %w", table, err)
+		}
+	}
+	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
+		(SELECT coalesce(max(seq), 0) FROM events)`).Scan(&g.Questions, &g.Jobs, &g.Events)
+	if err != nil {
+		return g, fmt.Errorf("count: %w", err)
+	}
+	g.Requests, err = s.asked.count(ctx, s.read)
+	return g, err
+}
+
+func zeroes(states string) map[string]int64 {
+	m := map[string]int64{}
+	for _, s := range strings.Fields(states) {
+		m[s] = 0
+	}
+	return m
+}
+
+func (s *View) byState(ctx context.Context, table string, counts map[string]int64) error {
+	rs, err := s.read.QueryContext(ctx, "SELECT state, count(*) FROM "+table+" GROUP BY state") // #nosec G202 -- a constant
+	_, err = db.Collect(rs, err, func(rs *sql.Rows) (struct{}, error) {
+		var state string
+		var n int64
+		err := rs.Scan(&state, &n)
+		counts[state] = n
+		return struct{}{}, err
+	})
+	return err
+}
+
+// tally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.
+type tally struct {
+	mu      sync.Mutex
+	through int64   // the newest turn that was seen
+	open    []int64 // turns up to it that had not ended
+	sums    map[outcome]Requests
+}
+
+// outcome is what requests are added up by.
+type outcome struct{ model, fault string }
+
+// asked is the requests of one turn that came to the same end; a turn without any has Count 0.
+type asked struct {
+	turn  int64
+	ended bool
+	Requests
+}
+
+func (t *tally) count(ctx context.Context, read *db.Readers) ([]Requests, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list, err := t.fresh(ctx, read)
+	if err != nil {
+		return nil, fmt.Errorf("count requests: %w", err)
+	}
+	if t.sums == nil {
+		t.sums = map[outcome]Requests{}
+	}
+	t.open = nil
+	now := map[outcome]Requests{}
+	for _, a := range list {
+		t.through = max(t.through, a.turn)
+		into := t.sums
+		if !a.ended {
+			into = now
+			t.open = append(t.open, a.turn)
+		}
+		if a.Count > 0 {
+			a.addTo(into)
+		}
+	}
+	for _, r := range t.sums {
+		r.addTo(now)
+	}
+	return slices.SortedFunc(maps.Values(now), func(a, b Requests) int {
+		return strings.Compare(a.Model+"\x00"+a.Fault, b.Model+"\x00"+b.Fault)
+	}), nil
+}
+
+func (r Requests) addTo(sums map[outcome]Requests) {
+	key := outcome{r.Model, r.Fault}
+	s := sums[key]
+	s.Model, s.Fault = r.Model, r.Fault
+	s.Count, s.Input, s.Cached, s.Output, s.Micros = s.Count+r.Count, s.Input+r.Input, s.Cached+r.Cached, s.Output+r.Output, s.Micros+r.Micros
+	sums[key] = s
+}
+
+// fresh reads the requests of all turns that are new or had not ended, in one look.
+func (t *tally) fresh(ctx context.Context, read *db.Readers) ([]asked, error) {
+	open, err := json.Marshal(append([]int64{}, t.open...))
+	if err != nil {
+		return nil, err
+	}
+	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.why, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
+		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0)
+		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
+		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open))
+	return db.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
+		var a asked
+		var lost bool
+		var why string
+		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &why, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros)
+		a.Fault = faultOf(lost, why)
+		return a, err
+	})
+}
+
+// faultOf finds the kind of fault again that a row keeps in words only: those that llm.Error begins with.
+func faultOf(lost bool, why string) string {
+	if why == "" {
+		if lost {
+			return interrupted
+		}
+		return ""
+	}
+	best, longest := otherFault, 0
+	for _, f := range faults() {
+		words := (&llm.Error{Fault: f}).Error()
+		if strings.HasPrefix(why, words) && len(words) > longest {
+			best, longest = string(f), len(words)
+		}
+	}
+	return best
+}
+
+func faults() []llm.Fault {
+	return []llm.Fault{
+		llm.BadRequest, llm.Auth, llm.Forbidden, llm.Payment, llm.NotFound, llm.TooLarge, llm.RateLimit, llm.Overloaded, llm.Network, llm.Untrusted, llm.Broken,
+		llm.Idle, llm.Malformed, llm.Empty, llm.Endless, llm.NoImages,
+	}
+}
