@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -156,23 +155,10 @@ func (l *Live) keep(doc []byte) error {
 	return replace(l.kept, doc)
 }
 
-func replace(path string, doc []byte) (err error) {
-	temp := path + unfinished
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func replace(path string, doc []byte) error {
+	f, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the copy: %w", err)
 	}
-	_, err = f.Write(doc)
-	if err == nil {
-		err = f.Sync()
-	}
-	fail.Point("config.temp")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temp, path)
-		fail.Point("config.rename")
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write the copy %s: %w", filepath.Base(path), err), os.Remove(temp))
-	}
-	return nil
+	return finish(f, path, doc, 0o600, func() error { return nil })
 }

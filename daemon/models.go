@@ -167,7 +167,7 @@ func (d conf) build(name string, m config.Model, key string, files llm.Files) (l
 	}
 	model, err := openai.New(openai.Config{
 		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: d.account.auth, Now: d.clock.Wall,
+		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: d.account.auth, Spoiled: d.account.Spoiled, Now: d.clock.Wall,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where(name), err)

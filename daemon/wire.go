@@ -96,7 +96,7 @@ func (d conf) tools() (tools.Set, error) {
 		return tools.Set{}, fmt.Errorf("tools.roots: %w", err)
 	}
 	list := all.All(all.Deps{
-		Guard: g, Seen: fs.NewSeen(), Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d.daemon},
+		Guard: g, Seen: fs.NewSeen(), Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses(d),
 		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(),
 	})
 	list = slices.DeleteFunc(list, func(t tools.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,45 +14,69 @@ import (
 
 type budgetRow struct {
 	Day      string `json:"day"`
-	Currency string `json:"currency"`
 	PerDay   int64  `json:"per_day_micros"`
 	Used     int64  `json:"used_micros"`
 	Reserved int64  `json:"reserved_micros"`
 	Tokens   int64  `json:"tokens_per_day"`
 	TokUsed  int64  `json:"tokens_used"`
 	TokHeld  int64  `json:"tokens_reserved"`
+	Sources  []struct {
+		Source   string `json:"source"`
+		Used     int64  `json:"used_micros"`
+		Reserved int64  `json:"reserved_micros"`
+		TokUsed  int64  `json:"tokens_used"`
+		TokHeld  int64  `json:"tokens_reserved"`
+	} `json:"sources"`
 }
 
 // today is the budget in one line.
 func (b budgetRow) today() string {
-	unit := ""
-	if b.Currency != "" {
-		unit = " " + b.Currency
-	}
-	return fmt.Sprintf("%s%s of %s · %s of %s tokens", console.Money(b.Used+b.Reserved), unit, capped(b.PerDay, console.Money),
-		console.Thousands(b.TokUsed+b.TokHeld), capped(b.Tokens, console.Thousands))
+	return fmt.Sprintf("%s of %s%s · %s of %s tokens%s", console.Money(b.Used+b.Reserved), capped(b.PerDay, console.Money), share(b.Used+b.Reserved, b.PerDay),
+		console.Thousands(b.TokUsed+b.TokHeld), capped(b.Tokens, console.Thousands), share(b.TokUsed+b.TokHeld, b.Tokens))
 }
 
-// capped shows a limit; 0 is none.
+// capped shows a cap as [budget] means it: below 0 there is none, and 0 spends nothing.
 func capped(n int64, show func(int64) string) string {
-	if n == 0 {
+	if n < 0 {
 		return "no limit"
 	}
 	return show(n)
 }
 
+// page is the budget with everybody whom it was spent for.
+func (b budgetRow) page(p sheet) string {
+	var out strings.Builder
+	fmt.Fprintln(&out, b.Day)
+	row := func(name string, used, held, most int64, show func(int64) string) {
+		limit := "of " + capped(most, show) + share(used+held, most)
+		if most == 0 {
+			limit = "nothing may be spent"
+		}
+		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s", name, show(used), show(held), limit)))
+	}
+	row("money", b.Used, b.Reserved, b.PerDay, console.Money)
+	row("tokens", b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)
+	if len(b.Sources) == 0 {
+		return out.String()
+	}
+	var rows [][]string
+	for _, s := range b.Sources {
+		rows = append(rows, []string{console.Money(s.Used), console.Money(s.Reserved), console.Thousands(s.TokUsed), console.Thousands(s.TokHeld), s.Source})
+	}
+	return out.String() + "\n" + console.Table([]string{"MONEY", "RESERVED", "TOKENS", "RESERVED", "FOR"}, rows, p.width)
+}
+
 func budgetCommand(a *cli.App) *cobra.Command {
 	return cli.Family("budget", "What thinking may cost per day",
 		&cobra.Command{
-			Use: "show", Short: "Show what is spent and what may be", Args: cli.None,
+			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage) error {
 					var b budgetRow
 					if err := json.Unmarshal(raw, &b); err != nil {
 						return fmt.Errorf("the budget is not understood: %w", err)
 					}
-					a.Say("%s: %s", b.Day, b.today())
-					return nil
+					return a.Text(b.page(sheet{width: columns(a.Out)}))
 				})
 			},
 		},
@@ -64,17 +89,18 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 	var tokens int64
 	cmd := &cobra.Command{
 		Use: "set", Short: "Change what may be spent per day", Args: cli.None, Example: "  hob budget set --per-day 5.00",
+		Long: "Change what may be spent per day. 0 spends nothing, -1 takes the cap away.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			args := map[string]string{}
 			if cmd.Flags().Changed("per-day") {
-				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9) {
-					return cli.Usage("for example --per-day 5.00", "--per-day %q is not an amount", perDay)
+				if v, err := strconv.ParseFloat(perDay, 64); err != nil || !(v >= 0 && v < 1e9 || v == -1) {
+					return cli.Usage("for example --per-day 5.00; -1 takes the cap away", "--per-day %q is not an amount", perDay)
 				}
 				args["per_day"] = perDay
 			}
 			if cmd.Flags().Changed("tokens-per-day") {
-				if tokens < 0 {
-					return cli.Usage("", "--tokens-per-day %d is less than nothing", tokens)
+				if tokens < -1 {
+					return cli.Usage("-1 takes the cap away", "--tokens-per-day %d is less than nothing", tokens)
 				}
 				args["tokens_per_day"] = strconv.FormatInt(tokens, 10)
 			}
@@ -84,7 +110,7 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 			return a.Act(cmd.Context(), "budget", "", "set", args, "the budget is changed")
 		},
 	}
-	cmd.Flags().StringVar(&perDay, "per-day", "", "money per day, in the provider's currency")
-	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day, for models whose price is not known")
+	cmd.Flags().StringVar(&perDay, "per-day", "", "money per day, in the provider's currency; 0: spend nothing, -1: no cap")
+	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day, for models whose price is not known; 0: spend nothing, -1: no cap")
 	return cmd
 }

@@ -16,27 +16,30 @@ import (
 )
 
 type status struct {
-	State   string    `json:"state"`
-	Version string    `json:"version"`
-	Home    string    `json:"home"`
-	Address string    `json:"address"`
-	Model   string    `json:"model"`
-	Started time.Time `json:"started"`
+	State   string      `json:"state"`
+	Version string      `json:"version"`
+	Home    string      `json:"home"`
+	Address string      `json:"address"`
+	Model   string      `json:"model"`
+	Models  []modelLine `json:"models"`
+	Epoch   int64       `json:"epoch"`
+	Started time.Time   `json:"started"`
+	Uptime  int64       `json:"uptime_ms"`
+	Zone    string      `json:"zone"`
 	Thread  struct {
 		State   string `json:"state"`
 		Turn    int64  `json:"turn"`
 		Queued  int64  `json:"queued"`
 		Waiting int64  `json:"waiting"`
 	} `json:"thread"`
-	Questions int64 `json:"questions"`
-	Channels  []struct {
-		Name      string `json:"name"`
-		Kind      string `json:"kind"`
-		Receiving any    `json:"receiving"`
-		Sending   any    `json:"sending"`
-		Error     string `json:"error"`
-	} `json:"channels"`
+	Questions int64         `json:"questions"`
+	Channels  []channelLine `json:"channels"`
+	Outbox    struct {
+		Ready int64 `json:"ready"`
+		Held  int64 `json:"held"`
+	} `json:"outbox"`
 	Scheduler struct {
+		State   string    `json:"state"`
 		Jobs    int64     `json:"jobs"`
 		Next    time.Time `json:"next"`
 		NextJob string    `json:"next_job"`
@@ -44,6 +47,7 @@ type status struct {
 	Budget   budgetRow `json:"budget"`
 	Database struct {
 		Bytes int64 `json:"bytes"`
+		WAL   int64 `json:"wal_bytes"`
 	} `json:"database"`
 	SafeMode struct {
 		On  bool   `json:"on"`
@@ -52,40 +56,80 @@ type status struct {
 	Config []string `json:"config"` // its problems
 }
 
+type modelLine struct {
+	Name    string `json:"name"`
+	Order   int    `json:"order"`
+	Backend string `json:"backend"`
+	Model   string `json:"model"`
+	Resting *struct {
+		Text  string    `json:"text"`
+		Until time.Time `json:"until"`
+	} `json:"resting"`
+	Fault string `json:"fault"`
+}
+
+type channelLine struct {
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"`
+	Receiving direction `json:"receiving"`
+	Sending   direction `json:"sending"`
+}
+
+type direction struct {
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	Error string    `json:"last_error"`
+}
+
 func statusCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	watch := false
+	cmd := &cobra.Command{
 		Use: "status", Short: "Show how hob is", Args: cli.None,
+		Long: "Show how hob is: models, thread, questions, channels, outbox, scheduler, budget, database, and what is wrong with the config.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch {
+				return watchStatus(cmd.Context(), a)
+			}
 			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage) error {
 				var s status
 				if err := json.Unmarshal(raw, &s); err != nil {
 					return fmt.Errorf("the status is not understood: %w", err)
 				}
-				return a.Text(s.text())
+				return a.Text(s.page(sheet{zoneOf(s.Zone), columns(a.Out)}))
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every second until Ctrl-C; off a terminal, a line (with --json a document) for each change")
+	return cmd
 }
 
-func (s status) text() string {
+// page is the whole status.
+func (s status) page(p sheet) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hob is %s · since %s · %s\n", s.word(), console.Exact(s.Started), webAddress(s.Address))
-	line := func(name, text string) { fmt.Fprintf(&b, "%-10s %s\n", name, console.OneLine(text)) }
-	line("model", console.OrDash(s.Model))
+	last := ""
+	line := func(name, text string) {
+		if name == last {
+			name = ""
+		} else {
+			last = name
+		}
+		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
+	}
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob %s is %s · since %s (%s) · start %d · %s", s.Version, s.word(), p.at(s.Started), uptime(s.Uptime), s.Epoch, webAddress(s.Address))))
+	for _, m := range s.Models {
+		line("models", m.text(p))
+	}
 	line("thread", s.thread())
-	line("scheduler", s.schedule())
 	if s.Questions > 0 {
 		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
 	}
-	for i, c := range s.Channels {
-		name := ""
-		if i == 0 {
-			name = "channels"
-		}
-		line(name, c.Name+" "+health(c.Receiving, c.Sending, c.Error))
+	for _, c := range s.Channels {
+		line("channels", c.Name+": receiving "+c.Receiving.text(p)+" · sending "+c.Sending.text(p))
 	}
-	line("budget", s.Budget.today())
-	line("database", console.Size(s.Database.Bytes))
+	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
+	line("scheduler", s.schedule(p))
+	line("budget", s.Budget.today()+" today")
+	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
 	line("home", s.Home)
 	for _, c := range s.Config {
 		line("config", c)
@@ -94,6 +138,51 @@ func (s status) text() string {
 		line("safe mode", s.SafeMode.Why+"; leave it with: hob safe-mode off")
 	}
 	return b.String()
+}
+
+// text is the model, and whether it is asked.
+func (m modelLine) text(p sheet) string {
+	name := m.Backend
+	if m.Model != "" && m.Model != m.Backend {
+		name += "/" + m.Model
+	}
+	if m.Name != "default" && m.Name != name {
+		name = m.Name + " " + name
+	}
+	switch {
+	case m.Order == 0:
+		return "- " + name + " · cannot be asked: " + m.Fault
+	case m.Resting != nil:
+		return fmt.Sprintf("%d %s · rests until %s: %s", m.Order, name, p.at(m.Resting.Until), m.Resting.Text)
+	default:
+		return fmt.Sprintf("%d %s · ready", m.Order, name)
+	}
+}
+
+// text is the state of a direction, since when, and why it is not well.
+func (d direction) text(p sheet) string {
+	text := console.OrDash(d.State)
+	if !d.Since.IsZero() {
+		text += " since " + console.InZone(d.Since, p.zone, false)
+	}
+	if d.Error != "" && d.State != "ok" {
+		text += " (" + d.Error + ")"
+	}
+	return text
+}
+
+// uptime is a time span in its two largest units.
+func uptime(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm %ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
 }
 
 func (s status) word() string {
@@ -111,37 +200,15 @@ func (s status) thread() string {
 	return text + fmt.Sprintf(" · %d queued · %d waiting", s.Thread.Queued, s.Thread.Waiting)
 }
 
-func (s status) schedule() string {
+func (s status) schedule(p sheet) string {
 	text := console.Plural(s.Scheduler.Jobs, "job")
+	if s.Scheduler.State == "stuck" {
+		text = "stuck · " + text
+	}
 	if !s.Scheduler.Next.IsZero() {
-		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, console.Exact(s.Scheduler.Next))
+		text += fmt.Sprintf(" · next %s at %s", s.Scheduler.NextJob, p.at(s.Scheduler.Next))
 	}
 	return text
-}
-
-// health says how a channel does; receiving and sending are a word or yes and no.
-func health(receiving, sending any, fault string) string {
-	text := "receiving " + healthWord(receiving) + " · sending " + healthWord(sending)
-	if fault != "" {
-		text += " · " + fault
-	}
-	return text
-}
-
-func healthWord(v any) string {
-	switch x := v.(type) {
-	case bool:
-		return map[bool]string{true: "ok", false: "broken"}[x]
-	case string:
-		return x
-	case map[string]any:
-		state, _ := x["state"].(string)
-		if fault, _ := x["last_error"].(string); fault != "" && state != "ok" {
-			return state + " (" + fault + ")"
-		}
-		return console.OrDash(state)
-	}
-	return "-"
 }
 
 func webAddress(addr string) string {
@@ -171,7 +238,7 @@ func showState(ctx context.Context, a *cli.App) error {
 	if a.JSON {
 		return a.Document(map[string]string{"state": s.State, "next": s.next()})
 	}
-	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(), s.next())
+	a.Say("hob is %s · %s · %s\nnext: %s\nall commands: hob help", s.word(), s.thread(), s.schedule(sheet{zone: zoneOf(s.Zone)}), s.next())
 	return nil
 }
 
@@ -186,36 +253,4 @@ func (s status) next() string {
 		return "hob status"
 	}
 	return "hob chat"
-}
-
-func safeModeCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.Client(cmd.Context())
-			if err != nil {
-				return err
-			}
-			var s status
-			if err := c.Show(cmd.Context(), "status", "", &s); err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.Document(s.SafeMode)
-			}
-			if !s.SafeMode.On {
-				a.Say("safe mode is off")
-				return nil
-			}
-			a.Say("safe mode is on: %s\nleave it with: hob safe-mode off", s.SafeMode.Why)
-			return nil
-		},
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "off", Short: "Leave safe mode", Args: cli.None,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
-		},
-	})
-	return cmd
 }

@@ -29,15 +29,28 @@ func whyCommand(a *cli.App) *cobra.Command {
 }
 
 func showWhy(ctx context.Context, a *cli.App, id string) error {
-	return a.Show(ctx, "why", id, func(raw json.RawMessage) error {
-		var chain struct {
-			Nodes []node `json:"nodes"`
-		}
-		if err := json.Unmarshal(raw, &chain); err != nil {
-			return fmt.Errorf("the trace is not understood: %w", err)
-		}
-		return a.Text(tree(chain.Nodes))
-	})
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Show(ctx, "why", id, &raw); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(raw)
+	}
+	var chain struct {
+		Nodes []node `json:"nodes"`
+	}
+	if err := json.Unmarshal(raw, &chain); err != nil {
+		return fmt.Errorf("the trace is not understood: %w", err)
+	}
+	p, err := sheetFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(tree(chain.Nodes, p))
 }
 
 // title is the node's on one line; a job's schedule is written as people do.
@@ -51,28 +64,68 @@ func (n node) title() string {
 	return strings.Join(words, " ")
 }
 
-// tree draws each cause below its effect, further in.
-func tree(nodes []node) string {
-	var b strings.Builder
+// line is what a node is, when, and its title. A title that says what it is stands for itself.
+func (n node) line(p sheet) string {
+	name, title := strings.TrimSpace(n.Kind+" "+strings.Trim(string(n.ID), `"`)), n.title()
+	if rest, ok := strings.CutPrefix(title, name); ok {
+		title = strings.TrimSpace(rest)
+	}
+	parts := []string{name}
+	if !n.At.IsZero() {
+		parts = append(parts, p.at(n.At))
+	}
+	if title != "" {
+		parts = append(parts, title)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// parents finds for each node the one that it hangs from, -1 for the first. What belongs to a turn hangs from it; anything else
+// hangs from the one before.
+func parents(nodes []node) []int {
+	list := make([]int, len(nodes))
+	turn := -1
 	for i, n := range nodes {
-		indent := strings.Repeat("   ", max(i-1, 0))
-		mark := ""
-		if i > 0 {
-			mark = "└─ "
+		list[i] = i - 1
+		if turn >= 0 && n.Kind != "job" && n.Kind != "turn" {
+			list[i] = turn
 		}
-		line := strings.TrimSpace(n.Kind + " " + strings.Trim(string(n.ID), `"`))
-		if !n.At.IsZero() {
-			line += " · " + console.Exact(n.At)
+		if n.Kind == "turn" {
+			turn = i
 		}
-		if n.Title != "" {
-			line += " · " + n.title()
+	}
+	return list
+}
+
+// tree draws each cause below its effect.
+func tree(nodes []node, p sheet) string {
+	below := map[int][]int{}
+	for i, parent := range parents(nodes) {
+		below[parent] = append(below[parent], i)
+	}
+	var b strings.Builder
+	var draw func(i int, first, rest string)
+	draw = func(i int, first, rest string) {
+		fmt.Fprintln(&b, p.line(first+nodes[i].line(p)))
+		bar := "  "
+		if len(below[i]) > 0 {
+			bar = "│ "
 		}
-		fmt.Fprintln(&b, indent+mark+line)
-		for _, d := range strings.Split(strings.TrimRight(n.Detail, "\n"), "\n") {
+		for _, d := range strings.Split(strings.TrimRight(nodes[i].Detail, "\n"), "\n") {
 			if d != "" {
-				fmt.Fprintln(&b, indent+strings.Repeat(" ", 3*min(i, 1))+"   "+console.ToYou(console.Clean(d)))
+				fmt.Fprintln(&b, p.line(rest+bar+console.ToYou(console.Clean(d))))
 			}
 		}
+		for n, child := range below[i] {
+			if n == len(below[i])-1 {
+				draw(child, rest+"└─ ", rest+"   ")
+			} else {
+				draw(child, rest+"├─ ", rest+"│  ")
+			}
+		}
+	}
+	for _, top := range below[-1] {
+		draw(top, "", "")
 	}
 	return b.String()
 }

@@ -1,7 +1,9 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -159,4 +161,30 @@ func TestAKeyIsOneServers(t *testing.T) {
 	overWire(t, func(t *testing.T) []*host {
 		return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large"}, false), newHost(t, openai.Config{Provider: "compatible", Model: "spare"}, false)}
 	}, handover{turn: refuses(401, "wrong key"), asks: 1, rests: 10 * time.Minute, fault: llm.Auth}.play)
+}
+
+// The bytes of each request begin with those of the one before it, up to the end of its messages: that is what a provider's cache keeps.
+func TestRecordedBytesKeepTheirPrefix(t *testing.T) {
+	overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
+		h := w.hosts[0]
+		h.server.Otherwise(func(r llmtest.Request) llmtest.Turn {
+			if strings.HasSuffix(r.Last(), "look") {
+				return llmtest.Streamed(llmtest.UseAll(use("look", fmt.Sprint(len(r.Messages))), use("look", "ü <&> \u2028")))
+			}
+			return llmtest.Streamed(llmtest.Say("well, \"" + fmt.Sprint(len(r.Messages)) + "\""))
+		})
+		for i := range 8 {
+			w.finished(t, w.say([]string{"please look", "hello"}[i%2]))
+		}
+		all := h.server.Requests()
+		if len(all) != 12 {
+			t.Fatalf("%d requests, want 12", len(all))
+		}
+		for i := 1; i < len(all); i++ {
+			before, ok := bytes.CutSuffix(all[i-1].Body, []byte("]}"))
+			if !ok || !bytes.HasPrefix(all[i].Body, before) {
+				t.Fatalf("request %d does not begin as the one before it:\n%s\n%s", i, all[i-1].Body, all[i].Body)
+			}
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package disk_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -13,5 +15,14 @@ func TestFree(t *testing.T) {
 	}
 	if n, err := disk.Free(filepath.Join(t.TempDir(), "nowhere")); err == nil {
 		t.Errorf("a folder that is not there has %d bytes", n)
+	}
+}
+
+func TestOwner(t *testing.T) {
+	if uid, mine, err := disk.Owner(t.TempDir()); err != nil || !mine {
+		t.Errorf("my own folder: %d, %v, %v", uid, mine, err)
+	}
+	if _, _, err := disk.Owner(filepath.Join(t.TempDir(), "nowhere")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -331,7 +331,7 @@ func TestVaultEndsWithItsCaller(t *testing.T) {
 func TestVaultKeepsTheLast(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+			random := rand.New(rand.NewPCG(seed, 1))
 			r, folder, last, works := &ring{}, t.TempDir(), "", true
 			v := open(t, r, folder)
 			var walk []string

@@ -111,7 +111,7 @@ func TestDiscoverSilence(t *testing.T) {
 func TestDiscoverFollowsNobody(t *testing.T) {
 	other := serve(t, map[string]string{"GET /v1/models": openAIModels})
 	f := serveBy(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusFound)
+		http.Redirect(w, r, other.URL+"/v1/models", http.StatusFound)
 	})
 	if found := discover(t, "", f); found != nil || len(other.asked()) != 0 {
 		t.Errorf("found %+v, and the other was asked %v", found, other.asked())

@@ -26,6 +26,13 @@ func (a *Account) Credentials(ctx context.Context) (token, account string, err e
 	return a.purse.credentials(ctx)
 }
 
+// Spoiled tells that the backend has refused an access token before its time: the next Credentials renews it.
+func (a *Account) Spoiled(token string) {
+	a.purse.mu.Lock()
+	defer a.purse.mu.Unlock()
+	a.purse.spoiled = token
+}
+
 // purse holds the tokens in force and renews them.
 type purse struct {
 	cfg    Config
@@ -39,6 +46,7 @@ type purse struct {
 	unsaved *tokens  // the server has given them, and the vault has not taken them yet
 	refused *refusal // the refresh token that the server does not take any more
 	flight  *flight  // the renewal under way
+	spoiled string   // the access token that the backend has refused before its time
 }
 
 // refusal is a refresh token that is spent, and what is said of it.
@@ -72,6 +80,15 @@ func own(err error) error {
 	return err
 }
 
+// good reports whether tokens can be given out. The caller holds the lock.
+func (p *purse) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.spoiled }
+
+func (p *purse) usable(t *tokens) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.good(t)
+}
+
 // join returns the flight under way, or starts one unless the tokens at hand are good.
 func (p *purse) join(ctx context.Context) (*flight, error) {
 	p.mu.Lock()
@@ -79,7 +96,7 @@ func (p *purse) join(ctx context.Context) (*flight, error) {
 	switch {
 	case p.closed:
 		return nil, &llm.Error{Fault: llm.Network, Text: "hob is stopping"}
-	case p.current.lives(p.cfg.Now()):
+	case p.good(p.current):
 		f := &flight{done: make(chan struct{}), tokens: p.current}
 		close(f.done)
 		return f, nil
@@ -120,7 +137,7 @@ func (p *purse) fresh(ctx context.Context) (*tokens, error) {
 	if err != nil {
 		return nil, unusable(err)
 	}
-	if t.lives(p.cfg.Now()) {
+	if p.usable(t) {
 		p.adopt(t)
 		return t, nil
 	}

@@ -55,6 +55,23 @@ func TestTokenIsRenewedWhenItEnds(t *testing.T) {
 	}
 }
 
+// A token that the backend has refused before its time is not given out again, nor after a restart of the account.
+func TestASpoiledTokenIsRenewed(t *testing.T) {
+	r := newRig(t)
+	r.signIn()
+	token, _, err := r.account.Credentials(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.account.Spoiled(token)
+	r.wantToken(r.account, 3)
+	r.account.Spoiled(token) // an older one says nothing of the newest
+	r.wantToken(r.account, 3)
+	if n := r.count(); n != 1 {
+		t.Errorf("%d renewals, want 1", n)
+	}
+}
+
 func TestWhatARenewalDoesNotSayStays(t *testing.T) {
 	r := newRig(t)
 	r.signIn()

@@ -134,7 +134,7 @@ func freePort(t *testing.T) int {
 			t.Error(err)
 		}
 	}()
-	return l.Addr().(*net.TCPAddr).Port //nolint:errcheck // it is one
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (r *rig) begin() codex.Login {
@@ -146,9 +146,15 @@ func (r *rig) begin() codex.Login {
 	return l
 }
 
+// page is what a browser was answered, but for its body.
+type page struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // browse opens an address as a browser does, following redirects unless they stop at the redirect address: where is the last
 // address.
-func (r *rig) browse(address string, stop bool) (where, body string, res *http.Response) {
+func (r *rig) browse(address string, stop bool) (where, body string, seen page) {
 	r.t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{Transport: cmp.Or(r.wire, http.RoundTripper(transport)), CheckRedirect: func(req *http.Request, _ []*http.Request) error {
@@ -162,7 +168,7 @@ func (r *rig) browse(address string, stop bool) (where, body string, res *http.R
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	res, err = client.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -170,7 +176,7 @@ func (r *rig) browse(address string, stop bool) (where, body string, res *http.R
 	if err = errors.Join(err, res.Body.Close()); err != nil {
 		r.t.Fatal(err)
 	}
-	return where, string(b), res
+	return where, string(b), page{res.StatusCode, res.Header}
 }
 
 // last is the address that a browser on another machine ends up at.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -147,7 +148,9 @@ func (s *authority) token(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	fmt.Fprint(w, body)
+	if _, err := io.WriteString(w, body); err != nil { // #nosec G705 -- a fake server
+		return // the client has gone
+	}
 }
 
 // issue answers with the tokens of the next number.

@@ -49,6 +49,43 @@ type Message struct {
 	Calls   []Call `json:"tool_calls"`
 }
 
+// UnmarshalJSON takes a content that is a text or a list of parts, of which it keeps the texts, with the type of every other one.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	type plain Message
+	var shape struct {
+		plain
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(b, &shape); err != nil {
+		return fmt.Errorf("message: %w", err)
+	}
+	*m = Message(shape.plain)
+	if len(shape.Content) == 0 || shape.Content[0] != '[' {
+		return unmarshalText(shape.Content, &m.Content)
+	}
+	var parts []struct{ Type, Text string }
+	if err := json.Unmarshal(shape.Content, &parts); err != nil {
+		return fmt.Errorf("parts of a message: %w", err)
+	}
+	for _, p := range parts {
+		if p.Type != "text" {
+			p.Text = "<" + p.Type + ">"
+		}
+		m.Content += p.Text
+	}
+	return nil
+}
+
+func unmarshalText(b json.RawMessage, to *string) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return fmt.Errorf("content of a message: %w", err)
+	}
+	return nil
+}
+
 // Call is one call on the wire.
 type Call struct {
 	ID       string `json:"id"`

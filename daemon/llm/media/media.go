@@ -21,7 +21,8 @@ import (
 
 // Limits of what is shown of files, in bytes.
 const (
-	Most        Budget = 8 << 20   // of one message's images and files
+	Most        Budget = 10 << 20  // of all images and files of a transcript: with what else is in it, less than a request may have
+	maxFile            = 8 << 20   // of one of them
 	maxFileText        = 200 << 10 // of one text file; the rest is cut
 )
 
@@ -100,7 +101,8 @@ func textual(t string) bool {
 	}, t)
 }
 
-// Budget is how many bytes a message may still show.
+// Budget is how many bytes of files a transcript may still show. It is spent in the order of the messages: what one of them becomes
+// depends on nothing behind it.
 type Budget int
 
 // Part draws a part: the text that stands for it, and what is put behind the text when the model can look at the thing itself.
@@ -141,8 +143,8 @@ func (v Viewer) against(kind form, size int, left *Budget) string {
 		cost = min(cost, maxFileText)
 	}
 	switch {
-	case size > int(Most):
-		return fmt.Sprintf("it has more than %d MB", Most>>20)
+	case size > maxFile:
+		return fmt.Sprintf("it has more than %d MB", maxFile>>20)
 	case kind == unreadable:
 		return "it is neither text nor an image of a kind that models read"
 	case kind == document && !v.Documents:
@@ -150,7 +152,7 @@ func (v Viewer) against(kind form, size int, left *Budget) string {
 	case kind != writing && v.Blind:
 		return "the model refuses to look at images and files"
 	case cost > int(*left):
-		return fmt.Sprintf("with it the message would have more than %d MB of files", Most>>20)
+		return fmt.Sprintf("with it the conversation would have more than %d MB of files", Most>>20)
 	}
 	*left -= Budget(cost)
 	return ""

@@ -46,7 +46,8 @@ func aimock(t *testing.T, flags ...string) string {
 	if err := os.WriteFile(file, []byte(fixtures), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, append([]string{"--port", "0", "--fixtures", file, "--strict"}, flags...)...)
+	cmd := exec.Command(program, // #nosec G702 -- the program that the tests are told to use
+		append([]string{"--port", "0", "--fixtures", file, "--strict"}, flags...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

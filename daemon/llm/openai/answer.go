@@ -65,7 +65,7 @@ func reasonOf(a *assembly, calls int) llm.Finish {
 // count reads the usage. Where the server sent none, four bytes count as one token, so that a cap on tokens holds.
 func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
-	if a.usage == nil || a.usage.Prompt == 0 && a.usage.Completion == 0 { // a count of nothing is none
+	if a.usage == nil || !credible(a.usage.Prompt, a.usage.Completion, sent, m.cfg.MaxOutput) {
 		return m.cfg.Price.Of(estimate(out, sent))
 	}
 	w := a.usage
@@ -77,6 +77,15 @@ func (m chat) count(a *assembly, out llm.Answer, sent int) llm.Usage {
 		return u
 	}
 	return m.cfg.Price.Of(u)
+}
+
+// margin is what a provider may add to a request or an answer by itself, in tokens.
+const margin = 64 << 10
+
+// credible reports whether a server's count can be true: a count of nothing is none, a token has at least a byte, and an answer ends
+// near its limit. One that is made up would use up the day's budget, or never any of it.
+func credible(input, output float64, sent, limit int) bool {
+	return input+output > 0 && input <= float64(sent+margin) && output <= float64(4*limit+margin)
 }
 
 // estimate is the usage where the server has counted nothing.

@@ -44,7 +44,7 @@ type callPieces struct {
 
 type chunk struct {
 	Object  string          `json:"object"`
-	Choices []choice        `json:"choices"`
+	Choices few[choice]     `json:"choices"`
 	Usage   *wireUsage      `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
@@ -62,7 +62,7 @@ type piece struct {
 	Reasoning        thought         `json:"reasoning"`
 	Thinking         thought         `json:"thinking"`
 	Refusal          words           `json:"refusal"`
-	ToolCalls        []callPiece     `json:"tool_calls"`
+	ToolCalls        few[callPiece]  `json:"tool_calls"`
 	Details          json.RawMessage `json:"reasoning_details"`
 }
 
@@ -74,6 +74,34 @@ type callPiece struct {
 		Arguments words  `json:"arguments"`
 	} `json:"function"`
 	Extra json.RawMessage `json:"extra_content"`
+}
+
+// few is a list with an end: a small text can stand for very many empty elements, each of which would take its room in memory.
+type few[T any] []T
+
+// most is how many elements a list may have: more than any answer needs.
+const most = 4096
+
+// UnmarshalJSON takes a list of at most most elements.
+func (f *few[T]) UnmarshalJSON(b []byte) error {
+	if b[0] != '[' {
+		return json.Unmarshal(b, (*[]T)(f))
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	for d.More() {
+		if len(*f) == most {
+			return fmt.Errorf("a list of more than %d elements", most)
+		}
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return fmt.Errorf("element of a list: %w", err)
+		}
+		*f = append(*f, v)
+	}
+	return nil
 }
 
 // words is a text that some servers send as something else: a tool's arguments as an object.
@@ -103,10 +131,10 @@ func (c *contents) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return c.said.UnmarshalJSON(b)
 	}
-	var parts []struct {
+	var parts few[struct {
 		Text     string  `json:"text"`
 		Thinking thought `json:"thinking"`
-	}
+	}]
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return fmt.Errorf("parts of a text: %w", err)
 	}
@@ -126,10 +154,10 @@ func (t *thought) UnmarshalJSON(b []byte) error {
 	case '"':
 		return json.Unmarshal(b, (*string)(t))
 	case '[':
-		var parts []struct {
+		var parts few[struct {
 			Text    string `json:"text"`
 			Summary string `json:"summary"`
-		}
+		}]
 		if json.Unmarshal(b, &parts) != nil {
 			return nil
 		}

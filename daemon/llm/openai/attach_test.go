@@ -176,17 +176,20 @@ func TestImagesOfResultsFollowTheLastOne(t *testing.T) {
 	}
 }
 
-func TestFilesOfOneMessageAreBounded(t *testing.T) {
+// All images of a transcript are sent again with each request: when there are too many, the later ones are named in words, and the
+// conversation goes on.
+func TestFilesOfATranscriptAreBounded(t *testing.T) {
 	cfg := config(nil)
 	cfg.Files = shelf{"5": png + strings.Repeat("x", 5<<20), "2": png + strings.Repeat("x", 2<<20)}
 	got := contentOf(t, cfg, file("5", "", ""), file("5", "", ""), file("2", "", ""))
-	if n := strings.Count(got, "image_url"); n != 4 || !strings.Contains(got, "[attached file, artifact 5; not shown: with it the message would have more than 8 MB of files]") {
+	if n := strings.Count(got, "image_url"); n != 4 || !strings.Contains(got, "[attached file, artifact 5; not shown: with it the conversation would have more than 10 MB of files]") {
 		t.Errorf("%d images are shown", n/2)
 	}
 	message := llm.Message{Role: llm.User, Parts: []event.Part{file("5", "", ""), file("2", "", "")}}
-	cfg.HTTP = &http.Client{Transport: recording()}
-	_, err := open(t, cfg).Answer(t.Context(), llm.Request{Messages: []llm.Message{message, message}}, nil)
-	faultIn(t, err, llm.TooLarge)
+	got = sent(t, cfg, llm.Request{Messages: []llm.Message{message, message, {Role: llm.User, Parts: event.Say("and now?")}}})
+	if n := strings.Count(got, "image_url"); n != 6 || strings.Count(got, "; not shown: ") != 1 || !strings.HasSuffix(got, `{"role":"user","content":"and now?"}]}`) {
+		t.Errorf("%d images are shown over a conversation", n/2)
+	}
 }
 
 func TestAStopWhileFilesAreOpened(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	defaultIdle      = 60 * time.Second
 	defaultFirst     = 120 * time.Second
 	defaultMaxOutput = 8192
+	codexOutput      = 128_000 // what the models of an account may say, which nobody can limit there
 	defaultContext   = 200_000
 	homeContext      = 32_768 // of servers that people run themselves, which often cut what is longer without a word
 )
@@ -42,20 +43,21 @@ const (
 
 // Config is one model at one server. Zero values mean the default that is named with each field.
 type Config struct {
-	Provider  string           // backend name, one of Backends
-	Model     string           // the server's name of the model; required
-	BaseURL   string           // up to and without "/chat/completions" or "/responses"; default: DefaultBaseURL, of codex with a key: openai's
-	APIKey    string           // the key itself, not a reference; empty: no Authorization header
-	MaxOutput int              // tokens of one answer at most; 8192
-	Context   int              // tokens that fit into one request; 200,000, of servers that people run themselves 32,768
-	Thinking  string           // off minimal low medium high xhigh; empty: the model's own way, nothing is sent
-	Idle      time.Duration    // longest silence in the middle of an answer; 60 s
-	First     time.Duration    // longest wait for its first byte; 120 s
-	HTTP      *http.Client     // its redirects are not followed unless it says how; default: a client of its own
-	Price     llm.Price        // for answers whose cost the server does not tell
-	Files     llm.Files        // opens images and files of messages; nil: they are named in words
-	Auth      Auth             // of codex, instead of APIKey
-	Now       func() time.Time // wall time, for Retry-After dates of servers that send no Date; the machine's clock
+	Provider  string             // backend name, one of Backends
+	Model     string             // the server's name of the model; required
+	BaseURL   string             // up to and without "/chat/completions" or "/responses"; default: DefaultBaseURL, of codex with a key: openai's
+	APIKey    string             // the key itself, not a reference; empty: no Authorization header
+	MaxOutput int                // tokens of one answer at most; 8192
+	Context   int                // tokens that fit into one request; 200,000, of servers that people run themselves 32,768
+	Thinking  string             // off minimal low medium high xhigh; empty: the model's own way, nothing is sent
+	Idle      time.Duration      // longest silence in the middle of an answer; 60 s
+	First     time.Duration      // longest wait for its first byte; 120 s
+	HTTP      *http.Client       // its redirects are not followed unless it says how; default: a client of its own
+	Price     llm.Price          // for answers whose cost the server does not tell
+	Files     llm.Files          // opens images and files of messages; nil: they are named in words
+	Auth      Auth               // of codex, instead of APIKey
+	Spoiled   func(token string) // is told that the server has refused what Auth gave, which is then asked once more; nil: it is not
+	Now       func() time.Time   // wall time, for Retry-After dates of servers that send no Date; the machine's clock
 }
 
 // Auth gives the credentials of one request; it may refresh them, and blocks for that long. Errors are *llm.Error.
@@ -127,6 +129,9 @@ func withDefaults(c Config) Config {
 		if c.Provider == codex && c.Auth == nil {
 			c.BaseURL = DefaultBaseURL(openAI) // no key opens the other door
 		}
+	}
+	if c.Provider == codex && c.Auth != nil {
+		c.MaxOutput = orElse(c.MaxOutput, codexOutput)
 	}
 	c.MaxOutput = orElse(c.MaxOutput, defaultMaxOutput)
 	c.Context = orElse(c.Context, contextOf(c.Provider))

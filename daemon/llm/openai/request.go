@@ -91,9 +91,10 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 		err = m.unsighted(err)
 	}
 	if err != nil {
-		return llm.Answer{}, err
+		return llm.Answer{}, m.Clean(err)
 	}
-	return m.finish(a, len(body))
+	answer, err := m.finish(a, len(body))
+	return answer, m.Clean(err)
 }
 
 // encode writes the body of a request, and says whether it shows images or files. The same request gives the same bytes, as long
@@ -148,7 +149,7 @@ type transcript struct {
 
 	open int          // calls of the last answer whose results have not come
 	late []wirePart   // what the results of that answer show
-	left media.Budget // what they may still show
+	left media.Budget // what the rest of the transcript may still show: all of it is sent again with each request
 }
 
 func (t *transcript) write(ctx context.Context, r llm.Request) error {
@@ -170,13 +171,12 @@ func (t *transcript) add(ctx context.Context, msg llm.Message) error {
 	t.settle()
 	if msg.Role == llm.Assistant {
 		t.out = append(t.out, t.m.spoken(msg, content(msg)))
-		t.open, t.left = len(msg.Calls), media.Most
+		t.open = len(msg.Calls)
 		return nil
 	}
 	w := writer{}
-	left := media.Most
 	for _, p := range msg.Parts {
-		shows, err := w.add(ctx, t.m.server, p, &left)
+		shows, err := w.add(ctx, t.m.server, p, &t.left)
 		if err != nil {
 			return err
 		}

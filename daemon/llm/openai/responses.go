@@ -33,9 +33,19 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 	if err != nil {
 		return llm.Answer{}, err
 	}
+	answer, token, err := m.once(ctx, r, sent, replays, delta)
+	if llm.FaultOf(err) == llm.Auth && token != "" && m.cfg.Spoiled != nil {
+		m.cfg.Spoiled(token) // it was revoked before its time: one that is renewed may serve, and a refusal costs nothing
+		answer, _, err = m.once(ctx, r, sent, replays, delta)
+	}
+	return answer, m.Clean(err)
+}
+
+// once sends a request with the credentials of now, and returns the token that it carried.
+func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, replays bool, delta func(llm.Delta)) (llm.Answer, string, error) {
 	who, err := m.credentials(ctx)
 	if err != nil {
-		return llm.Answer{}, err
+		return llm.Answer{}, "", err
 	}
 	v := &verdict{secret: who.Token, now: m.cfg.Now}
 	o := newOutput(delta, m.limit(r.MaxOutput), v)
@@ -44,9 +54,10 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 		if sent.shows {
 			err = m.unsighted(err)
 		}
-		return llm.Answer{}, err
+		return llm.Answer{}, who.Token, err
 	}
-	return m.finish(o, len(sent.body))
+	answer, err := m.finish(o, len(sent.body))
+	return answer, who.Token, err
 }
 
 func (m *responses) credentials(ctx context.Context) (Credentials, error) {

@@ -99,7 +99,7 @@ func (o *output) made(it *outputItem) bool {
 // count reads the usage, or estimates it as chat does.
 func (m *responses) count(w *responsesUsage, out llm.Answer, sent int) llm.Usage {
 	u := llm.Usage{}
-	if w == nil || w.Input == 0 && w.Output == 0 { // a count of nothing is none
+	if w == nil || !credible(w.Input, w.Output, sent, m.cfg.MaxOutput) {
 		return m.cfg.Price.Of(estimate(out, sent))
 	}
 	u.Input, u.Output = tokens(w.Input), tokens(w.Output)

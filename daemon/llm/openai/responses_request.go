@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/media"
@@ -107,7 +108,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 		w.ParallelCalls, w.ToolChoice = true, "auto"
 	}
 	w.CacheKey = cacheKey(r)
-	t := inputItems{m: m, replay: replay, out: make([]any, 0, len(r.Messages))}
+	t := inputItems{m: m, replay: replay, left: media.Most, out: make([]any, 0, len(r.Messages))}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
 			return encoded{}, err
@@ -129,7 +130,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 // cacheKey is the same for all requests of a session, and another for another: a digest of what a session begins with.
 func cacheKey(r llm.Request) string {
 	h := sha256.New()
-	add := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) }
+	add := func(text string) { h.Write([]byte(strconv.Itoa(len(text)) + ":" + text)) }
 	add(r.System)
 	for _, t := range r.Tools {
 		add(t.Name)
@@ -146,7 +147,8 @@ func cacheKey(r llm.Request) string {
 type inputItems struct {
 	m      *responses
 	replay bool
-	shows  bool // an image or a file is among them
+	shows  bool         // an image or a file is among them
+	left   media.Budget // what the rest of the transcript may still show: all of it is sent again with each request
 	out    []any
 }
 
@@ -207,9 +209,9 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 
 // parts is the content of a message: at least one part, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
-	w, left := writer{}, media.Most
+	w := writer{}
 	for _, p := range msg.Parts {
-		shows, err := w.add(ctx, t.m.server, p, &left)
+		shows, err := w.add(ctx, t.m.server, p, &t.left)
 		if err != nil {
 			return nil, err
 		}

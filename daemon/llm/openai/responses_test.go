@@ -403,7 +403,9 @@ func TestResponsesEndless(t *testing.T) {
 			faultIn(t, err, llm.Endless)
 		})
 	}
-	_, err := open(t, signedIn(canned{body: wire(done(0, messageOf(strings.Repeat(flood, 17))), ended(""))})).Answer(t.Context(), hello(), nil)
+	cfg := signedIn(canned{body: wire(done(0, messageOf(strings.Repeat(flood, 17))), ended(""))})
+	cfg.MaxOutput = 8192
+	_, err := open(t, cfg).Answer(t.Context(), hello(), nil)
 	faultIn(t, err, llm.Endless)
 }
 

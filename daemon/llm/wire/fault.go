@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"hob/daemon/llm"
 )
@@ -186,16 +188,37 @@ func plain(body []byte) string {
 
 func page(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
+// Clean makes the words of an error safe to keep and show, whoever has put them there.
+func (s *Server) Clean(err error) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		e.Text = s.clean(e.Text)
+	}
+	return err
+}
+
 // clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
 func (s *Server) clean(words string) string {
 	if s.cfg.APIKey != "" {
 		words = strings.ReplaceAll(words, s.cfg.APIKey, "[the key]")
 	}
-	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
+	words = strings.Join(strings.Fields(strings.Map(shown, strings.ToValidUTF8(words, "\uFFFD"))), " ")
 	if runes := []rune(words); len(runes) > maxText {
 		words = string(runes[:maxText])
 	}
 	return words
+}
+
+// shown leaves out what a terminal or a chat would act on instead of showing it: control characters, and marks that turn the
+// direction of a text.
+func shown(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t' || r == '\r':
+		return ' '
+	case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+		return '\uFFFD'
+	default:
+		return r
+	}
 }
 
 // retryAfter reads Retry-After, in seconds or as a date (RFC 9110, section 10.2.3), or its variant in milliseconds.

@@ -103,7 +103,8 @@ func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Strea
 	if res.StatusCode != http.StatusOK {
 		return s.refusal(ctx, inner, res)
 	}
-	in := NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a) }})
+	var late time.Time // when the rest of a complete answer is given up
+	in := NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a, &late) }})
 	return begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1) // the one event may be the error itself
 }
 
@@ -180,25 +181,27 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// patience is how long the next piece may take.
-func (s *Server) patience(a Stream) time.Duration {
-	if a.Complete() {
-		return min(s.cfg.Idle, lastWait)
+// patience is how long the next piece may take; behind a complete answer, all that follows together.
+func (s *Server) patience(a Stream, late *time.Time) time.Duration {
+	if !a.Complete() {
+		return s.cfg.Idle
 	}
-	return s.cfg.Idle
+	if late.IsZero() {
+		*late = time.Now().Add(min(s.cfg.Idle, lastWait))
+	}
+	return max(time.Until(*late), 0)
 }
 
 // streamFault sorts what ended the stream. A complete answer stays one when only its end mark is lost.
 func (s *Server) streamFault(ctx, inner context.Context, a Stream, err error) error {
 	var known *llm.Error
 	switch {
+	case errors.As(err, &known) && ctx.Err() == nil:
+		return known
+	case a.Complete() && known == nil:
+		return nil
 	case ctx.Err() != nil:
 		return s.Fault(ctx, inner, llm.Broken, err)
-	case errors.As(err, &known):
-		known.Text = s.clean(known.Text)
-		return known
-	case a.Complete():
-		return nil
 	case err == nil || errors.Is(err, io.EOF):
 		return &llm.Error{Fault: llm.Broken, Text: "the stream ended without a finish reason"}
 	default:

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+type auditRow struct {
+	Seq      int64     `json:"seq"`
+	At       time.Time `json:"at"`
+	Turn     int64     `json:"turn"`
+	Call     string    `json:"call"`
+	Tool     string    `json:"tool"`
+	Decision string    `json:"decision"`
+	Reason   string    `json:"reason"`
+	Summary  string    `json:"summary"`
+	Outcome  string    `json:"outcome"`
+	MS       int64     `json:"ms"`
+}
+
+// denied reports whether the gate or the owner said no.
+func (r auditRow) denied() bool { return r.Decision == "deny" || r.Outcome == "PERMISSION_DENIED" }
+
+// auditFilter is what the command is asked for.
+type auditFilter struct {
+	turn, limit int64
+	tool        string
+	denied      bool
+}
+
+func auditCommand(a *cli.App) *cobra.Command {
+	var f auditFilter
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Every call of a tool: what the gate said, and what came of it", Args: cli.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("turn") && f.turn < 1 {
+				return cli.Usage("see: hob turns list", "--turn %d is not the id of a turn", f.turn)
+			}
+			if cmd.Flags().Changed("limit") && (f.limit < 1 || f.limit > 1000) {
+				return cli.Usage("", "--limit %d is not a number from 1 to 1000", f.limit)
+			}
+			return showAudit(cmd.Context(), a, f)
+		},
+	}
+	cmd.Flags().Int64Var(&f.turn, "turn", 0, "only calls of this turn")
+	cmd.Flags().StringVar(&f.tool, "tool", "", "only calls of this tool")
+	cmd.Flags().BoolVar(&f.denied, "denied", false, "only calls that were not allowed")
+	cmd.Flags().Int64Var(&f.limit, "limit", 50, "at most this many rows")
+	return cmd
+}
+
+func showAudit(ctx context.Context, a *cli.App, f auditFilter) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	docs, err := f.fetch(ctx, c)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(docs)
+	}
+	var rows []auditRow
+	for _, doc := range docs {
+		var r auditRow
+		if err := json.Unmarshal(doc, &r); err != nil {
+			return fmt.Errorf("the audit is not understood: %w", err)
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		a.Say("no call fits")
+		return nil
+	}
+	p, err := sheetFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(auditPage(rows, p))
+}
+
+// fetch asks for the rows, newest first; those of one turn come with the turn.
+func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMessage, error) {
+	docs := []json.RawMessage{}
+	if f.turn == 0 {
+		filter := client.Filter{Limit: int(f.limit), Name: f.tool}
+		if f.denied {
+			filter.State = "denied"
+		}
+		err := c.List(ctx, "audit", filter, &docs)
+		return docs, err
+	}
+	var turn struct {
+		Audit []json.RawMessage `json:"audit"`
+	}
+	if err := c.Show(ctx, "turns", strconv.FormatInt(f.turn, 10), &turn); err != nil {
+		return nil, err
+	}
+	slices.Reverse(turn.Audit)
+	for _, doc := range turn.Audit {
+		var r auditRow
+		if err := json.Unmarshal(doc, &r); err != nil {
+			return nil, fmt.Errorf("the audit is not understood: %w", err)
+		}
+		if (f.tool == "" || r.Tool == f.tool) && (!f.denied || r.denied()) && int64(len(docs)) < f.limit {
+			docs = append(docs, doc)
+		}
+	}
+	return docs, nil
+}
+
+func auditPage(rows []auditRow, p sheet) string {
+	var cells [][]string
+	for _, r := range rows {
+		turn := "-"
+		if r.Turn != 0 {
+			turn = cli.ID(r.Turn)
+		}
+		cells = append(cells, []string{
+			cli.ID(r.Seq), p.at(r.At), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), console.Span(r.MS), r.Summary + " (" + console.ToYou(r.Reason) + ")",
+		})
+	}
+	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "TOOK", "CALL"}, cells, p.width)
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/config"
+)
+
+func (k keys) setCommand() *cobra.Command {
+	var unset bool
+	cmd := &cobra.Command{
+		Use: "set KEY VALUE [KEY VALUE]…", Short: "Change keys of config.toml, and leave all else in it as it is",
+		Long: "Change keys of config.toml. Comments, order and blank lines stay. VALUE is typed by its key: 80, true, 15m, a,b or [\"a\", \"b\"],\n" +
+			"{ input = 3.0 }. Several pairs are one change. The file is checked as a whole first; a change that would bring a mistake into it is refused.",
+		Example: "  hob config set turn.max_steps 80\n  hob config set model.backend openrouter model.model a/b model.api_key env:OPENROUTER_API_KEY\n" +
+			"  hob config set channels.alerts.kind ntfy channels.alerts.topic my-topic\n  hob config set budget.per_day -- -1\n  hob config set --unset model.thinking",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case unset && len(args) == 0:
+				return cli.Usage("see: "+cmd.CommandPath()+" --help", "%s --unset needs a KEY", cmd.CommandPath())
+			case !unset && (len(args) == 0 || len(args)%2 == 1):
+				return cli.Usage("see: "+cmd.CommandPath()+" --help", "%s needs pairs of KEY and VALUE", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if unset {
+				args = nil
+			}
+			return k.complete(cmd, args, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return k.set(cmd, changes(args, unset)) },
+	}
+	cmd.Flags().BoolVar(&unset, "unset", false, "take the KEYs out, so that their defaults hold")
+	return cmd
+}
+
+func changes(args []string, unset bool) []config.Change {
+	var list []config.Change
+	for i, arg := range args {
+		switch {
+		case unset:
+			list = append(list, config.Change{Key: arg, Unset: true})
+		case i%2 == 1:
+			list = append(list, config.Change{Key: args[i-1], Value: arg})
+		}
+	}
+	return list
+}
+
+func (k keys) set(cmd *cobra.Command, list []config.Change) error {
+	path, err := k.file()
+	if err != nil {
+		return err
+	}
+	before, err := config.Content(path)
+	if err != nil {
+		return err
+	}
+	next, err := k.Set(path, before, list...)
+	if err != nil {
+		return wrong(err)
+	}
+	if err := save(path, before, next); err != nil {
+		return err
+	}
+	now, err := k.inForce(path, list)
+	if err != nil {
+		return err
+	}
+	if k.JSON {
+		return k.Document(now)
+	}
+	for _, s := range now {
+		k.Say("%s = %s", s.Key, s.Text())
+		if s.From == config.FromEnvironment {
+			k.Note(s.Variable + " of this terminal's environment holds over the file")
+		}
+	}
+	k.tell(cmd)
+	return nil
+}
+
+// inForce are the changed keys as they are now.
+func (k keys) inForce(path string, list []config.Change) ([]config.Setting, error) {
+	var all []config.Setting
+	for _, c := range list {
+		now, err := k.Look(path, environment(), c.Key)
+		if err != nil && !c.Unset {
+			return nil, wrong(err)
+		}
+		all = append(all, now...)
+	}
+	return all, nil
+}
+
+// save writes the file, with a hint for the one thing that may be in its way.
+func save(path string, before, doc []byte) error {
+	err := config.Write(path, before, doc)
+	if errors.Is(err, config.ErrChanged) {
+		return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
+	}
+	return err
+}

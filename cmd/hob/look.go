@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// sheet is what a page is drawn on: the zone of its times, and its width in cells; 0 is no terminal.
+type sheet struct {
+	zone  *time.Location
+	width int
+}
+
+// sheetFor asks the daemon for the owner's zone.
+func sheetFor(ctx context.Context, c *client.Client, out *os.File) (sheet, error) {
+	var s struct {
+		Zone string `json:"zone"`
+	}
+	if err := c.Show(ctx, "status", "", &s); err != nil {
+		return sheet{}, err
+	}
+	return sheet{zone: zoneOf(s.Zone), width: columns(out)}, nil
+}
+
+// zoneOf is the zone of an IANA name, the machine's where it is not known here.
+func zoneOf(name string) *time.Location {
+	if name == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.Local
+	}
+	return zone
+}
+
+func columns(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}
+
+// at is an instant with its zone, to the second.
+func (p sheet) at(t time.Time) string { return console.InZone(t, p.zone, true) }
+
+// clock is the time of day of an instant.
+func (p sheet) clock(t time.Time) string { return t.In(p.zone).Format("15:04:05") }
+
+// line cuts a text to one line of the page; off a terminal, to 200 cells.
+func (p sheet) line(text string) string {
+	width := p.width
+	if width <= 0 {
+		width = 200
+	}
+	text = strings.TrimRight(console.Clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\n", " ⏎ ")), " ")
+	if console.Cells(text) <= width {
+		return text
+	}
+	used, cut := 1, 0
+	for i, r := range text {
+		if used += console.Cells(string(r)); used > width {
+			break
+		}
+		cut = i + len(string(r))
+	}
+	return strings.TrimRight(text[:cut], " ") + "…"
+}
+
+// share says how much of a cap is used, in per cent.
+func share(used, most int64) string {
+	if most <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %%)", 100*used/most)
+}

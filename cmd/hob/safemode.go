@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+)
+
+func safeModeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var s status
+			if err := c.Show(cmd.Context(), "status", "", &s); err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.Document(s.SafeMode)
+			}
+			if !s.SafeMode.On {
+				a.Say("safe mode is off")
+				return nil
+			}
+			a.Say("safe mode is on: %s\nleave it with: hob safe-mode off", s.SafeMode.Why)
+			return nil
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "off", Short: "Leave safe mode", Args: cli.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
+		},
+	})
+	return cmd
+}

@@ -1,0 +1,250 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/secret"
+)
+
+// Where the value of a key comes from.
+const (
+	FromFile        = "file"
+	FromEnvironment = "environment"
+	FromDefault     = "default"
+)
+
+// Setting is the value of a key that is in force, and why it is.
+type Setting struct {
+	Key      string `json:"key"`
+	Value    any    `json:"value"`              // as JSON has it: times as texts; nil: none; "•••" for a secret itself
+	From     string `json:"from"`               // FromFile, FromEnvironment or FromDefault
+	File     string `json:"file,omitempty"`     // FromFile: the file,
+	Line     int    `json:"line,omitempty"`     // and the place in it, from 1
+	Column   int    `json:"column,omitempty"`   // in characters, from 1
+	Variable string `json:"variable,omitempty"` // FromEnvironment: its name
+	Unset    string `json:"unset,omitempty"`    // what holds when Value is nil
+	Off      bool   `json:"off,omitempty"`      // the section is off because of a mistake: the default is in force, whatever stands in it
+}
+
+// Hidden stands for a secret that is written down itself.
+const Hidden = "•••"
+
+// Text is the value as people read it, and as TOML writes it but for a text, which has no quotes; what holds for a value that is nil.
+func (s Setting) Text() string {
+	switch v := s.Value.(type) {
+	case nil:
+		return s.Unset
+	case string:
+		return v
+	default:
+		return tomlText(v)
+	}
+}
+
+// Origin says in words where the value comes from.
+func (s Setting) Origin() string {
+	switch {
+	case s.Off && s.From != FromDefault:
+		return "default, since its section is off because of a mistake"
+	case s.From == FromEnvironment:
+		return "environment " + s.Variable
+	case s.From == FromFile:
+		return fmt.Sprintf("%s:%d", s.File, s.Line)
+	}
+	return FromDefault
+}
+
+// Look returns the value of a key that is in force with the file at path and the variables of env; for a section those of all its keys,
+// and for "" those of all sections that are there. The error is that of the file, or Errors for a key that is not known.
+func (r Reference) Look(path string, env []string, key string) ([]Setting, error) {
+	doc, _, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	snap, _, err := load(path, doc, false, env)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parse(path, doc)
+	if err != nil {
+		return nil, err
+	}
+	override(root, env)
+	v := view{Reference: r, file: path, root: root, snap: snap}
+	if key == "" {
+		return v.everything(), nil
+	}
+	names, err := keyPath(key)
+	if err != nil {
+		return nil, err
+	}
+	return v.look(names)
+}
+
+// view looks at one state of the configuration.
+type view struct {
+	Reference
+	file string
+	root *node
+	snap *Snapshot
+}
+
+func (v view) everything() []Setting {
+	var all []Setting
+	for _, section := range v.present() {
+		if p, ok := v.at(v.root, section); ok {
+			all = append(all, v.section(p, section)...)
+		}
+	}
+	return all
+}
+
+// present are the sections that hold something, and those of the core that always do.
+func (v view) present() [][]string {
+	var all [][]string
+	for _, p := range v.parts {
+		group, _, named := strings.Cut(p.Path, ".")
+		if !named {
+			all = append(all, []string{group})
+			continue
+		}
+		for _, name := range v.root.child(group).names() {
+			path := []string{group, name}
+			if p.Kind == "" || p.Kind == kindOf(v.root, path) {
+				all = append(all, path)
+			}
+		}
+	}
+	return all
+}
+
+func (v view) look(path []string) ([]Setting, error) {
+	if p, ok := v.at(v.root, path); ok && (len(path) == 1 || v.root.at(path) != nil) {
+		return v.section(p, path), nil
+	}
+	if n := v.root.at(path); n != nil && len(path) == 1 && n.table != nil && slices.Contains(sections(), path[0]) {
+		var all []Setting
+		for _, name := range n.names() {
+			if p, ok := v.at(v.root, append(path, name)); ok {
+				all = append(all, v.section(p, append(slices.Clone(path), name))...)
+			}
+		}
+		return all, nil
+	}
+	p, k, problem := v.find(v.root, path)
+	if problem != nil {
+		return nil, Errors{*problem}
+	}
+	section := path[:strings.Count(p.Path, ".")+1]
+	return []Setting{v.setting(section, k)}, nil
+}
+
+func (v view) section(p Part, path []string) []Setting {
+	all := make([]Setting, 0, len(p.Keys))
+	for _, k := range p.Keys {
+		all = append(all, v.setting(path, k))
+	}
+	return all
+}
+
+func (v view) setting(section []string, k Key) Setting {
+	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
+	s := Setting{Key: keyText(path), Value: k.Default, Unset: k.Unset, From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
+	n := v.root.at(path)
+	if s.Off || n == nil {
+		if core := v.held(section, k); s.Off && core != nil {
+			s.Value = core // [tools] that is off denies everything, which is no default
+		}
+		if n == nil {
+			return s
+		}
+	}
+	switch {
+	case n.env != "":
+		s.From, s.Variable = FromEnvironment, n.env
+	default:
+		s.From, s.File, s.Line, s.Column = FromFile, v.file, n.value.line, n.value.column
+	}
+	if s.Off {
+		return s
+	}
+	if s.Value = v.held(section, k); s.Value == nil {
+		s.Value = k.typed(n)
+	}
+	s.Value = k.discreet(s.Value)
+	return s
+}
+
+// held is the value of a key in the snapshot, nil for what plug-ins decode.
+func (v view) held(section []string, k Key) any {
+	var in any
+	switch section[0] {
+	case "models":
+		m, ok := v.snap.Models[section[1]]
+		if !ok {
+			return nil
+		}
+		in = m
+	case "channels", "jobs":
+		return nil
+	default:
+		in = reflect.ValueOf(v.snap).Elem().FieldByName(strings.ToUpper(section[0][:1]) + section[0][1:]).Interface()
+	}
+	at := reflect.ValueOf(in)
+	for _, name := range strings.Split(k.Name, ".") {
+		at = fieldsOf(addressable(at).Elem())[name]
+	}
+	if k.Type == Table {
+		return tableOf(at)
+	}
+	return plainDefault(at)
+}
+
+// tableOf is a struct as TOML has it.
+func tableOf(v reflect.Value) any {
+	m := map[string]any{}
+	for name, field := range fieldsOf(v) {
+		m[name] = plainDefault(field)
+	}
+	return m
+}
+
+// typed is the value of a node that a plug-in decodes: the environment has only texts, to which the key gives their type.
+func (k Key) typed(n *node) any {
+	s, ok := n.leaf.(string)
+	if !ok || n.env == "" {
+		if at, ok := n.leaf.(time.Time); ok {
+			return at.Format(time.RFC3339Nano)
+		}
+		return n.plain()
+	}
+	var v any
+	switch k.Type {
+	case Switch:
+		v = parsed(strconv.ParseBool(s))
+	case Whole:
+		v = parsed(strconv.ParseInt(s, 10, 64))
+	case Number:
+		v = parsed(strconv.ParseFloat(s, 64))
+	case List:
+		v = splitList(n, s).plain()
+	}
+	if v == nil {
+		return s
+	}
+	return v
+}
+
+// discreet hides a secret that is written down itself; a reference to one is shown.
+func (k Key) discreet(v any) any {
+	s, ok := v.(string)
+	if !k.Secret() || ok && (s == "" || secret.IsReference(s)) {
+		return v
+	}
+	return Hidden
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	_ "embed" // the page's beginning
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+//go:embed page.md
+var pageHead string
+
+// Page is the reference as Markdown: docs/config.md.
+func (r Reference) Page() string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	b.WriteString("\n```toml\n")
+	for i, p := range r.parts {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		p.shown(&b)
+	}
+	b.WriteString("```\n")
+	for _, p := range r.parts {
+		p.explain(&b)
+	}
+	return b.String()
+}
+
+// shown writes the section with an example of each of its keys.
+func (p Part) shown(b *strings.Builder) {
+	fmt.Fprintf(b, "[%s]\n", p.example())
+	for _, k := range p.Keys {
+		if !k.Apart {
+			fmt.Fprintf(b, "%s = %s\n", k.Name, k.Example)
+		}
+	}
+}
+
+func (p Part) explain(b *strings.Builder) {
+	title := p.Path
+	if p.Kind != "" {
+		title += ", kind " + p.Kind
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", title, p.Doc)
+	b.WriteString("| key | takes | left out | meaning |\n|---|---|---|---|\n")
+	for _, k := range flat(p.Keys) {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, k.takes(), k.otherwise(), cell(k.Doc))
+	}
+}
+
+// takes says what a key may be.
+func (k Key) takes() string {
+	switch {
+	case len(k.Words) > 0:
+		words := make([]string, len(k.Words))
+		for i, w := range k.Words {
+			words[i] = "`" + w + "`"
+		}
+		return strings.Join(words, ", ")
+	case k.Secret():
+		return "secret: a reference, or the text itself"
+	case k.Range() != "":
+		return string(k.Type) + ": " + cell(k.Range())
+	}
+	return string(k.Type)
+}
+
+// otherwise says what holds when a key is left out.
+func (k Key) otherwise() string {
+	switch v := k.Default.(type) {
+	case nil:
+		return cell(k.Unset)
+	case []string:
+		if len(v) == 0 {
+			return "none"
+		}
+	case string:
+		return "`" + strconv.Quote(v) + "`"
+	}
+	return "`" + tomlText(k.Default) + "`"
+}
+
+// cell is a text within a table of Markdown.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// dialect is the JSON Schema that editors are given (https://json-schema.org/draft/2020-12).
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// goDuration is what time.ParseDuration reads; the decoder allows white space around it.
+const goDuration = `^\s*[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+\s*$`
+
+// object is one JSON object of a schema.
+type object map[string]any
+
+// Schema is the JSON Schema of the file, for editors. What it refuses, hob would not read as it stands; what depends on several keys, on
+// the time zones of the machine or on the length of a time, only `hob config validate` knows.
+func (r Reference) Schema() ([]byte, error) {
+	top, defs := object{}, object{}
+	for _, p := range r.parts {
+		group, _, named := strings.Cut(p.Path, ".")
+		if !named {
+			top[group] = p.schema()
+			continue
+		}
+		name := strings.Join(append([]string{group}, strings.Fields(p.Kind)...), "-")
+		defs[name] = p.schema()
+		if p.Kind == "" {
+			top[group] = object{"type": "object", "additionalProperties": reference(name)}
+		}
+	}
+	if kinds := r.kinds(); len(kinds) > 0 {
+		top["channels"] = channelSchema(kinds)
+	}
+	if tools, ok := top["tools"].(object)["properties"].(object); ok {
+		tools["exec"] = object{"type": "object", "description": "It has no keys in this version, which has no sandbox.", "additionalProperties": false}
+	}
+	doc := object{
+		"$schema": dialect, "title": "hob's config.toml", "type": "object",
+		"properties": top, "additionalProperties": false, "$defs": defs,
+	}
+	out, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
+
+// channelSchema tells the kinds of channels apart: a section says its kind, unless that is its name.
+func channelSchema(kinds []string) object {
+	said := make([]any, len(kinds))
+	for i, k := range kinds {
+		said[i] = object{"allOf": []any{reference("channels-" + k)}, "required": []string{"kind"}}
+	}
+	named := object{}
+	for _, k := range kinds {
+		named[k] = object{"anyOf": append([]any{reference("channels-" + k)}, said...)}
+	}
+	return object{
+		"type": "object", "properties": named, "additionalProperties": object{"anyOf": said},
+		"propertyNames": object{"not": object{"pattern": "^([aA][pP][iI]|[cC][lL][iI]|[cC][rR][oO][nN]|[nN][oO][nN][eE]|[oO][wW][nN][eE][rR])$"}},
+	}
+}
+
+func (p Part) schema() object {
+	s := tableSchema(p.Keys)
+	s["description"] = plainText(p.Doc)
+	if p.Kind != "" {
+		if kind, ok := s["properties"].(object)["kind"].(object); ok {
+			delete(kind, "enum")
+			kind["const"] = p.Kind
+		}
+	}
+	return s
+}
+
+func tableSchema(keys []Key) object {
+	properties := object{}
+	for _, k := range keys {
+		properties[last(k.Name)] = k.schema()
+	}
+	return object{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+func (k Key) schema() object {
+	s := k.shape()
+	s["description"] = plainText(k.Doc)
+	if k.Unset != "" {
+		s["description"] = plainText(k.Doc + " Left out: " + k.Unset + ".")
+	}
+	if k.Default != nil {
+		s["default"] = k.Default
+	}
+	if tree, err := plainTree([]byte("x = " + k.Example + "\n")); err == nil {
+		s["examples"] = []any{tree["x"]}
+	}
+	return s
+}
+
+// shape is the type of a key with its limits.
+func (k Key) shape() object {
+	switch k.Type {
+	case Switch:
+		return object{"type": "boolean"}
+	case Whole:
+		return k.limited(object{"type": "integer"})
+	case Number:
+		return k.limited(object{"type": "number"})
+	case Duration:
+		return object{"type": "string", "pattern": goDuration}
+	case List:
+		return object{"type": "array", "items": k.texts()}
+	case Table:
+		return tableSchema(k.Keys)
+	case Text:
+		return k.texts()
+	}
+	return object{}
+}
+
+func (k Key) texts() object {
+	s := object{"type": "string"}
+	if len(k.Words) > 0 {
+		s["enum"] = k.Words
+	}
+	if k.Pattern != "" {
+		s["pattern"] = k.Pattern
+	}
+	return s
+}
+
+func (k Key) limited(s object) object {
+	limits := object{}
+	if k.Least != "" {
+		limits["minimum"] = json.Number(k.Least)
+	}
+	if k.Most != "" {
+		limits["maximum"] = json.Number(k.Most)
+	}
+	if k.Also != "" {
+		other, _, _ := strings.Cut(k.Also, " ")
+		s["anyOf"] = []any{limits, object{"const": json.Number(other)}}
+		return s
+	}
+	for name, v := range limits {
+		s[name] = v
+	}
+	return s
+}
+
+// plainText drops the marks of Markdown.
+func plainText(s string) string { return strings.ReplaceAll(s, "`", "") }
