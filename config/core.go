@@ -10,8 +10,8 @@ func core() []Part {
 			Keys: Describe(d.Model, modelNotes()),
 		},
 		{
-			Path: "models.NAME", Named: "local", Doc: "Another model with the same keys, to fall back to (`fallback`) or to choose by its name (`hob model use NAME`).",
-			Keys: Describe(d.Model, modelNotes()),
+			Path: "models.NAME", Named: "local", Doc: "Another model, to fall back to (`fallback`) or to choose by its name (`hob model use NAME`).",
+			Like: "model", Example: "backend = \"lmstudio\"\nmodel = \"qwen\"\n", Keys: Describe(d.Model, modelNotes()),
 		},
 		{Path: "owner", Doc: "The one person that hob works for.", Keys: Describe(d.Owner, ownerNotes())},
 		{

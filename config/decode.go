@@ -17,6 +17,7 @@ import (
 type decoder struct {
 	file     string
 	section  string
+	beside   string // a key of the section that was read before
 	problems []Problem
 }
 
@@ -82,7 +83,11 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 		child, full := n.table[name], dotted(key, name)
 		field, ok := fields[name]
 		if !ok {
-			d.unknown(child, full, name, sorted(keysOf(fields)))
+			known := sorted(keysOf(fields))
+			if d.beside != "" && key == d.section {
+				known = append(known, d.beside)
+			}
+			d.unknown(child, full, name, known)
 			continue
 		}
 		d.value(child, field, full)

@@ -58,6 +58,9 @@ type Part struct {
 	Doc   string // one or more sentences
 	Keys  []Key
 
+	Like    string // the part whose keys these are, "" when they are its own
+	Example string // what stands in it where sections stand together; "": an example of each key
+
 	// Check says what is wrong with a section of a plug-in, unknown keys among it; its owner's own rules, which must not reach out of
 	// the process. config checks its own sections itself.
 	Check func(*Snapshot, Section) []Problem

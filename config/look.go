@@ -153,8 +153,16 @@ func (v view) section(p Part, path []string) []Setting {
 }
 
 func (v view) setting(section []string, k Key) Setting {
+	s := v.value(section, k)
+	if s.Value != nil {
+		s.Unset = ""
+	}
+	return s
+}
+
+func (v view) value(section []string, k Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
-	s := Setting{Key: keyText(path), Value: k.Default, Unset: k.Unset, From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
+	s := Setting{Key: keyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
 	if s.Off || n == nil {
 		if core := v.held(section, k); s.Off && core != nil {
@@ -247,4 +255,35 @@ func (k Key) discreet(v any) any {
 		return v
 	}
 	return Hidden
+}
+
+// Names are the full names of all keys that can stand in the file at path, for completion: where a name is the owner's to choose, those that
+// are there, and the example of the reference. A file that cannot be read has none.
+func (r Reference) Names(path string) []string {
+	doc, _, err := read(path)
+	if err != nil {
+		doc = nil
+	}
+	root, err := parse(path, doc)
+	if err != nil {
+		root = newTable()
+	}
+	v := view{Reference: r, root: root}
+	var names []string
+	for _, section := range v.present() {
+		if p, ok := v.at(root, section); ok {
+			for _, k := range flat(p.Keys) {
+				names = append(names, keyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
+			}
+		}
+	}
+	for _, p := range r.parts {
+		if p.Named != "" {
+			for _, k := range flat(p.Keys) {
+				names = append(names, p.example()+"."+k.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

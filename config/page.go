@@ -30,7 +30,10 @@ func (r Reference) Page() string {
 
 // shown writes the section with an example of each of its keys.
 func (p Part) shown(b *strings.Builder) {
-	fmt.Fprintf(b, "[%s]\n", p.example())
+	fmt.Fprintf(b, "[%s]\n%s", p.example(), p.Example)
+	if p.Example != "" {
+		return
+	}
 	for _, k := range p.Keys {
 		if !k.Apart {
 			fmt.Fprintf(b, "%s = %s\n", k.Name, k.Example)
@@ -43,8 +46,12 @@ func (p Part) explain(b *strings.Builder) {
 	if p.Kind != "" {
 		title += ", kind " + p.Kind
 	}
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", title, p.Doc)
-	b.WriteString("| key | takes | left out | meaning |\n|---|---|---|---|\n")
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", title, p.Doc)
+	if p.Like != "" {
+		fmt.Fprintf(b, "The keys are those of `[%s]`.\n", p.Like)
+		return
+	}
+	b.WriteString("\n| key | takes | left out | meaning |\n|---|---|---|---|\n")
 	for _, k := range flat(p.Keys) {
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, k.takes(), k.otherwise(), cell(k.Doc))
 	}

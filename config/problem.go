@@ -9,9 +9,9 @@ import (
 
 // Problem is one mistake in the configuration.
 type Problem struct {
-	File    string `json:"file,omitempty"` // path as it was given, or the name of an environment variable
-	Line    int    // from 1; 0: no place in the file
-	Column  int    // in characters, from 1
+	File    string `json:"file,omitempty"`    // path as it was given, or the name of an environment variable
+	Line    int    `json:"line,omitempty"`    // from 1; 0: no place in the file
+	Column  int    `json:"column,omitempty"`  // in characters, from 1
 	Section string `json:"section,omitempty"` // the section it stands in, e.g. "channels.alerts"; "" for the whole file
 	Key     string `json:"key,omitempty"`     // full key, e.g. "model.api_key"
 	Text    string `json:"text"`              // what is wrong

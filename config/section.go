@@ -57,7 +57,7 @@ func (s Section) decode(dst any) []Problem {
 		n = &node{table: maps.Clone(n.table), key: n.key, value: n.value, env: n.env}
 		delete(n.table, s.skip)
 	}
-	d := &decoder{file: s.file, section: s.path}
+	d := &decoder{file: s.file, section: s.path, beside: s.skip}
 	d.value(n, into, s.path)
 	return d.problems
 }

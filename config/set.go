@@ -83,7 +83,7 @@ func (r Reference) apply(file string, doc []byte, c Change) ([]byte, error) {
 		}
 	} else if n := root.at(path); n == nil {
 		return nil, Errors{{File: file, Key: c.Key, Text: c.Key + " does not stand in the file, so that there is nothing to take out"}}
-	} else if len(path) < 2 || n.table != nil && n.key != n.value && !inFile(doc, path) {
+	} else if len(path) < 2 || n.table != nil && !inFile(doc, path) {
 		return nil, Errors{{File: file, Line: n.key.line, Column: n.key.column, Key: c.Key, Text: c.Key + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
 	}
 	next, err := edit(doc, path, text)

@@ -178,6 +178,9 @@ func (a acts) model(ctx context.Context, act control.Act) (any, error) {
 		return a.models.account.begin(ctx)
 	case "wait":
 		return a.models.account.wait(ctx)
+	case "cancel":
+		a.models.account.Cancel()
+		return done(nil)
 	case "finish":
 		return a.models.account.finish(ctx, act.Args["address"])
 	default:

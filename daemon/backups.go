@@ -152,6 +152,17 @@ func (d conf) keepBackups(ctx context.Context) error {
 	if err := d.tellRestored(ctx); err != nil {
 		return err
 	}
+	return copies{d.daemon, backup.DefaultPlan(), disk.Free}.keep(ctx)
+}
+
+// copies makes them by schedule.
+type copies struct {
+	*daemon
+	plan backup.Plan
+	free func(dir string) (int64, error) // bytes on its disk
+}
+
+func (d copies) keep(ctx context.Context) error {
 	tick := time.NewTicker(backupLook)
 	defer tick.Stop()
 	var rest time.Duration
@@ -164,24 +175,24 @@ func (d conf) keepBackups(ctx context.Context) error {
 		if d.clock.Mono() < rest {
 			continue
 		}
-		if err := d.backUp(ctx, backup.DefaultPlan()); err != nil && ctx.Err() == nil {
+		if err := d.look(ctx); err != nil && ctx.Err() == nil {
 			rest = d.clock.Mono() + backupPause
-			d.log.Error("no backup was made", "err", err)
-			if err := d.noBackup(ctx, err); err != nil {
+			if err := d.missing(ctx, err); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// noBackup tells the owner, once a day, why there is no copy.
-func (d conf) noBackup(ctx context.Context, why error) error {
+// missing tells the owner, once a day, why there is no copy.
+func (d copies) missing(ctx context.Context, why error) error {
+	d.log.Error("no backup was made", "err", why)
 	today := d.clock.Wall().In(d.zone()).Format(time.DateOnly)
 	return d.store.Notice(ctx, "backup:"+today, "No backup was made: "+why.Error()+". I try again every hour; hob doctor says more.")
 }
 
-// backUp makes the copy that is due, and throws away what the plan does not keep: only after a new one has been looked at.
-func (d conf) backUp(ctx context.Context, p backup.Plan) error {
+// look makes the copy that is due, and throws away what the plan does not keep: only after a new one has been looked at.
+func (d copies) look(ctx context.Context) error {
 	born, err := backup.Born(ctx, d.store.Reader())
 	if err != nil {
 		return fmt.Errorf("read the age of the database: %w", err)
@@ -191,10 +202,10 @@ func (d conf) backUp(ctx context.Context, p backup.Plan) error {
 		return err
 	}
 	now := d.clock.Wall()
-	if next := p.Next(list, born, now, d.zone()); next.IsZero() || next.After(now) {
+	if next := d.plan.Next(list, born, now, d.zone()); next.IsZero() || next.After(now) {
 		return nil
 	}
-	if err := d.roomForCopy(ctx); err != nil {
+	if err := d.room(ctx); err != nil {
 		return err
 	}
 	r, err := saved(ctx, d.store, filepath.Join(d.opt.backups(), backup.AutoName(now)))
@@ -205,7 +216,7 @@ func (d conf) backUp(ctx context.Context, p backup.Plan) error {
 	if list, err = backup.List(d.opt.backups()); err != nil {
 		return err
 	}
-	for _, f := range p.Surplus(list, d.zone()) {
+	for _, f := range d.plan.Surplus(list, d.zone()) {
 		if err := os.Remove(f.Path); err != nil {
 			return fmt.Errorf("throw away an old backup: %w", err)
 		}
@@ -213,13 +224,13 @@ func (d conf) backUp(ctx context.Context, p backup.Plan) error {
 	return nil
 }
 
-// roomForCopy refuses a copy that would fill the disk.
-func (d conf) roomForCopy(ctx context.Context) error {
+// room refuses a copy that would fill the disk.
+func (d copies) room(ctx context.Context) error {
 	counts, err := d.view.Counts(ctx)
 	if err != nil {
 		return err
 	}
-	free, err := disk.Free(d.opt.state())
+	free, err := d.free(d.opt.state())
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	}
 	charge, err := m.store.Charge(ctx, "model test", amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
 	if errors.Is(err, turn.ErrBudget) {
-		return llm.Answer{}, &llm.Error{Fault: llm.Payment, Text: "today's budget is used up (hob budget show)"}
+		return llm.Answer{}, &llm.Error{Fault: llm.Unfunded}
 	}
 	if err != nil {
 		return llm.Answer{}, err

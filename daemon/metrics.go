@@ -41,7 +41,7 @@ func (d overview) Metrics(ctx context.Context) ([]byte, error) {
 	e.gauge("hob_uptime_seconds", "How long hob has run.", float64(s.UptimeMS)/1000)
 	e.process(s.Started)
 	e.family("hob_build_info", "gauge", "What runs; always 1.", sample{labels: []string{"version", d.opt.Version, "go", runtime.Version(), "system", runtime.GOOS + "/" + runtime.GOARCH}, value: 1})
-	return []byte(e.String()), nil
+	return []byte(d.secrets.Text(e.String())), nil
 }
 
 // exposition is a document that is written family by family.

@@ -32,9 +32,9 @@ func (p phrases) Prefix(words string) (schedule, rest string, err error) {
 	return r.Words, rest, err
 }
 
-// interpreter is the built-in model.
-func (d conf) interpreter() llm.Model {
-	return builtin.New(builtin.Options{Phrases: phrases(d), Owner: d.config().Owner.Name, Config: d.opt.config()})
+// interpreter is the built-in model. why says why it answers although a model is set up, "" when none is.
+func (d conf) interpreter(why string) llm.Model {
+	return builtin.New(builtin.Options{Phrases: phrases(d), Owner: d.config().Owner.Name, Config: d.opt.config(), Why: why})
 }
 
 // lineup is the models that hob asks, in order, and what is wrong with those that cannot be asked.
@@ -52,6 +52,18 @@ type modelFault struct {
 
 // nameDefault is the model of [model].
 const nameDefault = "default"
+
+// behind are the models that step in for one: those that it names, else those that [model] names. The interpreter needs none.
+func behind(c *config.Snapshot, name string, section config.Model) []string {
+	if section.Backend == backendBuiltin || section.Backend == "" {
+		return nil
+	}
+	list := section.Fallback
+	if len(list) == 0 {
+		list = c.Model.Fallback
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
+}
 
 // lineup makes the chosen model and its fallbacks. Those that cannot be made are left out; when none is left, the interpreter
 // serves.
@@ -72,13 +84,15 @@ func (d conf) lineup(ctx context.Context, c *config.Snapshot, chosen string) lin
 		models, l.names = append(models, m), append(l.names, name)
 	}
 	add(first, section)
-	for _, name := range section.Fallback {
-		if name != first {
-			add(name, c.Models[name])
-		}
+	for _, name := range behind(c, first, section) {
+		add(name, c.Models[name])
 	}
 	if len(models) == 0 {
-		models, l.names = []llm.Model{d.interpreter()}, []string{backendBuiltin}
+		why := "The model that is set up cannot be used"
+		if len(l.faults) > 0 {
+			why += ": " + l.faults[0].err.Error()
+		}
+		models, l.names = []llm.Model{d.interpreter(why + ". See: hob status")}, []string{backendBuiltin}
 	}
 	l.chain = llm.NewChain(models[0], models[1:]...)
 	return l
@@ -160,8 +174,12 @@ func (d conf) build(name string, m config.Model, key string, files llm.Files) (l
 	switch {
 	case m.Backend == backendBuiltin && name != nameDefault && name != backendBuiltin:
 		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
-	case m.Backend == "" && name == nameDefault, m.Backend == backendBuiltin:
-		return d.interpreter(), nil
+	case m.Backend == "" && name == nameDefault:
+		return d.interpreter(d.off("model")), nil
+	case name == backendBuiltin:
+		return d.interpreter("The built-in interpreter was chosen. To ask the model that is set up again: hob model use default"), nil
+	case m.Backend == backendBuiltin:
+		return d.interpreter(""), nil
 	case !slices.Contains(openai.Backends(), m.Backend):
 		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where(name), m.Backend)
 	}
@@ -207,12 +225,24 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	next := *d.live.Load()
 	next.lineup = d.lineup(ctx, c, name)
 	d.live.Store(&next)
-	return "From now on I ask " + next.chain.First().Info().Name() + ".", nil
+	text := "From now on I ask " + next.chain.First().Info().Name()
+	if len(next.names) > 1 {
+		text += "; if it does not answer, " + strings.Join(next.names[1:], ", ")
+	}
+	return text + ".", nil
 }
 
 // known are the names that a model can be chosen by.
 func known(c *config.Snapshot) []string {
 	return append([]string{nameDefault, backendBuiltin}, slices.Sorted(maps.Keys(c.Models))...)
+}
+
+// off says that a section is switched off by a mistake, "" when it is not.
+func (d conf) off(section string) string {
+	if !d.config().Off(section) {
+		return ""
+	}
+	return "[" + section + "] is switched off by a mistake in " + d.opt.config() + ". See: hob config validate"
 }
 
 // price turns the config's price of a million tokens into millionths.

@@ -35,6 +35,15 @@ func ConfigSections() config.Owned {
 	}
 }
 
+// ChannelKinds are the kinds of channels that this hob has.
+func ChannelKinds() []string {
+	var names []string
+	for _, k := range chanall.All() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 func ntfyNotes() []config.Note {
 	return []config.Note{
 		{Name: "server", Example: `"https://ntfy.sh"`, Pattern: `^$|^https?://.+`, Doc: "The server's address."},
@@ -87,7 +96,7 @@ func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
 	}
 	zone, err := scheduler.Zone(snap.Owner.Timezone)
 	if err != nil {
-		zone = time.Local
+		zone = time.UTC
 	}
 	_, _, err = scheduler.New(in.draft(section.Name), zone, clock.Real().Wall())
 	return faults(section, err)
@@ -112,8 +121,11 @@ func faults(section config.Section, err error) []config.Problem {
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		line = strings.TrimPrefix(line, section.Path()+": ")
-		key, _, _ := strings.Cut(line, ":")
-		list = append(list, section.Fault(key, line))
+		key, _, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(line, "time zone ") {
+			key = "tz"
+		}
+		list = append(list, section.Fault(strings.TrimSuffix(key, ":"), line))
 	}
 	return list
 }

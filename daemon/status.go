@@ -86,10 +86,41 @@ func (d overview) status(ctx context.Context) (Status, error) {
 	all, err := roster(d).show(ctx)
 	for _, m := range all.Models {
 		if m.Order > 0 || m.Fault != "" {
-			s.Models = append(s.Models, m)
+			s.Models = append(s.Models, d.tidy(m))
 		}
 	}
 	return s, err
+}
+
+// tidy takes secrets out of what the config and a server say of a model.
+func (d overview) tidy(m ModelRow) ModelRow {
+	m.Model, m.BaseURL, m.Fault = d.secrets.Text(m.Model), d.secrets.Text(m.BaseURL), d.secrets.Text(m.Fault)
+	if m.Resting != nil {
+		rest := *m.Resting
+		rest.Text = d.secrets.Text(rest.Text)
+		m.Resting = &rest
+	}
+	return m
+}
+
+// channelHealth is how channels are, without the secrets in what their servers have said.
+func (d overview) channelHealth() []channels.ChannelHealth {
+	list := d.host.Health()
+	for i := range list {
+		for _, to := range []*channels.Direction{&list[i].Receiving, &list[i].Sending} {
+			to.LastError = d.secrets.Text(to.LastError)
+		}
+	}
+	return list
+}
+
+// remarks are the problems of the config without secrets.
+func (d overview) remarks() []string {
+	list := d.problems(true)
+	for i := range list {
+		list[i] = d.secrets.Text(list[i])
+	}
+	return list
 }
 
 // look is the part of the status that costs next to nothing.
@@ -111,12 +142,12 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{
-		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.modelName(), Epoch: d.store.Epoch(), Started: d.started,
+		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.secrets.Text(d.modelName()), Epoch: d.store.Epoch(), Started: d.started,
 		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(),
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
-		Questions: counts.Questions, Channels: d.host.Health(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
+		Questions: counts.Questions, Channels: d.channelHealth(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.problems(true),
+		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
 	return s, nil

@@ -25,7 +25,6 @@ type auditRow struct {
 	Reason   string    `json:"reason"`
 	Summary  string    `json:"summary"`
 	Outcome  string    `json:"outcome"`
-	MS       int64     `json:"ms"`
 }
 
 // denied reports whether the gate or the owner said no.
@@ -128,8 +127,8 @@ func auditPage(rows []auditRow, p sheet) string {
 			turn = cli.ID(r.Turn)
 		}
 		cells = append(cells, []string{
-			cli.ID(r.Seq), p.at(r.At), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), console.Span(r.MS), r.Summary + " (" + console.ToYou(r.Reason) + ")",
+			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.Reason) + ")",
 		})
 	}
-	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "TOOK", "CALL"}, cells, p.width)
+	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL"}, cells, p.width)
 }

@@ -31,16 +31,20 @@ type budgetRow struct {
 
 // today is the budget in one line.
 func (b budgetRow) today() string {
-	return fmt.Sprintf("%s of %s%s · %s of %s tokens%s", console.Money(b.Used+b.Reserved), capped(b.PerDay, console.Money), share(b.Used+b.Reserved, b.PerDay),
-		console.Thousands(b.TokUsed+b.TokHeld), capped(b.Tokens, console.Thousands), share(b.TokUsed+b.TokHeld, b.Tokens))
+	money, tokens := console.Money(b.Used+b.Reserved), console.Thousands(b.TokUsed+b.TokHeld)+" tokens"
+	return money + " " + capped(b.PerDay, console.Money) + share(b.Used+b.Reserved, b.PerDay) + " · " +
+		tokens + " " + capped(b.Tokens, console.Thousands) + share(b.TokUsed+b.TokHeld, b.Tokens)
 }
 
 // capped shows a cap as [budget] means it: below 0 there is none, and 0 spends nothing.
-func capped(n int64, show func(int64) string) string {
-	if n < 0 {
-		return "no limit"
+func capped(most int64, show func(int64) string) string {
+	switch {
+	case most < 0:
+		return "without a cap"
+	case most == 0:
+		return "where nothing may be spent"
 	}
-	return show(n)
+	return "of " + show(most)
 }
 
 // page is the budget with everybody whom it was spent for.
@@ -48,11 +52,7 @@ func (b budgetRow) page(p sheet) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)
 	row := func(name string, used, held, most int64, show func(int64) string) {
-		limit := "of " + capped(most, show) + share(used+held, most)
-		if most == 0 {
-			limit = "nothing may be spent"
-		}
-		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s", name, show(used), show(held), limit)))
+		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, show(used), show(held), capped(most, show), share(used+held, most))))
 	}
 	row("money", b.Used, b.Reserved, b.PerDay, console.Money)
 	row("tokens", b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)

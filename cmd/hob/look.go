@@ -56,6 +56,14 @@ func (p sheet) at(t time.Time) string { return console.InZone(t, p.zone, true) }
 // clock is the time of day of an instant.
 func (p sheet) clock(t time.Time) string { return t.In(p.zone).Format("15:04:05") }
 
+// near is an instant beside another one: the time of day where it is the same day.
+func (p sheet) near(t, to time.Time) string {
+	if t.In(p.zone).Format(time.DateOnly) == to.In(p.zone).Format(time.DateOnly) {
+		return p.clock(t)
+	}
+	return p.at(t)
+}
+
 // line cuts a text to one line of the page; off a terminal, to 200 cells.
 func (p sheet) line(text string) string {
 	width := p.width

@@ -4,8 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/cmd/hob/config"
 	"hob/cmd/hob/cron"
+	"hob/cmd/hob/doctor"
 	"hob/cmd/hob/model"
+	"hob/daemon"
 )
 
 // The groups of hob help, by journey.
@@ -43,10 +46,10 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetCompletionCommandGroupID(groupRun)
 	root.SetHelpCommandGroupID(groupRun)
-	add(root, groupRun, upCommand(a), serviceCommand(a), statusCommand(a), versionCommand(a), model.Command(a), safeModeCommand(a), backupCommand(a))
+	add(root, groupRun, upCommand(a), serviceCommand(a), statusCommand(a), doctor.Command(a), versionCommand(a), model.Command(a), config.Command(a, daemon.ConfigSections()), safeModeCommand(a), backupCommand(a))
 	add(root, groupSchedule, cron.Command(a))
 	add(root, groupChat, chatCommand(a), sendCommand(a), approvalsCommand(a), grantsCommand(a), sessionsCommand(a))
-	add(root, groupLook, turnsCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), whyCommand(a), budgetCommand(a), toolCommand(a))
+	add(root, groupLook, turnsCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), whyCommand(a), logsCommand(a), auditCommand(a), budgetCommand(a), toolCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	return root

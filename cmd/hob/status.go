@@ -115,21 +115,26 @@ func (s status) page(p sheet) string {
 		}
 		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
 	}
-	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob %s is %s · since %s (%s) · start %d · %s", s.Version, s.word(), p.at(s.Started), uptime(s.Uptime), s.Epoch, webAddress(s.Address))))
+	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptime(s.Uptime), webAddress(s.Address))))
+	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
-		line("models", m.text(p))
+		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {
+			line("models", m.text(p))
+		}
 	}
 	line("thread", s.thread())
 	if s.Questions > 0 {
 		line("questions", console.Plural(s.Questions, "question")+" for you: hob approvals list")
 	}
 	for _, c := range s.Channels {
-		line("channels", c.Name+": receiving "+c.Receiving.text(p)+" · sending "+c.Sending.text(p))
+		line("channels", c.Name+" receiving "+c.Receiving.text(p))
+		line("channels", c.Name+" sending "+c.Sending.text(p))
 	}
 	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
 	line("scheduler", s.schedule(p))
 	line("budget", s.Budget.today()+" today")
 	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
+	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
 	line("home", s.Home)
 	for _, c := range s.Config {
 		line("config", c)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -21,9 +22,6 @@ type turnRow struct {
 	Tokens  int64     `json:"tokens"`
 	Why     string    `json:"why"`
 	Text    string    `json:"text"`
-	Outbox  []struct {
-		ID int64 `json:"id"`
-	} `json:"outbox"`
 }
 
 func turnsCommand(a *cli.App) *cobra.Command {
@@ -31,16 +29,12 @@ func turnsCommand(a *cli.App) *cobra.Command {
 		cli.List(a, cli.Listing[turnRow]{
 			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",
 			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},
-			Head:   []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"},
-			Row: func(t turnRow) []string {
-				said := t.Text
-				if said == "" {
-					said = console.ToYou(t.Why)
-				}
-				return []string{cli.ID(t.ID), t.State, t.Session, console.Clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
-			},
+			Head:   turnHead(), Row: turnRow.cells,
 		}),
-		cli.Show(a, "turns", "TURN", "Show a turn: what was said, every call with its arguments, and what it cost", nil),
+		&cobra.Command{
+			Use: "show TURN", Short: "Show a turn as a timeline: what was asked, every step and call, what was sent, and what it cost", Args: cli.Named("turns", "TURN"),
+			RunE: func(cmd *cobra.Command, args []string) error { return showTurn(cmd.Context(), a, args[0]) },
+		},
 		&cobra.Command{
 			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"),
 			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
@@ -49,19 +43,51 @@ func turnsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
+func turnHead() []string {
+	return []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"}
+}
+
+func (t turnRow) cells() []string {
+	said := t.Text
+	if said == "" {
+		said = console.ToYou(t.Why)
+	}
+	return []string{cli.ID(t.ID), t.State, t.Session, console.Clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
+}
+
+// showTurn draws a turn's timeline.
+func showTurn(ctx context.Context, a *cli.App, id string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Show(ctx, "turns", id, &raw); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Document(raw)
+	}
+	var t turnStory
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return fmt.Errorf("the turn is not understood: %w", err)
+	}
+	p, err := sheetFor(ctx, c, a.Out)
+	if err != nil {
+		return err
+	}
+	return a.Text(t.page(p))
+}
+
 // whyTurn traces a turn from the last message that it sent.
 func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {
 		return err
 	}
-	var raw json.RawMessage
-	if err := c.Show(cmd.Context(), "turns", turn, &raw); err != nil {
+	var t turnStory
+	if err := c.Show(cmd.Context(), "turns", turn, &t); err != nil {
 		return err
-	}
-	var t turnRow
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return fmt.Errorf("the turn is not understood: %w", err)
 	}
 	if len(t.Outbox) == 0 {
 		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("turn %s has sent nothing that could be traced", turn), Hint: "see: hob turns show " + turn}

@@ -64,7 +64,8 @@ func (n node) title() string {
 	return strings.Join(words, " ")
 }
 
-// line is what a node is, when, and its title. A title that says what it is stands for itself.
+// line is what a node is, when, and its title. A title that says what it is stands for itself; the message that all begins with
+// names the zone of the times.
 func (n node) line(p sheet) string {
 	name, title := strings.TrimSpace(n.Kind+" "+strings.Trim(string(n.ID), `"`)), n.title()
 	if rest, ok := strings.CutPrefix(title, name); ok {
@@ -72,7 +73,11 @@ func (n node) line(p sheet) string {
 	}
 	parts := []string{name}
 	if !n.At.IsZero() {
-		parts = append(parts, p.at(n.At))
+		at := n.At.In(p.zone).Format(time.DateTime)
+		if n.Kind == "outbox" {
+			at = p.at(n.At)
+		}
+		parts = append(parts, at)
 	}
 	if title != "" {
 		parts = append(parts, title)

@@ -258,3 +258,51 @@ func TestModelCommand(t *testing.T) {
 		}
 	})
 }
+
+// When every model has failed a moment ago, the interpreter does not wait for them to fail again; what it does not understand is tried
+// less often.
+func TestTiredModels(t *testing.T) {
+	m := called("m", down(&llm.Error{Fault: llm.Overloaded, Status: 503}))
+	bubble(t, nil, func(r *rig) {
+		r.say("please think")
+		for len(r.turns()) == 0 || !r.turns()[0].State.Final() {
+			time.Sleep(time.Second)
+			r.settle()
+		}
+		first := asked(m)
+		r.say("remind me")
+		r.settle()
+		r.wantStates(turn.Failed, turn.Done)
+		if asked(m) != first {
+			t.Errorf("the model was asked %d times more", asked(m)-first)
+		}
+		r.say("please think again") // within its rest of half a minute
+		time.Sleep(20 * time.Second)
+		r.settle()
+		if got := asked(m) - first; got != 3 {
+			t.Errorf("while it rests, it was asked %d times", got)
+		}
+	}, func(r *rig) { r.model, r.fallback = m, interpreter() })
+}
+
+// A free model's failed tries are on record too, and a turn's tokens are counted whatever they cost.
+func TestWhatIsOnRecord(t *testing.T) {
+	n := 0
+	local := llmtest.NewScript(func(context.Context, llm.Request) (llm.Answer, error) {
+		n++
+		if n == 1 {
+			return llm.Answer{}, &llm.Error{Fault: llm.Network}
+		}
+		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 100, Output: 10, Cost: 5, Priced: true}}, nil
+	}).As(llm.Info{Provider: "ollama", Model: "local", Local: true})
+	bubble(t, nil, func(r *rig) {
+		r.say("go")
+		time.Sleep(time.Minute)
+		r.settle()
+		r.wantBodies("ok")
+		v := r.turn(1)
+		if len(v.Control) != 2 || v.Control[0].Why == "" || v.Control[1].Started.IsZero() || v.Tokens != 110 {
+			t.Errorf("%d tokens, steps %+v", v.Tokens, v.Control)
+		}
+	}, func(r *rig) { r.model = local })
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -40,8 +41,14 @@ func (r asking) down(ctx context.Context, st turn.State, n int, cause error) err
 	return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: reason(cause)})
 }
 
+// errTired stands for models that have all failed a moment ago.
+var errTired = errors.New("no model has answered lately")
+
 // reason is what the owner reads when no model answered.
 func reason(err error) string {
+	if errors.Is(err, turn.ErrBudget) {
+		return "today's budget is used up, or has no room for another request (hob budget show; to go on: hob budget set --per-day AMOUNT or --tokens-per-day N)"
+	}
 	text := cut(err.Error(), 700)
 	switch llm.FaultOf(err) {
 	case llm.TooLarge:

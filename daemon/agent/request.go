@@ -55,6 +55,9 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 	if err != nil {
 		return err
 	}
+	if plan.Tired() && r.mayFallBack(st) {
+		return r.down(ctx, st, nextStep(st), errTired)
+	}
 	for n := nextStep(st); ; n++ {
 		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
 		err := r.prepare(ctx, &a)
@@ -63,6 +66,8 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 		case errors.Is(err, turn.ErrBudget) && plan.Skip():
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: turn.ErrBudget})
 			continue // a cheaper one may go on
+		case errors.Is(err, turn.ErrBudget):
+			return r.down(ctx, st, n, err)
 		case err != nil:
 			return r.unprepared(ctx, st, err)
 		}
@@ -89,14 +94,10 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 
 // unprepared ends a turn whose request could not be made.
 func (r asking) unprepared(ctx context.Context, st turn.State, err error) error {
-	switch {
-	case errors.Is(err, turn.ErrBudget):
-		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "today's budget is used up (to go on: hob budget set --per-day AMOUNT or --tokens-per-day N)"})
-	case errors.Is(err, turn.ErrOpenCall):
+	if errors.Is(err, turn.ErrOpenCall) {
 		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
-	default:
-		return err
 	}
+	return err
 }
 
 // plan begins a request: which models are there, which of them rest, and for which the conversation is too long.
@@ -262,17 +263,15 @@ func (r asking) stream(st turn.State, n int) func(llm.Delta) {
 // reserved where nobody says how much it was.
 func (r asking) lost(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
-	if !a.info.Local {
-		step := a.step
-		step.State, step.Ended, step.Why = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500)
-		switch {
-		case a.usage != llm.Usage{}:
-			step.Usage = a.usage
-		case llm.Billable(cause):
-			step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
-		}
-		c.Steps = []turn.Step{step}
+	step := a.step
+	step.State, step.Ended, step.Why = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500)
+	switch {
+	case a.usage != llm.Usage{}:
+		step.Usage = a.usage
+	case llm.Billable(cause):
+		step.Usage = llm.Usage{Input: int(step.Reserve.Tokens), Cost: step.Reserve.Micros, Priced: step.Reserve.Micros > 0}
 	}
+	c.Steps = []turn.Step{step}
 	if word != "" {
 		c.Events = []event.Event{{Type: "notice", Turn: r.id, Data: map[string]any{"turn": r.id, "text": word}}}
 	}

@@ -140,7 +140,7 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 		{"outbox", []string{"retry", "drop"}},
 		{"questions", []string{"approve", "deny", "answer"}},
 		{"grants", []string{"revoke"}},
-		{"model", []string{"use", "test", "login", "wait", "finish", "logout"}},
+		{"model", []string{"use", "test", "login", "wait", "finish", "cancel", "logout"}},
 	} {
 		for _, verb := range on.verbs {
 			mux.HandleFunc("POST /v1/"+on.resource+"/{id}/"+verb, a.act(on.resource, verb))

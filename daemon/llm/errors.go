@@ -16,6 +16,7 @@ const (
 	Auth       Fault = "auth"        // 401: the key
 	Forbidden  Fault = "forbidden"   // 403: a region, a policy, an input
 	Payment    Fault = "payment"     // 402
+	Unfunded   Fault = "budget"      // the owner's own cap: nothing was sent
 	NotFound   Fault = "not_found"   // 404: no such model or address
 	TooLarge   Fault = "too_large"   // 413, context overflow
 	RateLimit  Fault = "rate_limit"  // 429
@@ -73,6 +74,8 @@ func (f Fault) words() string {
 		return "the model's server refused the request"
 	case Auth:
 		return "the model's server refused the key"
+	case Unfunded:
+		return "today's budget is used up, or has no room for another request (hob budget show)"
 	case Forbidden:
 		return "the model's server does not allow this"
 	case Payment:

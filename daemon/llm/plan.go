@@ -24,6 +24,7 @@ type Plan struct {
 	ready int           // of left, how many rest from nothing
 	tries int           // of the first
 	of    map[Fault]int // of those, by what came of them
+	tired bool          // every model rested when it began
 }
 
 // Next says what comes after a failed request.
@@ -55,11 +56,14 @@ func (c *Chain) Plan(now time.Time, fits func(Info) bool) *Plan {
 	if len(ready)+len(resting) == 0 {
 		ready = slices.Clone(c.models[:1])
 	}
-	return &Plan{chain: c, left: append(ready, resting...), ready: len(ready)}
+	return &Plan{chain: c, left: append(ready, resting...), ready: len(ready), tired: len(ready) == 0}
 }
 
 // Model is the one to ask now.
 func (p *Plan) Model() Model { return p.left[0] }
+
+// Tired reports whether every model rested when the plan began: nobody has answered lately.
+func (p *Plan) Tired() bool { return p.tired }
 
 // Skip passes over the model: it is not to be asked now, though nothing is wrong with it. False: it was the last one.
 func (p *Plan) Skip() bool {
@@ -125,7 +129,7 @@ func (p *Plan) retry(err error, jitter float64, patience time.Duration) (time.Du
 
 // most is how often a model is asked again.
 func (p *Plan) most() int {
-	if p.ready > 1 {
+	if p.ready > 1 || p.tired {
 		return fewRetries
 	}
 	return MaxRetries

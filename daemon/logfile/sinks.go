@@ -9,9 +9,16 @@ import (
 	"sync"
 )
 
-// Lines returns a handler that writes records as JSON lines.
+// Lines returns a handler that writes records as JSON lines, durations as people write them.
 func Lines(w io.Writer, level slog.Level) slog.Handler {
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: spans})
+}
+
+func spans(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // Journal returns a handler for a standard error that systemd's journal reads: a priority in front (sd-daemon(3)), no time and no

@@ -93,8 +93,8 @@ func settleSpend(tx *Tx, id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
 	err := tx.One("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+	if errors.Is(err, sql.ErrNoRows) { // nothing was reserved for a model that costs nothing
+		return tx.Run("UPDATE turns SET tokens = tokens + ? WHERE id = ?", p.Usage.Tokens(), id)
 	}
 	if err != nil {
 		return err
@@ -103,15 +103,16 @@ func settleSpend(tx *Tx, id int64, p turn.Step) error {
 	if !p.Usage.Priced {
 		used = turn.Amount{Tokens: p.Usage.Tokens()}
 	}
-	return bookSpend(tx, id, db.Time(started), r, used)
+	return bookSpend(tx, id, db.Time(started), r, used, p.Usage.Tokens())
 }
 
-func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount) error {
+// bookSpend counts what a request has used on its day and on its turn, whose tokens are counted whatever they cost.
+func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount, tokens int64) error {
 	var t turn.Turn
 	if err := tx.One("SELECT s.key, coalesce(t.fire, 0) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &t.Key, &t.Fire); err != nil {
 		return err
 	}
-	if err := tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", used.Tokens, used.Micros, id); err != nil {
+	if err := tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", tokens, used.Micros, id); err != nil {
 		return err
 	}
 	for _, scope := range []string{scopeAll, sourceScope(t)} {
@@ -148,7 +149,7 @@ func bookOrphans(tx *Tx) error {
 		if used.Micros > 0 {
 			used.Tokens = 0
 		}
-		if err := bookSpend(tx, o.turn, o.started, o.r, used); err != nil {
+		if err := bookSpend(tx, o.turn, o.started, o.r, used, used.Tokens); err != nil {
 			return err
 		}
 		if err := tx.Run("UPDATE steps SET state = 'unknown', reserve_tokens = 0, reserve_micros = 0, ended = ? WHERE turn = ? AND n = ?", db.Micros(tx.Now), o.turn, o.n); err != nil {

@@ -49,7 +49,8 @@ var table = []row{
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config daemon/control/client daemon/control/console scheduler"), event: true}, // a family of commands
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true}, // which looks at everything
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config daemon/control/client daemon/control/console scheduler"), event: true},                     // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }

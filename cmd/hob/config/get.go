@@ -1,8 +1,6 @@
 package config
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
@@ -49,7 +47,7 @@ func (k keys) showOne(s config.Setting) error {
 	}
 	k.Note(s.Origin())
 	if s.Value == nil {
-		k.Note("not set; what holds is: " + strings.ReplaceAll(s.Unset, "`", ""))
+		k.Note("not set; what holds is: " + s.Unset)
 		return nil
 	}
 	return k.Text(console.Clean(s.Text()) + "\n")
@@ -61,7 +59,7 @@ func (k keys) showAll(all []config.Setting) error {
 	}
 	rows := make([][]string, len(all))
 	for i, s := range all {
-		rows[i] = []string{s.Key, strings.ReplaceAll(s.Text(), "`", ""), s.Origin()}
+		rows[i] = []string{s.Key, s.Text(), s.Origin()}
 	}
 	return k.Table([]string{"KEY", "VALUE", "FROM"}, rows)
 }

@@ -75,9 +75,14 @@ func (k keys) set(cmd *cobra.Command, list []config.Change) error {
 		return k.Document(now)
 	}
 	for _, s := range now {
-		k.Say("%s = %s", s.Key, s.Text())
-		if s.From == config.FromEnvironment {
+		switch s.From {
+		case config.FromDefault:
+			k.Say("%s is not set any more; what holds is: %s", s.Key, s.Text())
+		case config.FromEnvironment:
+			k.Say("%s is set in the file, but what holds is: %s", s.Key, s.Text())
 			k.Note(s.Variable + " of this terminal's environment holds over the file")
+		default:
+			k.Say("%s = %s", s.Key, s.Text())
 		}
 	}
 	k.tell(cmd)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -57,8 +56,19 @@ func (k keys) validate(path string, env []string) error {
 		}
 	}
 	if !valid {
-		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("%s has %s", path, console.Count(len(problems), "mistake")), Doc: doc}
+		return &cli.Problem{Code: cli.ExitFailed, Text: path + " has " + mistakes(problems), Doc: doc}
 	}
 	k.Say("%s is valid", path)
 	return nil
+}
+
+// mistakes counts them.
+func mistakes(problems []config.Problem) string {
+	n := int64(0)
+	for _, p := range problems {
+		if !p.Advice {
+			n++
+		}
+	}
+	return console.Plural(n, "mistake")
 }

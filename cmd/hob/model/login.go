@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -72,7 +73,7 @@ func login(ctx context.Context, a *cli.App) error {
 	defer stop()
 	raw, err := firstOf(ctx, a, c)
 	if err != nil {
-		return err
+		return errors.Join(err, giveUp(ctx, c))
 	}
 	var who struct {
 		Account string `json:"account"`
@@ -87,6 +88,13 @@ func login(ctx context.Context, a *cli.App) error {
 		name = who.Account
 	}
 	return a.Done(raw, fmt.Sprintf("signed in as %s; the sign-in is kept in %s", console.OrDash(name), who.Where))
+}
+
+// giveUp frees the port of a sign-in that nobody waits for any more.
+func giveUp(ctx context.Context, c *client.Client) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer stop()
+	return c.Act(ctx, "model", "codex", "cancel", nil, nil)
 }
 
 // ended is how a sign-in came to its end.
@@ -108,6 +116,7 @@ func firstOf(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage
 		return nil
 	})
 	g.Once("read addresses", func() error { // it ends with the process where nobody types
+		defer close(lines)
 		in := bufio.NewScanner(a.In)
 		for in.Scan() {
 			select {
@@ -122,7 +131,14 @@ func firstOf(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage
 		select {
 		case e := <-over:
 			return e.who, e.err
-		case text := <-lines:
+		case text, more := <-lines:
+			if !more {
+				if !cli.IsTerminal(a.In) {
+					return nil, &cli.Problem{Code: cli.ExitFailed, Text: "no address was given, and there is no terminal to ask for one at", Hint: "run it on a terminal, or pipe the address into it"}
+				}
+				lines = nil // whoever closed the input may still use the browser
+				continue
+			}
 			if strings.TrimSpace(text) == "" {
 				continue
 			}

@@ -72,6 +72,9 @@ func Command(a *cli.App) *cobra.Command {
 }
 
 func useModel(ctx context.Context, a *cli.App, name string) error {
+	if strings.TrimSpace(name) == "" {
+		return cli.Usage("hob model list shows them", "the NAME is empty")
+	}
 	c, err := a.Client(ctx)
 	if err != nil {
 		return err
@@ -223,7 +226,7 @@ func cost(free bool, in, out int64) string {
 func drawServer(a *cli.App, s serverRow, f modelFilter) error {
 	head := fmt.Sprintf("\n%s at %s", s.Backend, s.BaseURL)
 	if len(s.Names) == 0 {
-		head += " (found on this machine; try it with: hob model use " + s.Backend + "/MODEL)"
+		head += " (found on this machine; try it with: hob model test " + s.Backend + "/MODEL)"
 	}
 	a.Say("%s", head)
 	if s.Error != "" {
@@ -243,6 +246,10 @@ func drawServer(a *cli.App, s serverRow, f modelFilter) error {
 		default:
 			cells = append(cells, []string{m.ID, tokens(m.Context), cost(m.Free, m.Price.Input, m.Price.Output), can(m.Tools), can(m.Vision), can(m.Loaded)})
 		}
+	}
+	if len(cells) == 0 && f.word != "" {
+		a.Say("none with %q", f.word)
+		return nil
 	}
 	if len(cells) == 0 {
 		a.Say("no models")

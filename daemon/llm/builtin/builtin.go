@@ -27,12 +27,14 @@ type Options struct {
 	Phrases Phrases // required
 	Owner   string  // whom it speaks to; empty: no name is used
 	Config  string  // where the config file is, as shown to the user; default: config.toml in hob's home folder
+	Why     string  // a sentence that says why no model answers although one is set up; empty: none is
 }
 
 type model struct {
 	phrases Phrases
 	owner   string
 	config  string
+	why     string
 }
 
 // There is no limit on what the interpreter reads or says; numbers this large never make anybody cut or compact.
@@ -40,7 +42,7 @@ const unlimited = 1 << 30
 
 // New makes the interpreter. It is safe for concurrent use when o.Phrases is.
 func New(o Options) llm.Model {
-	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config}
+	m := &model{phrases: o.Phrases, owner: o.Owner, config: o.Config, why: o.Why}
 	if m.config == "" {
 		m.config = "config.toml in hob's home folder"
 	}

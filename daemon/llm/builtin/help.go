@@ -40,6 +40,9 @@ func abilities(tools map[string]bool) string {
 
 // connect says how to connect a model.
 func (m *model) connect() string {
+	if m.why != "" {
+		return m.why
+	}
 	return "To talk freely, connect a language model: put these lines into " + m.config + ".\n\n" +
 		"  [model]\n" +
 		"  backend = \"openrouter\"                 # or lmstudio, ollama, openai, compatible\n" +

@@ -104,7 +104,7 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 	t.report.Provider, t.report.Model = info.Provider, safe(info.Model, maxName)
 	t.report.Text = t.talk(ctx)
 	switch t.report.Text.Fault {
-	case llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
+	case llm.Unfunded, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
 		return
 	}
 	if ctx.Err() == nil {

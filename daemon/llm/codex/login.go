@@ -198,6 +198,11 @@ func (d *desk) alive(at *attempt) error {
 	return nil
 }
 
+// Cancel gives up the sign-in under way, if there is one, and frees its port.
+func (a *Account) Cancel() {
+	a.desk.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the sign-in was given up"))
+}
+
 // cancel ends the attempt under way, if there is one.
 func (d *desk) cancel(why error) {
 	d.mu.Lock()

@@ -228,8 +228,11 @@ func makeReady(ctx context.Context, o Options, from string, prepare func(*Tx) er
 	if err := errors.Join(d.Write(ctx, prepare), d.Close()); err != nil {
 		return fmt.Errorf("make the copy ready: %w", err)
 	}
-	if sizeOf(o.Path+"-wal") > 0 {
-		return fmt.Errorf("make the copy ready: its log could not be copied into it")
+	if err := foldLog(ctx, o.Path); err != nil {
+		return err
+	}
+	if err := wholeFile(o.Path); err != nil {
+		return fmt.Errorf("make the copy ready: %w", err)
 	}
 	return syncFile(o.Path)
 }
@@ -252,12 +255,7 @@ func putAside(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := keep(ctx, path+"-wal", path+Kept+"-wal"); errors.Is(err, os.ErrNotExist) && !again {
-		err = remove(path + Kept + "-wal") // of an older one
-		if err != nil {
-			return err
-		}
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := keepLog(ctx, path, again); err != nil {
 		return err
 	}
 	if err := syncFolder(filepath.Dir(path)); err != nil {
@@ -266,7 +264,19 @@ func putAside(ctx context.Context, path string) error {
 	return errors.Join(remove(path+"-wal"), remove(path+"-shm"))
 }
 
-// foldLog copies the log of an idle database into it; closing it then removes the log.
+// keepLog keeps what could not be copied into the old database. Else no log may stand beside the kept one, unless it is that of the same.
+func keepLog(ctx context.Context, path string, again bool) error {
+	if sizeOf(path+"-wal") > 0 {
+		_, err := keep(ctx, path+"-wal", path+Kept+"-wal")
+		return err
+	}
+	if again {
+		return nil
+	}
+	return remove(path + Kept + "-wal")
+}
+
+// foldLog copies the log of an idle database into it, and empties the log.
 func foldLog(ctx context.Context, path string) (err error) {
 	conn, err := open(path, "mode=rw"+darwinSync())
 	if err != nil {
@@ -276,10 +286,10 @@ func foldLog(ctx context.Context, path string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var busy, log, done int
 	if err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
-		return Plain(fmt.Errorf("finish the old database: %w", err))
+		return Plain(fmt.Errorf("finish the log of %s: %w", path, err))
 	}
 	if busy != 0 {
-		return fmt.Errorf("finish the old database: somebody else uses it")
+		return fmt.Errorf("finish the log of %s: somebody else uses it", path)
 	}
 	return nil
 }

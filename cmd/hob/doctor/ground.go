@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/control/console"
+	"hob/daemon/disk"
+)
+
+// home looks at the folders.
+func home(_ context.Context, s *scene) Result {
+	if !s.there {
+		return *s.outside()
+	}
+	if s.closed != nil {
+		uid, _, err := disk.Owner(s.home)
+		if err != nil {
+			return Result{State: Fail, Found: err.Error(), Mend: "look at the rights of the folders above it"}
+		}
+		return Result{State: Skip, Found: fmt.Sprintf("%s: %v", s.home, s.closed), Mend: fmt.Sprintf("sudo -u '#%d' hob --home %s doctor", uid, s.home)}
+	}
+	var v verdict
+	for _, dir := range []string{s.home, s.state(), s.state("run"), s.state("backups"), s.state("log"), s.state("artifacts")} {
+		v.private(dir, 0o700)
+	}
+	return v.result("%s, closed to others", s.home)
+}
+
+// private wants a file or folder to have no rights beyond mode. One that is not there is fine.
+func (v *verdict) private(path string, mode os.FileMode) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) || runtime.GOOS == "windows" {
+		return
+	}
+	if err != nil {
+		v.add(Fail, "", "%v", err)
+		return
+	}
+	if info.Mode()&os.ModeSymlink != 0 || info.Mode().Perm()&^mode == 0 {
+		return
+	}
+	v.add(Fail, fmt.Sprintf("chmod %o %s", mode, path), "%s has the rights %#o", path, info.Mode().Perm())
+	v.fixes = append(v.fixes, fix{fmt.Sprintf("gave %s the rights %#o", path, mode), func() error { return os.Chmod(path, mode) }})
+}
+
+// files looks at what holds keys and memories.
+func files(_ context.Context, s *scene) Result {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	list := []string{s.state("token"), s.state("hob.lock"), s.state("run", "hob.sock")}
+	for _, pattern := range []string{"hob.db*", filepath.Join("backups", "*.db")} {
+		found, err := fs.Glob(os.DirFS(s.state()), filepath.ToSlash(pattern))
+		if err != nil {
+			return Result{State: Fail, Found: err.Error()}
+		}
+		for _, name := range found {
+			list = append(list, s.state(filepath.FromSlash(name)))
+		}
+	}
+	var v verdict
+	for _, path := range list {
+		v.private(path, 0o600)
+	}
+	return v.result("token, socket, database and backups are closed to others")
+}
+
+// The room that is wanted, in bytes: less is a warning, much less a failure.
+const (
+	littleRoom = 1 << 30
+	noRoom     = 64 << 20
+)
+
+func space(_ context.Context, s *scene) Result {
+	dir := s.home
+	for !s.there { // where it would be made
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := s.free(dir)
+	if err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
+	var v verdict
+	switch {
+	case free < noRoom:
+		v.add(Fail, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+	case free < littleRoom:
+		v.add(Warn, "free some space on the disk of "+dir, "only %s are free", console.Size(free))
+	}
+	return v.result("%s are free", console.Size(free))
+}
+
+// backwards is how far in the future a file may be before the clock is said to have gone back.
+const backwards = time.Hour
+
+func clocks(_ context.Context, s *scene) Result {
+	var v verdict
+	now := s.now()
+	if now.Year() < 2026 {
+		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, before hob was written", now.Format(time.RFC3339))
+	}
+	if info, err := os.Stat(s.state("hob.db")); err == nil && info.ModTime().After(now.Add(backwards)) {
+		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
+	}
+	zone, from := s.status.Zone, "the machine's"
+	if s.config != nil && s.config.Owner.Timezone != "" {
+		zone, from = s.config.Owner.Timezone, "the config's"
+	}
+	if zone == "" { // no hob says which name the machine's has
+		return v.result("%s, zone %s (the machine's)", console.Exact(now), now.Format("MST"))
+	}
+	if _, err := time.LoadLocation(zone); err != nil {
+		v.add(Fail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
+	}
+	return v.result("%s, zone %s (%s)", console.Exact(now), zone, from)
+}
+
+// leftovers looks for what nobody needs any more. Only where no hob works can that be told.
+func leftovers(_ context.Context, s *scene) Result {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	if !s.idle() {
+		return skip("hob runs and looks after its files itself")
+	}
+	list, err := daemon.Leftovers(s.home)
+	if err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
+	temp, err := fs.Glob(os.DirFS(s.state()), "*.tmp")
+	if err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
+	for _, name := range append(temp, "address", filepath.Join("run", "hob.sock")) {
+		if _, err := os.Lstat(s.state(name)); err == nil {
+			list = append(list, s.state(name))
+		}
+	}
+	var v verdict
+	for _, path := range list {
+		v.add(Warn, "", "%s is left of an earlier run", path)
+		v.fixes = append(v.fixes, fix{"removed " + path, func() error { return os.RemoveAll(path) }})
+	}
+	return v.result("nothing is left of an earlier run")
+}

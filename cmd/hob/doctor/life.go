@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// tardy is how long an idle hob may take for its status.
+const tardy = time.Second
+
+// running looks at the daemon and its progress.
+func running(_ context.Context, s *scene) Result {
+	var v verdict
+	switch {
+	case errors.Is(s.lame, daemon.ErrRunning):
+		v.add(Fail, "hob service restart, or end the process that holds "+s.state("hob.lock"), "a hob holds this home, and does not answer")
+	case s.client == nil && (s.idle() || errors.Is(s.noone, client.ErrNoDaemon)):
+		v.add(Warn, "hob up, or hob service start", "hob does not run")
+	case s.client == nil:
+		v.add(Fail, "only its owner may speak to it, or the group hob: sudo usermod -aG hob $USER, and log in again", "%v", s.noone)
+	case s.sick != nil:
+		v.add(Fail, "hob service logs", "hob answers, but not with its status: %v", s.sick)
+	default:
+		v.progress(s)
+	}
+	return v.result("hob %s answers in %s at %s", s.status.Version, console.Span(s.took.Milliseconds()), s.status.Address)
+}
+
+func (v *verdict) progress(s *scene) {
+	if s.status.Thread.State == "stuck" {
+		v.add(Fail, "hob service restart", "the thread makes no progress")
+	}
+	if s.status.Scheduler.State == "stuck" {
+		v.add(Fail, "hob service restart", "the scheduler makes no progress")
+	}
+	if s.status.SafeMode.On {
+		v.add(Fail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)
+	}
+	if s.took > tardy {
+		v.add(Warn, "look what else the machine does", "hob took %s to answer", console.Span(s.took.Milliseconds()))
+	}
+}
+
+// model asks whether each model that is used can be reached, with its key.
+func model(ctx context.Context, s *scene) Result {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var roster struct {
+		Models []struct {
+			Name    string `json:"name"`
+			Order   int    `json:"order"`
+			Backend string `json:"backend"`
+			Fault   string `json:"fault"`
+			Resting *struct {
+				Until time.Time `json:"until"`
+				Fault string    `json:"fault"`
+			} `json:"resting"`
+		} `json:"models"`
+	}
+	var servers []struct {
+		BaseURL string   `json:"base_url"`
+		Backend string   `json:"backend"`
+		Names   []string `json:"names"`
+		Error   string   `json:"error"`
+		Hint    string   `json:"hint"`
+	}
+	if err := errors.Join(s.client.Show(ctx, "model", "", &roster), s.client.Show(ctx, "model", "servers", &servers)); err != nil {
+		return Result{State: Fail, Found: err.Error(), Mend: "hob model list"}
+	}
+	var v verdict
+	for _, m := range roster.Models {
+		if m.Fault != "" {
+			v.add(Fail, "hob model list", "%s cannot be asked: %s", m.Name, m.Fault)
+		} else if m.Resting != nil {
+			v.add(Warn, "hob model test "+m.Name, "%s rests until %s: %s", m.Name, console.Exact(m.Resting.Until), m.Resting.Fault)
+		}
+	}
+	for _, server := range servers {
+		if len(server.Names) > 0 && server.Error != "" {
+			mend := "hob model test " + server.Names[0]
+			if server.Hint != "" {
+				mend = server.Hint + "; then: " + mend
+			}
+			v.add(Fail, mend, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
+		}
+	}
+	if s.status.Model == "builtin" {
+		return v.result("the built-in interpreter serves: no model is set")
+	}
+	return v.result("%s can be reached", s.status.Model)
+}
+
+// channel is one channel's health.
+type channel struct {
+	Name      string    `json:"name"`
+	Receiving direction `json:"receiving"`
+	Sending   direction `json:"sending"`
+}
+
+type direction struct {
+	State     string    `json:"state"`
+	Since     time.Time `json:"since"`
+	LastError string    `json:"last_error"`
+}
+
+func channels(_ context.Context, s *scene) Result {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var v verdict
+	for _, c := range s.status.Channels {
+		for what, d := range map[string]direction{"receive": c.Receiving, "send": c.Sending} {
+			switch d.State {
+			case "down":
+				v.add(Fail, "look at [channels."+c.Name+"] in config.toml; it is tried again for as long as it takes", "%s cannot %s since %s: %s", c.Name, what, console.Exact(d.Since), d.LastError)
+			case "degraded":
+				v.add(Warn, "", "%s had trouble to %s: %s", c.Name, what, d.LastError)
+			}
+		}
+	}
+	if len(s.status.Channels) == 0 {
+		return v.result("only the command line: no channel is set")
+	}
+	return v.result("%s can receive and send", console.Plural(int64(len(s.status.Channels)), "channel"))
+}
+
+func jobs(ctx context.Context, s *scene) Result {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var list []struct {
+		Name     string `json:"name"`
+		Broken   string `json:"broken"`
+		Failures int    `json:"failures"`
+	}
+	if err := s.client.List(ctx, "jobs", client.Filter{}, &list); err != nil {
+		return Result{State: Fail, Found: err.Error(), Mend: "hob cron list"}
+	}
+	var v verdict
+	for _, j := range list {
+		switch {
+		case j.Broken != "":
+			v.add(Fail, fmt.Sprintf("hob cron update %s, or hob cron rm %s", j.Name, j.Name), "%s is broken: %s", j.Name, j.Broken)
+		case j.Failures > 0:
+			v.add(Warn, "hob cron runs "+j.Name, "%s failed %s in a row", j.Name, console.Plural(int64(j.Failures), "time"))
+		}
+	}
+	return v.result("%s, none broken", console.Plural(int64(len(list)), "job"))
+}
+
+// recent is how far back failures are looked for.
+const recent = 24 * time.Hour
+
+// failures counts what was given up lately.
+func failures(ctx context.Context, s *scene) Result {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	since := s.now().Add(-recent)
+	var v verdict
+	for _, of := range []struct{ resource, state, time, what, mend string }{
+		{"inbox", "dead", "received", "input", "hob inbox list --state dead, then hob inbox retry SEQ"},
+		{"turns", "failed", "ended", "failed turn", "hob turns list --state failed, then hob turns show ID"},
+		{"outbox", "dead", "ended", "message that could not be sent", "hob outbox list --state dead, then hob outbox retry ID"},
+	} {
+		var rows []map[string]any
+		if err := s.client.List(ctx, of.resource, client.Filter{State: of.state, Limit: 1000}, &rows); err != nil {
+			return Result{State: Fail, Found: err.Error(), Mend: "hob " + of.resource + " list"}
+		}
+		n := int64(0)
+		for _, row := range rows {
+			text, _ := row[of.time].(string)
+			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(since) {
+				n++
+			}
+		}
+		if n > 0 {
+			v.add(Warn, of.mend, "%d × %s", n, of.what)
+		}
+	}
+	return v.result("nothing was given up within a day")
+}

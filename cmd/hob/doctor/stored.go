@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"hob/daemon"
+	"hob/daemon/control/console"
+)
+
+// database looks at the database itself while no hob runs; a running one is asked.
+func database(_ context.Context, s *scene) Result {
+	if s.client != nil && s.sick == nil {
+		return Result{State: OK, Found: console.Size(s.status.Database.Bytes) + "; hob reads and writes it (each backup reads all of it; stop hob to let doctor do that)"}
+	}
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	switch {
+	case !s.idle():
+		return skip("a hob has it open")
+	case errors.Is(s.lame, os.ErrNotExist):
+		return skip("there is none yet")
+	case s.lame != nil:
+		mend := "hob backup list, then hob backup restore PATH"
+		if list, err := daemon.Backups(s.home); err == nil && len(list) > 0 {
+			mend = "hob backup restore " + list[0].Path
+		}
+		return Result{State: Fail, Found: s.lame.Error(), Mend: mend}
+	}
+	return Result{State: OK, Found: console.Size(s.stored.Bytes) + ", whole and sound"}
+}
+
+// stale is the age from which a backup is too old: two nights, and some hours for a machine that is off at night.
+const stale = 60 * time.Hour
+
+// backups looks at the newest copy.
+func backups(ctx context.Context, s *scene) Result {
+	if r := s.outside(); r != nil {
+		return *r
+	}
+	list, err := daemon.Backups(s.home)
+	if err != nil {
+		return Result{State: Fail, Found: err.Error()}
+	}
+	var v verdict
+	if len(list) == 0 {
+		v.add(Warn, "hob backup create", "there is no backup yet; hob makes one each night")
+		return v.result("")
+	}
+	newest := list[0]
+	if _, err := daemon.VerifyBackup(ctx, newest.Path); err != nil {
+		v.add(Fail, "hob backup create", "the newest backup is not good: %v", err)
+	}
+	if age := s.now().Sub(newest.Made); age > stale {
+		state := Fail
+		if s.client == nil { // it makes none while it does not run
+			state = Warn
+		}
+		v.add(state, "hob backup create", "the newest backup is %d days old", age/(24*time.Hour))
+	}
+	return v.result("%s, the newest of %s, is whole and sound", console.Plural(int64(len(list)), "backup"), console.Exact(newest.Made))
+}

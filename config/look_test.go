@@ -1,0 +1,125 @@
+package config_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"hob/config"
+)
+
+const looked = `[model]
+api_key = "sk-canary"
+price = { input = 3, cached = 0.3 }
+[models.local]
+api_key = "keyring:local"
+fallback = ["none"]
+[tools]
+roots = ["~/a:ro", "b:ro"]
+deny = 1
+[turn]
+max_steps = 0
+[channels.door]
+kind = "bell"
+token = "sk-canary"
+names = ["a"]
+`
+
+func TestLook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	write(t, path, looked, 0o600)
+	env := []string{"HOB_MODEL__MODEL=m", "HOB_OWNER__ADDRESSES=a:b,c:d", "HOB_CHANNELS__DOOR__LOUD=true", "HOB_CHANNELS__DOOR__SIZE=7", "HOB_CHANNELS__DOOR__NAMES=x,y", "HOB_MODELS__LOCAL__PRICE__INPUT=2"}
+	tests := []struct {
+		key, text, origin string
+		value             any
+	}{
+		{"model.model", "m", "environment HOB_MODEL__MODEL", "m"},
+		{"model.api_key", config.Hidden, path + ":2", config.Hidden},
+		{"models.local.api_key", "keyring:local", path + ":5", "keyring:local"},
+		{"models.local.fallback", "[]", path + ":6", []string{}},
+		{"models.local.price.input", "2", "environment HOB_MODELS__LOCAL__PRICE__INPUT", 2.0},
+		{"model.price", "{ cached = 0.3, input = 3, output = 0 }", path + ":3", map[string]any{"input": 3.0, "cached": 0.3, "output": 0.0}},
+		{"model.price.input", "3", path + ":3", 3.0},
+		{"model.base_url", "the backend's own", "default", nil},
+		{"owner.addresses", `["a:b", "c:d"]`, "environment HOB_OWNER__ADDRESSES", []string{"a:b", "c:d"}},
+		{"turn.max_steps", "50", "default, since its section is off because of a mistake", int64(50)},
+		{"turn.max_running", "15m", "default", "15m"},
+		{"tools.deny", `["*"]`, "default, since its section is off because of a mistake", []string{"*"}},
+		{"channels.door.kind", "bell", path + ":13", "bell"},
+		{"channels.door.token", config.Hidden, path + ":14", config.Hidden},
+		{"channels.door.names", `["x", "y"]`, "environment HOB_CHANNELS__DOOR__NAMES", []any{"x", "y"}},
+		{"channels.door.loud", "true", "environment HOB_CHANNELS__DOOR__LOUD", true},
+		{"channels.door.size", "7", "environment HOB_CHANNELS__DOOR__SIZE", int64(7)},
+		{"models.other.model", "none", "default", nil},
+	}
+	for _, tt := range tests {
+		got, err := known().Look(path, env, tt.key)
+		if err != nil || len(got) != 1 {
+			t.Errorf("%s: %v, %v", tt.key, got, err)
+			continue
+		}
+		if s := got[0]; s.Key != tt.key || s.Text() != tt.text || s.Origin() != tt.origin || !reflect.DeepEqual(s.Value, tt.value) {
+			t.Errorf("%s: %q from %q: %#v", s.Key, s.Text(), s.Origin(), s.Value)
+		}
+	}
+}
+
+func TestLookAtSections(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	write(t, path, looked, 0o600)
+	names := func(key string) []string {
+		all, err := known().Look(path, nil, key)
+		if err != nil {
+			t.Fatalf("%q: %v", key, err)
+		}
+		var list []string
+		for _, s := range all {
+			list = append(list, s.Key)
+			if strings.Contains(s.Text(), "canary") {
+				t.Errorf("%s shows a secret", s.Key)
+			}
+		}
+		return list
+	}
+	if got := names("turn"); !slices.Equal(got, []string{"turn.max_steps", "turn.max_running"}) {
+		t.Errorf("turn: %q", got)
+	}
+	for _, key := range []string{"channels", "channels.door"} {
+		if got := names(key); len(got) != 6 || got[0] != "channels.door.kind" {
+			t.Errorf("%s: %q", key, got)
+		}
+	}
+	everything := names("")
+	for _, want := range []string{"model.backend", "models.local.model", "channels.door.loud", "daemon.max_attempts"} {
+		if !slices.Contains(everything, want) {
+			t.Errorf("%s is not among %q", want, everything)
+		}
+	}
+	if _, err := known().Look(path, nil, "modle.model"); err == nil || err.Error() != `there is no section "modle": did you mean "model"?` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	for doc, want := range map[string][]string{
+		"":                         {"model.price.input", "models.local.backend", "jobs.morning.cron", "channels.door.kind", "turn.max_steps"},
+		"[models.big]\nbackend=1":  {"models.big.backend"},
+		"[turn\n":                  {"turn.max_steps"},
+		"[channels.bell]\nsize=1":  {"channels.bell.topic"},
+		"[models.'a b']\nmodel=''": {`models."a b".model`},
+	} {
+		write(t, path, doc, 0o600)
+		got := known().Names(path)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("%q: %s is not among %q", doc, name, got)
+			}
+		}
+		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("%q: not sorted, or twice: %q", doc, got)
+		}
+	}
+}

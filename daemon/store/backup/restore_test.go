@@ -1,0 +1,196 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/store"
+	"hob/daemon/store/backup"
+	"hob/daemon/store/db"
+	"hob/daemon/store/view"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const chat event.Address = "chat:1"
+
+func open(t *testing.T, dir string) (s *store.Store, end func()) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{
+		Dir: dir, Version: "test", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		t.Helper()
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func accept(t *testing.T, s *store.Store, id string) {
+	t.Helper()
+	_, err := s.Accept(t.Context(), []event.In{{
+		Source: "chat", ExtID: id, Session: "main", Kind: event.Message, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: chat, Typed: true, Parts: event.Say(id), Received: time.Now(),
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func steps(t *testing.T) fs.FS {
+	t.Helper()
+	files, err := store.Migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// outboxes are the states of the outbox, oldest first.
+func outboxes(t *testing.T, s *store.Store) (states []string) {
+	t.Helper()
+	rows, err := view.New(s.Reader()).OutboxRows(t.Context(), event.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		text := rows[i].State
+		for _, d := range rows[i].Deliveries {
+			text += "/" + d.State
+		}
+		states = append(states, text)
+	}
+	return states
+}
+
+// After a restore, what waited or was being sent when the backup was made is held, and a note says so; the owner can let it go on.
+func TestRestoreHoldsWhatWaited(t *testing.T) {
+	dir := t.TempDir()
+	s, end := open(t, dir)
+	if _, found, err := backup.Restored(t.Context(), s.Reader()); found || err != nil {
+		t.Errorf("a note before any restore: %t, %v", found, err)
+	}
+	accept(t, s, "waits")
+	for _, key := range []string{"ready", "sending", "sent"} {
+		if err := s.Tell(t.Context(), key, chat, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		for _, q := range []string{
+			"INSERT INTO deliveries (outbox, part, body, nonce, epoch, state) VALUES (2, 0, 'sending', 'n', 1, 'sending'), (3, 0, 'sent', 'n', 1, 'sent')",
+			"UPDATE outbox SET state = 'done', ended = 1 WHERE id = 3",
+		} {
+			if err := tx.Run(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	from, _, err := s.Backup(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept(t, s, "after")
+	path := filepath.Join(dir, "hob.db")
+	report, err := backup.Verify(t.Context(), from, steps(t))
+	if err != nil || report.Messages != 1 || report.Sent != 1 || report.Version != "test" || report.Instance == "" || time.Since(report.Newest) > time.Minute {
+		t.Errorf("the backup: %+v, %v", report, err)
+	}
+	if _, err := backup.Loses(t.Context(), path, steps(t), report); !errors.Is(err, db.ErrLocked) {
+		t.Errorf("while it is open: %v", err)
+	}
+	end()
+	lost, err := backup.Loses(t.Context(), path, steps(t), report)
+	if err != nil || lost.Messages != 1 || lost.Turns != 0 || lost.Foreign || lost.Damaged != "" || !lost.Newest.After(report.Newest) {
+		t.Errorf("lost: %+v, %v", lost, err)
+	}
+	note, err := backup.Restore(t.Context(), path, from, steps(t), time.Now)
+	if err != nil || note.Messages != 2 || note.Inputs != 1 || !note.Taken.Equal(report.Newest) {
+		t.Fatalf("note %+v, %v", note, err)
+	}
+	s, end = open(t, dir)
+	defer end()
+	kept, found, err := backup.Restored(t.Context(), s.Reader())
+	if err != nil || !found || kept.Messages != 2 || kept.Inputs != 1 || !kept.At.Equal(note.At) || kept.From != from {
+		t.Errorf("the note: %+v, %t, %v", kept, found, err)
+	}
+	if got := strings.Join(outboxes(t, s), " "); got != "held held/unknown done/sent" {
+		t.Errorf("the outbox: %s", got)
+	}
+	rows, err := view.New(s.Reader()).InboxRows(t.Context(), event.Filter{})
+	if err != nil || len(rows) != 1 || rows[0].State != "held" || !strings.Contains(rows[0].Reason, "may have been answered") {
+		t.Errorf("the inbox: %+v, %v", rows, err)
+	}
+	if err := errors.Join(s.RetryOut(t.Context(), 1), s.RetryOut(t.Context(), 2), s.Retry(t.Context(), rows[0].Seq)); err != nil {
+		t.Errorf("the owner lets them go on: %v", err)
+	}
+	if got := strings.Join(outboxes(t, s), " "); got != "ready ready/ready done/sent" {
+		t.Errorf("the outbox then: %s", got)
+	}
+}
+
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	mine := db.Options{Path: filepath.Join(dir, "other.db"), Migrations: fstest.MapFS{"0001_notes.sql": {Data: []byte("CREATE TABLE notes (text TEXT)")}}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	d, err := db.Open(t.Context(), mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "copy.db")
+	if _, err := d.Backup(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Verify(t.Context(), other, steps(t)); !errors.Is(err, db.ErrForeign) {
+		t.Errorf("a database of another program: %v", err)
+	}
+	home := t.TempDir()
+	s, end := open(t, home)
+	from, _, err := s.Backup(t.Context(), "")
+	end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := backup.Verify(t.Context(), from, steps(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := backup.Loses(t.Context(), filepath.Join(t.TempDir(), "hob.db"), steps(t), r); err != nil || lost != (backup.Lost{}) {
+		t.Errorf("nothing is there to be lost: %+v, %v", lost, err)
+	}
+	elsewhere := t.TempDir()
+	_, end = open(t, elsewhere)
+	end()
+	if lost, err := backup.Loses(t.Context(), filepath.Join(elsewhere, "hob.db"), steps(t), r); err != nil || !lost.Foreign {
+		t.Errorf("another hob's database: %+v, %v", lost, err)
+	}
+	damaged := filepath.Join(t.TempDir(), "hob.db")
+	if err := os.WriteFile(damaged, []byte(strings.Repeat("junk", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := backup.Loses(t.Context(), damaged, steps(t), r); err != nil || lost.Damaged == "" {
+		t.Errorf("a damaged database: %+v, %v", lost, err)
+	}
+}

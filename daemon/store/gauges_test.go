@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/store/view"
+)
+
+// ask adds a model step to a turn.
+func (s *shop) ask(turn int64, n int, model, state, why, usage string) {
+	s.t.Helper()
+	s.sql("INSERT INTO steps (turn, n, kind, state, epoch, model, why, usage) VALUES (?, ?, 'model', ?, 1, ?, ?, ?)", turn, n, state, model, why, usage)
+}
+
+func (s *shop) gauges() view.Gauges {
+	s.t.Helper()
+	g, err := s.Gauges(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return g
+}
+
+func TestGaugesCountStates(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("a"))
+	s.accept(message("b"))
+	s.take()
+	g := s.gauges()
+	if want := (map[string]int64{"queued": 1, "held": 0, "joined": 1, "done": 0, "dropped": 0, "expired": 0, "dead": 0}); !reflect.DeepEqual(g.Inbox, want) {
+		t.Errorf("inbox %v, want %v", g.Inbox, want)
+	}
+	if want := (map[string]int64{"ready": 0, "running": 1, "waiting": 0, "done": 0, "failed": 0, "stopped": 0, "dead": 0}); !reflect.DeepEqual(g.Turns, want) {
+		t.Errorf("turns %v, want %v", g.Turns, want)
+	}
+	if last, err := s.LastEvent(t.Context()); err != nil || g.Events != last || last == 0 {
+		t.Errorf("events %d, the newest is %d, %v", g.Events, last, err)
+	}
+}
+
+// TestGaugesAddUpRequests: requests of ended turns are counted once, those of open ones as they are now, in flight ones not at all.
+func TestGaugesAddUpRequests(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("a"))
+	first := s.take()
+	used := `{"input":10,"cached":4,"output":2,"cost_micros":3}`
+	s.ask(first, 1, "x/m", "done", "", used)
+	s.ask(first, 2, "x/m", "intent", "", "{}")
+	want := []view.Requests{{Model: "x/m", Count: 1, Input: 10, Cached: 4, Output: 2, Micros: 3}}
+	for range 2 {
+		if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
+			t.Fatalf("while it runs: %+v", got)
+		}
+	}
+	s.sql("UPDATE steps SET state = 'unknown', why = ? WHERE n = 2", (&llm.Error{Fault: llm.RateLimit, Status: 429}).Error())
+	s.ask(first, 3, "x/m", "done", "", used)
+	s.sql("UPDATE turns SET state = 'done', ended = 1")
+	s.accept(message("b"))
+	second := s.take()
+	s.ask(second, 1, "x/m", "unknown", "", "{}")
+	want = []view.Requests{
+		{Model: "x/m", Count: 2, Input: 20, Cached: 8, Output: 4, Micros: 6}, {Model: "x/m", Fault: "interrupted", Count: 1}, {Model: "x/m", Fault: "rate_limit", Count: 1},
+	}
+	for range 3 {
+		if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
+			t.Fatalf("after the first has ended: %+v", got)
+		}
+	}
+	s.sql("UPDATE turns SET state = 'done', ended = 1")
+	s.accept(message("c"))
+	s.take() // a turn without requests must not hide the older ones
+	if got := s.gauges().Requests; !reflect.DeepEqual(got, want) {
+		t.Errorf("after both have ended: %+v", got)
+	}
+	if g, err := view.New(s.Reader()).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
+		t.Errorf("after a restart: %+v, %v", g.Requests, err)
+	}
+}
+
+// TestGaugesKnowFaults: each kind of fault is found again in the words that its row keeps.
+func TestGaugesKnowFaults(t *testing.T) {
+	s := fresh(t)
+	s.accept(message("a"))
+	id := s.take()
+	faults := []llm.Fault{
+		llm.BadRequest, llm.Auth, llm.Forbidden, llm.Payment, llm.NotFound, llm.TooLarge, llm.RateLimit, llm.Overloaded, llm.Network, llm.Untrusted, llm.Broken,
+		llm.Idle, llm.Malformed, llm.Empty, llm.Endless, llm.NoImages,
+	}
+	for i, f := range faults {
+		s.ask(id, i+1, string(f), "unknown", (&llm.Error{Fault: f, Status: 400, Text: "the server's words"}).Error(), "{}")
+	}
+	s.ask(id, 100, "other", "unknown", "something else", "{}")
+	got := s.gauges().Requests
+	if len(got) != len(faults)+1 {
+		t.Errorf("%d kinds of %d", len(got), len(faults)+1)
+	}
+	for _, r := range got {
+		if r.Fault != r.Model || r.Count != 1 {
+			t.Errorf("%s is counted as %s, %d times", r.Model, r.Fault, r.Count)
+		}
+	}
+}
+
+func TestAuditOfWhatWasDenied(t *testing.T) {
+	s := fresh(t)
+	for i, c := range [][2]string{{"allow", "ok"}, {"deny", "PERMISSION_DENIED"}, {"ask", "PERMISSION_DENIED"}, {"ask", "ok"}, {"deny", ""}} {
+		s.sql("INSERT INTO audit (at, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome) VALUES (1, ?, 'exec', 'thread', 'owner', 'h', 's', ?, 'r', ?)", fmt.Sprint("c", i), c[0], c[1])
+	}
+	for state, want := range map[string]int{"denied": 3, "deny": 2, "ask": 2, "": 5} {
+		if rows, err := s.AuditRows(t.Context(), event.Filter{State: state}); err != nil || len(rows) != want {
+			t.Errorf("%q: %d rows, want %d, %v", state, len(rows), want, err)
+		}
+	}
+}
+
+// TestSpentFor: the day's budget names who it was spent for, the dearest first, and nobody of another day.
+func TestSpentFor(t *testing.T) {
+	s := fresh(t)
+	b, err := s.Spent(t.Context())
+	if err != nil || len(b.Sources) != 0 {
+		t.Fatalf("before anything: %+v, %v", b, err)
+	}
+	for _, c := range []struct {
+		day, scope string
+		money      int
+	}{{b.Day, "all", 30}, {b.Day, "source:main", 10}, {b.Day, "source:jobs", 20}, {"2001-01-01", "source:old", 99}} {
+		s.sql("INSERT INTO spend (day, scope, used_micros, used_tokens) VALUES (?, ?, ?, 5)", c.day, c.scope, c.money)
+	}
+	if b, err = s.Spent(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, p := range b.Sources {
+		got += fmt.Sprint(p.Source, " ", p.UsedMicros, " ", p.UsedTokens, ", ")
+	}
+	if got != "jobs 20 5, main 10 5, " || b.UsedMicros != 30 {
+		t.Errorf("%s of %+v", got, b)
+	}
+}
