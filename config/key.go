@@ -78,7 +78,7 @@ func Describe(defaults any, notes []Note) []Key {
 	v := reflect.Indirect(reflect.ValueOf(defaults))
 	keys := describe(v, "", notes)
 	for _, n := range notes {
-		if !slices.ContainsFunc(flat(keys), func(k Key) bool { return k.Name == n.Name }) {
+		if !slices.ContainsFunc(Flat(keys), func(k Key) bool { return k.Name == n.Name }) {
 			panic(fmt.Sprintf("config: a note about %s, which %s does not take", n.Name, v.Type()))
 		}
 	}
@@ -121,11 +121,11 @@ func addressable(v reflect.Value) reflect.Value {
 	return p
 }
 
-// flat is all keys, with those inside of tables.
-func flat(keys []Key) []Key {
+// Flat is all keys, with those inside of tables.
+func Flat(keys []Key) []Key {
 	var all []Key
 	for _, k := range keys {
-		all = append(append(all, k), flat(k.Keys)...)
+		all = append(append(all, k), Flat(k.Keys)...)
 	}
 	return all
 }

@@ -42,7 +42,7 @@ func (s Setting) Text() string {
 	case string:
 		return v
 	default:
-		return tomlText(v)
+		return TOML(v)
 	}
 }
 
@@ -79,7 +79,7 @@ func (r Reference) Look(path string, env []string, key string) ([]Setting, error
 	if key == "" {
 		return v.everything(), nil
 	}
-	names, err := keyPath(key)
+	names, err := SplitKey(key)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (v view) setting(section []string, k Key) Setting {
 
 func (v view) value(section []string, k Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
-	s := Setting{Key: keyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
+	s := Setting{Key: KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
 	if s.Off || n == nil {
 		if core := v.held(section, k); s.Off && core != nil {
@@ -272,18 +272,21 @@ func (r Reference) Names(path string) []string {
 	var names []string
 	for _, section := range v.present() {
 		if p, ok := v.at(root, section); ok {
-			for _, k := range flat(p.Keys) {
-				names = append(names, keyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
+			for _, k := range Flat(p.Keys) {
+				names = append(names, KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
 			}
 		}
 	}
 	for _, p := range r.parts {
 		if p.Named != "" {
-			for _, k := range flat(p.Keys) {
-				names = append(names, p.example()+"."+k.Name)
+			for _, k := range Flat(p.Keys) {
+				names = append(names, p.Shown()+"."+k.Name)
 			}
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// plainText drops the marks of Markdown.
+func plainText(s string) string { return strings.ReplaceAll(s, "`", "") }

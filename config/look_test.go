@@ -10,6 +10,24 @@ import (
 	"hob/config"
 )
 
+// known is a reference with one channel and a job, as a plug-in would describe them.
+func known() config.Reference {
+	type channel struct {
+		Topic string   `toml:"topic"`
+		Token string   `toml:"token"`
+		Names []string `toml:"names"`
+		Loud  bool     `toml:"loud"`
+		Size  int      `toml:"size"`
+	}
+	return config.NewReference(config.Owned{
+		Backends: []string{"openrouter", "lmstudio", "ollama"},
+		Parts: []config.Part{
+			{Path: "channels.NAME", Kind: "bell", Named: "door", Keys: config.Describe(channel{}, nil)},
+			{Path: "jobs.NAME", Named: "morning", Keys: config.Describe(struct{ Cron, Prompt string }{}, nil)},
+		},
+	})
+}
+
 const looked = `[model]
 api_key = "sk-canary"
 price = { input = 3, cached = 0.3 }

@@ -60,8 +60,8 @@ func (p Part) fits(path []string) bool {
 	return true
 }
 
-// example is the path with a name in the place of NAME.
-func (p Part) example() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
+// Shown is the path with an example of a name in the place of NAME.
+func (p Part) Shown() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
 
 // at finds the part of a section; root tells the kinds of its channels.
 func (r Reference) at(root *node, path []string) (Part, bool) {
@@ -87,6 +87,19 @@ func kindOf(root *node, path []string) string {
 	return path[len(path)-1]
 }
 
+// Find looks a key up by its full name; doc, which is TOML, tells the kinds of its channels. The error is Errors, and says what there is instead.
+func (r Reference) Find(doc []byte, path []string) (Key, error) {
+	root, err := parse("", doc)
+	if err != nil {
+		return Key{}, err
+	}
+	_, k, problem := r.find(root, path)
+	if problem != nil {
+		return Key{}, Errors{*problem}
+	}
+	return k, nil
+}
+
 // find looks a key up by the parts of its full name. The problem says what there is instead.
 func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
 	name := strings.Join(path, ".")
@@ -98,7 +111,7 @@ func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
 		if !ok {
 			continue
 		}
-		for _, k := range flat(p.Keys) {
+		for _, k := range Flat(p.Keys) {
 			if k.Name == strings.Join(path[depth:], ".") {
 				return p, k, nil
 			}
@@ -139,7 +152,7 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 	case channel:
 		section := strings.Join(path[:len(path)-1], ".")
 		p.Text = fmt.Sprintf("there is no kind of channel named %q", kindOf(root, path[:len(path)-1]))
-		p.Hint = fmt.Sprintf("say first what it is: %s.kind is one of %s", section, strings.Join(r.kinds(), ", "))
+		p.Hint = fmt.Sprintf("say first what it is: %s.kind is one of %s", section, strings.Join(r.Kinds(), ", "))
 	case !slices.Contains(sections(), path[0]):
 		p.Text, p.Hint = fmt.Sprintf("there is no section %q", path[0]), nearest(path[0], sections())
 	default:
@@ -152,13 +165,14 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 func (r Reference) shape(section string) string {
 	for _, p := range r.parts {
 		if strings.HasPrefix(p.Path+".", section+".") {
-			return fmt.Sprintf("its keys are %s.KEY, for example %s.%s", p.Path, p.example(), p.Keys[0].Name)
+			return fmt.Sprintf("its keys are %s.KEY, for example %s.%s", p.Path, p.Shown(), p.Keys[0].Name)
 		}
 	}
 	return "there are no keys here"
 }
 
-func (r Reference) kinds() []string {
+// Kinds are those that a channel can be of.
+func (r Reference) Kinds() []string {
 	var kinds []string
 	for _, p := range r.parts {
 		if p.Kind != "" {
@@ -198,7 +212,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 		p, ok := r.at(root, strings.Split(c.path, "."))
 		if !ok {
 			bad := c.Fault("kind", fmt.Sprintf("there is no kind of channel named %q", c.Kind))
-			bad.Hint = nearest(c.Kind, r.kinds())
+			bad.Hint = nearest(c.Kind, r.Kinds())
 			problems = append(problems, bad)
 			continue
 		}
@@ -254,4 +268,12 @@ func (r Reference) keyOf(section, name string) (Key, bool) {
 		return Key{}, false
 	}
 	return p.Keys[i], true
+}
+
+// at is the node of a full name, nil when there is none.
+func (n *node) at(path []string) *node {
+	for _, name := range path {
+		n = n.child(name)
+	}
+	return n
 }

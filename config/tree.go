@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -99,7 +100,34 @@ func syntaxError(file string, doc []byte, err error) error {
 		found = strconv.QuoteRune(r)
 	}
 	p.Text = codePoint.ReplaceAllLiteralString(p.Text, found)
+	p.Hint = likelyMeant(string(lines[p.Line-1]))
 	return Errors{p}
+}
+
+// likelyMeant says what is right instead of the mistakes that people make most in TOML, "" when it is none of them. It never repeats a value,
+// which may be a secret.
+func likelyMeant(line string) string {
+	line = strings.TrimSpace(line)
+	key, value, pair := strings.Cut(line, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	first, _ := utf8.DecodeRuneInString(value)
+	switch {
+	case strings.HasPrefix(line, "[") && !strings.Contains(line, "]"):
+		return "a section is written [name]"
+	case !pair && strings.Contains(line, ":"):
+		return "want key = value"
+	case !pair:
+		return ""
+	case value == "":
+		return "there is no value behind the ="
+	case strings.EqualFold(value, "true") || strings.EqualFold(value, "false"):
+		return "write true or false"
+	case strings.HasPrefix(value, `"`) && strings.Count(value, `"`) == 1:
+		return "close the text with a quote on the same line"
+	case unicode.IsLetter(first) || unicode.IsDigit(first) && strings.ContainsFunc(value, unicode.IsLetter):
+		return fmt.Sprintf("a text, or a time with its unit, stands in quotes: %s = \"…\"", key)
+	}
+	return ""
 }
 
 // spot is where a key and its value stand.

@@ -10,6 +10,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
 	"hob/daemon/llm/openai"
+	"hob/daemon/models"
 	"hob/daemon/secret"
 )
 
@@ -33,7 +34,7 @@ type SignIn struct {
 
 func (d *daemon) newAccount() *account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
-	mended := func() { d.models().Wake(func(i llm.Info) bool { return i.Provider == backendCodex }) }
+	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == models.Codex }) }
 	return &account{mended: mended, Account: codex.New(codex.Config{Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
 }
 

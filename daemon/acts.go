@@ -11,6 +11,7 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
+	"hob/daemon/models"
 	"hob/daemon/store"
 )
 
@@ -170,7 +171,7 @@ func (a acts) model(ctx context.Context, act control.Act) (any, error) {
 	case "test":
 		return a.models.try(ctx, act.ID)
 	}
-	if act.ID != backendCodex {
+	if act.ID != models.Codex {
 		return nil, event.NewFault(event.Missing, "only codex has one: hob model login codex", "%s has no sign-in", act.ID)
 	}
 	switch act.Verb {

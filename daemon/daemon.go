@@ -20,6 +20,7 @@ import (
 	"hob/daemon/guard"
 	"hob/daemon/ident"
 	"hob/daemon/llm"
+	"hob/daemon/models"
 	"hob/daemon/secret"
 	"hob/daemon/shelf"
 	"hob/daemon/spawn"
@@ -67,18 +68,18 @@ type parts struct {
 
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
-	lineup           // the models
-	tools  tools.Set // that the config allows, confined to its roots
-	off    []string  // channels and jobs of the config that cannot be used, and why
+	models.Lineup
+	tools tools.Set // that the config allows, confined to its roots
+	off   []string  // channels and jobs of the config that cannot be used, and why
 }
 
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
 
-// models are those that hob asks now.
-func (d *daemon) models() *llm.Chain { return d.live.Load().chain }
+// chain is the models that hob asks now.
+func (d *daemon) chain() *llm.Chain { return d.live.Load().Chain }
 
 // modelName is the name of the one that it asks first.
-func (d *daemon) modelName() string { return d.models().First().Info().Name() }
+func (d *daemon) modelName() string { return d.chain().First().Info().Name() }
 
 // problems lists what is wrong with the config, and why the model, a channel or a job of it cannot be used. advised adds advice.
 func (d *daemon) problems(advised bool) []string {
@@ -92,8 +93,8 @@ func (d *daemon) problems(advised bool) []string {
 	if err != nil {
 		list = append(list, err.Error())
 	}
-	for _, f := range d.live.Load().faults {
-		list = append(list, f.err.Error())
+	for _, f := range d.live.Load().Faults {
+		list = append(list, f.Err.Error())
 	}
 	return append(list, d.live.Load().off...)
 }

@@ -80,11 +80,11 @@ func (d conf) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the chosen model: %w", err)
 	}
-	models := d.lineup(ctx, d.config(), chosen)
-	for _, fault := range models.faults {
-		d.log.Error("a model of the config cannot be used", "err", fault.err, "first", models.chain.First().Info().Name())
+	lineup := d.maker().Lineup(ctx, d.config(), chosen)
+	for _, fault := range lineup.Faults {
+		d.log.Error("a model of the config cannot be used", "err", fault.Err, "first", lineup.Chain.First().Info().Name())
 	}
-	d.live.Store(&live{lineup: models, tools: set})
+	d.live.Store(&live{Lineup: lineup, tools: set})
 	return nil
 }
 
@@ -218,10 +218,7 @@ func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler
 	if old.ID != 0 && old.Origin != originConfig {
 		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", section.Name)
 	}
-	j, _, err := scheduler.New(scheduler.Draft{
-		Name: section.Name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
-		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Origin: originConfig,
-	}, d.zone(), d.clock.Wall())
+	j, _, err := scheduler.New(in.draft(section.Name), d.zone(), d.clock.Wall())
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/guard"
+	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
 )
@@ -81,7 +82,7 @@ func (r rows) model(ctx context.Context, id string) (any, error) {
 		return r.models.show(ctx)
 	case "servers":
 		return r.models.servers(ctx)
-	case backendCodex:
+	case models.Codex:
 		return r.models.account.Status(ctx)
 	default:
 		return nil, event.NewFault(event.Missing, "there are servers and codex", "there is nothing called %s about models", id)

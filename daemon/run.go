@@ -163,7 +163,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	})
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
-	in.Go(in.ctx, "backups", conf{d}.keepBackups)
+	in.Go(in.ctx, "backups", copies{d}.keep)
 	d.ready(ctx, server, start)
 	d.supervise(in)
 	<-ctx.Done()

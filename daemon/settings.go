@@ -14,6 +14,7 @@ import (
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/llm/openai"
+	"hob/daemon/models"
 	"hob/scheduler"
 )
 
@@ -21,7 +22,7 @@ import (
 // is opened and nobody is asked: a secret is not looked up.
 func ConfigSections() config.Owned {
 	return config.Owned{
-		Backends: append([]string{backendBuiltin}, openai.Backends()...),
+		Backends: append([]string{models.Builtin}, openai.Backends()...),
 		Parts: []config.Part{
 			{
 				Path: "channels.NAME", Kind: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.",

@@ -10,6 +10,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
+	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/scheduler"
 )
@@ -24,7 +25,7 @@ type Status struct {
 	Home      string                   `json:"home"`
 	Address   string                   `json:"address"`
 	Model     string                   `json:"model"`            // the name of the first one
-	Models    []ModelRow               `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
+	Models    []models.Row             `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
 	Epoch     int64                    `json:"epoch"`            // number of this start
 	Started   time.Time                `json:"started"`
 	UptimeMS  int64                    `json:"uptime_ms"`
@@ -93,7 +94,7 @@ func (d overview) status(ctx context.Context) (Status, error) {
 }
 
 // tidy takes secrets out of what the config and a server say of a model.
-func (d overview) tidy(m ModelRow) ModelRow {
+func (d overview) tidy(m models.Row) models.Row {
 	m.Model, m.BaseURL, m.Fault = d.secrets.Text(m.Model), d.secrets.Text(m.BaseURL), d.secrets.Text(m.Fault)
 	if m.Resting != nil {
 		rest := *m.Resting
@@ -177,7 +178,7 @@ func (d overview) judge(s *Status) string {
 	switch {
 	case s.SafeMode.On:
 		return "safe-mode"
-	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().faults) > 0:
+	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().Faults) > 0:
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"

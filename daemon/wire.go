@@ -45,7 +45,7 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
 	d.thread = &agent.Thread{
-		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.models, Switched: conf{d}.switched,
+		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
 		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"hob/cmd/hob/backup"
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/config"
 	"hob/cmd/hob/cron"
 	"hob/cmd/hob/doctor"
+	"hob/cmd/hob/look"
 	"hob/cmd/hob/model"
 	"hob/daemon"
 )
@@ -28,7 +30,7 @@ func newRoot(a *cli.App) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.NoSuch,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return showState(cmd.Context(), a) },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return look.ShowState(cmd.Context(), a) },
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run it:"},
@@ -46,10 +48,10 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetCompletionCommandGroupID(groupRun)
 	root.SetHelpCommandGroupID(groupRun)
-	add(root, groupRun, upCommand(a), serviceCommand(a), statusCommand(a), doctor.Command(a), versionCommand(a), model.Command(a), config.Command(a, daemon.ConfigSections()), safeModeCommand(a), backupCommand(a))
+	add(root, groupRun, upCommand(a), serviceCommand(a), look.Status(a), doctor.Command(a), versionCommand(a), model.Command(a), config.Command(a, daemon.ConfigSections()), look.SafeMode(a), backup.Command(a))
 	add(root, groupSchedule, cron.Command(a))
 	add(root, groupChat, chatCommand(a), sendCommand(a), approvalsCommand(a), grantsCommand(a), sessionsCommand(a))
-	add(root, groupLook, turnsCommand(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), whyCommand(a), logsCommand(a), auditCommand(a), budgetCommand(a), toolCommand(a))
+	add(root, groupLook, look.Turns(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Why(a), look.Logs(a), look.Audit(a), look.Budget(a), toolCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	return root

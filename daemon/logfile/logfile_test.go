@@ -313,7 +313,11 @@ func TestCanaries(t *testing.T) {
 	log := slog.New(r.Handler(sinks))
 	for n := range 50 {
 		c := fmt.Sprintf("canary-%02d", n)
-		log.With("with", c).ErrorContext(t.Context(), "message "+c, "text", c, "err", fmt.Errorf("get: %w", errors.New(c)), "list", []string{c}, slog.Group("g", "in", "x"+c+"y"), c, 1)
+		rec := slog.NewRecord(time.Now(), slog.LevelError, "message "+c, 0)
+		rec.Add("text", c, "err", fmt.Errorf("get: %w", errors.New(c)), "list", []string{c}, slog.Group("g", "in", "x"+c+"y"), c, 1)
+		if err := log.With("with", c).Handler().Handle(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
 	}
 	file, err := os.ReadFile(path)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/view"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -19,23 +20,14 @@ const scopeAll = "all"
 
 // Budget is the spending of a day.
 type Budget struct {
-	Day            string  `json:"day"`            // in the owner's zone
-	PerDayMicros   int64   `json:"per_day_micros"` // below 0: no cap
-	UsedMicros     int64   `json:"used_micros"`
-	ReservedMicros int64   `json:"reserved_micros"`
-	PerDayTokens   int64   `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
-	UsedTokens     int64   `json:"tokens_used"`
-	ReservedTokens int64   `json:"tokens_reserved"`
-	Sources        []Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
-}
-
-// Spent is what was spent for one source on a day.
-type Spent struct {
-	Source         string `json:"source"` // "jobs", a session's key, "model test"
-	UsedMicros     int64  `json:"used_micros"`
-	ReservedMicros int64  `json:"reserved_micros"`
-	UsedTokens     int64  `json:"tokens_used"`
-	ReservedTokens int64  `json:"tokens_reserved"`
+	Day            string       `json:"day"`            // in the owner's zone
+	PerDayMicros   int64        `json:"per_day_micros"` // below 0: no cap
+	UsedMicros     int64        `json:"used_micros"`
+	ReservedMicros int64        `json:"reserved_micros"`
+	PerDayTokens   int64        `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
+	UsedTokens     int64        `json:"tokens_used"`
+	ReservedTokens int64        `json:"tokens_reserved"`
+	Sources        []view.Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
 }
 
 // exceededBy reports whether a cap does not allow an amount.
@@ -193,23 +185,13 @@ func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
 func (s Spending) Spent(ctx context.Context) (Budget, error) {
 	var b Budget
 	err := s.view(ctx, func(tx *Tx) (err error) {
-		if b, err = readBudget(tx); err != nil {
-			return err
-		}
-		b.Sources, err = readSources(tx, b.Day)
+		b, err = readBudget(tx)
 		return err
 	})
+	if err == nil {
+		b.Sources, err = view.Sources(ctx, s.read(), b.Day)
+	}
 	return b, err
-}
-
-func readSources(tx *Tx, day string) ([]Spent, error) {
-	rs, err := tx.Query(`SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
-		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
-	return db.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
-		var p Spent
-		err := rs.Scan(&p.Source, &p.UsedMicros, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
-		return p, err
-	})
 }
 
 // Cap is a new daily cap, as in [budget]: 0 spends nothing, -1 is no cap. nil leaves one alone.

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/logfile daemon/netguard daemon/notify daemon/secret daemon/spawn")
+var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -29,6 +29,7 @@ var table = []row{
 	{pkg: "scheduler", event: true},
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
+	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true}, // the config's sections become models
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
@@ -49,6 +50,7 @@ var table = []row{
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
+	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true}, // which looks at everything
 	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config daemon/control/client daemon/control/console scheduler"), event: true},                     // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},

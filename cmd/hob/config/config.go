@@ -1,5 +1,5 @@
-// Package config is the commands about config.toml: hob config. All of them work without a daemon; what the keys are and what a change does to
-// the file is hob/config's.
+// Package config is the commands about config.toml: hob config. All of them work without a daemon. It changes documents, and makes the schema
+// and the page of the reference; what the keys are, and what a document means, only hob/config knows.
 package config
 
 import (
@@ -64,7 +64,7 @@ func (k keys) schemaCommand() *cobra.Command {
 			"  #:schema ./config.schema.json",
 		Example: "  hob config schema > ~/.hob/config.schema.json",
 		RunE: func(*cobra.Command, []string) error {
-			doc, err := k.Schema()
+			doc, err := Schema(k.Reference)
 			if err != nil {
 				return err
 			}
@@ -80,23 +80,23 @@ func (k keys) docsCommand() *cobra.Command {
 		Example: "  hob config docs\n  hob config docs --out config.md",
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" && k.JSON {
-				return k.Document(map[string]string{"markdown": k.Page()})
+				return k.Document(map[string]string{"markdown": Page(k.Reference)})
 			}
 			if out == "" {
-				return k.Text(k.Page())
+				return k.Text(Page(k.Reference))
 			}
 			before, err := config.Content(out)
 			if err != nil {
 				return err
 			}
-			return config.Write(out, before, []byte(k.Page()))
+			return config.Write(out, before, []byte(Page(k.Reference)))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write it into this file")
 	return cmd
 }
 
-// environment is what overrides the file; "the variables of this terminal", which a running hob may not have.
+// environment is what overrides the file: the variables of this terminal, which a running hob may not have.
 func environment() []string { return os.Environ() }
 
 // wrong makes one error of the problems of a key, or of a change.

@@ -38,20 +38,20 @@ func (k keys) setCommand() *cobra.Command {
 	return cmd
 }
 
-func changes(args []string, unset bool) []config.Change {
-	var list []config.Change
+func changes(args []string, unset bool) []Change {
+	var list []Change
 	for i, arg := range args {
 		switch {
 		case unset:
-			list = append(list, config.Change{Key: arg, Unset: true})
+			list = append(list, Change{Key: arg, Unset: true})
 		case i%2 == 1:
-			list = append(list, config.Change{Key: args[i-1], Value: arg})
+			list = append(list, Change{Key: args[i-1], Value: arg})
 		}
 	}
 	return list
 }
 
-func (k keys) set(cmd *cobra.Command, list []config.Change) error {
+func (k keys) set(cmd *cobra.Command, list []Change) error {
 	path, err := k.file()
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (k keys) set(cmd *cobra.Command, list []config.Change) error {
 	if err != nil {
 		return err
 	}
-	next, err := k.Set(path, before, list...)
+	next, err := Set(k.Reference, path, before, list...)
 	if err != nil {
 		return wrong(err)
 	}
@@ -90,7 +90,7 @@ func (k keys) set(cmd *cobra.Command, list []config.Change) error {
 }
 
 // inForce are the changed keys as they are now.
-func (k keys) inForce(path string, list []config.Change) ([]config.Setting, error) {
+func (k keys) inForce(path string, list []Change) ([]config.Setting, error) {
 	var all []config.Setting
 	for _, c := range list {
 		now, err := k.Look(path, environment(), c.Key)

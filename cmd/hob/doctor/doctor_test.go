@@ -80,6 +80,11 @@ func (p *patient) write(text string, mode os.FileMode, parts ...string) {
 	}
 }
 
+func (p *patient) rights(mode os.FileMode, parts ...string) {
+	p.t.Helper()
+	p.do(os.Chmod(p.path(parts...), mode))
+}
+
 func (p *patient) do(err error) {
 	p.t.Helper()
 	if err != nil {
@@ -158,8 +163,8 @@ func table() []broken {
 	const model = "[model]\nbackend = \"ollama\"\nmodel = \"qwen\"\n"
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	return []broken{
-		{name: "open state", check: "home", hurt: func(p *patient) { p.do(os.Chmod(p.path("state"), 0o755)) }, state: doctor.Fail, found: "state has the rights 0755", mend: "chmod 700 ", fixed: "the rights 0700"},
-		{name: "open token", check: "files", hurt: func(p *patient) { p.do(os.Chmod(p.path("state", "token"), 0o644)) }, state: doctor.Fail, found: "token has the rights 0644", mend: "chmod 600 ", fixed: "the rights 0600"},
+		{name: "open state", check: "home", hurt: func(p *patient) { p.rights(0o755, "state") }, state: doctor.Fail, found: "state has the rights 0755", mend: "chmod 700 ", fixed: "the rights 0700"},
+		{name: "open token", check: "files", hurt: func(p *patient) { p.rights(0o644, "state", "token") }, state: doctor.Fail, found: "token has the rights 0644", mend: "chmod 600 ", fixed: "the rights 0600"},
 		{name: "unknown key", check: "config", hurt: func(p *patient) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: doctor.Warn, found: `"moed"`, mend: "mend that line", heal: func(p *patient) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
 		{name: "section off", check: "config", hurt: func(p *patient) { p.write("[guard]\nmode = 7\n", 0o600, "config.toml") }, state: doctor.Fail, found: "[guard] is off", mend: "mend that line", heal: func(p *patient) { p.do(os.Remove(p.path("config.toml"))) }},
 		{name: "no TOML", check: "config", hurt: func(p *patient) { p.write("[guard\n", 0o600, "config.toml") }, state: doctor.Fail, found: "config.toml:1", mend: "last good one", heal: func(p *patient) { p.do(os.Remove(p.path("config.toml"))) }},
@@ -291,6 +296,28 @@ func TestEmptyHome(t *testing.T) {
 	}
 	if _, err := os.Lstat(p.home); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the home was made: %v", err)
+	}
+}
+
+// What belongs to another user is not looked into, not even by root: what root made there, its owner could not read.
+func TestAnotherUsersHome(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a home away")
+	}
+	p := newPatient(t)
+	p.do(os.Remove(p.path("state", "hob.db-shm")))
+	p.do(os.Chown(p.home, 1, 1))
+	p.rights(0o755, "state")
+	if r := p.check("home", true); r.State != doctor.Skip || !strings.Contains(r.Found, "another user") || !strings.Contains(r.Mend, "sudo -u '#1' hob --home "+p.home+" doctor") || len(r.Fixed) > 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{"files", "config", "secrets", "database", "backup", "leftovers"} {
+		if r := p.check(name, true); r.State != doctor.Skip || !strings.Contains(r.Found, "closed to you") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, err := os.Lstat(p.path("state", "hob.db-shm")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the database was opened: %v", err)
 	}
 }
 

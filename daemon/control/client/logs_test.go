@@ -21,8 +21,9 @@ func (w *world) LogFile() string { return filepath.Join(os.TempDir(), "hob.log")
 func TestLogs(t *testing.T) {
 	dir, _ := home(t, false)
 	c := find(t, dir)
-	t.Setenv("TMPDIR", t.TempDir())
-	if err := os.WriteFile(filepath.Join(os.TempDir(), "hob.log"), []byte("{\"level\":\"INFO\",\"msg\":\"a\"}\n{\"level\":\"WARN\",\"msg\":\"b\"}\n"), 0o600); err != nil {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	if err := os.WriteFile(filepath.Join(folder, "hob.log"), []byte("{\"level\":\"INFO\",\"msg\":\"a\"}\n{\"level\":\"WARN\",\"msg\":\"b\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -67,10 +67,3 @@ func (r *Report) read(tx *db.Tx) error {
 	}
 	return nil
 }
-
-// Born is when the database was made.
-func Born(ctx context.Context, readers *db.Readers) (time.Time, error) {
-	var t time.Time
-	err := readers.QueryRowContext(ctx, "SELECT created FROM instance").Scan(db.Stamp(&t))
-	return t, err
-}

@@ -45,7 +45,7 @@ func TestNext(t *testing.T) {
 		"the newest counts, in any order":       {24 * time.Hour, []string{"2026-10-21 03:40", "2026-10-23 03:40", "2026-10-22 03:40"}, nil, "2026-10-23 10:00", "2026-10-24 03:40"},
 		"those made by hand do not":             {24 * time.Hour, []string{"2026-10-22 03:40"}, []string{"2026-10-22 18:00"}, "2026-10-22 19:00", "2026-10-23 03:40"},
 		"over the end of summer time":           {24 * time.Hour, []string{"2026-10-24 03:40"}, nil, "2026-10-24 10:00", "2026-10-25 03:40"},
-		"a copy from the future is not counted": {24 * time.Hour, []string{"2026-10-22 03:40", "2027-10-22 03:40"}, nil, "2026-10-22 04:00", "2026-10-23 03:40"},
+		"a copy from the future is not counted": {24 * time.Hour, []string{"2026-10-22 03:40", "2027-10-22 03:40"}, nil, "2026-10-28 04:00", "2026-10-23 03:40"},
 		"once a week":                           {7 * 24 * time.Hour, []string{"2026-10-22 03:40"}, nil, "2026-10-22 04:00", "2026-10-29 03:40"},
 		"more than once a day":                  {6 * time.Hour, []string{"2026-10-22 03:40"}, nil, "2026-10-22 04:00", "2026-10-22 09:40"},
 		"never":                                 {0, nil, nil, "2026-10-22 04:00", ""},

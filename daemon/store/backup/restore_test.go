@@ -106,7 +106,8 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	from, _, err := s.Backup(t.Context(), "")
+	from := filepath.Join(t.TempDir(), "copy.db")
+	err := s.Backup(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(t.TempDir(), "copy.db")
-	if _, err := d.Backup(t.Context(), other); err != nil {
+	if err := d.Backup(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Close(); err != nil {
@@ -168,7 +169,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 	home := t.TempDir()
 	s, end := open(t, home)
-	from, _, err := s.Backup(t.Context(), "")
+	from := filepath.Join(t.TempDir(), "copy.db")
+	err = s.Backup(t.Context(), from)
 	end()
 	if err != nil {
 		t.Fatal(err)

@@ -17,28 +17,29 @@ import (
 const Unfinished = ".part"
 
 // Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder. A file that is there
-// already is not overwritten. It returns the size in bytes.
-func (d *DB) Backup(ctx context.Context, path string) (int64, error) {
+// already is not overwritten.
+func (d *DB) Backup(ctx context.Context, path string) error {
 	if dir := filepath.Dir(path); dir == filepath.Dir(d.path) {
-		return 0, event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
+		return event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
 	} else if _, err := os.Stat(dir); err != nil {
-		return 0, fmt.Errorf("backup folder: %w", err)
+		return fmt.Errorf("backup folder: %w", err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return 0, fmt.Errorf("backup %s: %w", path, os.ErrExist)
+		return fmt.Errorf("backup %s: %w", path, os.ErrExist)
 	}
 	fail.Point("backup")
 	part := path + Unfinished
 	if err := remove(part); err != nil {
-		return 0, fmt.Errorf("remove an unfinished backup: %w", err)
+		return fmt.Errorf("remove an unfinished backup: %w", err)
 	}
 	if err := d.copyTo(ctx, part); err != nil {
-		return 0, errors.Join(err, remove(part), remove(part+"-journal"))
+		return errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
-	return sizeOf(part), finishFile(part, path)
+	return finishFile(part, path)
 }
 
+// sizeOf is the size of a file in bytes, 0 when it is not there.
 func sizeOf(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {

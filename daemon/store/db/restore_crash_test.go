@@ -52,6 +52,9 @@ func TestRestoreCrashes(t *testing.T) {
 			if err := db.Examine(t.Context(), live+db.Kept, files(first, second), names(&kept)); err != nil || strings.Join(kept, " ") != want+" later" {
 				t.Errorf("the second one kept %q, %v", kept, err)
 			}
+			if left, err := filepath.Glob(live + "*" + db.Unfinished); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
 			if got := standing(t, live); got != "new" {
 				t.Errorf("after the second one: %q", got)
 			}

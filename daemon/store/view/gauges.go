@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"hob/daemon/prom"
 	"hob/daemon/store/db"
 
 	"hob/daemon/llm"
@@ -43,8 +44,14 @@ const (
 	otherFault  = "other"
 )
 
+// Meter counts what Gauges holds, again and again. It is safe for concurrent use.
+type Meter struct {
+	rows  *db.Readers
+	asked tally
+}
+
 // Gauges counts. Requests of turns that have ended are added up once and remembered.
-func (s *View) Gauges(ctx context.Context) (Gauges, error) {
+func (s *Meter) Gauges(ctx context.Context) (Gauges, error) {
 	g := Gauges{
 		Inbox:  zeroes("queued held joined done dropped expired dead"),
 		Turns:  zeroes("ready running waiting done failed stopped dead"),
@@ -55,12 +62,12 @@ func (s *View) Gauges(ctx context.Context) (Gauges, error) {
 			return g, fmt.Errorf("count %s: %w", table, err)
 		}
 	}
-	err := s.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
+	err := s.rows.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM questions WHERE state = 'open'), (SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0),
 		(SELECT coalesce(max(seq), 0) FROM events)`).Scan(&g.Questions, &g.Jobs, &g.Events)
 	if err != nil {
 		return g, fmt.Errorf("count: %w", err)
 	}
-	g.Requests, err = s.asked.count(ctx, s.read)
+	g.Requests, err = s.asked.count(ctx, s.rows)
 	return g, err
 }
 
@@ -72,8 +79,8 @@ func zeroes(states string) map[string]int64 {
 	return m
 }
 
-func (s *View) byState(ctx context.Context, table string, counts map[string]int64) error {
-	rs, err := s.read.QueryContext(ctx, "SELECT state, count(*) FROM "+table+" GROUP BY state") // #nosec G202 -- a constant
+func (s *Meter) byState(ctx context.Context, table string, counts map[string]int64) error {
+	rs, err := s.rows.QueryContext(ctx, "SELECT state, count(*) FROM "+table+" GROUP BY state") // #nosec G202 -- a constant
 	_, err = db.Collect(rs, err, func(rs *sql.Rows) (struct{}, error) {
 		var state string
 		var n int64
@@ -82,6 +89,26 @@ func (s *View) byState(ctx context.Context, table string, counts map[string]int6
 		return struct{}{}, err
 	})
 	return err
+}
+
+// Sources lists who the money of a day was spent for, the dearest first.
+func Sources(ctx context.Context, read *db.Readers, day string) ([]Spent, error) {
+	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
+		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
+	return db.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
+		var p Spent
+		err := rs.Scan(&p.Source, &p.UsedMicros, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
+		return p, err
+	})
+}
+
+// Spent is what was spent for one source on a day.
+type Spent struct {
+	Source         string `json:"source"` // "jobs", a session's key, "model test"
+	UsedMicros     int64  `json:"used_micros"`
+	ReservedMicros int64  `json:"reserved_micros"`
+	UsedTokens     int64  `json:"tokens_used"`
+	ReservedTokens int64  `json:"tokens_reserved"`
 }
 
 // tally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.
@@ -184,4 +211,39 @@ func faults() []llm.Fault {
 		llm.BadRequest, llm.Auth, llm.Forbidden, llm.Payment, llm.NotFound, llm.TooLarge, llm.RateLimit, llm.Overloaded, llm.Network, llm.Untrusted, llm.Broken,
 		llm.Idle, llm.Malformed, llm.Empty, llm.Endless, llm.NoImages,
 	}
+}
+
+// Write adds the numbers to a page for Prometheus.
+func (g Gauges) Write(p *prom.Page) {
+	p.Gauge("hob_inbox_rows", "Inbox rows by state.", prom.By("state", g.Inbox)...)
+	p.Gauge("hob_turns", "Turns by state.", prom.By("state", g.Turns)...)
+	p.Gauge("hob_outbox_rows", "Messages in the outbox by state.", prom.By("state", g.Outbox)...)
+	p.Number("hob_questions_open", "Questions that wait for the owner.", float64(g.Questions))
+	p.Number("hob_jobs", "Jobs that are not removed.", float64(g.Jobs))
+	p.Counter("hob_events_total", "Events of the live view, ever.", prom.Sample{Value: float64(g.Events)})
+	countRequests(p, g.Requests)
+}
+
+// countRequests sums up what models were asked; failures are by the kind of fault.
+func countRequests(p *prom.Page, list []Requests) {
+	asked, cost, counted := map[string]int64{}, map[string]float64{}, map[string][3]int64{}
+	var failed, tokens []prom.Sample
+	for _, r := range list {
+		asked[r.Model] += r.Count
+		cost[r.Model] += float64(r.Micros) / 1e6
+		c := counted[r.Model]
+		counted[r.Model] = [3]int64{c[0] + r.Input - r.Cached, c[1] + r.Cached, c[2] + r.Output}
+		if r.Fault != "" {
+			failed = append(failed, prom.Sample{Labels: []string{"model", r.Model, "fault", r.Fault}, Value: float64(r.Count)})
+		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(counted)) {
+		for i, kind := range []string{"input", "cached", "output"} {
+			tokens = append(tokens, prom.Sample{Labels: []string{"model", model, "kind", kind}, Value: float64(counted[model][i])})
+		}
+	}
+	p.Counter("hob_model_requests_total", "Requests to a model that have ended.", prom.By("model", asked)...)
+	p.Counter("hob_model_failures_total", "Requests to a model that gave nothing usable, by fault.", failed...)
+	p.Counter("hob_model_tokens_total", "Tokens of a model: fresh input, cached input, output.", tokens...)
+	p.Counter("hob_model_cost_total", "What a model has cost, in the budget's currency.", prom.By("model", cost)...)
 }

@@ -21,12 +21,12 @@ const (
 
 // View reads over the given pool. It is safe for concurrent use.
 type View struct {
-	read  *db.Readers
-	asked tally
+	Meter
+	read *db.Readers
 }
 
 // New makes a view over the readers of a database.
-func New(readers *db.Readers) *View { return &View{read: readers} }
+func New(readers *db.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
 
 func limit(f event.Filter) int {
 	if f.Limit <= 0 {

@@ -5,32 +5,34 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hob/config"
 )
 
 //go:embed page.md
 var pageHead string
 
 // Page is the reference as Markdown: docs/config.md.
-func (r Reference) Page() string {
+func Page(r config.Reference) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	b.WriteString("\n```toml\n")
-	for i, p := range r.parts {
+	for i, p := range r.Parts() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		p.shown(&b)
+		shown(&b, p)
 	}
 	b.WriteString("```\n")
-	for _, p := range r.parts {
-		p.explain(&b)
+	for _, p := range r.Parts() {
+		explain(&b, p)
 	}
 	return b.String()
 }
 
 // shown writes the section with an example of each of its keys.
-func (p Part) shown(b *strings.Builder) {
-	fmt.Fprintf(b, "[%s]\n%s", p.example(), p.Example)
+func shown(b *strings.Builder, p config.Part) {
+	fmt.Fprintf(b, "[%s]\n%s", p.Shown(), p.Example)
 	if p.Example != "" {
 		return
 	}
@@ -41,7 +43,7 @@ func (p Part) shown(b *strings.Builder) {
 	}
 }
 
-func (p Part) explain(b *strings.Builder) {
+func explain(b *strings.Builder, p config.Part) {
 	title := p.Path
 	if p.Kind != "" {
 		title += ", kind " + p.Kind
@@ -52,13 +54,13 @@ func (p Part) explain(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\n| key | takes | left out | meaning |\n|---|---|---|---|\n")
-	for _, k := range flat(p.Keys) {
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, k.takes(), k.otherwise(), cell(k.Doc))
+	for _, k := range config.Flat(p.Keys) {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, takes(k), otherwise(k), cell(k.Doc))
 	}
 }
 
 // takes says what a key may be.
-func (k Key) takes() string {
+func takes(k config.Key) string {
 	switch {
 	case len(k.Words) > 0:
 		words := make([]string, len(k.Words))
@@ -75,7 +77,7 @@ func (k Key) takes() string {
 }
 
 // otherwise says what holds when a key is left out.
-func (k Key) otherwise() string {
+func otherwise(k config.Key) string {
 	switch v := k.Default.(type) {
 	case nil:
 		return cell(k.Unset)
@@ -86,7 +88,7 @@ func (k Key) otherwise() string {
 	case string:
 		return "`" + strconv.Quote(v) + "`"
 	}
-	return "`" + tomlText(k.Default) + "`"
+	return "`" + config.TOML(k.Default) + "`"
 }
 
 // cell is a text within a table of Markdown.

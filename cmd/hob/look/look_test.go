@@ -1,7 +1,6 @@
-package main
+package look_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -10,23 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"hob/cmd/hob/look"
 	"hob/daemon/control/console"
 )
 
 var update = flag.Bool("update", false, "write the pages that are expected anew")
-
-// fixture reads what the daemon says in a test's page.
-func fixture[T any](t *testing.T, name string) (v T) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "golden", name+".json"))
-	if err == nil {
-		err = json.Unmarshal(text, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
 
 // TestPages draws each page at two widths with fixed times in a fixed zone.
 func TestPages(t *testing.T) {
@@ -34,24 +21,22 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := fixture[turnStory](t, "turn")
-	pages := map[string]func(p sheet) string{
-		"turn":   turn.page,
-		"audit":  func(p sheet) string { return auditPage(turn.Audit, p) },
-		"status": fixture[status](t, "status").page,
-		"budget": fixture[status](t, "status").Budget.page,
-		"why":    func(p sheet) string { return tree(fixture[[]node](t, "why"), p) },
-	}
-	for name, draw := range pages {
+	data := map[string]string{"turn": "turn", "audit": "turn", "status": "status", "budget": "status", "why": "why"}
+	for name, draw := range look.Pages() {
+		raw, err := os.ReadFile(filepath.Join("testdata", data[name]+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, width := range []int{80, 200} {
-			got := draw(sheet{zone, width})
+			got, err := draw(raw, zone, width)
+			if err != nil {
+				t.Fatal(err)
+			}
 			golden(t, fmt.Sprintf("%s-%d", name, width), got)
 			for line := range strings.Lines(got) {
-				if n := console.Cells(strings.TrimSuffix(line, "\n")); n > width && name != "audit" { // a table keeps ten cells of its last column
-					t.Errorf("%s: a line of %d cells in %d: %s", name, n, width, line)
-				}
-				if strings.ContainsAny(strings.TrimSuffix(line, "\n"), "\x1b\r\n") {
-					t.Errorf("%s: a line that acts on the terminal: %q", name, line)
+				line = strings.TrimSuffix(line, "\n")
+				if n := console.Cells(line); n > width || strings.ContainsAny(line, "\x1b\r") {
+					t.Errorf("%s: a line of %d cells in %d, or one that acts on the terminal: %q", name, n, width, line)
 				}
 			}
 		}
@@ -60,7 +45,7 @@ func TestPages(t *testing.T) {
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "golden", name+".txt")
+	path := filepath.Join("testdata", name+".txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -91,7 +76,7 @@ func TestLogLines(t *testing.T) {
 		{"no JSON \x1b[2J", `no JSON \x1b[2J`, false},
 		{`{"level":"INFO","msg":"m","time":"soon"}`, "soon  INFO   m", false},
 	} {
-		if got := (logWriter{c.color, zone}).line([]byte(c.raw)); got != c.want {
+		if got := look.LogLine(c.raw, c.color, zone); got != c.want {
 			t.Errorf("%s:\n%q, want\n%q", c.raw, got, c.want)
 		}
 	}
@@ -101,7 +86,7 @@ func TestUptime(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m 1s", time.Hour: "1h 0m", 25*time.Hour + 30*time.Minute: "1d 1h", 400 * 24 * time.Hour: "400d 0h",
 	} {
-		if got := uptime(d.Milliseconds()); got != want {
+		if got := look.Uptime(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
@@ -110,7 +95,8 @@ func TestUptime(t *testing.T) {
 // TestCaps: a cap means what it means in [budget].
 func TestCaps(t *testing.T) {
 	for most, want := range map[int64]string{-1: "without a cap", 0: "where nothing may be spent", 2_000_000: "of 2.00 (50 %)"} {
-		if got := (budgetRow{PerDay: most, Used: 1_000_000, Tokens: -1}).page(sheet{}); !strings.Contains(got, "money   1.00 used · 0.00 reserved · "+want+"\n") {
+		raw := fmt.Sprintf(`{"budget":{"per_day_micros":%d,"used_micros":1000000,"tokens_per_day":-1}}`, most)
+		if got, err := look.Pages()["budget"]([]byte(raw), time.UTC, 0); err != nil || !strings.Contains(got, "money   1.00 used · 0.00 reserved · "+want+"\n") {
 			t.Errorf("%d: %s", most, got)
 		}
 	}
@@ -128,7 +114,7 @@ func TestLinesFit(t *testing.T) {
 		{"a\nb\r\n\x1b[2J", `a ⏎ b ⏎ \x1b[2J`, 80},
 		{strings.Repeat("x", 300), strings.Repeat("x", 199) + "…", 0},
 	} {
-		if got := (sheet{width: c.width}).line(c.text); got != c.want {
+		if got := look.Line(c.text, c.width); got != c.want {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -81,7 +81,8 @@ type direction struct {
 	Error string    `json:"last_error"`
 }
 
-func statusCommand(a *cli.App) *cobra.Command {
+// Status makes hob status.
+func Status(a *cli.App) *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how hob is", Args: cli.None,
@@ -223,8 +224,8 @@ func webAddress(addr string) string {
 	return "http://" + addr
 }
 
-// showState is hob without a command: how it is, and what to do next.
-func showState(ctx context.Context, a *cli.App) error {
+// ShowState is hob without a command: how it is, and what to do next.
+func ShowState(ctx context.Context, a *cli.App) error {
 	c, err := a.Client(ctx)
 	if errors.Is(err, client.ErrNoDaemon) {
 		if a.JSON {

@@ -1,4 +1,5 @@
-package main
+// Package backup is hob backup: copies of the database, made, looked at, listed and put back. It opens no database itself.
+package backup
 
 import (
 	"context"
@@ -19,7 +20,8 @@ import (
 	"hob/daemon/disk"
 )
 
-func backupCommand(a *cli.App) *cobra.Command {
+// Command is hob backup.
+func Command(a *cli.App) *cobra.Command {
 	create := &cobra.Command{
 		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -37,7 +37,8 @@ type auditFilter struct {
 	denied      bool
 }
 
-func auditCommand(a *cli.App) *cobra.Command {
+// Audit makes hob audit.
+func Audit(a *cli.App) *cobra.Command {
 	var f auditFilter
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Every call of a tool: what the gate said, and what came of it", Args: cli.None,

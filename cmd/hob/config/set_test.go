@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"pgregory.net/rapid"
 
+	main "hob/cmd/hob/config"
 	"hob/config"
 )
 
@@ -57,36 +58,37 @@ name = """Sam"""
 func TestSet(t *testing.T) {
 	tests := []struct {
 		name    string
-		changes []config.Change
+		changes []main.Change
 		old     string // what of commented is replaced,
 		now     string // and by what
 	}{
-		{"a text", []config.Change{{Key: "model.backend", Value: "ollama"}}, `backend = "openrouter" `, `backend = "ollama" `},
-		{"a text in single quotes", []config.Change{{Key: "model.model", Value: `c "d"`}}, `'a/b'`, `"c \"d\""`},
-		{"a text in three quotes", []config.Change{{Key: "owner.name", Value: "Eve"}}, `"""Sam"""`, `"Eve"`},
-		{"a number in a table", []config.Change{{Key: "model.price.input", Value: "4"}}, "input = 3,", "input = 4,"},
-		{"a new number in a table", []config.Change{{Key: "model.price.cached", Value: "0.25"}}, "15.0 }", "15.0, cached = 0.25 }"},
-		{"a whole table", []config.Change{{Key: "model.price", Value: "{ input = 1 }"}}, "{ input = 3, output = 15.0 }", "{ input = 1 }"},
-		{"a list over lines", []config.Change{{Key: "model.fallback", Value: "local, local"}}, "[\n  \"local\", # at home\n]", `["local", "local"]`},
-		{"a list as TOML", []config.Change{{Key: "model.fallback", Value: "[]"}}, "[\n  \"local\", # at home\n]", `[]`},
-		{"a key that is not there", []config.Change{{Key: "models.local.model", Value: "qwen"}}, "\"lmstudio\"\n", "\"lmstudio\"\nmodel = \"qwen\"\n"},
-		{"a key of an empty section", []config.Change{{Key: "turn.max_steps", Value: "7"}}, "[turn]\n", "[turn]\nmax_steps = 7\n"},
-		{"a section that is not there", []config.Change{{Key: "guard.mode", Value: "open"}}, "\"\"\"Sam\"\"\"\n", "\"\"\"Sam\"\"\"\n\n[guard]\nmode = \"open\"\n"},
-		{"a section with a name", []config.Change{{Key: `models."a.b".model`, Value: "m"}}, "\"\"\"Sam\"\"\"\n", "\"\"\"Sam\"\"\"\n\n[models.\"a.b\"]\nmodel = \"m\"\n"},
+		{"a text", []main.Change{{Key: "model.backend", Value: "ollama"}}, `backend = "openrouter" `, `backend = "ollama" `},
+		{"a text in single quotes", []main.Change{{Key: "model.model", Value: `c "d"`}}, `'a/b'`, `"c \"d\""`},
+		{"a text in three quotes", []main.Change{{Key: "owner.name", Value: "Eve"}}, `"""Sam"""`, `"Eve"`},
+		{"a number in a table", []main.Change{{Key: "model.price.input", Value: "4"}}, "input = 3,", "input = 4,"},
+		{"a new number in a table", []main.Change{{Key: "model.price.cached", Value: "0.25"}}, "15.0 }", "15.0, cached = 0.25 }"},
+		{"a whole table", []main.Change{{Key: "model.price", Value: "{ input = 1 }"}}, "{ input = 3, output = 15.0 }", "{ input = 1 }"},
+		{"a list over lines", []main.Change{{Key: "model.fallback", Value: "local, local"}}, "[\n  \"local\", # at home\n]", `["local", "local"]`},
+		{"a list as TOML", []main.Change{{Key: "model.fallback", Value: "[]"}}, "[\n  \"local\", # at home\n]", `[]`},
+		{"a key that is not there", []main.Change{{Key: "models.local.model", Value: "qwen"}}, "\"lmstudio\"\n", "\"lmstudio\"\nmodel = \"qwen\"\n"},
+		{"a key of an empty section", []main.Change{{Key: "turn.max_steps", Value: "7"}}, "[turn]\n", "[turn]\nmax_steps = 7\n"},
+		{"a section that is not there", []main.Change{{Key: "guard.mode", Value: "open"}}, "\"\"\"Sam\"\"\"\n", "\"\"\"Sam\"\"\"\n\n[guard]\nmode = \"open\"\n"},
+		{"a section with a name", []main.Change{{Key: `models."a.b".model`, Value: "m"}}, "\"\"\"Sam\"\"\"\n", "\"\"\"Sam\"\"\"\n\n[models.\"a.b\"]\nmodel = \"m\"\n"},
 		{
-			"several", []config.Change{{Key: "channels.x.kind", Value: "bell"}, {Key: "channels.x.loud", Value: "true"}, {Key: "channels.x.size", Value: "+08"}},
+			"several",
+			[]main.Change{{Key: "channels.x.kind", Value: "bell"}, {Key: "channels.x.loud", Value: "true"}, {Key: "channels.x.size", Value: "+08"}},
 			"\"\"\"Sam\"\"\"\n", "\"\"\"Sam\"\"\"\n\n[channels.x]\nkind = \"bell\"\nloud = true\nsize = 8\n",
 		},
-		{"a time", []config.Change{{Key: "turn.max_running", Value: "90s"}}, "[turn]\n", "[turn]\nmax_running = \"90s\"\n"},
-		{"a key less", []config.Change{{Key: "model.backend", Unset: true}}, "backend = \"openrouter\"   # not the cheap one\n", ""},
-		{"a list less", []config.Change{{Key: "model.fallback", Unset: true}}, "fallback = [\n  \"local\", # at home\n]\n", ""},
-		{"the first of a table", []config.Change{{Key: "model.price.input", Unset: true}}, "{ input = 3, ", "{ "},
-		{"the last of a table", []config.Change{{Key: "model.price.output", Unset: true}}, ", output = 15.0 }", " }"},
+		{"a time", []main.Change{{Key: "turn.max_running", Value: "90s"}}, "[turn]\n", "[turn]\nmax_running = \"90s\"\n"},
+		{"a key less", []main.Change{{Key: "model.backend", Unset: true}}, "backend = \"openrouter\"   # not the cheap one\n", ""},
+		{"a list less", []main.Change{{Key: "model.fallback", Unset: true}}, "fallback = [\n  \"local\", # at home\n]\n", ""},
+		{"the first of a table", []main.Change{{Key: "model.price.input", Unset: true}}, "{ input = 3, ", "{ "},
+		{"the last of a table", []main.Change{{Key: "model.price.output", Unset: true}}, ", output = 15.0 }", " }"},
 	}
 	for _, tt := range tests {
 		want := strings.Replace(commented, tt.old, tt.now, 1)
 		for _, eol := range []string{"\n", "\r\n"} {
-			got, err := known().Set("config.toml", []byte(strings.ReplaceAll(commented, "\n", eol)), tt.changes...)
+			got, err := main.Set(known(), "config.toml", []byte(strings.ReplaceAll(commented, "\n", eol)), tt.changes...)
 			if want := strings.ReplaceAll(want, "\n", eol); err != nil || string(got) != want {
 				t.Errorf("%s: %v\ngot\n%s\nwant\n%s", tt.name, err, got, want)
 			}
@@ -112,7 +114,7 @@ func TestSetInOtherSpellings(t *testing.T) {
 		{"[owner]\nname = \"\"\"\n[turn]\nmax_steps = 1\n\"\"\"\n", "turn.max_steps", "5", "[owner]\nname = \"\"\"\n[turn]\nmax_steps = 1\n\"\"\"\n\n[turn]\nmax_steps = 5\n"},
 	}
 	for _, tt := range tests {
-		got, err := known().Set("config.toml", []byte(tt.doc), config.Change{Key: tt.key, Value: tt.value})
+		got, err := main.Set(known(), "config.toml", []byte(tt.doc), main.Change{Key: tt.key, Value: tt.value})
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%q: %v\ngot  %q\nwant %q", tt.doc, err, got, tt.want)
 		}
@@ -143,12 +145,12 @@ func TestSetRefuses(t *testing.T) {
 		{"", "model.fallback", "a", `there is no [models.a]`},
 		{"", "model.backend", "hal", `backend: want one of openrouter, lmstudio, ollama, found "hal"`},
 		{"[turn\n", "turn.max_steps", "1", "config.toml:1:6:"},
-		{"[[turn]]\n", "turn.max_steps", "1", config.ErrByHand.Error()},
+		{"[[turn]]\n", "turn.max_steps", "1", main.ErrByHand.Error()},
 		{"[turn]\nmax_steps = 1\n", "turn.max_steps.x", "1", `there is no key "max_steps.x"`},
 		{"", "owner.name", "\xff", "not UTF-8"},
 	}
 	for _, tt := range tests {
-		got, err := known().Set("config.toml", []byte(tt.doc), config.Change{Key: tt.key, Value: tt.value})
+		got, err := main.Set(known(), "config.toml", []byte(tt.doc), main.Change{Key: tt.key, Value: tt.value})
 		if tt.want == "" && err == nil {
 			continue
 		}
@@ -157,7 +159,7 @@ func TestSetRefuses(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"turn.max_steps": "nothing to take out", "model": "is a section", "models.local": "is a section"} {
-		if _, err := known().Set("config.toml", []byte(commented), config.Change{Key: key, Unset: true}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := main.Set(known(), "config.toml", []byte(commented), main.Change{Key: key, Unset: true}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("unset %s: %v", key, err)
 		}
 	}
@@ -166,17 +168,17 @@ func TestSetRefuses(t *testing.T) {
 // A mistake that was there before is no reason to refuse a change elsewhere; it may be mended in steps.
 func TestSetMayLeaveOldMistakes(t *testing.T) {
 	doc := "[turn]\nmax_steps = 0\nmax_runing = \"1m\"\n"
-	got, err := known().Set("config.toml", []byte(doc), config.Change{Key: "guard.mode", Value: "open"})
+	got, err := main.Set(known(), "config.toml", []byte(doc), main.Change{Key: "guard.mode", Value: "open"})
 	if err != nil || string(got) != doc+"\n[guard]\nmode = \"open\"\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err = known().Set("config.toml", []byte(doc), config.Change{Key: "turn.max_runing", Unset: true}); err != nil || string(got) != "[turn]\nmax_steps = 0\n" {
+	if got, err = main.Set(known(), "config.toml", []byte(doc), main.Change{Key: "turn.max_runing", Unset: true}); err != nil || string(got) != "[turn]\nmax_steps = 0\n" {
 		t.Errorf("an unknown key is taken out: %q, %v", got, err)
 	}
 }
 
 // setting draws a key of the core or of a plug-in with a value that a person would type, and what Look gives for it.
-func setting(t *rapid.T) (config.Change, any) {
+func setting(t *rapid.T) (main.Change, any) {
 	text := rapid.StringOf(rapid.RuneFrom([]rune("abc äß\"'\\#[]{}=,.-_\t\n中🙂"))).Draw(t, "text")
 	n := rapid.Int64Range(1, 1<<40).Draw(t, "number")
 	word := rapid.SampledFrom([]string{"off", "minimal", "low", "medium", "high", "xhigh"}).Draw(t, "word")
@@ -184,21 +186,21 @@ func setting(t *rapid.T) (config.Change, any) {
 	minutes := rapid.IntRange(1, 59).Draw(t, "minutes")
 	name := rapid.SampledFrom([]string{"model", "models.local", `models."a b"`}).Draw(t, "model")
 	type choice struct {
-		change config.Change
+		change main.Change
 		want   any
 	}
 	c := rapid.SampledFrom([]choice{
-		{config.Change{Key: name + ".model", Value: text}, text},
-		{config.Change{Key: "owner.name", Value: text}, text},
-		{config.Change{Key: name + ".thinking", Value: word}, word},
-		{config.Change{Key: "turn.max_steps", Value: fmt.Sprint(n)}, n},
-		{config.Change{Key: "budget.tokens_per_day", Value: fmt.Sprint(n)}, n},
-		{config.Change{Key: name + ".price.output", Value: fmt.Sprint(float64(minutes) / 8)}, float64(minutes) / 8},
-		{config.Change{Key: name + ".idle_timeout", Value: fmt.Sprintf("%dm", minutes)}, fmt.Sprintf("%dm", minutes)},
-		{config.Change{Key: "tools.deny", Value: strings.Join(list, ",")}, list},
-		{config.Change{Key: "channels.door.topic", Value: text}, text},
-		{config.Change{Key: "channels.door.loud", Value: "true"}, true},
-		{config.Change{Key: "channels.door.size", Value: fmt.Sprint(minutes)}, int64(minutes)},
+		{main.Change{Key: name + ".model", Value: text}, text},
+		{main.Change{Key: "owner.name", Value: text}, text},
+		{main.Change{Key: name + ".thinking", Value: word}, word},
+		{main.Change{Key: "turn.max_steps", Value: fmt.Sprint(n)}, n},
+		{main.Change{Key: "budget.tokens_per_day", Value: fmt.Sprint(n)}, n},
+		{main.Change{Key: name + ".price.output", Value: fmt.Sprint(float64(minutes) / 8)}, float64(minutes) / 8},
+		{main.Change{Key: name + ".idle_timeout", Value: fmt.Sprintf("%dm", minutes)}, fmt.Sprintf("%dm", minutes)},
+		{main.Change{Key: "tools.deny", Value: strings.Join(list, ",")}, list},
+		{main.Change{Key: "channels.door.topic", Value: text}, text},
+		{main.Change{Key: "channels.door.loud", Value: "true"}, true},
+		{main.Change{Key: "channels.door.size", Value: fmt.Sprint(minutes)}, int64(minutes)},
 	}).Draw(t, "setting")
 	return c.change, c.want
 }
@@ -276,7 +278,7 @@ func TestWhatIsSetIsGot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := document(t)
 		c, want := setting(t)
-		next, err := known().Set(path, []byte(doc), c)
+		next, err := main.Set(known(), path, []byte(doc), c)
 		if err != nil {
 			t.Fatalf("set %s to %q: %v", c.Key, c.Value, err)
 		}
@@ -294,11 +296,11 @@ func TestWhatIsSetIsGot(t *testing.T) {
 		if len(gone) == 1 && strings.Contains(gone[0], "# c = ") && !strings.HasSuffix(come[0], gone[0][strings.LastIndex(gone[0], "# c = "):]) {
 			t.Fatalf("the comment of %q is lost: %q", gone, come)
 		}
-		without, err := known().Set(path, next, config.Change{Key: c.Key, Unset: true})
+		without, err := main.Set(known(), path, next, main.Change{Key: c.Key, Unset: true})
 		if err != nil {
 			t.Fatalf("unset %s: %v", c.Key, err)
 		}
-		if again, err := known().Set(path, without, c); err != nil || !same(t, again, next) {
+		if again, err := main.Set(known(), path, without, c); err != nil || !same(t, again, next) {
 			t.Fatalf("out and in again: %q, %v; want the content of %q", again, err, next)
 		}
 	})
@@ -320,7 +322,7 @@ func FuzzSet(f *testing.F) {
 		f.Add(doc, "turn.max_steps", "7")
 	}
 	f.Fuzz(func(t *testing.T, doc, key, value string) {
-		next, err := known().Set("config.toml", []byte(doc), config.Change{Key: key, Value: value})
+		next, err := main.Set(known(), "config.toml", []byte(doc), main.Change{Key: key, Value: value})
 		if err != nil {
 			return
 		}
@@ -328,7 +330,7 @@ func FuzzSet(f *testing.F) {
 		if err := toml.Unmarshal([]byte(strings.TrimPrefix(string(next), "\xef\xbb\xbf")), &tree); err != nil {
 			t.Fatalf("no TOML: %v\n%s", err, next)
 		}
-		again, err := known().Set("config.toml", next, config.Change{Key: key, Value: value})
+		again, err := main.Set(known(), "config.toml", next, main.Change{Key: key, Value: value})
 		if err != nil || string(again) != string(next) {
 			t.Fatalf("the same once more is something else: %v\n%q\n%q", err, next, again)
 		}

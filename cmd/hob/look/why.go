@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -21,7 +21,8 @@ type node struct {
 	Detail string          `json:"detail"`
 }
 
-func whyCommand(a *cli.App) *cobra.Command {
+// Why makes hob why.
+func Why(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"),
 		RunE: func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"github.com/spf13/cobra"
@@ -6,7 +6,8 @@ import (
 	"hob/cmd/hob/cli"
 )
 
-func safeModeCommand(a *cli.App) *cobra.Command {
+// SafeMode makes hob safe-mode.
+func SafeMode(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch,
 		RunE: func(cmd *cobra.Command, _ []string) error {

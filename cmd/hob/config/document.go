@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"hob/config"
 )
 
 // ErrByHand is a change that cannot be made without touching what else stands there.
@@ -42,13 +44,12 @@ func edit(doc []byte, path []string, value string) ([]byte, error) {
 
 // plainTree reads a document without its places.
 func plainTree(doc []byte) (map[string]any, error) {
-	n, err := parse("", doc)
-	if err != nil {
+	var tree map[string]any
+	if err := toml.Unmarshal(doc, &tree); err != nil {
 		return nil, err
 	}
-	tree, ok := n.plain().(map[string]any)
-	if !ok {
-		return nil, ErrByHand
+	if tree == nil {
+		tree = map[string]any{}
 	}
 	return tree, nil
 }
@@ -115,17 +116,17 @@ func insert(doc []byte, all []statement, path []string, value string) []byte {
 			if len(bytes.TrimLeft(indent, " \t")) > 0 {
 				indent = nil
 			}
-			return after(doc, s.end, string(indent)+keyText(path[len(s.section):])+" = "+value, eol)
+			return after(doc, s.end, string(indent)+config.KeyText(path[len(s.section):])+" = "+value, eol)
 		}
 	}
 	for _, s := range all {
 		if s.header && !s.array && slices.Equal(s.path, section) {
-			return after(doc, s.end, keyText(path[len(path)-1:])+" = "+value, eol)
+			return after(doc, s.end, config.KeyText(path[len(path)-1:])+" = "+value, eol)
 		}
 	}
-	text := "[" + keyText(section) + "]" + eol + keyText(path[len(path)-1:]) + " = " + value + eol
+	text := "[" + config.KeyText(section) + "]" + eol + config.KeyText(path[len(path)-1:]) + " = " + value + eol
 	if len(section) == 0 {
-		return splice(doc, span{}, keyText(path)+" = "+value+eol)
+		return splice(doc, span{}, config.KeyText(path)+" = "+value+eol)
 	}
 	if len(doc) > 0 && doc[len(doc)-1] != '\n' {
 		text = eol + eol + text
@@ -156,7 +157,7 @@ func inline(doc []byte, outer statement, path []string, value string) []byte {
 	if value == "" {
 		return doc
 	}
-	pair := keyText(path[len(outer.path):]) + " = " + value
+	pair := config.KeyText(path[len(outer.path):]) + " = " + value
 	if n := len(outer.inner); n > 0 {
 		return splice(doc, span{outer.inner[n-1].end, outer.inner[n-1].end}, ", "+pair)
 	}
@@ -201,43 +202,6 @@ func lineEnd(doc []byte) string {
 // begins reports whether path is start, or goes on from it.
 func begins(path, start []string) bool {
 	return len(path) >= len(start) && slices.Equal(path[:len(start)], start)
-}
-
-// keyText writes a dotted key, with quotes where TOML wants them.
-func keyText(path []string) string {
-	parts := make([]string, len(path))
-	for i, p := range path {
-		parts[i] = p
-		if p == "" || strings.ContainsFunc(p, func(r rune) bool {
-			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-		}) {
-			parts[i] = quote(p)
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
-// quote writes a basic string (TOML 1.0, "String").
-func quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 // statement is a header or a pair of a document, or a pair of an inline table, with the bytes that it takes.

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"encoding/json"
@@ -66,7 +66,8 @@ func (b budgetRow) page(p sheet) string {
 	return out.String() + "\n" + console.Table([]string{"MONEY", "RESERVED", "TOKENS", "RESERVED", "FOR"}, rows, p.width)
 }
 
-func budgetCommand(a *cli.App) *cobra.Command {
+// Budget makes hob budget.
+func Budget(a *cli.App) *cobra.Command {
 	return cli.Family("budget", "What thinking may cost per day",
 		&cobra.Command{
 			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None,

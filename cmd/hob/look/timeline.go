@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type turnStory struct {
 	Waits     []storyWait     `json:"waits"`
 	Questions []storyQuestion `json:"questions"`
 	Inbox     []storyInput    `json:"inbox"`
-	Outbox    []outboxRow     `json:"outbox"`
+	Outbox    []storySent     `json:"outbox"`
 	Audit     []auditRow      `json:"audit"`
 }
 
@@ -33,6 +33,18 @@ type storyInput struct {
 	Kind     string    `json:"kind"`
 	Received time.Time `json:"received"`
 	Text     string    `json:"text"`
+}
+
+type storySent struct {
+	ID         int64     `json:"id"`
+	To         string    `json:"to"`
+	Body       string    `json:"body"`
+	State      string    `json:"state"`
+	Created    time.Time `json:"created"`
+	Deliveries []struct {
+		Attempts int    `json:"attempts"`
+		Error    string `json:"error"`
+	} `json:"deliveries"`
 }
 
 type storyItem struct {
@@ -333,7 +345,7 @@ func (w storyWait) text(p sheet) string {
 }
 
 // sent is a message that went out, and what went wrong on the way.
-func (t turnStory) sent(o outboxRow) moment {
+func (t turnStory) sent(o storySent) moment {
 	m := moment{at: o.Created, line: fmt.Sprintf("answer to %s (outbox %d, %s): %s", o.To, o.ID, o.State, o.Body)}
 	for _, d := range o.Deliveries {
 		if d.Error != "" {

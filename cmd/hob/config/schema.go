@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"hob/config"
 )
 
 // dialect is the JSON Schema that editors are given (https://json-schema.org/draft/2020-12).
@@ -17,21 +19,21 @@ type object map[string]any
 
 // Schema is the JSON Schema of the file, for editors. What it refuses, hob would not read as it stands; what depends on several keys, on
 // the time zones of the machine or on the length of a time, only `hob config validate` knows.
-func (r Reference) Schema() ([]byte, error) {
+func Schema(r config.Reference) ([]byte, error) {
 	top, defs := object{}, object{}
-	for _, p := range r.parts {
+	for _, p := range r.Parts() {
 		group, _, named := strings.Cut(p.Path, ".")
 		if !named {
-			top[group] = p.schema()
+			top[group] = partSchema(p)
 			continue
 		}
 		name := strings.Join(append([]string{group}, strings.Fields(p.Kind)...), "-")
-		defs[name] = p.schema()
+		defs[name] = partSchema(p)
 		if p.Kind == "" {
 			top[group] = object{"type": "object", "additionalProperties": reference(name)}
 		}
 	}
-	if kinds := r.kinds(); len(kinds) > 0 {
+	if kinds := r.Kinds(); len(kinds) > 0 {
 		top["channels"] = channelSchema(kinds)
 	}
 	if tools, ok := top["tools"].(object)["properties"].(object); ok {
@@ -66,7 +68,7 @@ func channelSchema(kinds []string) object {
 	}
 }
 
-func (p Part) schema() object {
+func partSchema(p config.Part) object {
 	s := tableSchema(p.Keys)
 	s["description"] = plainText(p.Doc)
 	if p.Kind != "" {
@@ -78,16 +80,16 @@ func (p Part) schema() object {
 	return s
 }
 
-func tableSchema(keys []Key) object {
+func tableSchema(keys []config.Key) object {
 	properties := object{}
 	for _, k := range keys {
-		properties[last(k.Name)] = k.schema()
+		properties[short(k.Name)] = keySchema(k)
 	}
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-func (k Key) schema() object {
-	s := k.shape()
+func keySchema(k config.Key) object {
+	s := shape(k)
 	s["description"] = plainText(k.Doc)
 	if k.Unset != "" {
 		s["description"] = plainText(k.Doc + " Left out: " + k.Unset + ".")
@@ -102,27 +104,27 @@ func (k Key) schema() object {
 }
 
 // shape is the type of a key with its limits.
-func (k Key) shape() object {
+func shape(k config.Key) object {
 	switch k.Type {
-	case Switch:
+	case config.Switch:
 		return object{"type": "boolean"}
-	case Whole:
-		return k.limited(object{"type": "integer"})
-	case Number:
-		return k.limited(object{"type": "number"})
-	case Duration:
+	case config.Whole:
+		return limited(k, object{"type": "integer"})
+	case config.Number:
+		return limited(k, object{"type": "number"})
+	case config.Duration:
 		return object{"type": "string", "pattern": goDuration}
-	case List:
-		return object{"type": "array", "items": k.texts()}
-	case Table:
+	case config.List:
+		return object{"type": "array", "items": texts(k)}
+	case config.Table:
 		return tableSchema(k.Keys)
-	case Text:
-		return k.texts()
+	case config.Text:
+		return texts(k)
 	}
 	return object{}
 }
 
-func (k Key) texts() object {
+func texts(k config.Key) object {
 	s := object{"type": "string"}
 	if len(k.Words) > 0 {
 		s["enum"] = k.Words
@@ -133,7 +135,7 @@ func (k Key) texts() object {
 	return s
 }
 
-func (k Key) limited(s object) object {
+func limited(k config.Key, s object) object {
 	limits := object{}
 	if k.Least != "" {
 		limits["minimum"] = json.Number(k.Least)

@@ -1,4 +1,6 @@
-package main
+// Package look is the commands that look into hob: status, turns, why, logs, audit and budget. It draws what the daemon says; it
+// decides nothing.
+package look
 
 import (
 	"context"

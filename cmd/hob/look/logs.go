@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"bytes"
@@ -28,7 +28,8 @@ type logsFlags struct {
 	level, since string
 }
 
-func logsCommand(a *cli.App) *cobra.Command {
+// Logs makes hob logs.
+func Logs(a *cli.App) *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
 		Use: "logs", Short: "Show what hob has logged", Args: cli.None, Example: "  hob logs -f --level warn",

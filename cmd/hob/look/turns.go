@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -24,7 +24,8 @@ type turnRow struct {
 	Text    string    `json:"text"`
 }
 
-func turnsCommand(a *cli.App) *cobra.Command {
+// Turns makes hob turns.
+func Turns(a *cli.App) *cobra.Command {
 	return cli.Family("turns", "What hob has thought and done, turn by turn",
 		cli.List(a, cli.Listing[turnRow]{
 			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",

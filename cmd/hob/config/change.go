@@ -1,0 +1,209 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hob/config"
+)
+
+// Change is one key that is to be set, or taken out.
+type Change struct {
+	Key   string // its full name as TOML writes it: model.price.input, models."a.b".model
+	Value string // what a person types for its type: 8192, true, 15m, a,b or ["a", "b"], { input = 3.0 }
+	Unset bool   // take it out; Value is not looked at
+}
+
+// mark begins the files of some editors on Windows.
+const mark = "\xef\xbb\xbf"
+
+// Set makes changes to a document and returns the new one; all that they do not name stays as it is, byte by byte. The result is
+// validated as a whole, and refused with Errors when it has a mistake that the document did not have; so is a value that its key does not
+// take. An error that wraps ErrByHand is a document in which the key cannot be reached. file names the document in errors.
+func Set(r config.Reference, file string, doc []byte, changes ...Change) ([]byte, error) {
+	next, bom := bytes.CutPrefix(doc, []byte(mark))
+	before, err := r.Check(file, doc, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if next, err = apply(r, file, next, c); err != nil {
+			return nil, err
+		}
+	}
+	after, err := r.Check(file, next, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrByHand, err)
+	}
+	if worse := more(before, after); len(worse) > 0 {
+		return nil, worse
+	}
+	if bom {
+		next = append([]byte(mark), next...)
+	}
+	return next, nil
+}
+
+// more are the mistakes of after that before does not have, wherever they stand.
+func more(before, after []config.Problem) config.Errors {
+	var list config.Errors
+	for _, p := range after {
+		same := func(q config.Problem) bool { return p.Key == q.Key && p.Text == q.Text }
+		if !p.Advice && !slices.ContainsFunc(before, same) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func apply(r config.Reference, file string, doc []byte, c Change) ([]byte, error) {
+	path, err := config.SplitKey(c.Key)
+	if err != nil {
+		return nil, err
+	}
+	text := ""
+	if c.Unset {
+		err = canGo(file, doc, path)
+	} else {
+		text, err = typed(r, doc, path, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, err := edit(doc, path, text)
+	if err != nil {
+		return nil, fmt.Errorf("set %s: %w (change it with: hob config edit)", c.Key, err)
+	}
+	return next, nil
+}
+
+// typed writes a value as its key takes it.
+func typed(r config.Reference, doc []byte, path []string, c Change) (string, error) {
+	k, err := r.Find(doc, path)
+	if err != nil {
+		return "", err
+	}
+	text, err := literal(k, c.Value)
+	if err != nil {
+		return "", config.Errors{{Key: c.Key, Text: err.Error()}}
+	}
+	return text, nil
+}
+
+// canGo says why a key cannot be taken out.
+func canGo(file string, doc []byte, path []string) error {
+	tree, err := plainTree(doc)
+	if err != nil {
+		return err
+	}
+	var at any = tree
+	for _, name := range path {
+		inner, ok := at.(map[string]any)
+		if at = inner[name]; !ok || at == nil {
+			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
+		}
+	}
+	if _, section := at.(map[string]any); section && !inFile(doc, path) {
+		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
+	}
+	return nil
+}
+
+// inFile reports whether a key stands in the file as a key = value of its own.
+func inFile(doc []byte, path []string) bool {
+	return slices.ContainsFunc(statements(doc), func(s statement) bool { return !s.header && slices.Equal(s.path, path) })
+}
+
+// literal writes what a person typed as TOML, by the key's type.
+func literal(k config.Key, text string) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("%s: the value is not UTF-8 text", short(k.Name))
+	}
+	text, raw := strings.TrimSpace(text), text
+	want := func(what string) (string, error) {
+		if k.Secret() {
+			return "", fmt.Errorf("%s: want %s", short(k.Name), what)
+		}
+		return "", fmt.Errorf("%s: want %s, found %q", short(k.Name), what, text)
+	}
+	switch k.Type {
+	case config.Text:
+		return config.Quote(raw), nil
+	case config.Switch:
+		if text != "true" && text != "false" {
+			return want("true or false")
+		}
+		return text, nil
+	case config.Whole:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return want("a whole number")
+		}
+		return strconv.FormatInt(n, 10), nil
+	case config.Number:
+		return numeral(text, want)
+	case config.Duration:
+		if _, err := time.ParseDuration(text); err != nil {
+			return want(`a time with its unit, like "30m" or "1h30m"`)
+		}
+		return config.Quote(text), nil
+	case config.List:
+		if !strings.HasPrefix(text, "[") {
+			return listText(text), nil
+		}
+		return verbatim(text, "a list, like a,b or [\"a\", \"b\"]", want)
+	}
+	return verbatim(text, "a value as TOML writes it, like { "+sample(k)+" }", want)
+}
+
+// sample is one pair of a table.
+func sample(k config.Key) string {
+	if len(k.Keys) == 0 {
+		return "key = \"value\""
+	}
+	return short(k.Keys[0].Name) + " = " + k.Keys[0].Example
+}
+
+func numeral(text string, want func(string) (string, error)) (string, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
+		return want("a number")
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10), nil
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s, nil
+}
+
+// listText writes elements between commas, as the environment has them.
+func listText(text string) string {
+	var parts []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, config.Quote(part))
+		}
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// verbatim takes one line of TOML as it is.
+func verbatim(text, what string, want func(string) (string, error)) (string, error) {
+	tree, err := plainTree([]byte("x = " + text + "\n"))
+	if err != nil || len(tree) != 1 || strings.ContainsAny(text, "\r\n") || valueEnd([]byte(text), 0) != len(text) {
+		return want(what)
+	}
+	return text, nil
+}
+
+// short is a key's name within its table.
+func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

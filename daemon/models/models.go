@@ -1,0 +1,210 @@
+// Package models makes language models of the config's sections: which one is asked first, which of them step in for it, and what can be
+// told of them without asking anybody. It keeps nothing, and decides nothing at the time of a request: llm.Chain does.
+package models
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/config"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/llm/openai"
+)
+
+// The names of models that are no section of [models].
+const (
+	Default = "default" // [model]
+	Builtin = "builtin" // the interpreter, which is a backend too
+	First   = "first"   // whichever is asked first
+)
+
+// Codex is the backend that has an account instead of a key.
+const Codex = "codex"
+
+// Maker makes models. All its fields must be set; it is read only.
+type Maker struct {
+	Config      func() *config.Snapshot
+	Resolve     func(ctx context.Context, name, ref string) (string, error) // the value of a secret
+	Interpreter func(why string) llm.Model                                  // why says why it answers although a model is set up, "" when none is
+	Files       llm.Files
+	Auth        openai.Auth // of Codex
+	Spoiled     func(token string)
+	Credentials func(ctx context.Context) (token, account string, err error)
+	Path        string // of the config file, as shown
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Lineup is the models that hob asks, in order, and what is wrong with those that cannot be asked.
+type Lineup struct {
+	Chain  *llm.Chain
+	Names  []string // of the chain's models: Default, a [models.NAME], backend/model, or Builtin
+	Faults []Fault
+}
+
+// Fault is a model that was to be asked and cannot be.
+type Fault struct {
+	Name string
+	Err  error
+}
+
+// behind are the models that step in for one: those that it names, else those that [model] names. The interpreter needs none.
+func behind(c *config.Snapshot, name string, section config.Model) []string {
+	if section.Backend == Builtin || section.Backend == "" {
+		return nil
+	}
+	list := section.Fallback
+	if len(list) == 0 {
+		list = c.Model.Fallback
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
+}
+
+// Lineup makes the chosen model and its fallbacks. Those that cannot be made are left out; when none is left, the interpreter
+// serves.
+func (k Maker) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Lineup {
+	var l Lineup
+	first, section, err := Pick(c, chosen)
+	if err != nil {
+		l.Faults = append(l.Faults, Fault{chosen, err})
+		first, section = Default, c.Model
+	}
+	var models []llm.Model
+	add := func(name string, section config.Model) {
+		m, err := k.Connect(ctx, name, section)
+		if err != nil {
+			l.Faults = append(l.Faults, Fault{name, err})
+			return
+		}
+		models, l.Names = append(models, m), append(l.Names, name)
+	}
+	add(first, section)
+	for _, name := range behind(c, first, section) {
+		add(name, c.Models[name])
+	}
+	if len(models) == 0 {
+		why := "The model that is set up cannot be used"
+		if len(l.Faults) > 0 {
+			why += ": " + l.Faults[0].Err.Error()
+		}
+		models, l.Names = []llm.Model{k.Interpreter(why + ". See: hob status")}, []string{Builtin}
+	}
+	l.Chain = llm.NewChain(models[0], models[1:]...)
+	return l
+}
+
+// Pick finds the section of a model by its name: Default or "" is [model], NAME is [models.NAME], and backend/model is that model at
+// that backend, with the address and the key of a section that has them.
+func Pick(c *config.Snapshot, name string) (string, config.Model, error) {
+	if name == "" || name == Default {
+		return Default, c.Model, nil
+	}
+	if m, ok := c.Models[name]; ok {
+		return name, m, nil
+	}
+	if name == Builtin {
+		return name, config.Model{Backend: Builtin}, nil
+	}
+	backend, model, _ := strings.Cut(name, "/")
+	if !slices.Contains(openai.Backends(), backend) || model == "" {
+		return "", config.Model{}, event.NewFault(event.Missing, "there are "+strings.Join(Known(c), ", ")+", and backend/model, for example ollama/qwen3", "there is no model %q", name)
+	}
+	m := config.Model{Backend: backend}
+	for _, s := range append([]config.Model{c.Model}, values(c.Models)...) {
+		if s.Backend == backend {
+			m = s
+			break
+		}
+	}
+	m.Model, m.Fallback, m.Price = model, nil, config.Price{}
+	return name, m, nil
+}
+
+// values are a map's values in the order of its keys.
+func values[V any](m map[string]V) []V {
+	var list []V
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}
+
+// Connect makes the model of a section, with the key that it refers to.
+func (k Maker) Connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
+	key, err := k.Key(ctx, name, m)
+	if err != nil {
+		return nil, err
+	}
+	return k.Build(name, m, key, k.Files)
+}
+
+// where is a model's section as the owner finds it.
+func where(name string) string {
+	if name == Default {
+		return "[model]"
+	}
+	return "[models." + name + "]"
+}
+
+// Key resolves the key of a section, "" when it needs none.
+func (k Maker) Key(ctx context.Context, name string, m config.Model) (string, error) {
+	if m.APIKey == "" {
+		return "", nil
+	}
+	key, err := k.Resolve(ctx, strings.Trim(where(name), "[]")+".api_key", m.APIKey)
+	if err != nil {
+		return "", event.NewFault(event.Invalid, "api_key takes env:NAME, file:PATH, keyring:NAME or cmd:COMMAND", "%s api_key: %v", where(name), err)
+	}
+	return key, nil
+}
+
+// Build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody.
+func (k Maker) Build(name string, m config.Model, key string, files llm.Files) (llm.Model, error) {
+	switch {
+	case m.Backend == Builtin && name != Default && name != Builtin:
+		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
+	case m.Backend == "" && name == Default:
+		return k.Interpreter(k.off("model")), nil
+	case name == Builtin:
+		return k.Interpreter("The built-in interpreter was chosen. To ask the model that is set up again: hob model use default"), nil
+	case m.Backend == Builtin:
+		return k.Interpreter(""), nil
+	case !slices.Contains(openai.Backends(), m.Backend):
+		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where(name), m.Backend)
+	}
+	model, err := openai.New(openai.Config{
+		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
+		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: k.Auth, Spoiled: k.Spoiled, Now: k.Now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where(name), err)
+	}
+	return model, nil
+}
+
+// Known are the names that a model can be chosen by.
+func Known(c *config.Snapshot) []string {
+	return append([]string{Default, Builtin}, slices.Sorted(maps.Keys(c.Models))...)
+}
+
+// off says that a section is switched off by a mistake, "" when it is not.
+func (k Maker) off(section string) string {
+	if !k.Config().Off(section) {
+		return ""
+	}
+	return "[" + section + "] is switched off by a mistake in " + k.Path + ". See: hob config validate"
+}
+
+// price turns the config's price of a million tokens into millionths.
+func price(p config.Price) llm.Price {
+	return llm.Price{Input: micros(p.Input), Cached: micros(p.Cached), Output: micros(p.Output)}
+}
+
+func micros(amount float64) int64 { return int64(math.Round(amount * 1e6)) }
