@@ -21,6 +21,7 @@ type Snapshot struct {
 	Web      Web
 	Daemon   Daemon
 	Turn     Turn
+	Backup   Backup
 
 	off map[string]bool
 }
@@ -105,6 +106,13 @@ type Turn struct {
 	MaxRunning time.Duration `toml:"max_running"` // time running, without waits; default 15 min
 }
 
+// Backup is [backup]: the copies of the database that hob makes by itself.
+type Backup struct {
+	Every  time.Duration `toml:"every"`  // from one to the next; a day or more: at a quiet hour of the owner's; default 24 h
+	Daily  int           `toml:"daily"`  // the newest of each of that many days is kept; 0: none are made; default 7
+	Weekly int           `toml:"weekly"` // and that of each of that many weeks; default 4
+}
+
 // Default is the configuration of an empty file.
 func Default() *Snapshot {
 	return &Snapshot{
@@ -113,6 +121,7 @@ func Default() *Snapshot {
 		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
+		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
 		off:    map[string]bool{},
 	}
 }

@@ -30,6 +30,11 @@ func core() []Part {
 			{Name: "max_steps", Least: "1", Example: "50", Doc: "Answers of the model in one turn."},
 			{Name: "max_running", Least: "1s", Example: `"15m"`, Doc: "How long one turn may run, not counting what it waits."},
 		})},
+		{Path: "backup", Doc: "The copies of the database that hob makes by itself, in `state/backups`; those that you make are never deleted.", Keys: Describe(d.Backup, []Note{
+			{Name: "every", Least: "1h", Example: `"24h"`, Doc: "From one copy to the next; a day or more: at a quiet hour of the night."},
+			{Name: "daily", Least: "0", Example: "7", Doc: "The newest copy of each of that many days is kept; 0: none is made."},
+			{Name: "weekly", Least: "0", Example: "4", Doc: "And the newest of each of that many weeks."},
+		})},
 		{Path: "web", Doc: "The local HTTP API.", Keys: Describe(d.Web, []Note{{
 			Name: "listen", Unset: "127.0.0.1:4620, or a free port where that is taken", Example: `"127.0.0.1:4620"`, Pattern: `^$|^.+:[0-9]{1,5}$`,
 			Doc: "host:port of this machine only; port 0 is any free one.",

@@ -20,7 +20,7 @@ const maxFile = 1 << 20
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", "tools", "turn", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", "tools", "turn", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
@@ -105,6 +105,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("web"), "web", &s.Web, checkWeb)
 	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, nil)
 	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
+	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
 	l.tools()
 }
 
@@ -148,6 +149,12 @@ func (l *loader) models() {
 	all := l.group("models")
 	for _, name := range all.names() {
 		var m Model
+		if slices.Contains([]string{"default", "builtin", "first"}, name) {
+			d := &decoder{file: l.file, section: "models." + name}
+			d.add(all.child(name), all.child(name).key, "models."+name, fmt.Sprintf("a model cannot be named %q: hob has a meaning of its own for that", name), "give it another name", true)
+			l.problems, l.snap.off["models."+name] = append(l.problems, d.problems...), true
+			continue
+		}
 		if typed(l, all.child(name), "models."+name, &m, checkModel) {
 			l.snap.Models[name] = m
 		}

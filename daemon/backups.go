@@ -84,7 +84,7 @@ func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
 type copies struct{ *daemon }
 
 // keeper makes them.
-func (d copies) keeper(p backup.Plan) (backup.Keeper, error) {
+func (d copies) keeper(p func() backup.Plan) (backup.Keeper, error) {
 	files, err := store.Migrations()
 	return backup.Keeper{
 		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backup, Notice: d.store.Notice,
@@ -92,9 +92,18 @@ func (d copies) keeper(p backup.Plan) (backup.Keeper, error) {
 	}, err
 }
 
+// plan is what the config says of them now.
+func (d copies) plan() backup.Plan {
+	c := d.config().Backup
+	if c.Daily == 0 {
+		return backup.Plan{}
+	}
+	return backup.Plan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
+}
+
 // keep makes them by schedule, until ctx ends.
 func (d copies) keep(ctx context.Context) error {
-	k, err := d.keeper(backup.DefaultPlan())
+	k, err := d.keeper(d.plan)
 	if err != nil {
 		return err
 	}
@@ -110,7 +119,7 @@ type madeBackup struct {
 // backup makes a copy that has been looked at.
 func (a acts) backup(ctx context.Context, path string) (any, error) {
 	start := a.clock.Mono()
-	k, err := copies{a.models.daemon}.keeper(backup.Plan{})
+	k, err := copies{a.models.daemon}.keeper(copies{a.models.daemon}.plan)
 	if err != nil {
 		return nil, err
 	}

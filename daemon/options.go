@@ -76,7 +76,7 @@ func startFault(home string, err error) error {
 	case errors.Is(err, db.ErrNewer):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "use the newer hob, or the copy hob.db.before-migration in " + filepath.Join(home, "state"), Err: err}
 	case errors.Is(err, db.ErrCorrupt):
-		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; put a copy from state/backups in the place of state/hob.db", Err: err}
+		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; hob backup list, then hob backup restore PATH", Err: err}
 	case errors.Is(err, db.ErrNetwork):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
 	default:

@@ -83,7 +83,7 @@ func rows(t *testing.T) []row {
 		header := slices.Index(doc, "["+strings.ReplaceAll(p.Path, "NAME", p.Named)+"]")
 		for _, k := range all(p.Keys) {
 			name, _, _ := strings.Cut(k.Name, ".")
-			if other, ok := inPlaceOf()[name]; ok {
+			if other, ok := inPlaceOf()[name]; ok && p.Named != "" {
 				name = other
 			}
 			i := slices.IndexFunc(doc[header+1:], func(s string) bool { return strings.HasPrefix(s, name+" = ") })

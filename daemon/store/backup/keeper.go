@@ -17,8 +17,8 @@ import (
 
 // Keeper makes copies, by schedule and by hand. All fields are needed.
 type Keeper struct {
-	State      string // hob's state folder, absolute
-	Plan       Plan
+	State      string      // hob's state folder, absolute
+	Plan       func() Plan // as it is now
 	Migrations fs.FS
 	Readers    *db.Readers                                       // of the database
 	Copy       func(ctx context.Context, path string) error      // writes one copy to a path that is free
@@ -90,7 +90,7 @@ func (k Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	now := k.Clock.Wall()
-	if next := k.Plan.Next(list, born, now, k.Zone()); next.IsZero() || next.After(now) {
+	if next := k.Plan().Next(list, born, now, k.Zone()); next.IsZero() || next.After(now) {
 		return nil
 	}
 	free, err := k.Free(k.State)
@@ -108,7 +108,7 @@ func (k Keeper) keep(ctx context.Context) error {
 	if list, err = List(Folder(k.State)); err != nil {
 		return err
 	}
-	for _, f := range k.Plan.Surplus(list, k.Zone()) {
+	for _, f := range k.Plan().Surplus(list, k.Zone()) {
 		if err := os.Remove(f.Path); err != nil {
 			return fmt.Errorf("throw away an old backup: %w", err)
 		}
