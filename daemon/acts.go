@@ -137,8 +137,9 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 		}
 		c.Tokens = &n
 	}
-	if c.Micros == nil && c.Tokens == nil {
-		return nil, event.NewFault(event.Invalid, "give per_day, tokens_per_day or both", "there is nothing to set")
+	c.Config = args["config"] == "true"
+	if c.Micros == nil && c.Tokens == nil && !c.Config {
+		return nil, event.NewFault(event.Invalid, "give per_day, tokens_per_day or both, or config", "there is nothing to set")
 	}
 	return a.store.SetBudget(ctx, c)
 }

@@ -14,6 +14,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/store"
 )
 
 // flaky fails with each fault in turn, then answers.
@@ -213,7 +214,7 @@ func TestBudgetCap(t *testing.T) {
 			t.Errorf("on the next day it says %q", r.lastBody())
 		}
 		raised := int64(1_000_000)
-		if _, err := r.store.SetBudget(context.Background(), struct{ Micros, Tokens *int64 }{Tokens: &raised}); err != nil {
+		if _, err := r.store.SetBudget(context.Background(), store.Cap{Tokens: &raised}); err != nil {
 			t.Fatal(err)
 		}
 		if b := r.budget(); b.PerDayTokens != raised {

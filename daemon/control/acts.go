@@ -35,7 +35,7 @@ func knownArgs(resource, verb string) []string {
 	case "questions answer":
 		return []string{"!text"}
 	case "budget set":
-		return []string{"per_day", "tokens_per_day"}
+		return []string{"per_day", "tokens_per_day", "config"}
 	case "model finish":
 		return []string{"!address"}
 	case "backup create":

@@ -97,7 +97,8 @@ func (p *Page) Process(started time.Time) {
 	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(read)
 	for i, family := range [][2]string{
-		{"go_memstats_sys_bytes", "Memory that the Go runtime has mapped."}, {"go_memstats_alloc_bytes", "Memory of objects that are live or not swept yet."},
+		{"go_memstats_sys_bytes", "Memory that the Go runtime has mapped."},
+		{"go_memstats_alloc_bytes", "Memory of objects that are live or not swept yet."},
 		{"go_goroutines", "Goroutines that exist."},
 	} {
 		if read[i].Value.Kind() == metrics.KindUint64 {

@@ -25,6 +25,7 @@ type Budget struct {
 	UsedMicros     int64        `json:"used_micros"`
 	ReservedMicros int64        `json:"reserved_micros"`
 	PerDayTokens   int64        `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
+	Set            bool         `json:"set"`            // a cap by the owner, instead of the config\'s
 	UsedTokens     int64        `json:"tokens_used"`
 	ReservedTokens int64        `json:"tokens_reserved"`
 	Sources        []view.Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
@@ -160,7 +161,7 @@ func readBudget(tx *Tx) (Budget, error) {
 			return b, err
 		}
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			*to = n
+			*to, b.Set = n, true
 		}
 	}
 	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, scopeAll},
@@ -195,17 +196,24 @@ func (s Spending) Spent(ctx context.Context) (Budget, error) {
 }
 
 // Cap is a new daily cap, as in [budget]: 0 spends nothing, -1 is no cap. nil leaves one alone.
-type Cap struct{ Micros, Tokens *int64 }
+type Cap struct {
+	Micros, Tokens *int64
+	Config         bool // both are the config's again
+}
 
 // SetBudget stores caps that hold instead of the configured ones.
 func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
 	var b Budget
 	err := s.Write(ctx, func(tx *Tx) (err error) {
 		for key, v := range map[string]*int64{keyDayMoney: c.Micros, keyDayCount: c.Tokens} {
-			if v == nil {
+			text := ""
+			switch {
+			case v != nil:
+				text = strconv.FormatInt(*v, 10)
+			case !c.Config:
 				continue
 			}
-			if err := putSetting(tx, key, strconv.FormatInt(*v, 10)); err != nil {
+			if err := putSetting(tx, key, text); err != nil {
 				return err
 			}
 		}

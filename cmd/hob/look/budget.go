@@ -1,6 +1,7 @@
 package look
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -17,6 +18,7 @@ type budgetRow struct {
 	PerDay   int64  `json:"per_day_micros"`
 	Used     int64  `json:"used_micros"`
 	Reserved int64  `json:"reserved_micros"`
+	Set      bool   `json:"set"`
 	Tokens   int64  `json:"tokens_per_day"`
 	TokUsed  int64  `json:"tokens_used"`
 	TokHeld  int64  `json:"tokens_reserved"`
@@ -56,6 +58,9 @@ func (b budgetRow) page(p sheet) string {
 	}
 	row("money", b.Used, b.Reserved, b.PerDay, console.Money)
 	row("tokens", b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)
+	if b.Set {
+		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))
+	}
 	if len(b.Sources) == 0 {
 		return out.String()
 	}
@@ -88,6 +93,7 @@ func Budget(a *cli.App) *cobra.Command {
 func budgetSetCommand(a *cli.App) *cobra.Command {
 	var perDay string
 	var tokens int64
+	var config bool
 	cmd := &cobra.Command{
 		Use: "set", Short: "Change what may be spent per day", Args: cli.None, Example: "  hob budget set --per-day 5.00",
 		Long: "Change what may be spent per day. 0 spends nothing, -1 takes the cap away.",
@@ -105,13 +111,37 @@ func budgetSetCommand(a *cli.App) *cobra.Command {
 				}
 				args["tokens_per_day"] = strconv.FormatInt(tokens, 10)
 			}
-			if len(args) == 0 {
-				return cli.Usage("give --per-day, --tokens-per-day or both", "there is nothing to set")
+			if config && len(args) > 0 {
+				return cli.Usage("", "--config excludes --per-day and --tokens-per-day")
 			}
-			return a.Act(cmd.Context(), "budget", "", "set", args, "the budget is changed")
+			if config {
+				args["config"] = "true"
+			}
+			if len(args) == 0 {
+				return cli.Usage("give --per-day, --tokens-per-day or both, or --config", "there is nothing to set")
+			}
+			return setBudget(cmd.Context(), a, args)
 		},
 	}
 	cmd.Flags().StringVar(&perDay, "per-day", "", "money per day, in the provider's currency; 0: spend nothing, -1: no cap")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day, for models whose price is not known; 0: spend nothing, -1: no cap")
+	cmd.Flags().BoolVar(&config, "config", false, "go back to the caps of the config")
 	return cmd
+}
+
+// setBudget changes the caps and shows what holds now.
+func setBudget(ctx context.Context, a *cli.App, args map[string]string) error {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Act(ctx, "budget", "", "set", args, &raw); err != nil {
+		return err
+	}
+	var b budgetRow
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return fmt.Errorf("the budget is not understood: %w", err)
+	}
+	return a.Done(raw, "from now on: "+b.today())
 }

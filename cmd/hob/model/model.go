@@ -200,7 +200,15 @@ func (m modelRow) cells() []string {
 	if m.Fault != "" {
 		state = m.Fault
 	}
-	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), tokens(m.Context), cost(m.Local, m.Price.Input, m.Price.Output), state}
+	return []string{order, m.Name, m.Backend, console.OrDash(m.Model), window(m), cost(m.Local, m.Price.Input, m.Price.Output), state}
+}
+
+// window is how much a model reads; the interpreter reads everything.
+func window(m modelRow) string {
+	if m.Backend == "builtin" {
+		return "-"
+	}
+	return tokens(m.Context)
 }
 
 func tokens(n int64) string {
