@@ -86,7 +86,7 @@ func refusing(t *testing.T, status int) (url string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		if _, err := fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); err != nil {
+		if _, err := fmt.Fprintf(w, `{"error":{"message":"the key %s is no good"}}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); err != nil { // #nosec G705 -- a fake server
 			t.Error(err)
 		}
 	}))

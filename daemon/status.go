@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"hob/channels"
+	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/models"
 	"hob/daemon/store"
@@ -178,13 +180,19 @@ func (d overview) judge(s *Status) string {
 	switch {
 	case s.SafeMode.On:
 		return "safe-mode"
-	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().Faults) > 0:
+	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().Faults) > 0 || d.mistaken():
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"
 	default:
 		return "ok"
 	}
+}
+
+// mistaken reports whether a mistake in the config switches something off, or makes all of it unreadable.
+func (d overview) mistaken() bool {
+	problems, err := d.file.Problems()
+	return err != nil || slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Fatal })
 }
 
 func ill(list []channels.ChannelHealth) bool {

@@ -24,12 +24,12 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 		cli.List(a, cli.Listing[questionRow]{
 			Resource: "questions", Short: "List the open questions", None: "nothing is waiting for you",
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
-			Head: []string{"CODE", "ABOUT", "STATE", "ASKED", "UNTIL", "QUESTION"},
-			Row: func(q questionRow) []string {
-				return []string{q.Code, q.Subject, q.State, console.Clock(q.Asked), console.Clock(q.Until), q.Text}
+			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
+			Row: func(q questionRow, clock cli.Clock) []string {
+				return []string{q.Code, q.State, clock(q.Asked), clock(q.Until), q.Text}
 			},
 		}),
-		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage) error { return drawQuestion(a, raw) }),
+		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage, clock cli.Clock) error { return drawQuestion(a, raw, clock) }),
 		approveCommand(a),
 		cli.Verb(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
@@ -42,14 +42,14 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 	)
 }
 
-func drawQuestion(a *cli.App, raw json.RawMessage) error {
+func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
 	var q questionRow
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return fmt.Errorf("the question is not understood: %w", err)
 	}
 	text := console.Clean(q.Show()) + "\n"
 	if q.State == "open" {
-		text += q.How() + "\nuntil " + console.Clock(q.Until) + "\n"
+		text += q.How() + "\nuntil " + clock(q.Until) + "\n"
 	} else {
 		text += "it is " + q.State + "\n"
 	}
@@ -91,8 +91,8 @@ func grantsCommand(a *cli.App) *cobra.Command {
 		cli.List(a, cli.Listing[grantRow]{
 			Resource: "grants", Short: "List what is allowed", None: "nothing is allowed beyond the rules",
 			Head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
-			Row: func(g grantRow) []string {
-				return []string{cli.ID(g.ID), g.Tool, console.Clock(g.Created), console.Thousands(g.Uses), g.Pattern}
+			Row: func(g grantRow, clock cli.Clock) []string {
+				return []string{cli.ID(g.ID), g.Tool, clock(g.Created), console.Thousands(g.Uses), g.Pattern}
 			},
 		}),
 		cli.Verb(a, "grants", "revoke", "GRANT", "Take a permission back", "grant %s is revoked"),

@@ -53,12 +53,12 @@ func inboxBox() box {
 				Resource: "inbox", Short: "List what came in, newest first", None: "nothing has come in yet",
 				States: []string{"queued", "held", "joined", "done", "dropped", "expired", "dead"},
 				Head:   []string{"SEQ", "STATE", "KIND", "SOURCE", "SESSION", "RECEIVED", "TEXT"},
-				Row: func(r inboxRow) []string {
+				Row: func(r inboxRow, clock cli.Clock) []string {
 					text := r.Text
 					if r.Reason != "" {
 						text = strings.TrimSpace("(" + console.ToYou(r.Reason) + ") " + text)
 					}
-					return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, console.Clock(r.Received), text}
+					return []string{cli.ID(r.Seq), r.State, r.Kind, r.Source, r.Session, clock(r.Received), text}
 				},
 			})
 		},
@@ -76,14 +76,14 @@ func outboxBox() box {
 				Resource: "outbox", Short: "List what goes out, newest first", None: "nothing has been sent yet",
 				States: []string{"draft", "held", "ready", "done", "cancelled", "expired", "dead"},
 				Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
-				Row: func(r outboxRow) []string {
+				Row: func(r outboxRow, clock cli.Clock) []string {
 					text := r.Body
 					for _, d := range r.Deliveries {
 						if d.Error != "" {
 							text = "(" + console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error + ") " + r.Body
 						}
 					}
-					return []string{cli.ID(r.ID), r.State, r.To, console.Clock(r.Created), text}
+					return []string{cli.ID(r.ID), r.State, r.To, clock(r.Created), text}
 				},
 			})
 		},

@@ -53,12 +53,12 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 		cli.List(a, cli.Listing[sessionRow]{
 			Resource: "sessions", Short: "List the conversations, newest first", None: "there are no sessions yet",
 			States: []string{stateLive, stateArchived}, State: stateLive,
-			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "ITEMS", "TITLE"},
-			Row: func(s sessionRow) []string {
-				return []string{cli.ID(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), console.Clock(s.Created), console.Thousands(s.Turns), console.Thousands(s.Items), s.Title}
+			Head: []string{"ID", "SESSION", "STATE", "KIND", "TRUST", "CREATED", "TURNS", "TITLE"},
+			Row: func(s sessionRow, clock cli.Clock) []string {
+				return []string{cli.ID(s.ID), s.Key, s.state(), s.Kind, console.OrDash(s.Watermark), clock(s.Created), console.Thousands(s.Turns), s.Title}
 			},
 		}),
-		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage) error { return drawSession(a, raw) }),
+		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage, _ cli.Clock) error { return drawSession(a, raw) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ func drawSession(a *cli.App, raw json.RawMessage) error {
 }
 
 func exportSession(ctx context.Context, a *cli.App, key string) error {
-	return a.Show(ctx, "sessions", key, func(raw json.RawMessage) error {
+	return a.Show(ctx, "sessions", key, func(raw json.RawMessage, _ cli.Clock) error {
 		var s struct {
 			Items []json.RawMessage `json:"transcript"`
 		}

@@ -29,7 +29,7 @@ func toolCommand(a *cli.App) *cobra.Command {
 		&cobra.Command{
 			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.Show(cmd.Context(), "tools", args[0], func(raw json.RawMessage) error { return drawTool(a, raw) })
+				return a.Show(cmd.Context(), "tools", args[0], func(raw json.RawMessage, _ cli.Clock) error { return drawTool(a, raw) })
 			},
 		},
 	)
@@ -42,7 +42,7 @@ func listToolsCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.ListRows(cmd.Context(), a, cli.Listing[console.ToolSpec]{
 				Resource: "tools", None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
-				Row: func(t console.ToolSpec) []string { return []string{t.Name, t.Group, t.Description} },
+				Row: func(t console.ToolSpec, _ cli.Clock) []string { return []string{t.Name, t.Group, t.Description} },
 			}, client.Filter{})
 		},
 	}

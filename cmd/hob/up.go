@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon"
 	"hob/daemon/control/console"
+	"hob/daemon/logfile"
 )
 
 func upCommand(a *cli.App) *cobra.Command {
@@ -52,10 +52,7 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
 	if err := cli.CheckHome(home); err != nil {
 		return err
 	}
-	log, end, err := daemonLog(a, home, chat)
-	if err != nil {
-		return err
-	}
+	log, end := daemonLog(a, home, chat)
 	run := func(ctx context.Context, ready func()) error {
 		return daemon.Run(ctx, daemon.Options{
 			Home: home, Listen: listen, Version: version().Version, Log: log,
@@ -77,20 +74,19 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
 	return errors.Join(err, talked, end())
 }
 
-// daemonLog writes to standard error; beside a conversation, which would be torn apart, into a file.
-func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error, err error) {
-	if !chat {
-		return a.Logger(a.Err), func() error { return nil }, nil
+// daemonLog writes JSON lines to the log file and, unless a conversation would be torn apart, to standard error: for the journal in its
+// form, for people as text.
+func daemonLog(a *cli.App, home string, chat bool) (log *slog.Logger, end func() error) {
+	file := logfile.New(filepath.Join(home, "state", "log", "hob.log"), logfile.MaxBytes, logfile.Kept)
+	sinks := []slog.Handler{logfile.Lines(file, slog.LevelInfo)}
+	switch {
+	case chat:
+	case logfile.ToJournal(a.Err, os.Getenv("JOURNAL_STREAM")):
+		sinks = append(sinks, logfile.Journal(a.Err, slog.LevelInfo))
+	default:
+		sinks = append(sinks, a.Logger(a.Err).Handler())
 	}
-	dir := filepath.Join(home, "state", "log")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the log folder: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "hob.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open the log: %w", err)
-	}
-	return a.Logger(f), f.Close, nil
+	return slog.New(slog.NewMultiHandler(sinks...)), file.Close
 }
 
 // sayReady prints the one line that tells that hob is there, unless only errors are wanted.

@@ -264,7 +264,7 @@ func (r asking) stream(st turn.State, n int) func(llm.Delta) {
 func (r asking) lost(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
 	step := a.step
-	step.State, step.Ended, step.Why = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500)
+	step.State, step.Ended, step.Why, step.Fault = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500), llm.FaultOf(cause)
 	switch {
 	case a.usage != llm.Usage{}:
 		step.Usage = a.usage

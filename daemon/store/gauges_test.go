@@ -56,7 +56,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 			t.Fatalf("while it runs: %+v", got)
 		}
 	}
-	s.sql("UPDATE steps SET state = 'unknown', why = ? WHERE n = 2", (&llm.Error{Fault: llm.RateLimit, Status: 429}).Error())
+	s.sql("UPDATE steps SET state = 'unknown', why = 'slow down', fault = ? WHERE n = 2", llm.RateLimit)
 	s.ask(first, 3, "x/m", "done", "", used)
 	s.sql("UPDATE turns SET state = 'done', ended = 1")
 	s.accept(message("b"))
@@ -78,30 +78,6 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	}
 	if g, err := view.New(s.Reader()).Gauges(t.Context()); err != nil || !reflect.DeepEqual(g.Requests, want) {
 		t.Errorf("after a restart: %+v, %v", g.Requests, err)
-	}
-}
-
-// TestGaugesKnowFaults: each kind of fault is found again in the words that its row keeps.
-func TestGaugesKnowFaults(t *testing.T) {
-	s := fresh(t)
-	s.accept(message("a"))
-	id := s.take()
-	faults := []llm.Fault{
-		llm.BadRequest, llm.Auth, llm.Forbidden, llm.Payment, llm.NotFound, llm.TooLarge, llm.RateLimit, llm.Overloaded, llm.Network, llm.Untrusted, llm.Broken,
-		llm.Idle, llm.Malformed, llm.Empty, llm.Endless, llm.NoImages,
-	}
-	for i, f := range faults {
-		s.ask(id, i+1, string(f), "unknown", (&llm.Error{Fault: f, Status: 400, Text: "the server's words"}).Error(), "{}")
-	}
-	s.ask(id, 100, "other", "unknown", "something else", "{}")
-	got := s.gauges().Requests
-	if len(got) != len(faults)+1 {
-		t.Errorf("%d kinds of %d", len(got), len(faults)+1)
-	}
-	for _, r := range got {
-		if r.Fault != r.Model || r.Count != 1 {
-			t.Errorf("%s is counted as %s, %d times", r.Model, r.Fault, r.Count)
-		}
 	}
 }
 

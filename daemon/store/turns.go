@@ -103,12 +103,12 @@ func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
 }
 
 func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
-	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended, model, why
+	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended, model, why, fault
 		FROM steps WHERE turn = ? ORDER BY n`, id)
 	return db.Collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
 		var p turn.Step
 		err := rs.Scan(&p.N, &p.Kind, &p.State, &p.Epoch, &p.CallID, &p.Tool, &p.Effect, &p.Hash, &p.Question, &p.Reserve.Tokens, &p.Reserve.Micros,
-			db.JSON(&p.Usage), db.Stamp(&p.Started), db.Stamp(&p.Ended), &p.Model, &p.Why)
+			db.JSON(&p.Usage), db.Stamp(&p.Started), db.Stamp(&p.Ended), &p.Model, &p.Why, &p.Fault)
 		return p, err
 	})
 }
@@ -119,12 +119,12 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 	if err != nil {
 		return err
 	}
-	return tx.Run(`INSERT INTO steps (turn, n, kind, state, epoch, call_id, tool, effect, hash, question, reserve_tokens, reserve_micros, usage, started, ended, model, why)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return tx.Run(`INSERT INTO steps (turn, n, kind, state, epoch, call_id, tool, effect, hash, question, reserve_tokens, reserve_micros, usage, started, ended, model, why, fault)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, n) DO UPDATE SET state = excluded.state, epoch = excluded.epoch, effect = excluded.effect, hash = excluded.hash, question = excluded.question,
 		reserve_tokens = excluded.reserve_tokens, reserve_micros = excluded.reserve_micros, usage = excluded.usage, started = iif(excluded.started = 0, started, excluded.started), ended = excluded.ended,
-		model = excluded.model, why = excluded.why`,
-		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, db.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, db.Micros(p.Started), db.Micros(p.Ended), p.Model, p.Why)
+		model = excluded.model, why = excluded.why, fault = excluded.fault`,
+		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, db.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, db.Micros(p.Started), db.Micros(p.Ended), p.Model, p.Why, p.Fault)
 }
 
 func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {

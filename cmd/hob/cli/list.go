@@ -21,7 +21,7 @@ type Listing[T any] struct {
 	Short    string
 	None     string // what is said when there is nothing
 	Head     []string
-	Row      func(T) []string
+	Row      func(T, Clock) []string
 	States   []string // that --state knows; none: there is no such flag
 	State    string   // its default
 }
@@ -45,6 +45,7 @@ func (l Listing[T]) Flags(cmd *cobra.Command, f *client.Filter) {
 		return
 	}
 	cmd.Flags().StringVar(&f.State, "state", l.State, "only rows in this state: "+strings.Join(l.States, ", "))
+	CompleteFlag(cmd, "state", Words(l.States...))
 	if l.State == "" {
 		return
 	}
@@ -111,24 +112,31 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 		return nil
 	}
 	var cells [][]string
+	clock := ownersClock(ctx, c)
 	for _, r := range rows {
-		cells = append(cells, l.Row(r))
+		cells = append(cells, l.Row(r, clock))
 	}
 	return a.Table(l.Head, cells)
 }
 
+// Draw shows a row to a person.
+type Draw func(raw json.RawMessage, clock Clock) error
+
 // Show makes "show" with every detail of a row; draw nil draws them all.
-func Show(a *App, resource, what, short string, draw func(json.RawMessage) error) *cobra.Command {
+func Show(a *App, resource, what, short string, draw Draw) *cobra.Command {
 	return &cobra.Command{
-		Use: "show " + what, Short: short, Args: Named(resource, what),
+		Use: "show " + what, Short: short, Args: Named(resource, what), ValidArgsFunction: Complete(a, resource),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.Show(cmd.Context(), resource, args[0], draw) },
 	}
 }
 
 // Show shows one row.
-func (a *App) Show(ctx context.Context, resource, id string, draw func(json.RawMessage) error) error {
+func (a *App) Show(ctx context.Context, resource, id string, draw Draw) error {
 	c, err := a.Client(ctx)
 	if err != nil {
+		return err
+	}
+	if id, err = a.RowID(ctx, c, resource, id); err != nil {
 		return err
 	}
 	var raw json.RawMessage
@@ -138,11 +146,12 @@ func (a *App) Show(ctx context.Context, resource, id string, draw func(json.RawM
 	if a.JSON {
 		return a.Document(raw)
 	}
+	clock := ownersClock(ctx, c)
 	if draw == nil {
-		sheet := console.Sheet{Text: func(_, text string) string { return console.ToYou(text) }}
-		draw = func(raw json.RawMessage) error { return a.Text(sheet.Details(raw)) }
+		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }}
+		return a.Text(sheet.Details(raw))
 	}
-	return draw(raw)
+	return draw(raw, clock)
 }
 
 // Act carries out a verb and says what was done.
@@ -172,19 +181,31 @@ func (a *App) Done(raw json.RawMessage, sentence string) error {
 // Verb makes a command that does one thing to one row. done says so, with %s for the id.
 func Verb(a *App, resource, verb, what, short, done string) *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " " + what, Short: short, Args: Named(resource, what),
+		Use: verb + " " + what, Short: short, Args: Named(resource, what), ValidArgsFunction: Complete(a, resource),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.Act(cmd.Context(), resource, args[0], verb, nil, fmt.Sprintf(done, args[0]))
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			id, err := a.RowID(cmd.Context(), c, resource, args[0])
+			if err != nil {
+				return err
+			}
+			var raw json.RawMessage
+			if err := c.Act(cmd.Context(), resource, id, verb, nil, &raw); err != nil {
+				return err
+			}
+			return a.Done(raw, fmt.Sprintf(done, id))
 		},
 	}
 }
 
-// Named takes the one name of a row. Turns, messages and grants have numbers only.
+// Named takes the one name of a row. Turns, messages and grants have numbers; the newest of those that come by themselves is "last".
 func Named(resource, what string) cobra.PositionalArgs {
 	one := Exactly(1, "one "+what)
 	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant"}[resource]
 	return func(cmd *cobra.Command, args []string) error {
-		if err := one(cmd, args); err != nil || kind == "" {
+		if err := one(cmd, args); err != nil || kind == "" || args[0] == "last" && namings(resource).last {
 			return err
 		}
 		if n, err := strconv.ParseInt(args[0], 10, 64); err != nil || n < 1 {

@@ -54,14 +54,14 @@ func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[jobRow]{
 		Resource: "jobs", Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
-		Row: func(j jobRow) []string {
+		Row: func(j jobRow, _ cli.Clock) []string {
 			return []string{j.Name, console.Period(j.Spec), j.Zone, j.state(), j.Prompt}
 		},
 	})
 }
 
 func cronShowCommand(a *cli.App) *cobra.Command {
-	return cli.Show(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage) error {
+	return cli.Show(a, "jobs", "JOB", "Show a job with its next times, in its own zone", func(raw json.RawMessage, _ cli.Clock) error {
 		var j jobRow
 		if err := json.Unmarshal(raw, &j); err != nil {
 			return fmt.Errorf("the job is not understood: %w", err)
@@ -86,7 +86,7 @@ type fireRow struct {
 }
 
 // cells of a slot: what it came to stands in the place of its state.
-func (r fireRow) cells() []string {
+func (r fireRow) cells(clock cli.Clock) []string {
 	state, late, turn := r.State, "-", "-"
 	if r.Outcome != "" {
 		state = r.Outcome
@@ -97,7 +97,7 @@ func (r fireRow) cells() []string {
 	if r.Turn != 0 {
 		turn = cli.ID(r.Turn)
 	}
-	return []string{console.Exact(r.Due), state, late, turn, console.ToYou(r.Reason)}
+	return []string{clock(r.Due), state, late, turn, console.ToYou(r.Reason)}
 }
 
 func cronRunsCommand(a *cli.App) *cobra.Command {

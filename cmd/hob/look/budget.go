@@ -77,7 +77,7 @@ func Budget(a *cli.App) *cobra.Command {
 		&cobra.Command{
 			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage) error {
+				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage, _ cli.Clock) error {
 					var b budgetRow
 					if err := json.Unmarshal(raw, &b); err != nil {
 						return fmt.Errorf("the budget is not understood: %w", err)

@@ -91,7 +91,7 @@ func Status(a *cli.App) *cobra.Command {
 			if watch {
 				return watchStatus(cmd.Context(), a)
 			}
-			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage) error {
+			return a.Show(cmd.Context(), "status", "", func(raw json.RawMessage, _ cli.Clock) error {
 				var s status
 				if err := json.Unmarshal(raw, &s); err != nil {
 					return fmt.Errorf("the status is not understood: %w", err)

@@ -33,11 +33,11 @@ func Turns(a *cli.App) *cobra.Command {
 			Head:   turnHead(), Row: turnRow.cells,
 		}),
 		&cobra.Command{
-			Use: "show TURN", Short: "Show a turn as a timeline: what was asked, every step and call, what was sent, and what it cost", Args: cli.Named("turns", "TURN"),
+			Use: "show TURN", Short: "Show a turn as a timeline, with every call and its cost", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
 			RunE: func(cmd *cobra.Command, args []string) error { return showTurn(cmd.Context(), a, args[0]) },
 		},
 		&cobra.Command{
-			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"),
+			Use: "why TURN", Short: "Trace a turn back to what caused it", Args: cli.Named("turns", "TURN"), ValidArgsFunction: cli.Complete(a, "turns"),
 			RunE: func(cmd *cobra.Command, args []string) error { return whyTurn(a, cmd, args[0]) },
 		},
 		cli.Verb(a, "turns", "stop", "TURN", "Stop a turn that runs or waits", "turn %s is stopped"),
@@ -48,18 +48,21 @@ func turnHead() []string {
 	return []string{"TURN", "STATE", "SESSION", "STARTED", "TOOK", "TOKENS", "SAID"}
 }
 
-func (t turnRow) cells() []string {
+func (t turnRow) cells(clock cli.Clock) []string {
 	said := t.Text
 	if said == "" {
 		said = console.ToYou(t.Why)
 	}
-	return []string{cli.ID(t.ID), t.State, t.Session, console.Clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
+	return []string{cli.ID(t.ID), t.State, t.Session, clock(t.Started), console.Span(t.Running), console.Thousands(t.Tokens), said}
 }
 
 // showTurn draws a turn's timeline.
 func showTurn(ctx context.Context, a *cli.App, id string) error {
 	c, err := a.Client(ctx)
 	if err != nil {
+		return err
+	}
+	if id, err = a.RowID(ctx, c, "turns", id); err != nil {
 		return err
 	}
 	var raw json.RawMessage
@@ -84,6 +87,9 @@ func showTurn(ctx context.Context, a *cli.App, id string) error {
 func whyTurn(a *cli.App, cmd *cobra.Command, turn string) error {
 	c, err := a.Client(cmd.Context())
 	if err != nil {
+		return err
+	}
+	if turn, err = a.RowID(cmd.Context(), c, "turns", turn); err != nil {
 		return err
 	}
 	var t turnStory

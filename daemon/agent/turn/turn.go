@@ -85,6 +85,7 @@ type Step struct {
 	Usage    llm.Usage    `json:"usage,omitzero"`
 	Model    string       `json:"model,omitempty"` // of a model step: the one that was asked
 	Why      string       `json:"why,omitempty"`   // why it was lost
+	Fault    llm.Fault    `json:"fault,omitempty"` // the kind of that
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 }

@@ -12,8 +12,6 @@ import (
 
 	"hob/daemon/prom"
 	"hob/daemon/store/db"
-
-	"hob/daemon/llm"
 )
 
 // Gauges are the numbers that a monitor asks for again and again.
@@ -38,11 +36,8 @@ type Requests struct {
 	Micros int64 // cost, in millionths of the budget's currency
 }
 
-// Fault names of requests that did not end as a model's fault.
-const (
-	interrupted = "interrupted" // hob ended in the middle, or the turn was stopped
-	otherFault  = "other"
-)
+// interrupted is the fault of requests that did not end as a model's: hob ended in the middle, or the turn was stopped.
+const interrupted = "interrupted"
 
 // Meter counts what Gauges holds, again and again. It is safe for concurrent use.
 type Meter struct {
@@ -174,43 +169,19 @@ func (t *tally) fresh(ctx context.Context, read *db.Readers) ([]asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.why, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
+	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.fault, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
 		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open))
 	return db.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
 		var a asked
 		var lost bool
-		var why string
-		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &why, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros)
-		a.Fault = faultOf(lost, why)
+		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros)
+		if lost && a.Fault == "" {
+			a.Fault = interrupted
+		}
 		return a, err
 	})
-}
-
-// faultOf finds the kind of fault again that a row keeps in words only: those that llm.Error begins with.
-func faultOf(lost bool, why string) string {
-	if why == "" {
-		if lost {
-			return interrupted
-		}
-		return ""
-	}
-	best, longest := otherFault, 0
-	for _, f := range faults() {
-		words := (&llm.Error{Fault: f}).Error()
-		if strings.HasPrefix(why, words) && len(words) > longest {
-			best, longest = string(f), len(words)
-		}
-	}
-	return best
-}
-
-func faults() []llm.Fault {
-	return []llm.Fault{
-		llm.BadRequest, llm.Auth, llm.Forbidden, llm.Payment, llm.NotFound, llm.TooLarge, llm.RateLimit, llm.Overloaded, llm.Network, llm.Untrusted, llm.Broken,
-		llm.Idle, llm.Malformed, llm.Empty, llm.Endless, llm.NoImages,
-	}
 }
 
 // Write adds the numbers to a page for Prometheus.

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// patience is how long a shell waits for names before it offers none.
+const patience = time.Second
+
+// offered is how many rows of a resource are offered at most.
+const offered = 50
+
+// naming says what names a row, and what is told beside the name.
+type naming struct {
+	key, about string
+	last       bool // its rows have numbers, and the newest is also called "last"
+}
+
+// namings are those of all resources that can be listed.
+func namings(resource string) naming {
+	return map[string]naming{
+		"jobs":      {key: "name", about: "prompt"},
+		"sessions":  {key: "key", about: "title"},
+		"questions": {key: "code", about: "text"},
+		"tools":     {key: "name", about: "description"},
+		"grants":    {key: "id", about: "pattern"},
+		"turns":     {key: "id", about: "text", last: true},
+		"outbox":    {key: "id", about: "body", last: true},
+		"inbox":     {key: "seq", about: "text", last: true},
+	}[resource]
+}
+
+// Complete offers the names of a resource's rows for the first argument of a command. Without a daemon it offers nothing, and says
+// nothing: it speaks to a shell.
+func Complete(a *App, resource string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.names(cmd.Context(), resource, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Words offers words that are always the same.
+func Words(list ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// CompleteFlag offers what a flag of a command takes.
+func CompleteFlag(cmd *cobra.Command, flag string, offer cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+		panic(err) // there is no such flag: a programmer's mistake
+	}
+}
+
+func (a *App) names(ctx context.Context, resource, typed string) []string {
+	if ctx == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	a.Quiet = true
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil
+	}
+	var rows []map[string]json.RawMessage
+	if c.List(ctx, resource, client.Filter{Limit: offered}, &rows) != nil {
+		return nil
+	}
+	n := namings(resource)
+	var list []string
+	if n.last && len(rows) > 0 {
+		list = append(list, "last\tthe newest")
+	}
+	for _, row := range rows {
+		list = append(list, cobra.CompletionWithDesc(scalar(row[n.key]), console.Cut(scalar(row[n.about]))))
+	}
+	return beginning(list, typed)
+}
+
+func beginning(list []string, typed string) []string {
+	var fit []string
+	for _, name := range list {
+		if strings.HasPrefix(name, typed) {
+			fit = append(fit, name)
+		}
+	}
+	return fit
+}
+
+// scalar is a text or a number of a document as it is typed; "" when it is neither.
+func scalar(raw json.RawMessage) string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if d.Decode(&v) != nil || v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// RowID is the number that a person means: "last" is that of the newest row.
+func (a *App) RowID(ctx context.Context, c *client.Client, resource, name string) (string, error) {
+	n := namings(resource)
+	if !n.last || name != "last" {
+		return name, nil
+	}
+	var rows []map[string]json.RawMessage
+	if err := c.List(ctx, resource, client.Filter{Limit: 1}, &rows); err != nil {
+		return "", err
+	}
+	if len(rows) == 0 {
+		return "", &Problem{Code: ExitFailed, Text: "there is no last one: hob " + resource + " list is empty"}
+	}
+	return scalar(rows[0][n.key]), nil
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hob/daemon/control/console"
+)
+
+// YesFlag adds --yes to a command that asks before it does what cannot be undone.
+func YesFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "do not ask") }
+
+// Sure tells what a command is about to do for good, and asks for a yes. It returns nil when there is one, or when --yes was given.
+// Where nobody sits at a terminal it is a wrong command line to leave --yes out.
+func (a *App) Sure(ctx context.Context, yes bool, loss, question string) error {
+	switch {
+	case yes:
+		return nil
+	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
+		return Usage("add --yes", "%s, and nobody is here to be asked", loss)
+	}
+	a.Print(a.Err, console.Clean(loss))
+	ok, err := a.agreed(ctx, question)
+	if err != nil {
+		a.Print(a.Err, "") // the cursor stands behind the prompt
+	}
+	if ok {
+		return nil
+	}
+	return &Problem{Code: ExitFailed, Text: "nothing was changed"}
+}
+
+// agreed reads the answer to a question with yes or no.
+func (a *App) agreed(ctx context.Context, question string) (bool, error) {
+	if err := a.Mend(); err != nil {
+		return false, err
+	}
+	line, err := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, question+" [y/N] ")
+	word := strings.ToLower(strings.TrimSpace(line))
+	return err == nil && (word == "y" || word == "yes"), err
+}

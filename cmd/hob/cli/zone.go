@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// Clock shows an instant to the minute and names the zone: "2026-11-21 09:00 CET"; "-" when there is none.
+type Clock func(time.Time) string
+
+// ownersClock keeps the owner's time. The daemon is asked for the zone when the first instant is shown.
+func ownersClock(ctx context.Context, c *client.Client) Clock {
+	zone := sync.OnceValue(func() *time.Location { return OwnersZone(ctx, c) })
+	return func(t time.Time) string {
+		if t.IsZero() {
+			return "-"
+		}
+		return console.InZone(t, zone(), false)
+	}
+}
+
+// OwnersZone is the zone that the daemon says the owner lives in, else that of this machine.
+func OwnersZone(ctx context.Context, c *client.Client) *time.Location {
+	var s struct {
+		Zone string `json:"zone"`
+	}
+	if c.Show(ctx, "status", "", &s) != nil || s.Zone == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil {
+		return time.Local
+	}
+	return zone
+}
