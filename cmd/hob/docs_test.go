@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,6 +76,40 @@ func TestReadmeCommands(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
+	}
+}
+
+// TestDocsCommands runs every command that the other documents show, page by page, each on a fresh home with a daemon.
+func TestDocsCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds hob")
+	}
+	shown := 0
+	for _, page := range pages(t) {
+		var lines []string
+		for _, b := range blocks(t, page, "sh") {
+			lines = append(lines, strings.Split(strings.TrimSpace(b), "\n")...)
+		}
+		lines = slices.DeleteFunc(lines, func(l string) bool { return l == "hob up" }) // which runs
+		if page == "README.md" || len(lines) == 0 {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			home := readmeHome(t)
+			defer foreground(t, home, "go run ./cmd/hob up")()
+			for _, line := range lines {
+				shown++
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+				cmd.Dir = home
+				cmd.Env = append(os.Environ(), "HOB_HOME="+filepath.Join(home, "h"), "HOME="+home, "TZ=UTC")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			}
+		})
+	}
+	if shown < 5 {
+		t.Errorf("the documents show %d commands", shown)
 	}
 }
 

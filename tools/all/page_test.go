@@ -1,0 +1,128 @@
+package all_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hob/tools"
+)
+
+//go:generate go test . -run ^TestPage$ -update
+
+var update = flag.Bool("update", false, "write docs/tools.md anew")
+
+const pageHead = `<!-- Made by go generate ./tools/all out of the tools themselves: change them, not this page. -->
+
+# Tools
+
+What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which goes through the same gate. ` + "`hob tool show NAME`" + ` prints the
+schema. A parameter without a flag stands behind the name; relative paths start in the workspace, and on the command line in the folder that
+you are in. Which of them ask you first: [security](security.md).
+`
+
+// page describes all tools, by group.
+func page(t *testing.T, list []tools.Spec) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(pageHead)
+	group := ""
+	for _, s := range list {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## %s\n", group)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n", s.Name, s.Description)
+		if s.Example != "" {
+			fmt.Fprintf(&b, "\n    hob tool %s %s\n", s.Name, s.Example)
+		}
+		parameters(t, &b, s)
+	}
+	return b.String()
+}
+
+// schema is the part of a JSON Schema that a page shows.
+type schema struct {
+	Type        string            `json:"type"`
+	Description string            `json:"description"`
+	Enum        []string          `json:"enum"`
+	Default     json.RawMessage   `json:"default"`
+	Items       *schema           `json:"items"`
+	Properties  json.RawMessage   `json:"properties"`
+	Required    []string          `json:"required"`
+	Each        map[string]schema `json:"-"`
+}
+
+func parameters(t *testing.T, b *strings.Builder, s tools.Spec) {
+	t.Helper()
+	var root schema
+	if err := json.Unmarshal(s.Parameters, &root); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	if err := json.Unmarshal(root.Properties, &root.Each); err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	b.WriteString("\n| parameter | takes | meaning |\n|---|---|---|\n")
+	for _, name := range order(t, root.Properties) {
+		p := root.Each[name]
+		takes := p.Type
+		if p.Items != nil {
+			takes += " of " + p.Items.Type
+		}
+		if len(p.Enum) > 0 {
+			takes = "`" + strings.Join(p.Enum, "` `") + "`"
+		}
+		if slices.Contains(root.Required, name) {
+			takes += ", required"
+		}
+		if name == s.Positional {
+			takes += ", without a flag"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, takes, strings.ReplaceAll(p.Description, "|", "\\|"))
+	}
+}
+
+// order lists the members of an object as they stand.
+func order(t *testing.T, raw json.RawMessage) (names []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	return names
+}
+
+// TestPage keeps docs/tools.md what the tools say of themselves.
+func TestPage(t *testing.T) {
+	path := filepath.Join("..", "..", "docs", "tools.md")
+	s, _ := set(t)
+	want := page(t, s.Specs())
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Error("docs/tools.md is stale: run go generate ./tools/all")
+	}
+}
