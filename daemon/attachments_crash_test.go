@@ -27,7 +27,7 @@ func TestAttachmentCrashes(t *testing.T) {
 	} {
 		t.Run(point, func(t *testing.T) {
 			home := t.TempDir()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAttachmentCrashChild$") // #nosec G204 -- this very test
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAttachmentCrashChild$") // #nosec G204 G702 -- this very test
 			cmd.Env = append(os.Environ(), homeOfChild+"="+home, "HOB_FAIL="+point)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError

@@ -28,7 +28,7 @@ func TestRestoreCrashes(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			from := saved(t, 3)
 			live := filled(t, t.TempDir(), files(first, second), "old-1", "old-2")
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRestoreCrashChild$")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRestoreCrashChild$") // #nosec G204 G702 -- this very test
 			cmd.Env = append(os.Environ(), liveOfChild+"="+live, fromOfChild+"="+from, "HOB_FAIL="+point)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
