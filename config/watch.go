@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 const (
 	settle  = 150 * time.Millisecond
 	patient = 2 * time.Second
+	emptied = 2 * time.Second // whoever writes a file in its place empties it first: an empty one is not believed at once
 )
 
 // Run reloads when the file changes, until ctx ends; it returns an error when the folder cannot be watched (any more).
@@ -36,7 +38,8 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
 	quiet := time.NewTimer(0) // at once: what changed before anybody watched
 	defer quiet.Stop()
-	var since time.Time // of the first event that is not dealt with
+	var since time.Time  // of the first event that is not dealt with
+	var hollow time.Time // since when the file is empty
 	again := func() {
 		if since.IsZero() {
 			since = time.Now()
@@ -51,6 +54,10 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			return nil
 		case <-quiet.C:
 			since = time.Time{}
+			if hollow = l.hollow(hollow); !hollow.IsZero() && time.Since(hollow) < emptied {
+				quiet.Reset(settle)
+				continue
+			}
 			// A symlink may lead elsewhere now. Watching comes first: what changes after the reading is an event.
 			if err := l.follow(w); err != nil {
 				return err
@@ -67,6 +74,19 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			}
 			again()
 		}
+	}
+}
+
+// hollow is since when the file is empty: since, if it was before; zero when it is not.
+func (l *Live) hollow(since time.Time) time.Time {
+	info, err := os.Stat(l.path)
+	switch {
+	case err != nil || info.Size() > 0:
+		return time.Time{}
+	case since.IsZero():
+		return time.Now()
+	default:
+		return since
 	}
 }
 

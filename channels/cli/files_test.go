@@ -59,8 +59,8 @@ func TestFilesAreParts(t *testing.T) {
 	}
 	want := []event.Part{
 		{Kind: event.Text, Text: "look"},
-		{Kind: event.Image, Name: "x.png", MIME: "image/png"},
-		{Kind: event.File, Name: "notes.txt", MIME: "text/plain"},
+		{Kind: event.Image, Name: "x.png", MIME: "image/png", Size: int64(len(png))},
+		{Kind: event.File, Name: "notes.txt", MIME: "text/plain", Size: 4},
 	}
 	if !reflect.DeepEqual(c.in.Parts, want) || fmt.Sprintf("%q", c.contents) != fmt.Sprintf("%q", []string{png, "milk"}) {
 		t.Errorf("parts %+v of %q", c.in.Parts, c.contents)
