@@ -20,9 +20,9 @@ type questionRow struct {
 }
 
 func approvalsCommand(a *cli.App) *cobra.Command {
-	return cli.Family("approvals", "What hob asks you",
+	return cli.Family("approvals", "Answer what hob asks you",
 		cli.List(a, cli.Listing[questionRow]{
-			Resource: "questions", Short: "List the open questions", None: "nothing is waiting for you",
+			Resource: "questions", Short: "List the questions that wait for you", None: "nothing is waiting for you",
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q questionRow, clock cli.Clock) []string {
@@ -33,7 +33,8 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 		approveCommand(a),
 		cli.Verb(a, "questions", "deny", "CODE", "Say no", "%s is denied"),
 		&cobra.Command{
-			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"),
+			Use: "answer CODE TEXT", Short: "Answer a question in words", Args: cli.AtLeast(2, "a CODE and a TEXT"), ValidArgsFunction: cli.Complete(a, "questions"),
+			Example: `  hob approvals answer 7K2M "by eight, please"`,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				text := map[string]string{"text": cli.Joined(args[1:])}
 				return a.Act(cmd.Context(), "questions", args[0], "answer", text, args[0]+" is answered")
@@ -59,7 +60,8 @@ func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
 func approveCommand(a *cli.App) *cobra.Command {
 	var turn, always bool
 	cmd := &cobra.Command{
-		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"),
+		Use: "approve CODE", Short: "Say yes: this once, for the turn, or always", Args: cli.Exactly(1, "one CODE"), ValidArgsFunction: cli.Complete(a, "questions"),
+		Example: "  hob approvals approve 7K2M\n  hob approvals approve --always 7K2M",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, said := "once", "this once"
 			switch {
@@ -87,9 +89,9 @@ type grantRow struct {
 }
 
 func grantsCommand(a *cli.App) *cobra.Command {
-	return cli.Family("grants", "What you have allowed for good",
+	return cli.Family("grants", "See what you have allowed for good, and take it back",
 		cli.List(a, cli.Listing[grantRow]{
-			Resource: "grants", Short: "List what is allowed", None: "nothing is allowed beyond the rules",
+			Resource: "grants", Short: "List what is allowed for good", None: "nothing is allowed beyond the rules",
 			Head: []string{"GRANT", "TOOL", "CREATED", "USES", "PATTERN"},
 			Row: func(g grantRow, clock cli.Clock) []string {
 				return []string{cli.ID(g.ID), g.Tool, clock(g.Created), console.Thousands(g.Uses), g.Pattern}

@@ -44,9 +44,9 @@ type box struct {
 
 func inboxBox() box {
 	return box{
-		name: "inbox", short: "What came in", row: "SEQ",
-		shown: "Show what came in: its text, where from, and what became of it",
-		retry: "Serve one again that was dropped, expired or given up", drop: "Give up one that is queued or held",
+		name: "inbox", short: "See what came in", row: "SEQ",
+		shown: "Show a row: its text, where from, and what became of it",
+		retry: "Serve a row again that was dropped, expired or given up", drop: "Give up a row that is queued or held; retry takes it back",
 		retried: "inbox row %s is tried again", dropped: "inbox row %s is dropped",
 		list: func(a *cli.App) *cobra.Command {
 			return cli.List(a, cli.Listing[inboxRow]{
@@ -67,9 +67,9 @@ func inboxBox() box {
 
 func outboxBox() box {
 	return box{
-		name: "outbox", short: "What goes out", row: "ID",
+		name: "outbox", short: "See what goes out", row: "ID",
 		shown: "Show a message with every try to deliver it",
-		retry: "Send one again that was held, expired, cancelled or given up", drop: "Cancel one that is not sent yet",
+		retry: "Send a message again that was held, expired, cancelled or given up", drop: "Cancel a message that is not sent yet; retry takes it back",
 		retried: "message %s is tried again", dropped: "message %s is dropped",
 		list: func(a *cli.App) *cobra.Command {
 			return cli.List(a, cli.Listing[outboxRow]{

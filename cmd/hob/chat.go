@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -31,6 +30,8 @@ func chatCommand(a *cli.App) *cobra.Command {
 			"On a terminal without a text it is a conversation: a line that ends in \\ goes on, \"\"\" begins and ends a\n" +
 			"text of several lines, Ctrl-C stops what hob is doing (what is queued behind it goes on), Ctrl-D leaves;\n" +
 			"/attach FILE sends a file with the next message.",
+		Example: "  hob chat\n  hob chat \"remind me in 20m to stretch\"\n  hob chat --attach photo.jpg \"what is this?\"\n  df -h | hob chat --session disks",
+		Args:    cobra.ArbitraryArgs, ValidArgsFunction: cli.Words(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := cli.Joined(args)
 			if text == "" && len(attach) == 0 && cli.IsTerminal(a.In) {
@@ -55,6 +56,7 @@ func chatCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&session, "session", "", "the conversation to speak in (default main)")
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "leave the message and do not wait for the answer")
+	cli.CompleteFlag(cmd, "session", cli.Complete(a, "sessions"))
 	return cmd
 }
 
@@ -90,9 +92,12 @@ func askOnce(ctx context.Context, a *cli.App, m client.Message) error {
 	if err != nil {
 		return err
 	}
+	if m.Session, err = sessionKey(ctx, c, m.Session); err != nil {
+		return err
+	}
 	live := cli.IsTerminal(a.Out) && !a.JSON
 	pipes := &console.Pipes{Out: a.Out, Err: a.Err, Live: live, Dim: a.Color(a.Err), Quiet: a.Quiet || a.JSON}
-	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: time.Local}
+	o := console.Once{API: c, Out: pipes, Cursor: cursor, Zone: cli.OwnersZone(ctx, c)}
 	if cli.IsTerminal(a.In) && cli.IsTerminal(a.Err) && !a.JSON {
 		if err := a.Mend(); err != nil {
 			return err
@@ -142,6 +147,9 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 	if err != nil {
 		return err
 	}
+	if session, err = sessionKey(ctx, c, session); err != nil {
+		return err
+	}
 	cursor, err := chatCursor(a)
 	if err != nil {
 		return err
@@ -155,7 +163,7 @@ func talk(ctx context.Context, a *cli.App, session string) error {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
 	t := console.Talk{
-		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: time.Local,
+		API: c, In: a.In, Out: a.Out, Session: session, Cursor: cursor, Zone: cli.OwnersZone(ctx, c),
 		Dim: a.Color(a.Out), Log: slog.New(slog.DiscardHandler),
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(a.Out.Fd()))

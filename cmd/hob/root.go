@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/backup"
@@ -16,27 +18,41 @@ import (
 // The groups of hob help, by journey.
 const (
 	groupRun      = "run"
-	groupSchedule = "schedule"
 	groupChat     = "chat"
+	groupSchedule = "schedule"
+	groupAllow    = "allow"
 	groupLook     = "look"
+	groupKeep     = "keep"
 )
 
 func newRoot(a *cli.App) *cobra.Command {
 	cobra.EnableCommandSorting = false // the order below is that of a day with hob
 	root := &cobra.Command{
-		Use:           "hob",
-		Short:         "A background daemon that does chores for one person",
-		Version:       version().Version,
+		Use:   "hob",
+		Short: "A background daemon that does chores for one person",
+		Long: "hob is a background daemon that does chores for one person.\n\n" +
+			"Begin with hob up, talk to it with hob chat, and see what it did with hob turns list. Without a command hob says how it is and what to do " +
+			"next; that is no failure when it does not run (exit code 0), while hob status fails then (3).\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no daemon is running, 4 denied by the gate, 5 waiting for approval.",
+		Example:       "  hob up\n  hob chat \"remind me in 20m to stretch\"\n  hob cron add --name morning --when \"every weekday at 9\" \"Brief me.\"\n  hob why last",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cli.NoSuch,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return look.ShowState(cmd.Context(), a) },
+	}
+	asked := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			return showVersion(a)
+		}
+		return look.ShowState(cmd.Context(), a)
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run it:"},
-		&cobra.Group{ID: groupSchedule, Title: "Schedule chores:"},
 		&cobra.Group{ID: groupChat, Title: "Talk to it:"},
+		&cobra.Group{ID: groupSchedule, Title: "Let it do chores:"},
+		&cobra.Group{ID: groupAllow, Title: "Say what it may:"},
 		&cobra.Group{ID: groupLook, Title: "Look into it:"},
+		&cobra.Group{ID: groupKeep, Title: "Set it up and keep it well:"},
 	)
 	f := root.PersistentFlags()
 	f.StringVar(&a.Home, "home", "", "hob's home folder (default $HOB_HOME, else ~/.hob)")
@@ -44,17 +60,38 @@ func newRoot(a *cli.App) *cobra.Command {
 	f.BoolVar(&a.Quiet, "quiet", false, "print no remarks")
 	f.BoolVar(&a.NoColor, "no-color", false, "print no colours")
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetHelpFunc(a.Help(root.HelpFunc()))
+	root.SetHelpFunc(a.Help)
 	root.SetHelpCommand(helpCommand(root))
-	root.SetCompletionCommandGroupID(groupRun)
 	root.SetHelpCommandGroupID(groupRun)
-	add(root, groupRun, upCommand(a), serviceCommand(a), look.Status(a), doctor.Command(a), versionCommand(a), model.Command(a), config.Command(a, daemon.ConfigSections()), look.SafeMode(a), backup.Command(a))
-	add(root, groupSchedule, cron.Command(a))
-	add(root, groupChat, chatCommand(a), sendCommand(a), approvalsCommand(a), grantsCommand(a), sessionsCommand(a))
-	add(root, groupLook, look.Turns(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Why(a), look.Logs(a), look.Audit(a), look.Budget(a), toolCommand(a))
+	add(root, groupRun, upCommand(a), look.Status(a), serviceCommand(a))
+	add(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a))
+	add(root, groupSchedule, cron.Command(a), toolCommand(a))
+	add(root, groupAllow, approvalsCommand(a), grantsCommand(a), look.Budget(a))
+	add(root, groupLook, look.Turns(a), look.Why(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Audit(a), look.Logs(a))
+	add(root, groupKeep, model.Command(a), config.Command(a, daemon.ConfigSections()), doctor.Command(a), look.SafeMode(a), backup.Command(a), versionCommand(a))
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
+	nameShells(root)
 	return root
+}
+
+// nameShells makes hob completion, which is cobra's, in hob's words.
+func nameShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.GroupID = groupKeep
+		c.Use, c.Short, c.Long = "completion", "Print a script that lets your shell complete commands and names", ""
+		c.Example = "  source <(hob completion bash)\n  hob completion fish > ~/.config/fish/completions/hob.fish"
+		c.Args, c.RunE = cli.NoSuch, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, shell := range c.Commands() {
+			shell.Short = "Print the script for " + shell.Name()
+			shell.Example = "  hob completion " + shell.Name()
+			shell.Args = cli.None
+		}
+	}
 }
 
 func add(root *cobra.Command, group string, commands ...*cobra.Command) {
@@ -64,9 +101,27 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
+// below names the commands of the one that args name.
+func below(root *cobra.Command, args []string, typed string) []string {
+	cmd, rest, err := root.Find(args)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
+			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
+	return names
+}
+
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Help about any command",
+		Use: "help [COMMAND]", Short: "Show the help of a command", Example: "  hob help\n  hob help cron add",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return below(root, args, typed), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 && cmd.HasSubCommands() {

@@ -12,7 +12,7 @@ import (
 func sendCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "send TO TEXT", Short: "Send a text straight to a channel, without the model", Args: cli.AtLeast(2, "an address (channel:address or owner) and a TEXT"),
-		Example: `  hob send owner "the backup is done"`,
+		Example: `  hob send owner "the backup is done"`, ValidArgsFunction: cli.Words("owner"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {

@@ -30,8 +30,9 @@ func serviceCommand(a *cli.App) *cobra.Command {
 	install := serviceChange(a, f, "install", "Make hob a service that starts by itself, and start it")
 	install.Long = "Make hob a service of systemd or launchd: of yours, without root, or of the whole machine.\n" +
 		"What is already so stays as it is; after an upgrade, or with another program or home, it is brought up to date."
+	install.Example = "  hob service install --user --dry-run\n  sudo hob service install --system"
 	install.Flags().BoolVar(&f.linger, "linger", false, "let your services run when you are not logged in (loginctl enable-linger)")
-	cmd := cli.Family("service", "hob as a service of this machine", install,
+	cmd := cli.Family("service", "Let hob run as a service of this machine", install,
 		serviceChange(a, f, "uninstall", "Stop the service and remove it; the home stays"),
 		serviceChange(a, f, "start", "Start the service"), serviceChange(a, f, "stop", "Stop the service"), serviceChange(a, f, "restart", "Start the service again"),
 		serviceStatus(a, f), serviceLogs(a, f))
@@ -155,7 +156,7 @@ func (s *managed) carryOut(ctx context.Context, steps []service.Step, verb strin
 	shown := []service.Step{}
 	tell := func(step service.Step) {
 		shown = append(shown, step)
-		if !s.JSON && !s.flags.dry {
+		if !s.JSON && !s.Quiet && !s.flags.dry {
 			s.Say("%s", step.Did())
 		}
 	}
@@ -199,6 +200,9 @@ func (s *managed) rehearse(ctx context.Context, steps []service.Step, tell func(
 
 // sayEnd is the sentence below the steps.
 func (s *managed) sayEnd(verb string, done int) {
+	if s.Quiet {
+		return
+	}
 	switch {
 	case s.flags.dry && done == 0:
 		s.Say("nothing would change")
@@ -215,8 +219,8 @@ func (s *managed) sayEnd(verb string, done int) {
 
 func serviceStatus(a *cli.App, f *serviceFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show whether the service is enabled and runs, since when, and how often it was restarted", Args: cli.None,
-		Long: "Show how the service does. The exit code is 3 when it does not run.",
+		Use: "status", Short: "Show whether the service is enabled and runs", Args: cli.None,
+		Long: "Show whether the service is enabled and runs, since when, and how often it was restarted. The exit code is 3 when it does not run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := manage(a, *f, "status")
 			if err != nil {
@@ -277,6 +281,7 @@ func serviceLogs(a *cli.App, f *serviceFlags) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "logs", Short: "Show the last lines of the service's log", Args: cli.None,
+		Example: "  hob service logs -n 50\n  hob service logs -f",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if lines < 0 {
 				return cli.Usage("for example -n 100", "-n %d: there are no fewer than none", lines)

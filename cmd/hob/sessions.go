@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (s sessionRow) state() string {
 }
 
 func sessionsCommand(a *cli.App) *cobra.Command {
-	return cli.Family("sessions", "The conversations",
+	return cli.Family("sessions", "Look at conversations and lead them",
 		cli.List(a, cli.Listing[sessionRow]{
 			Resource: "sessions", Short: "List the conversations, newest first", None: "there are no sessions yet",
 			States: []string{stateLive, stateArchived}, State: stateLive,
@@ -61,18 +62,17 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 		cli.Show(a, "sessions", "SESSION", "Show a conversation with every call and its arguments", func(raw json.RawMessage, _ cli.Clock) error { return drawSession(a, raw) }),
 		&cobra.Command{
 			Use: "send SESSION TEXT", Short: "Write into a conversation without waiting for the answer", Args: cli.AtLeast(2, "a SESSION and a TEXT"),
+			Example: `  hob sessions send garden "water the tomatoes at 8"`, ValidArgsFunction: cli.Complete(a, "sessions"),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return queue(cmd.Context(), a, client.Message{Session: args[0], Text: cli.Joined(args[1:])})
 			},
 		},
 		&cobra.Command{
 			Use: "export SESSION", Short: "Print all items of a conversation, one JSON object per line", Args: cli.Exactly(1, "one SESSION"),
+			Example: "  hob sessions export garden > garden.jsonl", ValidArgsFunction: cli.Complete(a, "sessions"),
 			RunE: func(cmd *cobra.Command, args []string) error { return exportSession(cmd.Context(), a, args[0]) },
 		},
-		&cobra.Command{
-			Use: "rm SESSION", Short: "Archive a conversation: it ends, and can still be read by its ID", Args: cli.Exactly(1, "one SESSION"),
-			RunE: func(cmd *cobra.Command, args []string) error { return removeSession(cmd.Context(), a, args[0]) },
-		},
+		removeCommand(a),
 	)
 }
 
@@ -80,6 +80,9 @@ func sessionsCommand(a *cli.App) *cobra.Command {
 func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	c, err := a.Client(ctx)
 	if err != nil {
+		return err
+	}
+	if m.Session, err = sessionKey(ctx, c, m.Session); err != nil {
 		return err
 	}
 	r, err := c.Post(ctx, m)
@@ -93,9 +96,52 @@ func queue(ctx context.Context, a *cli.App, m client.Message) error {
 	return a.Done(raw, fmt.Sprintf("queued as inbox row %d", r.Inbox))
 }
 
-func removeSession(ctx context.Context, a *cli.App, key string) error {
+// sessionKey is the key of the live session that a person means by its key or its id. A name that is neither is a new session's.
+func sessionKey(ctx context.Context, c *client.Client, name string) (string, error) {
+	if _, err := strconv.ParseInt(name, 10, 64); err != nil {
+		return name, nil
+	}
+	var live []sessionRow
+	if err := c.List(ctx, "sessions", client.Filter{State: stateLive, Limit: 1000}, &live); err != nil {
+		return "", err
+	}
+	key := name
+	for _, s := range live {
+		if s.Key == name {
+			return name, nil
+		}
+		if cli.ID(s.ID) == name {
+			key = s.Key
+		}
+	}
+	return key, nil
+}
+
+func removeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm SESSION", Short: "Archive a conversation for good", Args: cli.Exactly(1, "one SESSION"), ValidArgsFunction: cli.Complete(a, "sessions"),
+		Long:    "Archive a conversation: it ends for good, and can still be read by its ID. What is written to its name later begins a new one.",
+		Example: "  hob sessions rm garden\n  hob sessions rm --yes garden",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return removeSession(cmd.Context(), a, args[0], *yes) }
+	return cmd
+}
+
+func removeSession(ctx context.Context, a *cli.App, key string, yes bool) error {
 	c, err := a.Client(ctx)
 	if err != nil {
+		return err
+	}
+	if key, err = sessionKey(ctx, c, key); err != nil {
+		return err
+	}
+	var s sessionRow
+	if err := c.Show(ctx, "sessions", key, &s); err != nil {
+		return err
+	}
+	loss := fmt.Sprintf("this ends the conversation %s with its %s; it can be read, but not gone on with", s.Key, console.Plural(s.Turns, "turn"))
+	if err := a.Sure(ctx, yes, loss, "archive it?"); err != nil {
 		return err
 	}
 	var raw json.RawMessage

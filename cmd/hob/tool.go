@@ -22,12 +22,14 @@ func toolCommand(a *cli.App) *cobra.Command {
 		Long:               "Run a tool as hob would, with the same checks. You are asked right here when it needs your permission.",
 		Example:            "  hob tool list\n  hob tool show read\n  hob tool read notes.md --limit 20",
 		DisableFlagParsing: true,
+		ValidArgsFunction:  cli.Complete(a, "tools"),
 		RunE:               func(cmd *cobra.Command, args []string) error { return runTool(a, cmd, args) },
 	}
 	cmd.AddCommand(
 		listToolsCommand(a),
 		&cobra.Command{
-			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"),
+			Use: "show NAME", Short: "Describe a tool and its fields", Args: cli.Exactly(1, "one NAME"), ValidArgsFunction: cli.Complete(a, "tools"),
+			Example: "  hob tool show read",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.Show(cmd.Context(), "tools", args[0], func(raw json.RawMessage, _ cli.Clock) error { return drawTool(a, raw) })
 			},
@@ -38,7 +40,7 @@ func toolCommand(a *cli.App) *cobra.Command {
 
 func listToolsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the tools", Args: cli.None,
+		Use: "list", Short: "List the tools", Args: cli.None, Example: "  hob tool list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.ListRows(cmd.Context(), a, cli.Listing[console.ToolSpec]{
 				Resource: "tools", None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},

@@ -21,7 +21,8 @@ func upCommand(a *cli.App) *cobra.Command {
 	var noChat bool
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run hob in the foreground", Args: cli.None,
-		Long: "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
+		Example: "  hob up\n  hob up --no-chat --listen 127.0.0.1:4700",
+		Long:    "Run hob until it is interrupted. On a terminal you can talk to it right there, as with hob chat.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.Mend(); err != nil {
 				return err

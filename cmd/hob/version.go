@@ -36,18 +36,21 @@ func version() versionInfo {
 
 func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.None,
-		RunE: func(*cobra.Command, []string) error {
-			v := version()
-			if a.JSON {
-				return a.Document(v)
-			}
-			commit := ""
-			if v.Commit != "" {
-				commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
-			}
-			a.Say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
-			return nil
-		},
+		Use: "version", Short: "Print the version", Args: cli.None, Example: "  hob version\n  hob version --json",
+		RunE: func(*cobra.Command, []string) error { return showVersion(a) },
 	}
+}
+
+// showVersion is hob version, and hob --version.
+func showVersion(a *cli.App) error {
+	v := version()
+	if a.JSON {
+		return a.Document(v)
+	}
+	commit := ""
+	if v.Commit != "" {
+		commit = ", commit " + v.Commit[:min(12, len(v.Commit))]
+	}
+	a.Say("hob %s (%s, %s%s)", v.Version, v.Go, v.System, commit)
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +22,8 @@ import (
 // Command is hob backup.
 func Command(a *cli.App) *cobra.Command {
 	create := &cobra.Command{
-		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"),
+		Use: "create [PATH]", Short: "Write a copy (default: into hob's own backups folder)", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: copies(a),
+		Example: "  hob backup create\n  hob backup create /mnt/usb/hob.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := map[string]string{}
 			if len(args) == 1 {
@@ -40,7 +40,7 @@ func Command(a *cli.App) *cobra.Command {
 		Use: "list", Short: "List the copies in hob's own backups folder", Args: cli.None,
 		RunE: func(*cobra.Command, []string) error { return listBackups(a) },
 	}
-	return cli.Family("backup", "Copies of hob's database", create, verifyCommand(a), list, restoreCommand(a))
+	return cli.Family("backup", "Copy hob's database, and put a copy back", create, verifyCommand(a), list, restoreCommand(a))
 }
 
 // slow is after how long somebody who waits is told that there is a reason.
@@ -83,7 +83,8 @@ func holds(r daemon.BackupReport) string {
 func verifyCommand(a *cli.App) *cobra.Command {
 	var latest bool
 	cmd := &cobra.Command{
-		Use: "verify PATH|--latest", Short: "Look at a copy: is it whole, and what does it hold", Args: cli.AtMost(1, "one PATH"),
+		Use: "verify PATH|--latest", Short: "Look at a copy: is it whole, and what does it hold", Args: cli.AtMost(1, "one PATH"), ValidArgsFunction: copies(a),
+		Example: "  hob backup verify --latest\n  hob backup verify hob-2026-11-21.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if latest == (len(args) == 1) {
 				return cli.Usage("hob backup verify --latest, or: hob backup verify PATH", "name one PATH, or --latest")
@@ -144,6 +145,26 @@ func newestBackup(a *cli.App) (string, error) {
 	return list[0].Path, nil
 }
 
+// copies offers those in hob's own backups folder, and any other file that a shell knows.
+func copies(a *cli.App) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		_, list, err := backups(a)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		var paths []string
+		for _, f := range list {
+			if strings.HasPrefix(f.Path, typed) {
+				paths = append(paths, f.Path)
+			}
+		}
+		return paths, cobra.ShellCompDirectiveDefault
+	}
+}
+
 func listBackups(a *cli.App) error {
 	_, list, err := backups(a)
 	if err != nil {
@@ -164,9 +185,10 @@ func listBackups(a *cli.App) error {
 }
 
 func restoreCommand(a *cli.App) *cobra.Command {
-	var yes bool
+	var yes *bool
 	cmd := &cobra.Command{
-		Use: "restore PATH", Short: "Put a copy in the place of the database, while hob does not run", Args: cli.Exactly(1, "the PATH of a copy"),
+		Use: "restore PATH", Short: "Put a copy in the place of the database, while hob does not run", Args: cli.Exactly(1, "the PATH of a copy"), ValidArgsFunction: copies(a),
+		Example: "  hob backup restore hob-2026-11-21.db\n  hob backup restore --yes hob-2026-11-21.db",
 		Long: "Put a copy in the place of the database. The copy is looked at first; the database that it replaces is kept beside it as\n" +
 			"state/hob.db.before-restore. hob must not run meanwhile. Messages and inputs that waited when the copy was made are held\n" +
 			"afterwards: nobody can know whether they went out, or were answered, since.",
@@ -175,10 +197,10 @@ func restoreCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("find the copy: %w", err)
 			}
-			return restore(cmd.Context(), a, path, yes)
+			return restore(cmd.Context(), a, path, *yes)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	yes = cli.YesFlag(cmd)
 	return cmd
 }
 
@@ -202,10 +224,9 @@ func restore(ctx context.Context, a *cli.App, path string, yes bool) error {
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return stillRuns(err)
 	}
-	if !yes {
-		if err := sure(ctx, a, home, done); err != nil {
-			return err
-		}
+	loss := fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", done.Backup.Path, holds(done.Backup), home, done.loses())
+	if err := a.Sure(ctx, yes, loss, "restore it?"); err != nil {
+		return err
 	}
 	defer patient(a, "copying the database: a large one takes a while")()
 	old := filepath.Join(home, "state", "hob.db")
@@ -250,25 +271,6 @@ func stillRuns(err error) error {
 		return &cli.Problem{Code: cli.ExitFailed, Text: "hob is running: its database cannot be replaced", Hint: "stop it first: hob service stop, or Ctrl-C where hob up runs"}
 	}
 	return err
-}
-
-// sure shows what a restore does and asks for a yes.
-func sure(ctx context.Context, a *cli.App, home string, r restored) error {
-	if a.JSON || !cli.IsTerminal(a.In) || !cli.IsTerminal(a.Err) {
-		return cli.Usage("add --yes", "a restore replaces the database of %s, and nobody is here to be asked: %s", home, r.loses())
-	}
-	a.Print(a.Err, console.Clean(fmt.Sprintf("this puts the copy %s (%s) in the place of the database of %s; %s", r.Backup.Path, holds(r.Backup), home, r.loses())))
-	if err := a.Mend(); err != nil {
-		return err
-	}
-	line, err := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, "restore it? [y/N] ")
-	if word := strings.ToLower(strings.TrimSpace(line)); err == nil && (word == "y" || word == "yes") {
-		return nil
-	}
-	if err != nil {
-		a.Print(a.Err, "")
-	}
-	return &cli.Problem{Code: cli.ExitFailed, Text: "nothing was changed"}
 }
 
 // loses says what is lost.

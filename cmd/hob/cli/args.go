@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,26 +11,37 @@ import (
 	"hob/daemon/control/console"
 )
 
-// Family is a command that only holds others; without one of them it shows its help.
+// Family is a command that only holds others; without one of them it shows its help. A member without an example gets one, and the
+// family's own are the first ones of its members.
 func Family(use, short string, commands ...*cobra.Command) *cobra.Command {
 	f := &cobra.Command{Use: use, Short: short, Args: NoSuch, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	f.AddCommand(commands...)
+	var first []string
+	for _, c := range commands {
+		if c.Example == "" {
+			c.Example = "  hob " + use + " " + sample(c.Use)
+		}
+		line, _, _ := strings.Cut(c.Example, "\n")
+		first = append(first, line)
+	}
+	f.Example = strings.Join(first[:min(len(first), 3)], "\n")
 	return f
 }
 
-// Help shows help, which is no JSON document: with --json the command fails instead.
-func (a *App) Help(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
-	return func(cmd *cobra.Command, args []string) {
-		if !a.JSON {
-			show(cmd, args)
-			return
+// sample is a use line with something to try in the place of what is to be named; what may be left out is.
+func sample(use string) string {
+	said := map[string]string{"JOB": "tea", "TURN": "last", "SESSION": "garden", "CODE": "7K2M", "SEQ": "last", "ID": "last", "GRANT": "2", "NAME": "read", "TEXT": `"by eight, please"`}
+	var words []string
+	for _, w := range strings.Fields(use) {
+		if strings.HasPrefix(w, "[") {
+			continue
 		}
-		hint := "leave --json out to read the help"
-		if cmd.HasAvailableSubCommands() && cmd.HasParent() {
-			hint = "name one of its commands, or " + hint
+		if s, ok := said[w]; ok {
+			w = s
 		}
-		a.lost = Usage(hint, "%s has no JSON document to show", cmd.CommandPath())
+		words = append(words, w)
 	}
+	return strings.Join(words, " ")
 }
 
 // NoSuch refuses arguments of a command that only holds others, with the nearest name.
@@ -55,7 +67,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	see := "see: " + cmd.CommandPath() + " --help"
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
-		return Usage(see, "%v", err)
+		return flagValueError(see, err)
 	}
 	name := missing.GetSpecifiedName()
 	var names []string
@@ -70,6 +82,22 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Usage("", "%s has no flag %q; did you mean %q?", cmd.CommandPath(), dashes+name, "--"+n)
 	}
 	return Usage(see, "%s has no flag %q", cmd.CommandPath(), dashes+name)
+}
+
+// flagValueError says what is wrong with the value of a flag, in words of the command line.
+func flagValueError(see string, err error) error {
+	var bad *pflag.InvalidValueError
+	var none *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &bad):
+		want := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false", "float64": "a number"}[bad.GetFlag().Value.Type()]
+		if want != "" {
+			return Usage(see, "--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), want)
+		}
+	case errors.As(err, &none):
+		return Usage(see, "--%s needs a value", none.GetFlag().Name)
+	}
+	return Usage(see, "%v", err)
 }
 
 // Exactly is cobra.ExactArgs in hob's words; what names the arguments.

@@ -22,15 +22,16 @@ const offered = 50
 // naming says what names a row, and what is told beside the name.
 type naming struct {
 	key, about string
-	last       bool // its rows have numbers, and the newest is also called "last"
+	state      string // of the rows that are worth naming, "" for all
+	last       bool   // its rows have numbers, and the newest is also called "last"
 }
 
 // namings are those of all resources that can be listed.
 func namings(resource string) naming {
 	return map[string]naming{
 		"jobs":      {key: "name", about: "prompt"},
-		"sessions":  {key: "key", about: "title"},
-		"questions": {key: "code", about: "text"},
+		"sessions":  {key: "key", about: "title", state: "live"},
+		"questions": {key: "code", about: "text", state: "open"},
 		"tools":     {key: "name", about: "description"},
 		"grants":    {key: "id", about: "pattern"},
 		"turns":     {key: "id", about: "text", last: true},
@@ -55,6 +56,11 @@ func Words(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
+// Files lets the shell offer files with one of the endings.
+func Files(endings ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
+}
+
 // CompleteFlag offers what a flag of a command takes.
 func CompleteFlag(cmd *cobra.Command, flag string, offer cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
@@ -73,11 +79,11 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 	if err != nil {
 		return nil
 	}
+	n := namings(resource)
 	var rows []map[string]json.RawMessage
-	if c.List(ctx, resource, client.Filter{Limit: offered}, &rows) != nil {
+	if c.List(ctx, resource, client.Filter{Limit: offered, State: n.state}, &rows) != nil {
 		return nil
 	}
-	n := namings(resource)
 	var list []string
 	if n.last && len(rows) > 0 {
 		list = append(list, "last\tthe newest")

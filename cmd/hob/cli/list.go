@@ -112,7 +112,7 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 		return nil
 	}
 	var cells [][]string
-	clock := ownersClock(ctx, c)
+	clock := OwnersClock(ctx, c)
 	for _, r := range rows {
 		cells = append(cells, l.Row(r, clock))
 	}
@@ -146,7 +146,7 @@ func (a *App) Show(ctx context.Context, resource, id string, draw Draw) error {
 	if a.JSON {
 		return a.Document(raw)
 	}
-	clock := ownersClock(ctx, c)
+	clock := OwnersClock(ctx, c)
 	if draw == nil {
 		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }}
 		return a.Text(sheet.Details(raw))

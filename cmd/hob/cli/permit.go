@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -66,12 +65,8 @@ func permit(ctx context.Context, a *App, c *client.Client, p *client.Problem) er
 	if p.Canonical != "" && p.Canonical != p.Summary {
 		a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
 	}
-	if err := a.Mend(); err != nil {
-		return err
-	}
-	line, err := console.NewPrompter(a.In, a.Err, slog.New(slog.DiscardHandler)).Ask(ctx, "allow this once? [y/N] ")
-	word := strings.ToLower(strings.TrimSpace(line))
-	if err == nil && (word == "y" || word == "yes") {
+	yes, err := a.agreed(ctx, "allow this once?")
+	if yes {
 		return nil
 	}
 	no := &Problem{Code: ExitDenied, Text: "you said no: nothing was done"}

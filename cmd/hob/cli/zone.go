@@ -12,8 +12,8 @@ import (
 // Clock shows an instant to the minute and names the zone: "2026-11-21 09:00 CET"; "-" when there is none.
 type Clock func(time.Time) string
 
-// ownersClock keeps the owner's time. The daemon is asked for the zone when the first instant is shown.
-func ownersClock(ctx context.Context, c *client.Client) Clock {
+// OwnersClock keeps the owner's time. The daemon is asked for the zone when the first instant is shown.
+func OwnersClock(ctx context.Context, c *client.Client) Clock {
 	zone := sync.OnceValue(func() *time.Location { return OwnersZone(ctx, c) })
 	return func(t time.Time) string {
 		if t.IsZero() {

@@ -19,7 +19,7 @@ type report struct {
 
 func (k keys) validateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "validate [FILE]", Short: "Check config.toml, or another FILE, strictly", Args: cli.AtMost(1, "one FILE"),
+		Use: "validate [FILE]", Short: "Check config.toml, or another FILE, strictly", Args: cli.AtMost(1, "one FILE"), ValidArgsFunction: cli.Files("toml"),
 		Long: "Check config.toml, or another FILE, and print every mistake with its line and column. An unknown key is a mistake here. Variables of the\n" +
 			"environment that override keys of config.toml are checked with it. Exit code 1 when there is a mistake.",
 		Example: "  hob config validate\n  hob config validate draft.toml\n  hob config validate --json",

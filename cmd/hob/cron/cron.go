@@ -5,23 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
+	"hob/scheduler"
 )
 
 // Command makes hob cron.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Family("cron", "Recurring prompts and reminders",
+	return cli.Family("cron", "Make and look after recurring prompts and reminders",
 		cronAddCommand(a),
 		cronListCommand(a),
 		cronShowCommand(a),
 		cronUpdateCommand(a),
-		cronVerbCommand(a, "rm", "remove", "Delete a job; what it ran stays on record"),
+		cronRemoveCommand(a),
 		cronVerbCommand(a, "run", "run", "Run a job now, beside its schedule"),
 		cronVerbCommand(a, "pause", "pause", "Stop a job for now"),
 		cronVerbCommand(a, "resume", "resume", "Let a paused job go on"),
@@ -70,6 +73,45 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
 	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
+	for _, c := range w.choices() {
+		cli.CompleteFlag(cmd, c.flag, cli.Words(c.words...))
+	}
+	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	flag, said string
+	words      []string
+}
+
+func (w wishes) choices() []choice {
+	return []choice{
+		{"session", w.session, []string{"main", "isolated"}},
+		{"missed", w.missed, []string{"once", "skip", "all", "ask"}},
+		{"overlap", w.overlap, []string{"fold", "queue"}},
+	}
+}
+
+// check refuses what the cron tool would refuse, by the names of the flags.
+func (w wishes) check() error {
+	for _, c := range w.choices() {
+		if c.said != "" && !slices.Contains(c.words, c.said) {
+			return cli.Usage("", "--%s %q is not one of %s", c.flag, c.said, strings.Join(c.words, ", "))
+		}
+	}
+	if w.maxLate != "" {
+		if d, err := time.ParseDuration(w.maxLate); err != nil || d <= 0 {
+			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", w.maxLate)
+		}
+	}
+	if w.tz == "" {
+		return nil
+	}
+	if _, err := scheduler.Zone(w.tz); err != nil {
+		return cli.Usage("for example --tz Europe/Berlin", "--tz %q is not the name of a time zone", w.tz)
+	}
+	return nil
 }
 
 func (w wishes) input(action, words, prompt string) map[string]string {
@@ -97,6 +139,9 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := w.check(); err != nil {
+				return err
+			}
 			if words == "" {
 				return cli.Usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
 			}
@@ -112,13 +157,21 @@ func cronUpdateCommand(a *cli.App) *cobra.Command {
 	var s schedule
 	var w wishes
 	cmd := &cobra.Command{
-		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"),
+		Use: "update JOB [PROMPT]", Short: "Change a job", Args: cli.AtLeast(1, "a JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron update tea --every 45m\n  hob cron update tea --name coffee \"say: coffee?\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := s.words()
 			if err != nil {
 				return err
 			}
-			return updateJob(cmd.Context(), a, args[0], w.input("update", words, cli.Joined(args[1:])))
+			if err := w.check(); err != nil {
+				return err
+			}
+			in := w.input("update", words, cli.Joined(args[1:]))
+			if len(in) == 1 {
+				return cli.Usage("see: hob cron update --help", "nothing to change is given: a flag, or a new PROMPT")
+			}
+			return updateJob(cmd.Context(), a, args[0], in)
 		},
 	}
 	s.flags(cmd)
@@ -145,11 +198,36 @@ func updateJob(ctx context.Context, a *cli.App, job string, in map[string]string
 
 func cronVerbCommand(a *cli.App, use, action, short string) *cobra.Command {
 	return &cobra.Command{
-		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"),
+		Use: use + " JOB", Short: short, Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeJob(cmd.Context(), a, map[string]string{"action": action, "name": args[0]})
 		},
 	}
+}
+
+// cronRemoveCommand asks: what a job was made of is gone for good.
+func cronRemoveCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm JOB", Short: "Delete a job; what it ran stays on record", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron rm tea\n  hob cron rm --yes tea",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var job jobRow
+		if err := c.Show(cmd.Context(), "jobs", args[0], &job); err != nil {
+			return err
+		}
+		loss := fmt.Sprintf("this deletes the job %s (%s: %s); what it ran stays on record", job.Name, console.Period(job.Spec), console.Cut(job.Prompt))
+		if err := a.Sure(cmd.Context(), *yes, loss, "delete it?"); err != nil {
+			return err
+		}
+		return changeJob(cmd.Context(), a, map[string]string{"action": "remove", "name": job.Name})
+	}
+	return cmd
 }
 
 func changeJob(ctx context.Context, a *cli.App, in map[string]string) error {
@@ -179,7 +257,10 @@ func changeJobID(ctx context.Context, a *cli.App, in map[string]string, id int64
 	}
 	if !out.Success {
 		p := cli.ToolFailure(out)
-		p.Hint = cronHint(in["action"], p.Hint)
+		p.Text, p.Hint = inFlags(p.Text), cronHint(in["action"], p.Hint)
+		if strings.HasPrefix(p.Text, "--") {
+			p.Hint = cronHint(in["action"], "the parameters are: ")
+		}
 		return p
 	}
 	var made struct {
@@ -207,6 +288,18 @@ func cronHint(action, hint string) string {
 		return "list them with: hob cron list"
 	}
 	return hint
+}
+
+// inFlags names the flag where the cron tool names its parameter: at the beginning of what it says.
+func inFlags(text string) string {
+	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "max_late": "--max-late"} {
+		for _, end := range []string{": ", " \""} {
+			if rest, ok := strings.CutPrefix(text, parameter+end); ok {
+				return flag + end + rest
+			}
+		}
+	}
+	return text
 }
 
 // toolList is the tool's own hint.

@@ -108,7 +108,8 @@ func cronRunsCommand(a *cli.App) *cobra.Command {
 		Head:   []string{"DUE", "STATE", "LATE", "TURN", "REASON"}, Row: fireRow.cells,
 	}
 	cmd := &cobra.Command{
-		Use: "runs JOB", Short: "What a job ran, missed and skipped, newest first", Args: cli.Exactly(1, "one JOB"),
+		Use: "runs JOB", Short: "List what a job ran, missed and skipped, newest first", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		Example: "  hob cron runs tea\n  hob cron runs tea --state missed",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Name = args[0]
 			return cli.ListRows(cmd.Context(), a, l, f)

@@ -28,8 +28,8 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
 		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return previewTimes(cmd.Context(), a, p, args) },
+		Args:    cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
+		RunE: func(cmd *cobra.Command, args []string) error { return previewTimes(cmd.Context(), a, p, args) },
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
@@ -43,7 +43,7 @@ func previewTimes(ctx context.Context, a *cli.App, p preview, args []string) err
 	if err != nil {
 		return err
 	}
-	if (words == "") == (len(args) != 1) || len(args) > 1 {
+	if (words == "") == (len(args) != 1) {
 		return cli.Usage(`for example: hob cron next --cron "0 9 * * 1-5"`, "name one JOB or give one schedule")
 	}
 	if p.n < 1 || p.n > maxPreview {

@@ -80,7 +80,7 @@ func checks() []check {
 func Command(a *cli.App) *cobra.Command {
 	var mend bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what is wrong, and say how to mend it", Args: cli.None,
+		Use: "doctor", Short: "Look for what is wrong, and say how to mend it", Args: cli.None, Example: "  hob doctor\n  hob doctor --fix",
 		Long: "Look at hob's home, config, service, daemon, database, model, channels, jobs and backups. The exit code is 1 when something fails.\n" +
 			"--fix mends what is safe to mend: rights of files that are too wide, and what an unclean end left behind.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -118,12 +118,14 @@ func clocks(_ context.Context, s *scene) Result {
 		zone, from = s.config.Owner.Timezone, "the config's"
 	}
 	if zone == "" { // no hob says which name the machine's has
-		return v.result("%s, zone %s (the machine's)", console.Exact(now), now.Format("MST"))
+		return v.result("%s (the machine's zone)", console.Exact(now))
 	}
-	if _, err := time.LoadLocation(zone); err != nil {
+	here, err := time.LoadLocation(zone)
+	if err != nil {
+		here = time.Local
 		v.add(Fail, `write [owner] timezone = "Europe/Berlin" (or yours) into config.toml`, "there is no time zone %q", zone)
 	}
-	return v.result("%s, zone %s (%s)", console.Exact(now), zone, from)
+	return v.result("%s, zone %s (%s)", console.InZone(now, here, true), zone, from)
 }
 
 // leftovers looks for what nobody needs any more. Only where no hob works can that be told.

@@ -41,7 +41,8 @@ type auditFilter struct {
 func Audit(a *cli.App) *cobra.Command {
 	var f auditFilter
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Every call of a tool: what the gate said, and what came of it", Args: cli.None,
+		Use: "audit", Short: "List every call of a tool, what the gate said and what came of it", Args: cli.None,
+		Example: "  hob audit --denied\n  hob audit --tool exec --limit 20",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("turn") && f.turn < 1 {
 				return cli.Usage("see: hob turns list", "--turn %d is not the id of a turn", f.turn)
@@ -56,6 +57,7 @@ func Audit(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.tool, "tool", "", "only calls of this tool")
 	cmd.Flags().BoolVar(&f.denied, "denied", false, "only calls that were not allowed")
 	cmd.Flags().Int64Var(&f.limit, "limit", 50, "at most this many rows")
+	cli.CompleteFlag(cmd, "tool", cli.Complete(a, "tools"))
 	return cmd
 }
 

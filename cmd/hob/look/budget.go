@@ -73,9 +73,9 @@ func (b budgetRow) page(p sheet) string {
 
 // Budget makes hob budget.
 func Budget(a *cli.App) *cobra.Command {
-	return cli.Family("budget", "What thinking may cost per day",
+	return cli.Family("budget", "See and set what thinking may cost per day",
 		&cobra.Command{
-			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None,
+			Use: "show", Short: "Show what is spent today, for whom, and what may be", Args: cli.None, Example: "  hob budget show",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.Show(cmd.Context(), "budget", "", func(raw json.RawMessage, _ cli.Clock) error {
 					var b budgetRow

@@ -47,6 +47,7 @@ func Logs(a *cli.App) *cobra.Command {
 	cmd.Flags().IntVarP(&f.limit, "lines", "n", 50, "at most this many lines, the newest; 0: all")
 	cmd.Flags().StringVar(&f.level, "level", "debug", "only lines of this level and above: debug, info, warn, error")
 	cmd.Flags().StringVar(&f.since, "since", "", "only lines since a time span ago (1h, 30m) or an instant (2026-11-21T09:00:00Z)")
+	cli.CompleteFlag(cmd, "level", cli.Words("debug", "info", "warn", "error"))
 	return cmd
 }
 

@@ -9,7 +9,7 @@ import (
 // SafeMode makes hob safe-mode.
 func SafeMode(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch,
+		Use: "safe-mode", Short: "Show whether hob is in safe mode", Args: cli.NoSuch, Example: "  hob safe-mode\n  hob safe-mode off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Client(cmd.Context())
 			if err != nil {
@@ -31,7 +31,7 @@ func SafeMode(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "off", Short: "Leave safe mode", Args: cli.None,
+		Use: "off", Short: "Leave safe mode", Args: cli.None, Example: "  hob safe-mode off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Act(cmd.Context(), "safe-mode", "", "off", nil, "safe mode is off")
 		},

@@ -85,7 +85,7 @@ type direction struct {
 func Status(a *cli.App) *cobra.Command {
 	watch := false
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show how hob is", Args: cli.None,
+		Use: "status", Short: "Show how hob is", Args: cli.None, Example: "  hob status\n  hob status --watch",
 		Long: "Show how hob is: models, thread, questions, channels, outbox, scheduler, budget, database, and what is wrong with the config.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch {

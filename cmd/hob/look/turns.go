@@ -26,7 +26,7 @@ type turnRow struct {
 
 // Turns makes hob turns.
 func Turns(a *cli.App) *cobra.Command {
-	return cli.Family("turns", "What hob has thought and done, turn by turn",
+	return cli.Family("turns", "See what hob has thought and done, turn by turn",
 		cli.List(a, cli.Listing[turnRow]{
 			Resource: "turns", Short: "List turns, newest first", None: "there are no turns yet",
 			States: []string{"ready", "running", "waiting", "done", "failed", "stopped", "dead"},

@@ -26,7 +26,7 @@ func Why(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "why ID|last", Short: "Trace a message that hob sent back to what caused it", Args: cli.Exactly(1, "the ID of a message (see hob outbox list), or last"), ValidArgsFunction: cli.Complete(a, "outbox"),
 		Example: "  hob why last\n  hob why 12",
-		RunE: func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return showWhy(cmd.Context(), a, args[0]) },
 	}
 }
 

@@ -58,7 +58,7 @@ type serverRow struct {
 
 // Command makes hob model.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Family("model", "The language models that think for hob",
+	return cli.Family("model", "See, try and choose the language models that think for hob",
 		modelListCommand(a), modelTestCommand(a),
 		&cobra.Command{
 			Use: "use NAME", Short: "Ask another model first from now on",
@@ -95,7 +95,7 @@ func useModel(ctx context.Context, a *cli.App, name string) error {
 func modelListCommand(a *cli.App) *cobra.Command {
 	var whole, offline bool
 	cmd := &cobra.Command{
-		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: cli.AtMost(1, "one WORD"),
+		Use: "list [WORD]", Short: "List the models of the config, and those that their servers have", Args: cli.AtMost(1, "one WORD"), ValidArgsFunction: cli.Words(),
 		Long: "List the models that hob is set up with, in the order in which it asks them, then what each of their servers has, and the servers\n" +
 			"that are found on this machine (LM Studio, ollama, llama.cpp, vLLM and others on their usual ports). WORD shows only models whose name has it.",
 		Example: "  hob model list\n  hob model list qwen",
@@ -134,7 +134,7 @@ func listModels(ctx context.Context, a *cli.App, f modelFilter) error {
 	if a.JSON {
 		return modelsDocument(a, roster, servers)
 	}
-	return drawModels(a, roster, servers, f)
+	return drawModels(a, roster, servers, f, cli.OwnersClock(ctx, c))
 }
 
 // modelsDocument joins the two answers: {"chosen", "models", "servers"}.
@@ -151,7 +151,7 @@ func modelsDocument(a *cli.App, roster, servers json.RawMessage) error {
 	return a.Document(doc)
 }
 
-func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter) error {
+func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter, clock cli.Clock) error {
 	var r struct {
 		Chosen string     `json:"chosen"`
 		Models []modelRow `json:"models"`
@@ -167,7 +167,7 @@ func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter) erro
 	}
 	var cells [][]string
 	for _, m := range r.Models {
-		cells = append(cells, m.cells())
+		cells = append(cells, m.cells(clock))
 	}
 	if err := a.Table([]string{"ORDER", "NAME", "BACKEND", "MODEL", "CONTEXT", "PRICE IN/OUT", "STATE"}, cells); err != nil {
 		return err
@@ -186,7 +186,7 @@ func drawModels(a *cli.App, roster, servers json.RawMessage, f modelFilter) erro
 	return nil
 }
 
-func (m modelRow) cells() []string {
+func (m modelRow) cells(clock cli.Clock) []string {
 	order, state := "-", "ready"
 	switch {
 	case m.Order > 0:
@@ -195,7 +195,7 @@ func (m modelRow) cells() []string {
 		state = "not asked"
 	}
 	if m.Resting != nil {
-		state = fmt.Sprintf("rests until %s: %s", console.Exact(m.Resting.Until), m.Resting.Text)
+		state = fmt.Sprintf("rests until %s: %s", clock(m.Resting.Until), m.Resting.Text)
 	}
 	if m.Fault != "" {
 		state = m.Fault

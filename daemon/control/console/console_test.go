@@ -249,10 +249,11 @@ func TestAnswers(t *testing.T) {
 			f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "half way", "cause": "step", "turn": 5}})
 			f.finish(5, "done", "there", "")
 		}, "done", "there", "there\nhalf way\n", ""},
-		{"a reminder meanwhile", func(f *fake, row int64, _ client.Message) {
+		{"what others are told meanwhile is told the next time", func(f *fake, row int64, _ client.Message) {
 			f.emit(event.Event{Type: "message.sent", Data: map[string]any{"text": "stretch", "cause": "step", "turn": 3}})
+			f.emit(event.Event{Type: "question.asked", Turn: 3, Data: map[string]any{"code": "AB", "text": "May I?", "turn": 3}})
 			turn(f, 5, row, "hello")
-		}, "done", "hello", "stretch\nhello\n", ""},
+		}, "done", "hello", "hello\n", ""},
 		{"escape sequences", func(f *fake, row int64, _ client.Message) { turn(f, 5, row, "\x1b[2Jboo") }, "done", "\x1b[2Jboo", "\\x1b[2Jboo\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -432,7 +433,7 @@ func TestMissedMessages(t *testing.T) {
 		t.Errorf("a pipe got %q", got)
 	}
 	first := say(true)
-	if !strings.HasPrefix(first, "  while you were away:\n  3 older ones are in: hob outbox list\n") || !strings.Contains(first, "2026-11-21 09:21\nm21.\n") || strings.Contains(first, "m1.") {
+	if !strings.HasPrefix(first, "  while you were away:\n  3 older ones are in: hob outbox list\n") || !strings.Contains(first, "2026-11-21 09:21 UTC\nm21.\n") || strings.Contains(first, "m1.") {
 		t.Errorf("first look: %s", first)
 	}
 	if got := say(true); got != "hello\n" {

@@ -40,6 +40,9 @@ type conversation struct {
 	recent string
 	said   saying
 	others int // messages that came from elsewhere
+	// alone shows nothing of turns that serve somebody else: two who speak at once each see their own. passed counts what was not shown.
+	alone  bool
+	passed int
 	// accepted is the newest event.accepted: an answer in plain words closes its question in the same commit.
 	accepted *event.Event
 }
@@ -219,6 +222,10 @@ func (c *conversation) tool(e *event.Event) {
 func (c *conversation) question(e *event.Event) {
 	q := questionOf(e)
 	c.asked[q.Code], c.recent = q, q.Code
+	if c.foreign(q.Turn) {
+		c.passed++
+		return
+	}
 	c.out.Ask(q.Show())
 	c.out.Note(q.How())
 }
@@ -343,10 +350,17 @@ func (c *conversation) message(e *event.Event) {
 	if t := c.turns[turnOf(e)]; t != nil && cause == byTurn && t.told(body) {
 		return
 	}
+	if cause == byTurn && c.foreign(turnOf(e)) {
+		c.passed++
+		return
+	}
 	if c.say(body) {
 		c.others++
 	}
 }
+
+// foreign reports whether a turn serves somebody else, whose business is not shown here.
+func (c *conversation) foreign(turn int64) bool { return c.alone && turn != 0 && c.turns[turn] == nil }
 
 // keptRows is how many settled rows are remembered: late echoes of them are known for a while.
 const keptRows = 8

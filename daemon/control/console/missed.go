@@ -73,7 +73,7 @@ func (m *missed) show(out screen, zone *time.Location) {
 		list = list[n:]
 	}
 	for _, e := range list {
-		out.Note(e.At.In(zone).Format("2006-01-02 15:04"))
+		out.Note(InZone(e.At, zone, false))
 		out.Say(text(e, "text"))
 	}
 	for _, q := range m.open {

@@ -45,7 +45,8 @@ var errSettled = errors.New("settled")
 
 // Say posts the message, shows what comes of it and returns it. When ctx ends, its turn is stopped; a message that no turn has
 // taken stays where it is.
-// On a terminal it first tells what came while nobody looked. A daemon that restarts meanwhile is waited for.
+// On a terminal it first tells what came while nobody looked; what other turns say meanwhile is told the next time. A daemon that
+// restarts meanwhile is waited for.
 func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 	place, err := o.Cursor.Place()
 	if err != nil {
@@ -60,7 +61,7 @@ func (o *Once) Say(ctx context.Context, m client.Message) (Answer, error) {
 		return Answer{}, err
 	}
 	c := newConversation(o.Out)
-	c.seq = r.Event - 1
+	c.seq, c.alone = r.Event-1, true
 	c.expect(r.Inbox)
 	err = o.follow(ctx, c, r.Inbox)
 	if ctx.Err() != nil {
@@ -100,7 +101,7 @@ func (o *Once) leave(ctx context.Context, c *conversation, unseen bool) error {
 	if err != nil {
 		return err
 	}
-	if unseen || !o.Out.Live && c.others > 0 {
+	if unseen || c.passed > 0 || !o.Out.Live && c.others > 0 {
 		return nil
 	}
 	return o.Cursor.Move(c.seq)

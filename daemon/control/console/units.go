@@ -7,21 +7,11 @@ import (
 	"time"
 )
 
-// Clock shows an instant in the local zone; "-" when there is none.
-func Clock(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format("2006-01-02 15:04")
-}
+// Clock shows an instant in this machine's zone, which it names; "-" when there is none.
+func Clock(t time.Time) string { return InZone(t, time.Local, false) }
 
 // Exact is Clock with the seconds, where there are any.
-func Exact(t time.Time) string {
-	if t.IsZero() || t.Second() == 0 {
-		return Clock(t)
-	}
-	return t.Local().Format("2006-01-02 15:04:05")
-}
+func Exact(t time.Time) string { return InZone(t, time.Local, t.Second() != 0) }
 
 // InZone shows an instant as the clocks of a zone do, and which time they keep: "2026-11-21 09:00 CET".
 func InZone(t time.Time, zone *time.Location, seconds bool) string {
