@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"hob/daemon/control/client"
 )
@@ -32,7 +33,9 @@ func TestSureAtTheTerminal(t *testing.T) {
 			}
 		}
 		screen, terminal := pair(t)
-		cmd := exec.CommandContext(t.Context(), "hob", "cron", "rm", "--home", home, "tea")
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second) // a question that never comes must not hang
+		defer stop()
+		cmd := exec.CommandContext(ctx, "hob", "cron", "rm", "--home", home, "tea")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		if err := cmd.Start(); err != nil {

@@ -46,7 +46,7 @@ type InboxRow struct {
 	Trust     event.Trust   `json:"trust"`
 	Sender    string        `json:"sender"`
 	ReplyTo   event.Address `json:"reply_to"`
-	Text      string        `json:"text"`
+	Text      string        `json:"text"` // of a message without one, the names of its files
 	Received  time.Time     `json:"received"`
 	NotBefore time.Time     `json:"not_before,omitzero"`
 	NotAfter  time.Time     `json:"not_after,omitzero"`
@@ -62,7 +62,8 @@ func (s *View) InboxRows(ctx context.Context, f event.Filter) ([]InboxRow, error
 }
 
 func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]InboxRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(json_extract(parts, '$[0].text'), ''), received, not_before, not_after, state,
+	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
+		(SELECT '[' || group_concat(json_extract(p.value, '$.name'), ', ') || ']' FROM json_each(inbox.parts) p WHERE json_extract(p.value, '$.name') IS NOT NULL), ''), received, not_before, not_after, state,
 		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
 		var r InboxRow
