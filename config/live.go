@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"hob/daemon/fail"
 )
@@ -44,7 +45,7 @@ type state struct {
 func Open(path, kept string, env []string) (*Live, error) {
 	l := &Live{path: path, kept: kept, env: slices.Clone(env), wakes: map[chan struct{}]bool{}}
 	l.now.Store(&state{snap: Default()})
-	_, _, err := l.reload(true)
+	_, _, err := l.reload(time.Time{}, true)
 	if kept != "" { // a crash may have left it
 		if bad := os.Remove(kept + unfinished); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("clean up: %w", bad))
@@ -65,13 +66,22 @@ func (l *Live) Problems() ([]Problem, error) {
 
 // Reload reads the file again. changed tells that another snapshot is in force than before. On an error (the file is
 // not TOML, or cannot be read) the last good snapshot stays.
-func (l *Live) Reload() (problems []Problem, changed bool, err error) { return l.reload(false) }
+func (l *Live) Reload() (problems []Problem, changed bool, err error) {
+	return l.reload(time.Time{}, false)
+}
 
-func (l *Live) reload(first bool) ([]Problem, bool, error) {
+// errHollow is a file that was emptied a moment ago: whoever writes a file in its place empties it first.
+var errHollow = errors.New("the file is empty")
+
+// reload reads the file. An empty one is not believed before wary, when the last one was not: errHollow.
+func (l *Live) reload(wary time.Time, first bool) ([]Problem, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.now.Load()
 	doc, readable, err := read(l.path)
+	if err == nil && len(doc) == 0 && len(l.doc) > 0 && time.Now().Before(wary) {
+		return slices.Clone(before.problems), false, errHollow
+	}
 	if err == nil && !first && before.err == nil && readable == l.readable && bytes.Equal(doc, l.doc) {
 		return slices.Clone(before.problems), false, nil
 	}

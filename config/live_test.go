@@ -280,3 +280,30 @@ func TestRunWithoutAFolder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whoever writes a file in its place empties it first, and may be slow to go on: the empty file is not in force. One that stays empty is.
+func TestAnEmptiedFileIsNotBelievedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	doc := func(name string) string { return "[owner]\nname = \"" + name + "\"\n" }
+	write(t, path, doc("a"), 0o600)
+	l, wake := running(t, path)
+	write(t, path, "", 0o600)
+	for end := time.After(time.Second); end != nil; { // longer than the watcher waits for quiet
+		select {
+		case <-wake:
+			if name := l.Current().Owner.Name; name != "a" {
+				t.Fatalf("while the file is empty, the owner is %q", name)
+			}
+		case <-end:
+			end = nil
+		}
+	}
+	write(t, path, doc("b"), 0o600)
+	for l.Current().Owner.Name != "b" {
+		<-wake
+	}
+	write(t, path, "", 0o600)
+	for l.Current().Owner.Name != "" {
+		<-wake
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -38,8 +37,8 @@ func (l *Live) Run(ctx context.Context, log *slog.Logger) error {
 func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher) error {
 	quiet := time.NewTimer(0) // at once: what changed before anybody watched
 	defer quiet.Stop()
-	var since time.Time  // of the first event that is not dealt with
-	var hollow time.Time // since when the file is empty
+	var since time.Time // of the first event that is not dealt with
+	var wary time.Time  // until then an empty file is not believed
 	again := func() {
 		if since.IsZero() {
 			since = time.Now()
@@ -54,15 +53,18 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			return nil
 		case <-quiet.C:
 			since = time.Time{}
-			if hollow = l.hollow(hollow); !hollow.IsZero() && time.Since(hollow) < emptied {
-				quiet.Reset(settle)
-				continue
-			}
 			// A symlink may lead elsewhere now. Watching comes first: what changes after the reading is an event.
 			if err := l.follow(w); err != nil {
 				return err
 			}
-			l.report(log)
+			if wary.IsZero() {
+				wary = time.Now().Add(emptied)
+			}
+			if l.report(log, wary) {
+				quiet.Reset(settle) // it may still be written
+				continue
+			}
+			wary = time.Time{}
 		case _, ok := <-w.Events:
 			if !ok {
 				return errors.New("watch config: the watcher ended")
@@ -74,19 +76,6 @@ func (l *Live) watch(ctx context.Context, log *slog.Logger, w *fsnotify.Watcher)
 			}
 			again()
 		}
-	}
-}
-
-// hollow is since when the file is empty: since, if it was before; zero when it is not.
-func (l *Live) hollow(since time.Time) time.Time {
-	info, err := os.Stat(l.path)
-	switch {
-	case err != nil || info.Size() > 0:
-		return time.Time{}
-	case since.IsZero():
-		return time.Now()
-	default:
-		return since
 	}
 }
 
@@ -105,10 +94,13 @@ func (l *Live) follow(w *fsnotify.Watcher) error {
 	return nil
 }
 
-func (l *Live) report(log *slog.Logger) {
+// report reads the file and logs what came of it; true: it was emptied a moment ago, and is to be read again.
+func (l *Live) report(log *slog.Logger, wary time.Time) bool {
 	_, before := l.Problems()
-	problems, changed, err := l.Reload()
+	problems, changed, err := l.reload(wary, false)
 	switch {
+	case errors.Is(err, errHollow):
+		return true
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		log.Error("the configuration cannot be used, staying on the last good one", "err", err)
 	case err == nil && changed:
@@ -117,4 +109,5 @@ func (l *Live) report(log *slog.Logger) {
 			log.Warn("configuration", "problem", p.String())
 		}
 	}
+	return false
 }
