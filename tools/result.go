@@ -36,6 +36,22 @@ type Result struct {
 	Parts   []event.Part `json:"parts,omitempty"`
 	Changes []Change     `json:"-"` // rows of hob's own, applied in the commit of the result
 	Next    Next         `json:"-"` // nil: go on
+	Foreign string       `json:"-"` // Content holds somebody else's text, found only while it ran: from where; beside Intent.Foreign
+	Assist  *Assist      `json:"-"` // of LLM_ASSIST_REQUIRED: what a model is to be asked
+}
+
+// Assist is one question to a model, without tools: the agent asks it and puts the answer in the place of the result.
+type Assist struct {
+	Prompt string // what is to be done with Text
+	Text   string // what it is to be done with
+	Suffix string // stands behind the answer as it is: sources, notes
+}
+
+// Available is a tool that may be missing here: a program or a credential that it needs. What is missing is listed by
+// hob tool list --all and never registered.
+type Available interface {
+	// Missing says in a few words what the tool needs and does not find; "" when it can work.
+	Missing() string
 }
 
 // Change is a row of hob's own that the store applies in the commit of a result.

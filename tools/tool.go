@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 )
 
 // Tool is a function with a schema. New makes one out of a struct and functions.
@@ -35,7 +36,8 @@ type Spec struct {
 	Output      json.RawMessage `json:"output"`               // JSON Schema of Result.Data
 	Positional  string          `json:"positional,omitempty"` // the parameter that hob tool NAME takes without a flag
 	Example     string          `json:"example,omitempty"`    // one line for help: the arguments of hob tool NAME
-	Core        bool            `json:"core"`
+	Core        bool            `json:"core"`                 // in each request; the others are reached through the tool "tool"
+	ReadOnly    bool            `json:"read_only,omitempty"`  // it has no writing action at all: plan mode and sub-agents may have it
 	Terminal    bool            `json:"terminal"`    // may end or park the turn as its purpose
 	SelfPaging  bool            `json:"self_paging"` // keeps its own output limits: never shelved
 }
@@ -55,6 +57,9 @@ type Call struct {
 	Now     time.Time       // wall time of the call
 	Words   string          // the owner's own words that this call comes from, "" when none: the raw text of the turn's newest typed input
 	Typed   bool            // the owner typed this very call on the command line
+	Tainted bool            // the turn has read foreign text: what it writes and keeps is foreign too
+	Scratch string          // the session's own folder for foreign things, absolute; it need not exist
+	Plan    bool            // the session plans: only tools that read run
 }
 
 // Effect says what repeating a call would do.
@@ -86,9 +91,15 @@ const (
 
 // Path is a resolved path that a call would touch.
 type Path struct {
-	Path  string `json:"path"`  // absolute, symlinks resolved
-	Write bool   `json:"write"` //
-	Area  Area   `json:"area"`  // where it lies, told by fsguard
+	Path    string `json:"path"`              // absolute, symlinks resolved
+	Write   bool   `json:"write"`             //
+	Area    Area   `json:"area"`              // where it lies, told by fsguard
+	Foreign string `json:"foreign,omitempty"` // why its content is foreign text: "attachment", "outside the roots", …; "" when it is not
+}
+
+// PathOf is a place that fsguard judged, as an intent names it.
+func PathOf(p fsguard.Place, write bool) Path {
+	return Path{Path: p.Path, Write: write, Area: Area(p.Area), Foreign: p.Foreign}
 }
 
 // Area says where a path lies; the gate decides by it.
@@ -100,6 +111,7 @@ const (
 	RootRW    Area = "root-rw"   // a configured root, writable
 	RootRO    Area = "root-ro"   // a configured root, readable
 	Outside   Area = "outside"   // anywhere else
+	Scratch   Area = "scratch"   // workspace/.scratch: what tainted turns write
 	Sensitive Area = "sensitive" // keys, credentials, .env
 	State     Area = "state"     // hob's own state folder: always refused
 )
@@ -111,7 +123,10 @@ type Intent struct {
 	Paths     []Path          `json:"paths,omitempty"`
 	Addresses []event.Address `json:"addresses,omitempty"`
 	Hosts     []string        `json:"hosts,omitempty"`
+	Links     []string        `json:"links,omitempty"`     // whole addresses that would be asked for, as netguard.Canonical writes them
+	Private   bool            `json:"private,omitempty"`   // a host is, by its name or number, of a private network
 	Sandboxed bool            `json:"sandboxed,omitempty"` // exec only: it would run confined
+	Foreign   string          `json:"foreign,omitempty"`   // the result will hold somebody else's text: from where, in a few words. Foreign paths need not be named again
 	Summary   string          `json:"summary"`             // one line for people: "run: df -h"
 	Canonical []byte          `json:"-"`                   // all that matters of the call: shown in questions and hashed for approvals
 	Warnings  []string        `json:"warnings,omitempty"`  // patterns that are often mistakes

@@ -19,6 +19,9 @@ func (g *Guard) area(w walked) (Area, error) {
 		return State, nil
 	}
 	root, area := g.rootOf(w.path)
+	if root == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
+		area = Scratch
+	}
 	if g.sensitive(root, w) {
 		return Sensitive, nil
 	}

@@ -24,6 +24,7 @@ const (
 	RootRW    Area = "root-rw"   // a configured root, writable
 	RootRO    Area = "root-ro"   // a configured root, readable
 	Outside   Area = "outside"   // anywhere else
+	Scratch   Area = "scratch"   // the workspace's .scratch: what tainted turns write
 	Sensitive Area = "sensitive" // keys, credentials, .env
 	State     Area = "state"     // hob's own state folder and process: always refused
 )
@@ -52,6 +53,7 @@ type Config struct {
 	State     string // absolute; hob's own
 	Home      string // the owner's home, for "~" and the sensitive paths
 	Roots     []Root
+	Marked    func(path string) string // why a file counts as foreign: a tainted turn wrote it; "" when it does not. nil: none does
 }
 
 // Guard judges and opens paths. It is safe for concurrent use.
@@ -61,6 +63,7 @@ type Guard struct {
 	home  string
 	roots []Root // resolved, the longest path first; the workspace is among them
 	space string // the workspace, resolved
+	marks func(path string) string
 
 	mu   sync.Mutex
 	held []*os.File // descriptors of state files that a race made us open: never closed
@@ -71,7 +74,7 @@ func New(c Config) (*Guard, error) {
 	if !filepath.IsAbs(c.Workspace) || !filepath.IsAbs(c.State) {
 		return nil, fmt.Errorf("workspace %q and state %q: want absolute paths", c.Workspace, c.State)
 	}
-	g := &Guard{}
+	g := &Guard{marks: c.Marked}
 	var err error
 	if g.state, err = resolved(c.State); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
@@ -107,6 +110,10 @@ type Place struct {
 	Info   fs.FileInfo // what is there; nil: nothing
 	Own    bool        // in hob's home folder but not in the workspace: its configuration lies there
 	Dangle bool        // a symbolic link on the way leads to something that is not there
+
+	// Foreign says why what is there is somebody else's text: "attachment", "scratch", "outside the roots", "written by …". "" when it
+	// is the owner's.
+	Foreign string
 }
 
 // Exists says whether something is there.
@@ -140,6 +147,7 @@ func (g *Guard) Resolve(base, path string) (Place, error) {
 		return Place{}, fmt.Errorf("judge %s: %w", path, err)
 	}
 	p.Own = p.Area != State && within(g.own, p.Path) && !within(g.space, p.Path)
+	p.Foreign = g.Foreign(p.Path, p.Area)
 	return p, nil
 }
 

@@ -40,9 +40,7 @@ func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Inten
 	return p, nil
 }
 
-func touched(p fsguard.Place, write bool) tools.Path {
-	return tools.Path{Path: p.Path, Write: write, Area: tools.Area(p.Area)}
-}
+func touched(p fsguard.Place, write bool) tools.Path { return tools.PathOf(p, write) }
 
 // refusal turns an error of fsguard or the system into what the model reads.
 func refusal(g *fsguard.Guard, call tools.Call, path string, err error) error {

@@ -135,7 +135,7 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	}
 	return tools.Intent{
 		Effect: tools.Once, Scopes: []tools.Scope{tools.Exec},
-		Paths:   []tools.Path{{Path: p.Path, Write: true, Area: tools.Area(p.Area)}},
+		Paths:   []tools.Path{tools.PathOf(p, true)},
 		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.warnings, Denied: v.denied, Keep: p,
 	}, err
 }

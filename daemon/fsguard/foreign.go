@@ -1,0 +1,56 @@
+package fsguard
+
+import (
+	"path/filepath"
+	"strings"
+
+	"hob/daemon/ident"
+)
+
+// Folders of the workspace that hold what is not the owner's own.
+const (
+	ScratchFolder    = ".scratch"    // what tainted turns write, a folder for each session
+	AttachmentFolder = "attachments" // what came with messages
+)
+
+// Foreign says why the content of a path that was judged to lie in an area is somebody else's text: it came with a message, a
+// tainted turn wrote it, or it lies where the owner did not say that hob may work. "" when it is the owner's.
+func (g *Guard) Foreign(path string, area Area) string {
+	switch {
+	case area == State:
+		return ""
+	case within(filepath.Join(g.space, AttachmentFolder), path) && path != filepath.Join(g.space, AttachmentFolder):
+		return "attachment"
+	case area == Scratch:
+		return "scratch"
+	}
+	if g.marks != nil {
+		if why := g.marks(path); why != "" {
+			return why
+		}
+	}
+	if root, _ := g.rootOf(path); root == "" {
+		return "outside the roots"
+	}
+	return ""
+}
+
+// Workspace is the workspace's folder, resolved.
+func (g *Guard) Workspace() string { return g.space }
+
+// Roots are the configured roots, resolved, in the order of the config.
+func (g *Guard) Roots() []Root { return append([]Root(nil), g.roots...) }
+
+// ScratchOf is the folder, in a workspace, for what a session writes after it has read something foreign.
+func ScratchOf(workspace, session string) string {
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
+			return c
+		}
+		return '_'
+	}, session)
+	if name != session || len(name) > 64 {
+		name = name[:min(len(name), 40)] + "-" + ident.Digest(session)
+	}
+	return filepath.Join(workspace, ScratchFolder, name)
+}
