@@ -38,8 +38,8 @@ type Spec struct {
 	Example     string          `json:"example,omitempty"`    // one line for help: the arguments of hob tool NAME
 	Core        bool            `json:"core"`                 // in each request; the others are reached through the tool "tool"
 	ReadOnly    bool            `json:"read_only,omitempty"`  // it has no writing action at all: plan mode and sub-agents may have it
-	Terminal    bool            `json:"terminal"`    // may end or park the turn as its purpose
-	SelfPaging  bool            `json:"self_paging"` // keeps its own output limits: never shelved
+	Terminal    bool            `json:"terminal"`             // may end or park the turn as its purpose
+	SelfPaging  bool            `json:"self_paging"`          // keeps its own output limits: never shelved
 }
 
 // Call is one call of a tool.

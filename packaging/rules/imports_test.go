@@ -39,7 +39,7 @@ var table = []row{
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
-	{pkg: "tools/*/*", event: true}, // the machine inside a tool: an engine, a format
+	{pkg: "tools/*/*", event: true},                        // the machine inside a tool: an engine, a format
 	{pkg: "daemon/work", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
 	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
