@@ -26,8 +26,8 @@ import (
 	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/toolbox"
 	"hob/scheduler"
-	"hob/tools"
 )
 
 // daemon is the running process: what its parts are, and the one snapshot of the config that all read.
@@ -58,6 +58,7 @@ type daemon struct {
 
 // parts is what runs, in the order in which data flows.
 type parts struct {
+	tools    *toolbox.Bench
 	host     *channels.Host
 	runner   *scheduler.Runner
 	desk     *agent.Desk
@@ -69,8 +70,8 @@ type parts struct {
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
 	models.Lineup
-	tools tools.Set // that the config allows, confined to its roots
-	off   []string  // channels and jobs of the config that cannot be used, and why
+	kit toolbox.Kit // the tools that the config allows, confined to its roots
+	off []string    // channels and jobs of the config that cannot be used, and why
 }
 
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }
@@ -136,7 +137,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...),
-		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system,
+		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s
@@ -144,7 +145,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 
 // system is the stable part of the prompt.
 func (d conf) system() string {
-	text, err := systemText(d.opt.workspace(), d.config().Owner.Name)
+	text, err := systemText(d.opt.workspace(), d.config().Owner.Name, d.store.Marks().Why)
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)
 	}

@@ -34,8 +34,9 @@ func files() []string {
 	return []string{"AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md", "CAPABILITIES.md"}
 }
 
-// systemText is identity and what the owner wrote in the workspace, cut to its limits.
-func systemText(workspace, owner string) (string, error) {
+// systemText is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
+// would speak in every conversation.
+func systemText(workspace, owner string, foreign func(path string) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
@@ -43,6 +44,11 @@ func systemText(workspace, owner string) (string, error) {
 	}
 	left := mostOfAll
 	for _, name := range files() {
+		path, err := filepath.EvalSymlinks(filepath.Join(workspace, name))
+		if err == nil && foreign(path) != "" {
+			fmt.Fprintf(&b, "\n\n# %s\n(left out: %s. The owner can say that he trusts it: hob trust accept %s)", name, foreign(path), path)
+			continue
+		}
 		text, err := os.ReadFile(filepath.Join(workspace, name)) // #nosec G304 -- fixed names in the workspace
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func (d conf) reload(ctx context.Context) error {
 
 // renew swaps in what is made out of the config: the model and the tools.
 func (d conf) renew(ctx context.Context) error {
-	set, err := d.tools()
+	kit, err := d.tools.Kit(ctx, d.config())
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (d conf) renew(ctx context.Context) error {
 	for _, fault := range lineup.Faults {
 		d.log.Error("a model of the config cannot be used", "err", fault.Err, "first", lineup.Chain.First().Info().Name())
 	}
-	d.live.Store(&live{Lineup: lineup, tools: set})
+	d.live.Store(&live{Lineup: lineup, kit: kit})
 	return nil
 }
 
@@ -170,17 +171,18 @@ func fingerprint(c config.Channel) string {
 
 // jobSection is [jobs.NAME].
 type jobSection struct {
-	Cron    string `toml:"cron"`
-	Every   string `toml:"every"`
-	At      string `toml:"at"`
-	When    string `toml:"when"`
-	Prompt  string `toml:"prompt"`
-	TZ      string `toml:"tz"`
-	Session string `toml:"session"`
-	Deliver string `toml:"deliver"`
-	Missed  string `toml:"missed"`
-	MaxLate string `toml:"max_late"`
-	Overlap string `toml:"overlap"`
+	Cron    string   `toml:"cron"`
+	Every   string   `toml:"every"`
+	At      string   `toml:"at"`
+	When    string   `toml:"when"`
+	Prompt  string   `toml:"prompt"`
+	TZ      string   `toml:"tz"`
+	Session string   `toml:"session"`
+	Deliver string   `toml:"deliver"`
+	Missed  string   `toml:"missed"`
+	MaxLate string   `toml:"max_late"`
+	Overlap string   `toml:"overlap"`
+	Allow   []string `toml:"allow"`
 }
 
 // syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
@@ -234,7 +236,7 @@ func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler
 // same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
 func same(a, b scheduler.Job) bool {
 	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
-		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap
+		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow)
 }
 
 // channelChanged tells the owner, on another channel, when one goes down.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/guard"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
 	"hob/scheduler"
@@ -56,7 +58,7 @@ func (s schedule) named(ctx context.Context, name string) (automation.Job, error
 func (s schedule) shown(j scheduler.Job) automation.Job {
 	view := automation.Job{
 		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
-		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Tainted: j.Tainted, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
 		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
 	}
 	if j.MaxLate > 0 {
@@ -73,12 +75,16 @@ func (s schedule) shown(j scheduler.Job) automation.Job {
 }
 
 func (s schedule) Plan(ctx context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+	rights, err := guard.Rights(d.Allow, fsguard.Absolute)
+	if err != nil {
+		return automation.Job{}, nil, refuse(err)
+	}
 	if d.ID != 0 {
-		return s.replan(ctx, d)
+		return s.replan(ctx, d, rights)
 	}
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, deliverTo(d.ReplyTo))),
-		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d),
+		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d), Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: rights},
 	}, s.zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
@@ -154,7 +160,7 @@ func (s schedule) freeName(ctx context.Context, name string, asked bool) (string
 }
 
 // replan changes a job in place: its past and its id stay.
-func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+func (s schedule) replan(ctx context.Context, d automation.Draft, rights []string) (automation.Job, tools.Change, error) {
 	old, err := s.store.Job(ctx, d.ID)
 	if err != nil && !errors.Is(err, scheduler.ErrUnreadable) {
 		return automation.Job{}, nil, err
@@ -166,6 +172,9 @@ func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Jo
 	if d.Prompt == "" {
 		typed = old.Typed
 	}
+	if d.Allow == "" && !d.Tainted { // what a tainted turn changes keeps none
+		rights = old.Allow
+	}
 	late := period(d.MaxLate)
 	if late == "" {
 		late = period(old.MaxLate)
@@ -173,7 +182,7 @@ func (s schedule) replan(ctx context.Context, d automation.Draft) (automation.Jo
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: cmp.Or(d.Name, old.Name), When: cmp.Or(d.Schedule, s.words(old, d.Now)), Zone: cmp.Or(d.Zone, old.Zone), Prompt: cmp.Or(d.Prompt, old.Prompt),
 		Session: cmp.Or(d.Session, old.Session), Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
-		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed,
+		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed, Mandate: scheduler.Mandate{Tainted: old.Tainted || d.Tainted, Allow: rights},
 	}, s.zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"hob/config"
 	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/guard"
 	"hob/daemon/llm/openai"
 	"hob/daemon/models"
 	"hob/scheduler"
@@ -69,6 +72,7 @@ func jobNotes() []config.Note {
 		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
 		{Name: "missed", Unset: "`once`", Words: []string{"once", "skip", "all", "ask"}, Example: `"once"`, Doc: "What is done about times at which hob did not run."},
 		{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
+		{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
 		{Name: "overlap", Unset: "`fold`", Words: []string{"fold", "queue"}, Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},
 	}
 }
@@ -100,14 +104,18 @@ func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
 		zone = time.UTC
 	}
 	_, _, err = scheduler.New(in.draft(section.Name), zone, clock.Real().Wall())
+	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); err == nil && wrong != nil {
+		err = fmt.Errorf("allow: %w", wrong)
+	}
 	return faults(section, err)
 }
 
 // draft is the job that a section asks for.
 func (in jobSection) draft(name string) scheduler.Draft {
+	rights, _ := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute) // a mistake in them is a problem of the section: it gets none
 	return scheduler.Draft{
 		Name: name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
-		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Origin: originConfig,
+		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Mandate: scheduler.Mandate{Allow: rights}, Origin: originConfig,
 	}
 }
 

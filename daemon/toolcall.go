@@ -82,10 +82,7 @@ func (t toolCalls) settle(ctx context.Context, entry guard.Entry, r tools.Result
 	if r.Next != nil {
 		r = tools.Fail(tools.Conflict, "ask hob in chat instead", "this tool parks or ends a turn, and there is none here")
 	}
-	entry.Outcome = "ok"
-	if r.IsError {
-		entry.Outcome = string(r.Code)
-	}
+	entry = agent.Ended(entry, r)
 	changes := []tools.Change{entry}
 	if !r.IsError {
 		changes = append(changes, r.Changes...)

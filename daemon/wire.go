@@ -2,26 +2,20 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"hob/channels"
 	"hob/channels/cli"
-	"hob/config"
 	"hob/daemon/agent"
 	"hob/daemon/control"
 	"hob/daemon/event"
-	"hob/daemon/fsguard"
 	"hob/daemon/ident"
 	"hob/daemon/llm/builtin"
 	"hob/daemon/store"
+	"hob/daemon/toolbox"
 	"hob/scheduler"
 	"hob/tools"
-	"hob/tools/all"
 	"hob/tools/fs"
 )
 
@@ -33,13 +27,14 @@ var (
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}
 	_ agent.Commands      = store.Commands{} // the desk serves commands
-	_ agent.Conversations = store.Commands{}
+	_ agent.Conversations = (*store.Store)(nil)
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
 )
 
 // wire makes the parts.
 func (d *daemon) wire(out, in stage) error {
 	d.group = out.Group
+	d.tools = d.bench()
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
@@ -84,53 +79,21 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 	return c
 }
 
-// tools makes the set of tools that the config allows.
-func (d conf) tools() (tools.Set, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		d.log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
+// bench is what the tools work with.
+func (d *daemon) bench() *toolbox.Bench {
+	return &toolbox.Bench{
+		Workspace: d.opt.workspace(), State: d.opt.state(), Instance: d.opt.instance(), Environ: os.Environ(), Events: eventTypes(), Seen: fs.NewSeen(),
+		Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d}, Marked: d.store.Marks(), Log: d.log,
 	}
-	c := d.config()
-	g, err := fsguard.New(fsguard.Config{Workspace: d.opt.workspace(), State: d.opt.state(), Home: home, Roots: roots(c.Tools.Roots, home)})
-	if err != nil {
-		return tools.Set{}, fmt.Errorf("tools.roots: %w", err)
-	}
-	list := all.All(all.Deps{
-		Guard: g, Seen: fs.NewSeen(), Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses(d),
-		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(),
-	})
-	list = slices.DeleteFunc(list, func(t tools.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })
-	return tools.NewSet(list...)
 }
 
 // liveSet is the tools as the config in force allows them.
 type liveSet struct{ *daemon }
 
-func (s liveSet) set() tools.Set                      { return s.live.Load().tools }
+func (s liveSet) set() tools.Set                      { return s.live.Load().kit.Set }
 func (s liveSet) Find(name string) (tools.Tool, bool) { return s.set().Find(name) }
 func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(name) }
 func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
-
-func allowed(c config.Tools, name string) bool {
-	if slices.Contains(c.Deny, config.DenyAll) || slices.Contains(c.Deny, name) {
-		return false
-	}
-	return len(c.Allow) == 0 || slices.Contains(c.Allow, name)
-}
-
-// roots reads "PATH:ro" and "PATH:rw".
-func roots(list []string, home string) []fsguard.Root {
-	var out []fsguard.Root
-	for _, s := range list {
-		path, write := strings.CutSuffix(s, ":rw")
-		path = strings.TrimSuffix(path, ":ro")
-		if path == "~" || strings.HasPrefix(path, "~/") {
-			path = filepath.Join(home, path[1:])
-		}
-		out = append(out, fsguard.Root{Path: path, Write: write})
-	}
-	return out
-}
 
 // eventTypes are the types of the event stream that a turn can wait for.
 func eventTypes() []string {

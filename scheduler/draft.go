@@ -28,7 +28,8 @@ type Draft struct {
 	Overlap string // fold (default) or queue
 	Trust   event.Trust
 	Typed   bool
-	Origin  string // default: run-time
+	Mandate
+	Origin string // default: run-time
 }
 
 const longestName = 64
@@ -38,7 +39,7 @@ const longestName = 64
 func New(d Draft, zone *time.Location, now time.Time) (Job, Resolved, error) {
 	f := faults{}
 	j := Job{
-		Name: f.name(d), Words: f.words(d), Prompt: strings.TrimSpace(d.Prompt), Trust: d.Trust, Typed: d.Typed,
+		Name: f.name(d), Words: f.words(d), Prompt: strings.TrimSpace(d.Prompt), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
 		Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		Session: f.oneOf("session", d.Session, "main", "isolated"),
 		Missed:  Missed(f.oneOf("missed", d.Missed, string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),

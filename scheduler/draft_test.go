@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestNewDefaults(t *testing.T) {
 		Deliver: event.ToOwner, Missed: scheduler.MissedOnce, Overlap: scheduler.Fold, Trust: event.Owner, Origin: "run-time",
 		Created: time.Date(2026, 11, 21, 8, 30, 15, 0, time.UTC), Due: time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC),
 	}
-	if j != want || len(r.Next) != 3 || r.Next[0].Hour() != 9 {
+	if !reflect.DeepEqual(j, want) || len(r.Next) != 3 || r.Next[0].Hour() != 9 {
 		t.Errorf("got %+v, %v\nwant %+v", j, r.Next, want)
 	}
 }

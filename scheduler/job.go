@@ -50,7 +50,14 @@ type Job struct {
 	Created time.Time     `json:"created"`       // anchor of "every"
 	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
 	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
+	Mandate
 	Trouble
+}
+
+// Mandate is what a job was made with beside the trust of who made it.
+type Mandate struct {
+	Tainted bool     `json:"tainted,omitempty"` // a turn that had read foreign text wrote the prompt
+	Allow   []string `json:"allow,omitempty"`   // rights that the owner gave to it; guard.ParseRight reads them
 }
 
 // Trouble is what went wrong with a job.
@@ -141,7 +148,7 @@ type Entry struct {
 func ByHand(j Job, id string, now time.Time) event.In {
 	return event.In{
 		Source: "cron", ExtID: fmt.Sprintf("job:%d:run:%s", j.ID, id), Session: j.SessionKey(), Kind: event.Fire, Rank: event.RankSchedule,
-		Trust: j.Trust, Typed: j.Typed, Sender: j.Name, ReplyTo: j.Deliver, Parts: event.Say(j.Prompt), Received: now,
+		Trust: j.Trust, Typed: j.Typed, Tainted: j.Tainted, Sender: j.Name, ReplyTo: j.Deliver, Parts: event.Say(j.Prompt), Received: now,
 	}
 }
 

@@ -47,6 +47,12 @@ type Assist struct {
 	Suffix string // stands behind the answer as it is: sources, notes
 }
 
+// Ran is a Result.Data that tells the audit where a command ran and how it ended.
+type Ran interface {
+	// Ran is the folder, absolute, and the exit code; nil when it has not ended or did not begin.
+	Ran() (cwd string, exit *int)
+}
+
 // Available is a tool that may be missing here: a program or a credential that it needs. What is missing is listed by
 // hob tool list --all and never registered.
 type Available interface {

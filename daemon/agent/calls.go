@@ -10,8 +10,10 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/fsguard"
 	"hob/daemon/guard"
 	"hob/daemon/llm"
+	"hob/daemon/netguard"
 	"hob/tools"
 )
 
@@ -39,7 +41,7 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 			continue
 		}
 		n++
-		j := r.Dispatch.Judge(ctx, r.actor(), r.call(it))
+		j := r.Dispatch.Judge(ctx, r.actor(it), r.call(it))
 		if raw := event.TextOf(it.Parts); strings.TrimSpace(raw) != "" {
 			j = j.refuse(tools.Fail(tools.Validation, "send the arguments as one JSON object", "the arguments are no valid JSON: %s", cut(raw, 200)))
 		}
@@ -88,7 +90,7 @@ func (r calls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
 			c.Steps[i] = step
 		}
 	}
-	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actor(), *first))
+	c.Changes = append(c.Changes, r.Dispatch.Entry(r.actorOf(*first), *first))
 	c.Events = append(c.Events, r.started(*first))
 	if err := r.commit(ctx, c); err != nil {
 		return err
@@ -113,7 +115,14 @@ func (r calls) call(it llm.Item) tools.Call {
 	return tools.Call{
 		ID: it.CallID, Turn: r.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
 		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(r.st),
+		Tainted: r.tainted(it), Scratch: fsguard.ScratchOf(r.set.Workspace, r.st.Turn.Key), Plan: r.st.Turn.Plan,
 	}
+}
+
+// tainted reports whether foreign text may speak through a call. The built-in interpreter makes its calls out of the owner's own
+// words alone, whatever else has been read.
+func (r calls) tainted(it llm.Item) bool {
+	return r.st.Turn.Tainted && (it.Provider != llm.Builtin || ownWords(r.st) == "")
 }
 
 // ownWords are the owner's words that the calls come from: the newest input, if he typed it.
@@ -131,14 +140,37 @@ func ownWords(st turn.State) string {
 	return ""
 }
 
-func (r calls) actor() Actor {
-	a := Actor{Name: "thread", Trust: r.st.Turn.Asker, Reply: r.st.Turn.ReplyTo}
+// actorOf is who makes a judged call.
+func (r calls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Call.ID)) }
+
+// actor is who makes a call.
+func (r calls) actor(it llm.Item) Actor {
+	t := r.st.Turn
+	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Reply: t.ReplyTo, Given: r.given}
+	if t.Parent != 0 {
+		a.Name = ChildActor
+	}
 	for _, q := range r.st.Questions {
 		if q.Answer == turn.AnswerTurn {
 			a.Kinds = append(a.Kinds, q.Tool)
 		}
 	}
 	return a
+}
+
+// given are the web addresses that the owner has typed in this conversation.
+func (r calls) given(ctx context.Context) ([]string, error) {
+	items, err := r.Ledger.Transcript(ctx, r.st.Turn.Session)
+	if err != nil {
+		return nil, err
+	}
+	var links []string
+	for _, it := range items {
+		if it.Kind == llm.Input && it.Trust == event.Owner && it.Envelope != nil && it.Envelope.Typed {
+			links = append(links, netguard.Links(event.TextOf(it.Parts))...)
+		}
+	}
+	return links, nil
 }
 
 func (r calls) stepOf(n int, j Judged) turn.Step {
@@ -176,7 +208,7 @@ func ownersPlace(t turn.Turn) event.Address {
 
 // execute runs a call that turn.Next has released.
 func (r calls) execute(ctx context.Context, a turn.Execute) error {
-	j := r.Dispatch.Judge(ctx, r.actor(), r.call(a.Call))
+	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	switch {
 	case j.Fault != nil:
 		return r.done(ctx, a.Step, j, *j.Fault)
@@ -213,7 +245,7 @@ func approvalOf(j Judged) *turn.Wait {
 }
 
 func (r calls) approved(j Judged, q *turn.Question) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(), j)
+	e := r.Dispatch.Entry(r.actorOf(j), j)
 	if q != nil {
 		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
 	}
@@ -224,21 +256,23 @@ func (r calls) approved(j Judged, q *turn.Question) guard.Entry {
 func (r calls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
 	start := r.Clock.Mono()
-	result := r.Dispatch.Run(ctx, j)
+	result := r.assisted(ctx, j, r.Dispatch.Run(ctx, j))
 	fail.Point("tool.effect")
 	if step.Started.IsZero() {
 		step.Started = r.Clock.Wall()
 	}
 	if w, ok := result.Next.(tools.Wait); ok && !result.IsError {
-		return r.park(ctx, step, j, w)
+		return r.park(ctx, step, j, w, result)
 	}
 	return r.doneIn(ctx, step, j, result, r.Clock.Mono()-start)
 }
 
 // park leaves the turn with a wait; the call's result is made when the wait is over.
-func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait) error {
+func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait, result tools.Result) error {
+	ran := step
 	step.State = turn.Parked
 	c := turn.Commit{
+		Taint: j.Taint(result),
 		Steps: []turn.Step{step}, Park: &turn.Park{Why: "waiting for " + string(w.Kind), On: j.Call.ID},
 		Wait: &turn.Wait{CallID: j.Call.ID, Kind: w.Kind, Until: w.Until, Subject: w.Subject},
 	}
@@ -250,10 +284,20 @@ func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait)
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
 		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: ownersPlace(r.st.Turn)}
 	}
-	e := r.Dispatch.Entry(r.actor(), j)
+	e := r.Dispatch.Entry(r.actorOf(j), j)
 	e.Outcome = "waits"
-	c.Changes = []tools.Change{e}
-	return r.commit(ctx, c)
+	c.Changes = append(append(c.Changes, result.Changes...), e)
+	err := r.commit(ctx, c)
+	if fault, ok := refused(err); ok && len(result.Changes) > 0 {
+		return r.done(ctx, ran, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text))
+	}
+	return err
+}
+
+// refused is why the store did not take what a tool wanted to change in hob's own rows.
+func refused(err error) (*event.Fault, bool) {
+	fault, ok := event.AsFault(err)
+	return fault, ok && fault.Kind != event.Unavailable
 }
 
 func (r calls) done(ctx context.Context, step turn.Step, j Judged, result tools.Result) error {
@@ -264,7 +308,13 @@ func (r calls) done(ctx context.Context, step turn.Step, j Judged, result tools.
 func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
 	step.State, step.Ended = turn.Over, r.Clock.Wall()
 	item := callItem(r.st, step.CallID)
-	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(r.st, item, step.N, result)}}
+	taint := j.Taint(result)
+	if j.Fault != nil {
+		taint = "" // it has not run
+	}
+	st := r.st
+	st.Turn.Tainted = st.Turn.Tainted || taint != ""
+	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}, Taint: taint}
 	if !result.IsError {
 		c.Changes = append(c.Changes, result.Changes...)
 	}
@@ -275,7 +325,7 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 		"call": step.CallID, "tool": step.Tool, "error": string(result.Code), "ms": took.Milliseconds(),
 	}}}
 	err := r.commitResult(context.WithoutCancel(ctx), c, result)
-	if fault, ok := event.AsFault(err); ok && fault.Kind != event.Unavailable && len(result.Changes) > 0 && !result.IsError {
+	if fault, ok := refused(err); ok && len(result.Changes) > 0 && !result.IsError {
 		// What the tool wanted to change in hob's own rows cannot be: the model reads why.
 		return r.doneIn(ctx, step, j, tools.Fail(tools.Conflict, fault.Hint, "%s", fault.Text), took)
 	}
@@ -296,13 +346,9 @@ func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Res
 }
 
 func (r calls) entry(j Judged, result tools.Result) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(), j)
+	e := Ended(r.Dispatch.Entry(r.actorOf(j), j), result)
 	if j.Decision.Verdict == guard.Ask {
 		e.Decision = guard.Decision{Verdict: guard.Allow} // the row of the intent says who approved it
-	}
-	e.Outcome = "ok"
-	if result.IsError {
-		e.Outcome = string(result.Code)
 	}
 	return e
 }
@@ -313,7 +359,7 @@ func (r calls) started(j Judged) event.Event {
 
 // probe asks the tool whether an interrupted run took effect; if not, it runs again.
 func (r calls) probe(ctx context.Context, a turn.Probe) error {
-	j := r.Dispatch.Judge(ctx, r.actor(), r.call(a.Call))
+	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	prober, ok := j.Tool.(tools.Prober)
 	if !ok || j.Fault != nil {
 		return r.resolve(ctx, turn.Unknown(a.Step, a.Call))
@@ -343,8 +389,11 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 	if a.Result.IsError {
 		outcome = string(a.Result.Code)
 	}
+	st := r.st
+	st.Turn.Tainted = st.Turn.Tainted || a.Result.Foreign != ""
 	c := turn.Commit{
-		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(r.st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
+		Taint: a.Result.Foreign,
+		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
 		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
 	}
 	return r.commit(ctx, c)
@@ -352,7 +401,7 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 
 // unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.
 func (r calls) unrun(a turn.Resolve, outcome string) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(), Judged{Call: r.call(a.Call), Decision: guard.Decision{Verdict: guard.Allow}})
+	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: guard.Decision{Verdict: guard.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
 		e.Decision = guard.Decision{Verdict: guard.Deny, Reason: firstLine(a.Result.Content)}
@@ -374,6 +423,6 @@ func resultItem(st turn.State, call llm.Item, step int, result tools.Result) llm
 	parts := append(event.Say(result.Content), result.Parts...)
 	return llm.Item{
 		Session: st.Turn.Session, Turn: st.Turn.ID, Step: step, Role: llm.ToolRole, Kind: llm.ResultOf, Parts: parts,
-		CallID: call.CallID, Tool: call.Tool, IsError: result.IsError, Trust: st.Turn.Asker, Source: call.Tool,
+		CallID: call.CallID, Tool: call.Tool, IsError: result.IsError, Trust: st.Turn.Trust(), Source: call.Tool,
 	}
 }

@@ -31,10 +31,14 @@ type Commands interface {
 type Conversations interface {
 	// Fresh ends /new.
 	Fresh(ctx context.Context, q turn.Queued) error
+	// Clean ends /clean.
+	Clean(ctx context.Context, q turn.Queued) error
 	// Again ends /retry.
 	Again(ctx context.Context, q turn.Queued) error
 	// StopParked ends all parked turns and returns how many.
 	StopParked(ctx context.Context) (int, error)
+	// StopChildren ends all sub-agents and the turns that are parked for one, and returns how many sub-agents that were.
+	StopChildren(ctx context.Context) (int, error)
 }
 
 // Board writes the short texts that /status, /queue, /jobs, /usage and /why answer with.
@@ -54,7 +58,7 @@ type Desk struct {
 }
 
 // Boundary names the commands that take effect between two turns; the thread serves them.
-func Boundary() []string { return []string{"/new", "/retry", "/model"} }
+func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"} }
 
 // Run serves commands until ctx ends.
 func (d *Desk) Run(ctx context.Context) error {
@@ -103,6 +107,8 @@ func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
 		return d.quiet(ctx, q, arg)
 	case "/new":
 		return d.Conversations.Fresh(ctx, q)
+	case "/clean":
+		return d.Conversations.Clean(ctx, q)
 	case "/retry":
 		return d.Conversations.Again(ctx, q)
 	case "/model":
@@ -118,7 +124,8 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /stop    stop the running turn  /stop all  the parked ones too
 /approve CODE [turn|always]     /deny CODE     /answer CODE TEXT
 /quiet 2h  hold back what does not hurry (/quiet off ends it)
-/new     begin a new conversation     /retry   try the last failed message again
+/new     begin a new conversation     /clean   go on without what came from elsewhere
+/retry   try the last failed message again
 /model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
 
@@ -152,10 +159,11 @@ func (d *Desk) stop(ctx context.Context, q turn.Queued, arg string) error {
 		return d.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
 	}
 	stopped := d.Stop(0)
-	text := "Nothing is running."
-	if stopped != 0 {
-		text = fmt.Sprintf("Stopped turn %d.", stopped)
+	children, err := d.Conversations.StopChildren(ctx)
+	if err != nil {
+		return err
 	}
+	text := stoppedText(stopped, children)
 	if arg == "all" {
 		n, err := d.Conversations.StopParked(ctx)
 		if err != nil {
@@ -164,6 +172,26 @@ func (d *Desk) stop(ctx context.Context, q turn.Queued, arg string) error {
 		text += fmt.Sprintf(" %s.", parked(n))
 	}
 	return d.Commands.Reply(ctx, q, text)
+}
+
+func stoppedText(id int64, children int) string {
+	kin := ""
+	switch {
+	case children == 1:
+		kin = "1 sub-agent"
+	case children > 1:
+		kin = fmt.Sprintf("%d sub-agents", children)
+	}
+	switch {
+	case id == 0 && kin == "":
+		return "Nothing is running."
+	case id == 0:
+		return "Stopped " + kin + "."
+	case kin == "":
+		return fmt.Sprintf("Stopped turn %d.", id)
+	default:
+		return fmt.Sprintf("Stopped turn %d and %s.", id, kin)
+	}
 }
 
 func parked(n int) string {

@@ -32,6 +32,9 @@ type Set interface {
 	Specs() []tools.Spec
 }
 
+// ChildActor is the name of an actor that is a sub-agent: nobody answers for it.
+const ChildActor = "child"
+
 // Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
 type Dispatch struct {
 	Set      Set
@@ -44,10 +47,13 @@ type Dispatch struct {
 
 // Actor is who calls.
 type Actor struct {
-	Name  string        // "thread", "api"
-	Trust event.Trust   // who asked
-	Kinds []string      // tools that the owner allowed for this turn
-	Reply event.Address // where the turn answers
+	Name    string                                      // "thread", "child", "api"
+	Trust   event.Trust                                 // who asked
+	Tainted bool                                        // his turn has read foreign text
+	Rights  []string                                    // what the owner gave to the trigger that his turn serves
+	Kinds   []string                                    // tools that the owner allowed for this turn
+	Reply   event.Address                               // where the turn answers
+	Given   func(ctx context.Context) ([]string, error) // web addresses in the owner's own words; nil: there are none
 }
 
 // Judged is a call that has been looked at and not run.
@@ -137,14 +143,31 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decisio
 		return guard.Decision{}, fmt.Errorf("read grants: %w", err)
 	}
 	set := d.Settings(ctx)
-	decision := guard.Decide(guard.Case{
-		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Typed: typed(j), ReplyTo: a.Reply,
-		Known: set.Known, Mode: set.Mode, Safe: set.Safe, Grants: grants,
-	})
+	c := guard.Case{
+		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
+		ReplyTo: a.Reply, Known: set.Known, Scratch: j.Call.Scratch, Rights: rights(a.Rights), Mode: set.Mode, Safe: set.Safe, Grants: grants,
+	}
+	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
+		if c.Given, err = a.Given(ctx); err != nil {
+			return guard.Decision{}, fmt.Errorf("read what the owner said: %w", err)
+		}
+	}
+	decision := guard.Decide(c)
 	if decision.Verdict == guard.Ask && slices.Contains(a.Kinds, j.Call.Name) {
 		return guard.Decision{Verdict: guard.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil
+}
+
+// rights reads what the owner gave to a trigger; what cannot be read gives nothing.
+func rights(list []string) []guard.Right {
+	var out []guard.Right
+	for _, s := range list {
+		if r, err := guard.ParseRight(s); err == nil {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // typed reports whether the owner typed this very command: "run X", and X is what would run.
@@ -160,6 +183,14 @@ func typed(j Judged) bool {
 		Description string `json:"description"`
 	}
 	return dec.Decode(&args) == nil && args.Command == strings.TrimSpace(command)
+}
+
+// Taint says from where a call that has run brought foreign text, "" when it brought none.
+func (j Judged) Taint(r tools.Result) string {
+	if from := guard.Foreign(j.Intent); from != "" {
+		return cut(from, 200)
+	}
+	return cut(r.Foreign, 200)
 }
 
 // Run carries a judged call out and keeps its result within bounds. It never panics through.
@@ -193,7 +224,7 @@ func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.
 	if len(r.Content) <= shelfOver || j.Tool.Spec().SelfPaging {
 		return r
 	}
-	id, err := d.Shelf.Keep(ctx, j.Call.Name+"-"+j.Call.ID+".txt", []byte(r.Content))
+	id, err := d.keep(ctx, j, r)
 	preview := cut(r.Content, previewOf)
 	if err != nil {
 		d.Log.Error("shelve result", "tool", j.Call.Name, "err", err)
@@ -202,6 +233,19 @@ func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.
 	}
 	r.Content = fmt.Sprintf("[%d bytes, shelved as %s: page through it with result_read]\n%s", len(r.Content), id, preview)
 	return r
+}
+
+// keep shelves a result. Who reads it later reads what this call has read.
+func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, error) {
+	name := j.Call.Name + "-" + j.Call.ID + ".txt"
+	from := j.Taint(r)
+	if from == "" && j.Call.Tainted {
+		from = "a turn that had read foreign text"
+	}
+	if from != "" {
+		return d.Shelf.KeepForeign(ctx, name, from, []byte(r.Content))
+	}
+	return d.Shelf.Keep(ctx, name, []byte(r.Content))
 }
 
 // cut shortens a text to at most n bytes, at a rune's border.
@@ -222,7 +266,21 @@ func (d *Dispatch) Entry(a Actor, j Judged) guard.Entry {
 		summary = j.Call.Name + " " + cut(string(j.Call.Args), 200)
 	}
 	return guard.Entry{
-		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust,
-		ArgsHash: j.Hash(), Summary: cut(summary, 500), Decision: j.Decision,
+		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust, Tainted: a.Tainted,
+		ArgsHash: j.Hash(), Summary: cut(summary, 500), Decision: j.Decision, Effect: guard.Effect{In: len(j.Call.Args)},
 	}
+}
+
+// Ended completes the audit row of a call that has run.
+func Ended(e guard.Entry, r tools.Result) guard.Entry {
+	e.Outcome = "ok"
+	if r.IsError {
+		e.Outcome = string(r.Code)
+	}
+	sum := sha256.Sum256([]byte(r.Content))
+	e.Effect.Out, e.Effect.ResultHash = len(r.Content), hex.EncodeToString(sum[:16])
+	if done, ok := r.Data.(tools.Ran); ok {
+		e.Effect.Cwd, e.Effect.Exit = done.Ran()
+	}
+	return e
 }

@@ -175,6 +175,10 @@ func (r *rig) Keep(_ context.Context, name string, data []byte) (string, error) 
 	return id, nil
 }
 
+func (r *rig) KeepForeign(ctx context.Context, name, source string, data []byte) (string, error) {
+	return r.Keep(ctx, name+" from "+source, data)
+}
+
 func (r *rig) start() {
 	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop

@@ -41,7 +41,7 @@ func (r *run) loop(ctx context.Context) error {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
 		r.set = r.Settings(ctx)
-		st.Limits = r.set.Limits
+		st.Limits = st.Kin.Limits(r.set.Limits)
 		if err := r.bounded(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
 		}
@@ -122,7 +122,7 @@ func (r *run) say(ctx context.Context, st turn.State, text string) error {
 func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item {
 	return llm.Item{
 		Session: st.Turn.Session, Turn: r.id, Step: step, Role: llm.Assistant, Kind: kind, Parts: event.Say(text),
-		Trust: st.Turn.Asker, Source: "model",
+		Trust: st.Turn.Trust(), Source: "model",
 	}
 }
 
@@ -140,6 +140,9 @@ func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.F
 
 // lastWord is the outbox row of a turn's end, if it says anything to anybody.
 func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
+	if t.Parent != 0 {
+		return event.Out{}, false // its parent reads it
+	}
 	out := event.Out{
 		Key: fmt.Sprintf("turn:%d:final", t.ID), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID},
 		To: t.ReplyTo, ReplyRef: t.ReplyRef, Body: f.Text, Urgency: event.Urgent,

@@ -45,6 +45,8 @@ type Ledger interface {
 type Shelf interface {
 	// Keep stores bytes and returns the artifact's id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
+	// KeepForeign does the same with somebody else's text; source says where it is from.
+	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
 // Settings is what the agent takes from the config; it is read anew at each use.
@@ -56,4 +58,6 @@ type Settings struct {
 	Safe   bool
 	Limits turn.Limits
 	System func() string // the stable part of the prompt; it reads files
+
+	Workspace string // absolute
 }

@@ -53,6 +53,7 @@ type In struct {
 	Sender    string    `json:"sender,omitempty"`    // a name to show
 	ReplyTo   Address   `json:"reply_to,omitempty"`  // where an answer goes; empty: nowhere
 	ReplyRef  string    `json:"reply_ref,omitempty"` // the platform's id of the message this one replies to
+	Tainted   bool      `json:"tainted,omitempty"`   // its words come, whole or in part, from foreign text
 	Typed     bool      `json:"typed,omitempty"`     // the owner typed these very words (a message, or the prompt of a job that he typed)
 	Parts     []Part    `json:"parts"`               //
 	Fire      int64     `json:"fire,omitempty"`      // the fire that caused it

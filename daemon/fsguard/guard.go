@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -149,6 +150,21 @@ func (g *Guard) Resolve(base, path string) (Place, error) {
 	p.Own = p.Area != State && within(g.own, p.Path) && !within(g.space, p.Path)
 	p.Foreign = g.Foreign(p.Path, p.Area)
 	return p, nil
+}
+
+// Absolute is where a path leads: "~" is the home of hob's own user, and links are followed as far as there is something.
+func Absolute(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		path = home + rest
+	}
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s: %w", path, ErrPath)
+	}
+	return resolved(path)
 }
 
 func (g *Guard) absolute(base, path string) string {

@@ -1,14 +1,11 @@
 // Package guard decides whether a call may run: allow, ask or deny. It is one pure
-// function over what a call would touch, who asked, and what was granted before.
+// function over what a call would touch, who asked, what the turn has read, and what was granted before.
 // It runs nothing, reads nothing and trusts nothing that a model says.
 package guard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -34,23 +31,20 @@ const (
 	ModeOpen Mode = "open"
 )
 
-// Grant allows calls of one tool that match a pattern, until it is revoked.
-type Grant struct {
-	ID      int64     `json:"id"`
-	Tool    string    `json:"tool"`
-	Pattern string    `json:"pattern"` // the exact pattern of Pattern(intent); "" never matches
-	Created time.Time `json:"created"`
-	Uses    int64     `json:"uses"`
-}
-
 // Case is all that a decision depends on.
 type Case struct {
 	Tool    string
 	Intent  tools.Intent
 	Asker   event.Trust
+	Tainted bool            // the turn has read foreign text
+	Child   bool            // a sub-agent calls: nobody answers for it
 	Typed   bool            // the owner typed this very call
+	Plan    bool            // the session plans: nothing may change
 	ReplyTo event.Address   // where the turn answers
 	Known   []event.Address // the owner's addresses, and those he named
+	Given   []string        // web addresses that stand in the owner's own words, as netguard.Canonical writes them
+	Scratch string          // the session's own scratch folder, absolute
+	Rights  []Right         // what the owner gave to the trigger when he made it
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
@@ -70,17 +64,28 @@ type Entry struct {
 	Turn     int64         `json:"turn,omitempty"`
 	CallID   string        `json:"call"`
 	Tool     string        `json:"tool"`
-	Actor    string        `json:"actor"` // "thread", "api"
+	Actor    string        `json:"actor"` // "thread", "child", "api"
 	Trust    event.Trust   `json:"trust"`
+	Tainted  bool          `json:"tainted,omitempty"`
 	ArgsHash string        `json:"hash"`
 	Summary  string        `json:"summary"`
 	Decision Decision      `json:"-"`
 	Outcome  string        `json:"outcome,omitempty"` // "", "ok", an error code
 	Took     time.Duration `json:"-"`
+	Effect   Effect        `json:"effect,omitzero"`
 }
 
-// Decide applies the table. Deny beats ask beats allow over all scopes of the call; a grant or the owner's own
-// typing turns ask into allow, never deny.
+// Effect is what a call did, in numbers, as far as its tool says.
+type Effect struct {
+	Cwd        string `json:"cwd,omitempty"`         // where a command ran
+	Exit       *int   `json:"exit,omitempty"`        // its exit code
+	In         int    `json:"in,omitempty"`          // bytes of the arguments
+	Out        int    `json:"out,omitempty"`         // bytes of the result's text
+	ResultHash string `json:"result_hash,omitempty"` // of the result's text
+}
+
+// Decide applies the table. Deny beats ask beats allow over all scopes of the call; a grant, a right of the trigger or the
+// owner's own typing turns ask into allow, never deny.
 func Decide(c Case) Decision {
 	if d, final := always(c); final {
 		return d
@@ -101,6 +106,9 @@ func Decide(c Case) Decision {
 	if g, ok := granted(c); ok {
 		return Decision{Verdict: Allow, Reason: fmt.Sprintf("grant %d: %s", g.ID, g.Pattern), Grant: g.ID}
 	}
+	if c.Child {
+		return Decision{Verdict: Deny, Reason: worst.Reason + "; nobody answers for a sub-agent", Allow: worst.Allow}
+	}
 	return worst
 }
 
@@ -117,6 +125,9 @@ func always(c Case) (Decision, bool) {
 	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {
 		return Decision{Verdict: Deny, Reason: "hob is in safe mode", Allow: "hob safe-mode off"}, true
 	}
+	if c.Plan && c.Intent.Effect != tools.Read && len(c.Intent.Scopes) > 0 {
+		return Decision{Verdict: Deny, Reason: "this conversation is in plan mode: nothing may change", Allow: `the tool plan with action "exit" and a summary for the owner`}, true
+	}
 	return Decision{}, false
 }
 
@@ -128,32 +139,20 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-func granted(c Case) (Grant, bool) {
-	want := Pattern(c.Intent)
-	for _, g := range c.Grants {
-		if want != "" && g.Tool == c.Tool && g.Pattern == want {
-			return g, true
-		}
+// Foreign says from where a call brings somebody else's text into the conversation, "" when it brings none. A call that only
+// writes brings none.
+func Foreign(i tools.Intent) string {
+	if i.Foreign != "" {
+		return i.Foreign
 	}
-	return Grant{}, false
-}
-
-// Pattern is what "always" would grant for a call: for a shell exactly this command, by the hash of its canonical bytes
-// (a summary may be cut), otherwise all addresses, hosts and paths that it touches. Empty when nothing may be granted for good.
-func Pattern(i tools.Intent) string {
-	if slices.Contains(i.Scopes, tools.Exec) {
-		sum := sha256.Sum256(i.Canonical)
-		return "exactly " + i.Summary + " #" + hex.EncodeToString(sum[:8])
-	}
-	var parts []string
-	if len(i.Addresses) > 0 {
-		parts = append(parts, fmt.Sprint("to ", i.Addresses))
-	}
-	if len(i.Hosts) > 0 {
-		parts = append(parts, fmt.Sprint("host ", i.Hosts))
+	writes := len(i.Scopes) > 0 && !slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.FSWrite })
+	if writes {
+		return ""
 	}
 	for _, p := range i.Paths {
-		parts = append(parts, "path "+p.Path)
+		if p.Foreign != "" && !slices.Contains(i.Scopes, tools.Exec) {
+			return p.Foreign + ": " + p.Path
+		}
 	}
-	return strings.Join(parts, ", ")
+	return ""
 }

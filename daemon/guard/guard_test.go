@@ -12,37 +12,45 @@ import (
 	"hob/tools"
 )
 
-// The default table of the design, written down cell by cell: who asks, and what for. "typed" and "granted" turn a
-// question into a yes; nothing turns a no into anything.
+// The default table of the design, written down cell by cell: who asks, and what for. "typed", "granted" and "given" turn a
+// question into a yes; nothing turns a no into anything, but for the web of a trigger that was given it.
 const table = `
-read workspace    | owner allow | others allow
-read root-rw      | owner allow | others deny
-read root-ro      | owner allow | others deny
-read outside      | owner allow | others deny
-read sensitive    | owner ask   | others deny
-read state        | owner deny! | others deny!
-write workspace   | owner allow | others deny
-write root-rw     | owner allow | others deny
-write root-ro     | owner ask   | others deny
-write outside     | owner ask   | others deny
-write sensitive   | owner ask   | others deny
-write state       | owner deny! | others deny!
-exec sandboxed    | owner allow | others deny
-exec open         | owner ask   | others deny
-net               | owner ask   | others deny
-message owner     | owner allow | others deny
-message cli:main  | owner allow | others deny
-message chat:me   | owner allow | others deny
-message chat:from | owner ask   | others allow
-message chat:else | owner ask   | others deny
-schedule          | owner allow | others deny
-memory            | owner allow | others deny
-config            | owner ask   | others deny
+read workspace    | owner allow | tainted allow | others allow
+read root-rw      | owner allow | tainted allow | others deny
+read root-ro      | owner allow | tainted allow | others deny
+read outside      | owner allow | tainted allow | others deny
+read scratch      | owner allow | tainted allow | others allow
+read foreign      | owner allow | tainted allow | others deny
+read sensitive    | owner ask   | tainted ask   | others deny
+read state        | owner deny! | tainted deny! | others deny!
+write workspace   | owner allow | tainted ask+  | others deny
+write root-rw     | owner allow | tainted ask+  | others deny
+write root-ro     | owner ask+  | tainted ask+  | others deny
+write outside     | owner ask+  | tainted ask+  | others deny
+write scratch     | owner allow | tainted allow | others allow
+write foreign     | owner allow | tainted ask+  | others deny
+write sensitive   | owner ask   | tainted ask   | others deny
+write state       | owner deny! | tainted deny! | others deny!
+exec sandboxed    | owner allow | tainted ask+  | others deny
+exec open         | owner ask+  | tainted ask+  | others deny
+net public        | owner allow | tainted ask+  | others deny+
+net given         | owner allow | tainted allow | others deny+
+net private       | owner ask   | tainted ask   | others deny
+net unknown       | owner ask+  | tainted ask+  | others deny+
+message owner     | owner allow | tainted allow | others deny
+message cli:main  | owner allow | tainted allow | others deny
+message chat:me   | owner allow | tainted ask+  | others deny+
+message chat:from | owner ask+  | tainted allow | others allow
+message chat:else | owner ask+  | tainted ask+  | others deny+
+schedule looked at | owner allow | tainted allow | others deny
+schedule          | owner allow | tainted ask   | others deny
+memory            | owner allow | tainted ask   | others deny
+config            | owner ask   | tainted deny  | others deny
 `
 
 type cell struct {
 	what, detail string
-	verdict      map[string]string // owner, others
+	verdict      map[string]string // owner, tainted, others
 }
 
 func cells(t *testing.T) []cell {
@@ -58,22 +66,40 @@ func cells(t *testing.T) []cell {
 		}
 		list = append(list, c)
 	}
-	if len(list) != 23 {
+	if len(list) != 31 {
 		t.Fatalf("the table has %d rows", len(list))
 	}
 	return list
 }
 
+const scratch = "/ws/.scratch/main"
+
 func (c cell) intent() tools.Intent {
-	i := tools.Intent{Summary: c.what + " " + c.detail}
+	i := tools.Intent{Effect: tools.Once, Summary: c.what + " " + c.detail}
+	if c.what == "read" || c.what == "net" || c.detail == "looked at" {
+		i.Effect = tools.Read
+	}
 	switch c.what {
 	case "read", "write":
 		i.Scopes = []tools.Scope{tools.Scope("fs-" + c.what)}
-		i.Paths = []tools.Path{{Path: "/some/where", Write: c.what == "write", Area: tools.Area(c.detail)}}
+		p := tools.Path{Path: "/some/where", Write: c.what == "write", Area: tools.Area(c.detail)}
+		switch c.detail {
+		case "scratch":
+			p.Path = scratch + "/x"
+		case "foreign": // the scratch folder of somebody else
+			p.Path, p.Area = "/ws/.scratch/main2/x", tools.Scratch
+		}
+		i.Paths = []tools.Path{p}
 	case "exec":
 		i.Scopes, i.Sandboxed = []tools.Scope{tools.Exec}, c.detail == "sandboxed"
 	case "net":
-		i.Scopes, i.Hosts = []tools.Scope{tools.Net}, []string{"example.org"}
+		i.Scopes, i.Hosts, i.Links = []tools.Scope{tools.Net}, []string{"example.org"}, []string{"https://example.org/" + c.detail}
+		switch c.detail {
+		case "private":
+			i.Private = true
+		case "unknown":
+			i.Hosts, i.Links = nil, nil
+		}
 	case "message":
 		i.Scopes, i.Addresses = []tools.Scope{tools.Messages}, []event.Address{event.Address(c.detail)}
 	default:
@@ -84,24 +110,31 @@ func (c cell) intent() tools.Intent {
 
 // setting is everything else that a decision depends on.
 type setting struct {
-	asker                event.Trust
-	mode                 guard.Mode
-	typed, granted, safe bool
+	asker                               event.Trust
+	mode                                guard.Mode
+	typed, granted, safe                bool
+	tainted, weak, rights, child, plans bool // weak: the grant was given to an untainted turn
 }
 
 func (c cell) want(s setting) guard.Verdict {
 	who := "others"
-	if s.asker == event.Owner {
+	switch {
+	case s.asker == event.Owner && s.tainted:
+		who = "tainted"
+	case s.asker == event.Owner:
 		who = "owner"
 	}
-	v := c.verdict[who]
+	v, right := strings.CutSuffix(c.verdict[who], "+")
+	holds := s.granted && guard.Pattern(c.intent()) != "" && (!s.tainted || !s.weak)
 	switch {
-	case v == "deny!", s.safe && c.what == "exec":
+	case v == "deny!", s.safe && c.what == "exec", s.plans && c.intent().Effect != tools.Read:
 		return guard.Deny
-	case s.mode == guard.ModeOpen:
+	case s.mode == guard.ModeOpen, s.rights && right:
 		return guard.Allow
-	case v == "ask" && (s.typed || s.granted && guard.Pattern(c.intent()) != ""):
+	case v == "ask" && (s.typed && s.asker == event.Owner || holds):
 		return guard.Allow
+	case v == "ask" && s.child:
+		return guard.Deny
 	}
 	return guard.Verdict(v)
 }
@@ -109,11 +142,21 @@ func (c cell) want(s setting) guard.Verdict {
 func (c cell) decide(s setting) guard.Decision {
 	i := c.intent()
 	g := guard.Case{
-		Tool: "tool", Intent: i, Asker: s.asker, Typed: s.typed, ReplyTo: "chat:from", Known: []event.Address{"chat:me"}, Mode: s.mode, Safe: s.safe,
+		Tool: "tool", Intent: i, Asker: s.asker, Tainted: s.tainted, Typed: s.typed, ReplyTo: "chat:from", Known: []event.Address{"chat:me"}, Mode: s.mode, Safe: s.safe,
+		Given: []string{"https://example.org/given"}, Scratch: scratch, Child: s.child, Plan: s.plans,
 		Grants: []guard.Grant{{ID: 1, Tool: "other", Pattern: guard.Pattern(i)}, {ID: 2, Tool: "tool", Pattern: ""}, {ID: 3, Tool: "tool", Pattern: "something else"}},
 	}
 	if s.granted {
-		g.Grants = append(g.Grants, guard.Grant{ID: 7, Tool: "tool", Pattern: guard.Pattern(i)})
+		g.Grants = append(g.Grants, guard.Grant{ID: 7, Tool: "tool", Pattern: guard.Pattern(i), Tainted: !s.weak})
+	}
+	if s.rights {
+		for _, r := range []string{"exec", "net", "write:/some", "write:/ws", "message:chat:else", "message:chat:from", "message:chat:me"} {
+			right, err := guard.ParseRight(r)
+			if err != nil {
+				panic(err)
+			}
+			g.Rights = append(g.Rights, right)
+		}
 	}
 	return guard.Decide(g)
 }
@@ -122,15 +165,20 @@ func TestTable(t *testing.T) {
 	n := 0
 	for _, c := range cells(t) {
 		for _, asker := range []event.Trust{event.Owner, event.Known, event.Public, event.Machine} {
-			for bits := range 16 {
-				s := setting{asker: asker, mode: guard.ModeAsk, typed: bits&1 != 0, granted: bits&2 != 0, safe: bits&4 != 0}
-				if bits&8 != 0 {
+			for bits := range 512 {
+				is := func(n int) bool { return bits&(1<<n) != 0 }
+				s := setting{asker: asker, mode: guard.ModeAsk, typed: is(0), granted: is(1), safe: is(2), tainted: is(4), weak: is(5), rights: is(6), child: is(7), plans: is(8)}
+				if is(3) {
 					s.mode = guard.ModeOpen
 				}
 				d := c.decide(s)
 				n++
-				if want := c.want(s); d.Verdict != want {
-					t.Errorf("%s %s, asked by %+v: %s (%s), want %s", c.what, c.detail, s, d.Verdict, d.Reason, want)
+				want := c.want(s)
+				if asker == event.Machine && c.detail == "owner" && s.mode == guard.ModeAsk && !s.plans {
+					want = guard.Allow // what a machine brings may go to the owner
+				}
+				if d.Verdict != want {
+					t.Fatalf("%s %s, asked by %+v: %s (%s), want %s", c.what, c.detail, s, d.Verdict, d.Reason, want)
 				}
 				if d.Reason == "" {
 					t.Errorf("%s %s, asked by %+v: no reason", c.what, c.detail, s)
@@ -141,8 +189,97 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if n != 23*4*16 {
+	if n != 31*4*512 {
 		t.Errorf("%d cases", n)
+	}
+}
+
+// In plan mode only what reads, or touches nothing but the conversation, may run.
+func TestPlanMode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		i    tools.Intent
+		want guard.Verdict
+	}{
+		"a read":                           {tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}}, guard.Allow},
+		"a note in the conversation":       {tools.Intent{Effect: tools.Keyed}, guard.Allow},
+		"a write in the workspace":         {tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}}, guard.Deny},
+		"a job":                            {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}}, guard.Deny},
+		"a command in the sandbox":         {tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}, Sandboxed: true}, guard.Deny},
+		"a message to the owner":           {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner}}, guard.Deny},
+		"a page of the web":                {tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Net}, Hosts: []string{"example.org"}, Links: []string{"https://example.org/"}}, guard.Allow},
+		"a page of a private network asks": {tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Net}, Hosts: []string{"nas"}, Private: true}, guard.Ask},
+	} {
+		if d := guard.Decide(guard.Case{Tool: "t", Intent: tc.i, Asker: event.Owner, Plan: true, Mode: guard.ModeAsk}); d.Verdict != tc.want {
+			t.Errorf("%s: %+v, want %s", name, d, tc.want)
+		}
+	}
+}
+
+// A right covers what it names and nothing beside it.
+func TestRightsAreExact(t *testing.T) {
+	write := func(paths ...string) tools.Intent {
+		i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}}
+		for _, p := range paths {
+			i.Paths = append(i.Paths, tools.Path{Path: p, Write: true, Area: tools.Outside})
+		}
+		return i
+	}
+	net := func(hosts ...string) tools.Intent {
+		return tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Net}, Hosts: hosts, Links: []string{"https://x/"}}
+	}
+	for name, tc := range map[string]struct {
+		right string
+		i     tools.Intent
+		want  guard.Verdict
+	}{
+		"below the folder":              {"write:/srv/a", write("/srv/a/b/c"), guard.Allow},
+		"the folder itself":             {"write:/srv/a", write("/srv/a"), guard.Allow},
+		"a folder of a longer name":     {"write:/srv/a", write("/srv/ab"), guard.Ask},
+		"one path of two":               {"write:/srv/a", write("/srv/a/x", "/etc/x"), guard.Ask},
+		"the host":                      {"net:example.org", net("example.org"), guard.Allow},
+		"a host below it":               {"net:example.org", net("a.example.org"), guard.Ask},
+		"one host of two":               {"net:example.org", net("example.org", "other.org"), guard.Ask},
+		"another kind":                  {"exec", net("example.org"), guard.Ask},
+		"a right to write does not run": {"write:/", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}}, guard.Ask},
+	} {
+		r, err := guard.ParseRight(tc.right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.String() != tc.right {
+			t.Errorf("%s is written as %s", tc.right, r)
+		}
+		d := guard.Decide(guard.Case{Tool: "t", Intent: tc.i, Asker: event.Owner, Tainted: true, Rights: []guard.Right{r}, Mode: guard.ModeAsk})
+		if d.Verdict != tc.want {
+			t.Errorf("%s: %+v, want %s", name, d, tc.want)
+		}
+	}
+	for _, bad := range []string{"", "exec:x", "write", "write:rel", "net:", "message", "config", "all", "write:"} {
+		if r, err := guard.ParseRight(bad); err == nil {
+			t.Errorf("%q was taken as %+v", bad, r)
+		}
+	}
+}
+
+func TestForeign(t *testing.T) {
+	file := func(why string, scopes ...tools.Scope) tools.Intent {
+		return tools.Intent{Scopes: scopes, Paths: []tools.Path{{Path: "/a"}, {Path: "/b", Foreign: why}}}
+	}
+	for name, tc := range map[string]struct {
+		i    tools.Intent
+		want string
+	}{
+		"a file of the owner's":             {file("", tools.FSRead), ""},
+		"an attachment":                     {file("attachment", tools.FSRead), "attachment: /b"},
+		"one that is read to be changed":    {file("attachment", tools.FSRead, tools.FSWrite), "attachment: /b"},
+		"one that is only written":          {file("outside the roots", tools.FSWrite), ""},
+		"a command that runs in its folder": {file("outside the roots", tools.Exec), ""},
+		"what a tool says of itself":        {tools.Intent{Foreign: "web: x"}, "web: x"},
+		"nothing":                           {tools.Intent{}, ""},
+	} {
+		if got := guard.Foreign(tc.i); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 

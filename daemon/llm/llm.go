@@ -17,6 +17,9 @@ type Model interface {
 	Answer(ctx context.Context, r Request, delta func(Delta)) (Answer, error)
 }
 
+// Builtin is the provider of the built-in interpreter, which calls tools only as the owner's own words say.
+const Builtin = "builtin"
+
 // Info describes a model.
 type Info struct {
 	Provider  string // backend name: "builtin", "openrouter", …

@@ -62,13 +62,24 @@ type Shelf struct {
 	IDs       ident.Source
 }
 
-// Keep writes the bytes, makes them durable, and then commits the row: a file without a row is swept at start.
+// Keep keeps what hob itself or the owner made, under a name for people.
 func (s Shelf) Keep(ctx context.Context, name string, data []byte) (string, error) {
+	return s.keep(ctx, Artifact{Name: name, Trust: event.Owner, Source: "tool"}, data)
+}
+
+// KeepForeign keeps somebody else's bytes, under a name for people. source says in a few words where they are from: who reads the
+// artifact later is told so, and his turn counts as one that has read foreign text.
+func (s Shelf) KeepForeign(ctx context.Context, name, source string, data []byte) (string, error) {
+	return s.keep(ctx, Artifact{Name: name, Trust: event.Public, Source: source}, data)
+}
+
+// keep writes the bytes, makes them durable, and then commits the row: a file without a row is swept at start.
+func (s Shelf) keep(ctx context.Context, row Artifact, data []byte) (string, error) {
 	a, err := s.put(data)
 	if err != nil {
 		return "", err
 	}
-	a.Name, a.Trust, a.Source = name, event.Owner, "tool"
+	a.Name, a.Trust, a.Source = row.Name, row.Trust, row.Source
 	return a.ID, s.Rows.KeepArtifact(ctx, a)
 }
 
@@ -136,7 +147,7 @@ func (s Shelf) Open(ctx context.Context, id string) (sessions.Artifact, error) {
 	if err != nil {
 		return sessions.Artifact{}, fmt.Errorf("open artifact: %w", err)
 	}
-	return sessions.Artifact{Name: a.Name, Size: a.Size, Body: f}, nil
+	return sessions.Artifact{Name: a.Name, Size: a.Size, Trust: a.Trust, Source: a.Source, Body: f}, nil
 }
 
 // maxBytes is the largest artifact that Bytes hands out.

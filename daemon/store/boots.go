@@ -39,11 +39,11 @@ func (s *core) begin(ctx context.Context) error {
 			return fmt.Errorf("write boot: %w", err)
 		}
 		s.boot = Boot{Epoch: s.epoch, Crashed: crashed}
-		if err := bookOrphans(tx); err != nil {
-			return fmt.Errorf("book open requests: %w", err)
-		}
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
+		}
+		if err := bookOrphans(tx); err != nil {
+			return fmt.Errorf("book open requests: %w", err)
 		}
 		fail.Point("recovery")
 		return judgeEnds(tx, &s.boot)

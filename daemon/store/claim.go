@@ -11,6 +11,8 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/store/db"
+	"hob/daemon/store/trust"
+	"hob/daemon/store/work"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -146,7 +148,7 @@ func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE state = 'queued' AND not_before <= ? AND rank <= ? AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1", db.Micros(tx.Now), worst)
+	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
 	rows, err := db.Collect(rs, err, scanIn)
 	if err != nil {
 		return turn.Queued{}, err
@@ -185,8 +187,8 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 		return 0, fmt.Errorf("session %s: %w", q.In.Session, err)
 	}
 	t := turn.Turn{Session: session, Key: q.In.Session, Asker: q.In.Trust, ReplyTo: q.In.ReplyTo, Fire: q.In.Fire}
-	t.ID, err = tx.Insert(`INSERT INTO turns (session, state, attempts, epoch, asker, reply_to, reply_ref, fire, started) VALUES (?, 'running', 1, ?, ?, ?, ?, ?, ?)`,
-		session, tx.core.epoch, t.Asker, t.ReplyTo, q.In.ExtID, db.Ref(t.Fire), db.Micros(tx.Now))
+	t.ID, err = tx.Insert(`INSERT INTO turns (session, state, attempts, epoch, asker, reply_to, reply_ref, fire, started) VALUES (?, 'running', 1, ?, ?, ?, iif(? IN ('report', 'fire'), '', ?), ?, ?)`,
+		session, tx.core.epoch, t.Asker, t.ReplyTo, q.In.Kind, q.In.ExtID, db.Ref(t.Fire), db.Micros(tx.Now))
 	if err != nil {
 		return 0, fmt.Errorf("open turn: %w", err)
 	}
@@ -205,8 +207,10 @@ func joinTurn(tx *Tx, t turn.Turn, q turn.Queued) (int64, error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	it := turn.Item(t, q, tx.core.opt.Zone())
-	return addItem(tx, it, q.Seq)
+	if err := trust.Enter(tx.Tx, t.ID, q.In); err != nil {
+		return 0, fmt.Errorf("note foreign text: %w", err)
+	}
+	return addItem(tx, turn.Item(t, q, tx.core.opt.Zone()), q.Seq)
 }
 
 // resumeTurn claims a turn that is ready or whose wait is met. False: it has had its attempts and is dead now.
@@ -244,7 +248,7 @@ func remindTurn(tx *Tx, id int64) error {
 	var asker event.Trust
 	var overtaken, open bool
 	var text string
-	err := tx.One(`SELECT t.session, t.asker,
+	err := tx.One(`SELECT t.session, iif(t.tainted = 1 AND t.asker = 'owner', 'public', t.asker),
 		EXISTS (SELECT 1 FROM items o WHERE o.session = t.session AND o.turn <> t.id AND o.seq > (SELECT max(seq) FROM items WHERE turn = t.id)),
 		EXISTS (SELECT 1 FROM items c WHERE c.turn = t.id AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')),
 		coalesce((SELECT json_extract(i.parts, '$[0].text') FROM items i WHERE i.turn = t.id AND i.kind = 'input' ORDER BY i.seq DESC LIMIT 1), '')
@@ -276,7 +280,7 @@ func sessionKind(key string, trust event.Trust) string {
 	switch {
 	case key == "main":
 		return "main"
-	case strings.HasPrefix(key, "job:"):
+	case strings.HasPrefix(key, "job:"), strings.HasPrefix(key, "task:"):
 		return "job"
 	case trust == event.Owner:
 		return "chat"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/trust"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -89,6 +90,12 @@ func (s Commands) Fresh(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
+// Clean ends /clean: the conversation begins anew, with handles in the place of what came from elsewhere.
+func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
+	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return trust.Clean(tx.Tx, q.In.Session) })
+	return err
+}
+
 func archiveSession(tx *Tx, key string) error {
 	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", db.Micros(tx.Now), key)
 }
@@ -125,41 +132,4 @@ func (s Commands) Again(ctx context.Context, q turn.Queued) error {
 func (s Commands) Hush(ctx context.Context, q turn.Queued, until time.Time, text string) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return text, setQuiet(tx, until) })
 	return err
-}
-
-// StopParked ends all parked turns, children with their parents, and returns how many.
-func (s Commands) StopParked(ctx context.Context) (int, error) {
-	n := 0
-	err := s.Write(ctx, func(tx *Tx) error {
-		rs, err := tx.Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
-		ids, err := db.Collect(rs, err, func(rs *sql.Rows) (int64, error) {
-			var id int64
-			return id, rs.Scan(&id)
-		})
-		if err != nil {
-			return err
-		}
-		n = len(ids)
-		for _, id := range ids {
-			if err := endTurn(tx, id, turn.Stopped, "stopped by the owner"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return n, err
-}
-
-// StopTurn ends one turn that the thread does not step at the moment. False: it has ended already.
-func (s Commands) StopTurn(ctx context.Context, id int64) (bool, error) {
-	stopped := false
-	err := s.Write(ctx, func(tx *Tx) error {
-		var n int
-		if err := tx.One("SELECT count(*) FROM turns WHERE id = ? AND ended = 0", []any{id}, &n); err != nil || n == 0 {
-			return err
-		}
-		stopped = true
-		return endTurn(tx, id, turn.Stopped, "stopped by the owner")
-	})
-	return stopped, err
 }

@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/family"
+	"hob/daemon/store/trust"
+	"hob/daemon/store/work"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -24,7 +26,10 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	if err != nil {
 		return begun, err
 	}
-	waiting, err := s.joinable(ctx, t)
+	var waiting []turn.Queued
+	if !b.Alone {
+		waiting, err = s.joinable(ctx, t)
+	}
 	if err != nil || (b.Free && len(waiting) == 0) {
 		return begun, err
 	}
@@ -128,6 +133,9 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	if err := ownTurn(tx, c.Turn, c.Ran); err != nil {
 		return err
 	}
+	if err := trust.Lower(tx.Tx, c.Turn, c.Taint); err != nil {
+		return fmt.Errorf("note foreign text: %w", err)
+	}
 	asked, err := askOwner(tx, c.Question)
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
@@ -148,7 +156,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 			return fmt.Errorf("write step %d: %w", p.N, err)
 		}
 	}
-	if err := applyAll(tx, c.Changes); err != nil {
+	if err := applyAll(tx, c.Turn, c.Changes); err != nil {
 		return err
 	}
 	for _, e := range c.Events {
@@ -210,21 +218,23 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 }
 
 // applyAll applies the rows of hob's own that tools and the agent hand over.
-func applyAll(tx *Tx, list []tools.Change) error {
+func applyAll(tx *Tx, turn int64, list []tools.Change) error {
 	for _, c := range list {
-		if err := applyChange(tx, c); err != nil {
+		if err := applyChange(tx, turn, c); err != nil {
 			return fmt.Errorf("apply %T: %w", c, err)
 		}
 	}
 	return nil
 }
 
-func applyChange(tx *Tx, c tools.Change) error {
+func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	switch c := c.(type) {
 	case event.Out:
 		return queueOut(tx, c)
 	case guard.Entry:
 		return addAudit(tx, c)
+	case tools.Mark:
+		return tx.core.marks.Add(tx.Tx, turn, c.Path, c.Why)
 	case scheduler.Put:
 		return putJob(tx, c.Job)
 	case scheduler.Remove:
@@ -233,8 +243,14 @@ func applyChange(tx *Tx, c tools.Change) error {
 		return pauseJob(tx, c)
 	case scheduler.RunNow:
 		return runNow(tx, c)
+	case event.In:
+		return mustAccept(tx, c)
+	case event.Event:
+		return addEvent(tx, c)
+	case work.Change:
+		return work.Apply(tx.Tx, c, func(next tools.Change) error { return applyChange(tx, turn, next) })
 	default:
-		return errors.New("unknown kind of change")
+		return family.Apply(tx, c)
 	}
 }
 
@@ -263,13 +279,17 @@ func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
 	if err := endFire(tx, id, state, why, db.Micros(tx.Now)); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
+	if err := work.End(tx.Tx, id, state, why, func(next tools.Change) error { return applyChange(tx, id, next) }); err != nil {
+		return fmt.Errorf("end task: %w", err)
+	}
 	if err := noteFinished(tx, id, state, why); err != nil {
 		return err
 	}
-	if state == turn.Dead {
-		return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, why))
+	child, err := family.Ended(tx, id, state, why)
+	if err != nil || child || state != turn.Dead {
+		return err
 	}
-	return nil
+	return addNotice(tx, fmt.Sprintf("turn:%d:dead", id), id, deadText(tx, id, why))
 }
 
 func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
@@ -305,7 +325,7 @@ func closeCalls(tx *Tx, id int64, why string) error {
 	}
 	if err := tx.Run(`INSERT INTO items (session, turn, step, role, kind, parts, call_id, is_error, trust, source)
 		SELECT c.session, c.turn, c.step, ?, ?, CASE WHEN EXISTS (SELECT 1 FROM steps p WHERE p.turn = c.turn AND p.call_id = c.call_id AND p.state = 'intent') THEN ? ELSE ? END,
-			c.call_id, 1, 'owner', 'hob'
+			c.call_id, 1, c.trust, 'hob'
 		FROM items c WHERE c.turn = ? AND c.kind = 'call' AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')`,
 		llm.ToolRole, llm.ResultOf, unknown, notRun, id); err != nil {
 		return err

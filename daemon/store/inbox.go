@@ -100,9 +100,9 @@ func insertAs(tx *Tx, number int64, in event.In) (int64, error) {
 		in.Received = tx.Now
 	}
 	tx.Ring(db.BellInbox)
-	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, fire, received, not_before, not_after)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
-		db.Ref(number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Typed), parts, db.Ref(in.Fire),
+	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, fire, received, not_before, not_after)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
+		db.Ref(number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Tainted), db.Bit(in.Typed), parts, db.Ref(in.Fire),
 		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter))
 }
 
@@ -137,12 +137,12 @@ func closeIn(tx *Tx, seq int64, state, reason string) error {
 	return tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE seq = ? AND state IN ('queued', 'held')", state, reason, seq)
 }
 
-const inColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, typed, parts, coalesce(fire, 0), received, not_before, not_after"
+const inColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, coalesce(fire, 0), received, not_before, not_after"
 
 func scanIn(rs *sql.Rows) (turn.Queued, error) {
 	var q turn.Queued
 	in := &q.In
-	err := rs.Scan(&q.Seq, &in.Source, &in.ExtID, &in.Session, &in.Kind, &in.Rank, &in.Trust, &in.Sender, &in.ReplyTo, &in.ReplyRef, &in.Typed,
+	err := rs.Scan(&q.Seq, &in.Source, &in.ExtID, &in.Session, &in.Kind, &in.Rank, &in.Trust, &in.Sender, &in.ReplyTo, &in.ReplyRef, &in.Tainted, &in.Typed,
 		db.JSON(&in.Parts), &in.Fire, db.Stamp(&in.Received), db.Stamp(&in.NotBefore), db.Stamp(&in.NotAfter))
 	return q, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/work"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -149,8 +150,11 @@ func followAnswer(tx *Tx, q turn.Question) error {
 		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
 		return answerJob(tx, q)
+	case q.Subject == turn.AboutAsk && q.Tool == work.Plan:
+		return work.Answer(tx.Tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
-		_, err := tx.Insert("INSERT INTO grants (tool, pattern, question, created) VALUES (?, ?, ?, ?)", q.Tool, q.Pattern, q.ID, db.Micros(tx.Now))
+		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, ?, ?,
+			EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner'))`, q.Tool, q.Pattern, q.ID, db.Micros(tx.Now), q.Turn)
 		return err
 	default:
 		return nil
@@ -209,10 +213,10 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 
 // Grants lists what is allowed for good.
 func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT id, tool, pattern, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
+	rs, err := s.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
 	return db.Collect(rs, err, func(rs *sql.Rows) (guard.Grant, error) {
 		var g guard.Grant
-		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, db.Stamp(&g.Created), &g.Uses)
+		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, db.Stamp(&g.Created), &g.Uses)
 		return g, err
 	})
 }
@@ -232,9 +236,12 @@ func addAudit(tx *Tx, e guard.Entry) error {
 			return err
 		}
 	}
-	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), reason = iif(excluded.reason = '', reason, excluded.reason), outcome = excluded.outcome, took_us = excluded.took_us`,
-		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds())
+	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), reason = iif(excluded.reason = '', reason, excluded.reason), outcome = excluded.outcome, took_us = excluded.took_us,
+		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
+		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
+		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash)
 }
 
 // UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.
@@ -261,7 +268,7 @@ func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, 
 
 // Record applies changes that come from outside a turn: a call's audit row and what it changed.
 func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
-	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, list) })
+	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
 }
 
 // Settled closes the open question about a call that was approved right at the terminal.
@@ -289,7 +296,7 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 			out.Cause = event.Cause{Kind: event.ByCommand, ID: seq}
 			list[i] = out
 		}
-		return applyAll(tx, list)
+		return applyAll(tx, 0, list)
 	})
 }
 

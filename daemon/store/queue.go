@@ -49,6 +49,6 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 func (s Turns) Drain(ctx context.Context) error {
 	fail.Point("drain")
 	return s.Write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND epoch = ?", s.epoch)
+		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NULL AND epoch = ?", s.epoch)
 	})
 }

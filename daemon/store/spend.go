@@ -64,7 +64,11 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	if err := warnBudget(tx, b, p.Reserve); err != nil {
 		return err
 	}
-	for _, scope := range []string{scopeAll, sourceScope(t)} {
+	source, err := sourceScope(tx, t.ID)
+	if err != nil {
+		return err
+	}
+	for _, scope := range []string{scopeAll, source} {
 		if err := tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
 			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
 			b.Day, scope, p.Reserve.Tokens, p.Reserve.Micros); err != nil {
@@ -74,11 +78,10 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	return nil
 }
 
-func sourceScope(t turn.Turn) string {
-	if t.Fire != 0 {
-		return "source:jobs"
-	}
-	return "source:" + t.Key
+// sourceScope is who a turn spends for; a sub-agent spends for its parent's.
+func sourceScope(tx *Tx, id int64) (scope string, err error) {
+	err = tx.One("SELECT 'source:' || iif(t.fire IS NULL, s.key, 'jobs') FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = (SELECT coalesce(parent, id) FROM turns WHERE id = ?)", []any{id}, &scope)
+	return scope, err
 }
 
 // settleSpend replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
@@ -101,14 +104,14 @@ func settleSpend(tx *Tx, id int64, p turn.Step) error {
 
 // bookSpend counts what a request has used on its day and on its turn, whose tokens are counted whatever they cost.
 func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount, tokens int64) error {
-	var t turn.Turn
-	if err := tx.One("SELECT s.key, coalesce(t.fire, 0) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &t.Key, &t.Fire); err != nil {
+	source, err := sourceScope(tx, id)
+	if err != nil {
 		return err
 	}
 	if err := tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", tokens, used.Micros, id); err != nil {
 		return err
 	}
-	for _, scope := range []string{scopeAll, sourceScope(t)} {
+	for _, scope := range []string{scopeAll, source} {
 		// The owner's zone may have changed since: then the day has no such reservation.
 		if err := tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
 			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
@@ -120,7 +123,7 @@ func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount, 
 	return nil
 }
 
-// bookOrphans counts the requests that were in flight when the process ended: they may have been billed.
+// bookOrphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
 func bookOrphans(tx *Tx) error {
 	type orphan struct {
 		turn    int64
@@ -128,7 +131,7 @@ func bookOrphans(tx *Tx) error {
 		r       turn.Amount
 		started time.Time
 	}
-	rs, err := tx.Query("SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent'")
+	rs, err := tx.Query("SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent' AND turn NOT IN (SELECT id FROM turns WHERE state = 'running')")
 	list, err := db.Collect(rs, err, func(rs *sql.Rows) (orphan, error) {
 		var o orphan
 		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, db.Stamp(&o.started))

@@ -16,6 +16,8 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/store/db"
+	"hob/daemon/store/family"
+	"hob/daemon/store/trust"
 )
 
 //go:embed migrations/*.sql
@@ -64,6 +66,7 @@ type Store struct {
 	Artifacts
 	Boots
 	Backups
+	family.Kin // sub-agents
 }
 
 // The subjects: each is a part of the same database.
@@ -98,6 +101,7 @@ type core struct {
 	db    *db.DB
 	epoch int64
 	boot  Boot
+	marks *trust.Marks
 }
 
 // Tx is a transaction over hob's tables.
@@ -117,8 +121,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	c := &core{opt: o, db: d}
-	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, Jobs{c}, Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}}
+	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, Jobs{c}, Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin()}
 	if err := c.begin(ctx); err != nil {
+		return nil, errors.Join(db.Plain(err), d.Close())
+	}
+	if c.marks, err = trust.Load(ctx, d.Reader()); err != nil {
 		return nil, errors.Join(db.Plain(err), d.Close())
 	}
 	return s, nil
@@ -141,6 +148,9 @@ func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader is for the views of package view.
 func (s *Store) Reader() *db.Readers { return s.db.Reader() }
+
+// Marks are the files that count as foreign.
+func (s *core) Marks() *trust.Marks { return s.marks }
 
 // Epoch is the number of this start.
 func (s *core) Epoch() int64 { return s.epoch }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/family"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 )
 
-const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost`
+const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
+	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
+	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire), '[]'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
 
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost)
+		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, db.JSON(&t.Rights), &t.Plan)
 	return t, err
 }
 
@@ -39,6 +42,9 @@ func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
 	}
 	if st.Questions, err = s.questionsOf(ctx, id); err != nil {
 		return st, fmt.Errorf("load questions: %w", err)
+	}
+	if st.Kin, err = family.Of(ctx, s.read(), t); err != nil {
+		return st, fmt.Errorf("load kin: %w", err)
 	}
 	err = s.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
 	return st, err

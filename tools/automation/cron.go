@@ -28,6 +28,7 @@ type Request struct {
 	Missed   string `json:"missed,omitempty" jsonschema:"slots missed while off" enum:"once,skip,all,ask"`
 	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed, as in 2h"`
 	Overlap  string `json:"overlap,omitempty" jsonschema:"when the last run is not done" enum:"fold,queue"`
+	Allow    string `json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`
 }
 
 // Schedule is what cron answers.
@@ -54,6 +55,10 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	i := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: summary(in)}
 	if in.Action == "list" || in.Action == "runs" {
 		i.Effect = tools.Read
+	}
+	if in.Allow != "" { // the job will do without asking what others ask for
+		i.Scopes = append(i.Scopes, tools.Config)
+		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
 	}
 	to, err := c.speaksTo(ctx, in)
 	if err != nil {
@@ -161,7 +166,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	switch in.Action {
 	case "list":
 		list, err := c.jobs.List(ctx)
-		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}}, err
+		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}, Foreign: foreign(list)}, err
 	case "add":
 		return c.plan(ctx, call, in, Job{}, "added")
 	}
@@ -178,6 +183,16 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	default:
 		return c.alter(ctx, call, job, Verb(in.Action))
 	}
+}
+
+// foreign says that one of the prompts was written after foreign text had been read.
+func foreign(list []Job) string {
+	for _, j := range list {
+		if j.Tainted {
+			return "the prompt of job " + j.Name
+		}
+	}
+	return ""
 }
 
 // find looks the job up; when there is none, the answer names those that it may be.
@@ -212,7 +227,7 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
 	d := Draft{
 		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
-		Deliver: event.Address(in.Deliver), Trust: call.Trust, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
+		Deliver: event.Address(in.Deliver), Allow: in.Allow, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
 	}
 	if in.Name != old.Name {
 		d.Name = in.Name

@@ -50,6 +50,8 @@ type Job struct {
 	MaxLate  string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
 	Overlap  string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
 	Origin   string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Allow    []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Tainted  bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
 	Paused   bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
 	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
 	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
@@ -80,7 +82,9 @@ type Draft struct {
 	Missed   string
 	MaxLate  time.Duration
 	Overlap  string
+	Allow    string        // rights, with commas between them
 	Trust    event.Trust   // who asks for it
+	Tainted  bool          // in a turn that has read foreign text
 	Typed    bool          // the owner typed this very call
 	Words    string        // his own words that it comes from: they are the prompt's when they are a schedule and exactly the prompt
 	ReplyTo  event.Address // where it is asked for: the default of Deliver

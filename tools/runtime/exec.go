@@ -19,6 +19,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/spawn"
 	"hob/tools"
+	"hob/tools/runtime/inspect"
 )
 
 // maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
@@ -127,16 +128,16 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		CwdID string   `json:"cwd_id"`
 		Env   []string `json:"env"`
 	}{"exec", append(slices.Clone(e.shell), in.Command), p.Path, p.ID(), pairs(in.Env)})
-	v := inspect(in.Command, e.Guard.Home(), p.Path)
+	v := inspect.Command(in.Command, e.Guard.Home(), p.Path)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if steering(name) {
-			v.warnings = append(v.warnings, "sets "+name+", which can make programs run other code")
+			v.Warnings = append(v.Warnings, "sets "+name+", which can make programs run other code")
 		}
 	}
 	return tools.Intent{
 		Effect: tools.Once, Scopes: []tools.Scope{tools.Exec},
 		Paths:   []tools.Path{tools.PathOf(p, true)},
-		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.warnings, Denied: v.denied, Keep: p,
+		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: p,
 	}, err
 }
 
@@ -187,8 +188,8 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 			return tools.Result{}, err
 		}
 	}
-	if v := inspect(in.Command, e.Guard.Home(), p.Path); v.denied != "" {
-		return tools.Fail(tools.Denied, "", "%s", v.denied), nil
+	if v := inspect.Command(in.Command, e.Guard.Home(), p.Path); v.Denied != "" {
+		return tools.Fail(tools.Denied, "", "%s", v.Denied), nil
 	}
 	if e.shell == nil {
 		return tools.Fail(tools.ConfigError, "install bash or sh", "there is no shell on this machine"), nil

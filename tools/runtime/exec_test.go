@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -106,6 +107,35 @@ func (b *bench) runIn(ctx context.Context, t testing.TB, args map[string]any) (t
 }
 
 func sh(command string) map[string]any { return map[string]any{"command": command} }
+
+// looked returns what exec's intent says about a command; nothing runs.
+func looked(t testing.TB, e tools.Tool, dir, command string) tools.Intent {
+	t.Helper()
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := e.Intent(t.Context(), tools.Call{ID: "t1_1", Args: args, Workdir: dir})
+	if err != nil {
+		t.Fatalf("%q: %v", command, err)
+	}
+	return i
+}
+
+// What is denied does not run. Only a command that stops before it does harm is tried: a test that fails must do none either.
+func TestDeniedDoesNotRun(t *testing.T) {
+	b := newBench(t, runtime.Limits{})
+	args, err := json.Marshal(sh("touch ran; exit; rm -rf /"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := b.runRaw(t.Context(), args); res.Code != tools.Denied {
+		t.Errorf("want it denied, got %+v", res)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "ran")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it ran: %v", err)
+	}
+}
 
 func TestExitCodeAndOutput(t *testing.T) {
 	b := newBench(t, runtime.Limits{})

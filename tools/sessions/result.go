@@ -4,6 +4,7 @@ package sessions
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hob/daemon/event"
 	"hob/tools"
 )
 
@@ -29,9 +31,19 @@ var ErrNoArtifact = errors.New("no such artifact")
 
 // Artifact is a shelved result, opened for reading.
 type Artifact struct {
-	Name string // for people
-	Size int64  // bytes
-	Body io.ReadSeekCloser
+	Name   string      // for people
+	Size   int64       // bytes
+	Trust  event.Trust // who stands behind its bytes; only what is the owner's may be read without tainting the turn
+	Source string      // where they are from, in a few words
+	Body   io.ReadSeekCloser
+}
+
+// foreign says whose text it is, "" when it is the owner's.
+func (a Artifact) foreign(id string) string {
+	if a.Trust == event.Owner {
+		return ""
+	}
+	return "result " + shortID(id) + " from " + cmp.Or(a.Source, "an unknown source")
 }
 
 // Artifacts is the shelf.
@@ -69,15 +81,20 @@ type Match struct {
 func NewResultRead(shelf Artifacts) tools.Tool {
 	r := resultReader{shelf}
 	return tools.New[Lookup, Piece](tools.Spec{
-		Name: "result_read", Group: "sessions", Core: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
+		Name: "result_read", Group: "sessions", Core: true, ReadOnly: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
 		Description: "Page through, or search, a large result that was shelved under an id.",
 	}, r.intent, r.run)
 }
 
 type resultReader struct{ shelf Artifacts }
 
-func (r resultReader) intent(_ context.Context, _ tools.Call, in Lookup) (tools.Intent, error) {
+// intent looks at whose text it will be; an id that is not there is foreign to nobody, and Run says so.
+func (r resultReader) intent(ctx context.Context, _ tools.Call, in Lookup) (tools.Intent, error) {
 	if _, err := pattern(in); err != nil {
+		return tools.Intent{}, err
+	}
+	foreign, err := r.foreign(ctx, in.ID)
+	if err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
@@ -86,7 +103,22 @@ func (r resultReader) intent(_ context.Context, _ tools.Call, in Lookup) (tools.
 	}{"result_read", in})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: "read result " + shortID(in.ID), Canonical: canonical,
+		Foreign: foreign,
 	}, err
+}
+
+func (r resultReader) foreign(ctx context.Context, id string) (string, error) {
+	a, err := r.shelf.Open(ctx, id)
+	if errors.Is(err, ErrNoArtifact) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("open result %s: %w", shortID(id), err)
+	}
+	if err := a.Body.Close(); err != nil {
+		return "", fmt.Errorf("close result %s: %w", shortID(id), err)
+	}
+	return a.foreign(id), nil
 }
 
 func pattern(in Lookup) (*regexp.Regexp, error) {
@@ -120,6 +152,7 @@ func (r resultReader) run(ctx context.Context, _ tools.Call, in Lookup, _ tools.
 		return tools.Result{}, fmt.Errorf("open result %s: %w", in.ID, err)
 	}
 	res, err := show(ctx, a, in, re)
+	res.Foreign = a.foreign(in.ID) // said again: the artifact may have come between
 	return res, errors.Join(err, a.Body.Close())
 }
 

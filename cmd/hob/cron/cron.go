@@ -62,7 +62,7 @@ func (s schedule) words() (string, error) {
 }
 
 // wishes is what can be said about a job beside its schedule and prompt, by the cron tool's own names.
-type wishes struct{ name, tz, session, deliver, missed, maxLate, overlap string }
+type wishes struct{ name, tz, session, deliver, missed, maxLate, overlap, allow string }
 
 func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f := cmd.Flags()
@@ -72,6 +72,7 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address")
 	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
 	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
+	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, write:PATH, message:ADDRESS, with commas between them")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
 	for _, c := range w.choices() {
 		cli.CompleteFlag(cmd, c.flag, cli.Words(c.words...))
@@ -118,7 +119,7 @@ func (w wishes) input(action, words, prompt string) map[string]string {
 	in := map[string]string{"action": action}
 	for key, v := range map[string]string{
 		"name": w.name, "tz": w.tz, "session": w.session, "deliver": w.deliver, "missed": w.missed,
-		"max_late": w.maxLate, "overlap": w.overlap, "schedule": words, "prompt": prompt,
+		"max_late": w.maxLate, "overlap": w.overlap, "allow": w.allow, "schedule": words, "prompt": prompt,
 	} {
 		if v != "" {
 			in[key] = v

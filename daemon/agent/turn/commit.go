@@ -21,6 +21,7 @@ var (
 type Begin struct {
 	Turn    int64
 	Step    Step                             // kind model, state Intent
+	Alone   bool                             // nobody joins: it is no request of the conversation
 	Free    bool                             // a local model: nothing is reserved and no step is written
 	Ran     time.Duration                    // running time since the last commit
 	Reserve func(joined []event.Part) Amount // what the request may cost with what joins; it is pure; nil: what Step says
@@ -43,6 +44,7 @@ type Commit struct {
 	Changes  []tools.Change // outbox rows, job changes, artifacts, audit rows
 	Park     *Park          // the turn waits now; nil does not park
 	End      *Finish        // how the turn ends; nil does not end
+	Taint    string         // from where the turn has read foreign text in this step, "" when it has read none
 	Ran      time.Duration  // running time since the last commit
 	Events   []event.Event
 }

@@ -24,12 +24,20 @@ func Joins(t Turn, q Queued, now time.Time) bool {
 func Item(t Turn, q Queued, zone string) llm.Item {
 	return llm.Item{
 		Session: t.Session, Turn: t.ID, Role: llm.User, Kind: llm.Input, Parts: q.In.Parts,
-		Trust: q.In.Trust, Source: q.In.Source,
+		Trust: trustOf(q.In), Source: q.In.Source,
 		Envelope: &llm.Envelope{
 			Source: q.In.Source, Sender: q.In.Sender, At: q.In.Received, Zone: zone,
 			Trust: q.In.Trust, Kind: q.In.Kind, Typed: q.In.Typed,
 		},
 	}
+}
+
+// trustOf is the trust of an input's words: what comes from foreign text is anybody's, whoever brings it.
+func trustOf(in event.In) event.Trust {
+	if in.Tainted && (in.Trust == event.Owner || in.Trust == event.Known) {
+		return event.Public
+	}
+	return in.Trust
 }
 
 // Claim is what the thread has taken: a turn to step, or a command that had to wait for the turn's boundary.

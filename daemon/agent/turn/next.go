@@ -18,8 +18,9 @@ type State struct {
 	Steps     []Step     // by N
 	Waits     []Wait
 	Questions map[int64]Question // that its steps and waits name
-	Overtaken int64              // seq of the newest item that another turn added to the session since this one's last answer; 0: none
-	Epoch     int64              // of this process
+	Kin       Kin
+	Overtaken int64 // seq of the newest item that another turn added to the session since this one's last answer; 0: none
+	Epoch     int64 // of this process
 	Now       time.Time
 	Limits    Limits
 }
@@ -323,6 +324,8 @@ func waited(s State, w Wait) tools.Result {
 		return tools.Result{Content: "no answer: the owner did not answer in time"}
 	case isQuestion:
 		return tools.Result{Content: "the owner answered: " + q.Answer}
+	case w.Kind == tools.ForChild:
+		return s.Kin.outcome(w)
 	case w.Kind == tools.ForTimer:
 		return tools.Result{Content: "the time has come: " + w.Met.UTC().Format(time.RFC3339)}
 	case w.How == "timer":

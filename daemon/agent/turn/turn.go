@@ -46,6 +46,18 @@ type Turn struct {
 	Why      string        `json:"why,omitempty"` // why it ended as it did
 	Tokens   int64         `json:"tokens"`
 	Cost     int64         `json:"cost_micros"`
+	Tainted  bool          `json:"tainted,omitempty"` // it has read foreign text, itself or in its session; it stays so
+	Foreign  string        `json:"foreign,omitempty"` // from where, in a few words
+	Rights   []string      `json:"rights,omitempty"`  // what the owner gave to the trigger that it serves
+	Plan     bool          `json:"plan,omitempty"`    // its session plans: nothing may change
+}
+
+// Trust of what a turn says or writes: its asker's, but foreign text makes it anybody's.
+func (t Turn) Trust() event.Trust {
+	if t.Tainted && (t.Asker == event.Owner || t.Asker == event.Known) {
+		return event.Public
+	}
+	return t.Asker
 }
 
 // StepKind says what a step does.

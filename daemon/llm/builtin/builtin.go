@@ -51,7 +51,7 @@ func New(o Options) llm.Model {
 
 // Info says that the interpreter is local and free.
 func (m *model) Info() llm.Info {
-	return llm.Info{Provider: "builtin", Model: "builtin", Local: true, Bare: true, Context: unlimited, MaxOutput: unlimited}
+	return llm.Info{Provider: llm.Builtin, Model: llm.Builtin, Local: true, Bare: true, Context: unlimited, MaxOutput: unlimited}
 }
 
 // Answer acts on what the running turn has said since the last answer: it calls the tools that the commands need, or,

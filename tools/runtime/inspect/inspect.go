@@ -1,4 +1,6 @@
-package runtime
+// Package inspect reads the text of a shell command before it runs: what people should see, and the five mistakes that are
+// refused in every mode. It is no boundary, for a program can do the same out of sight; and it runs nothing.
+package inspect
 
 import (
 	"maps"
@@ -16,35 +18,34 @@ const (
 	maxVisits  = 300_000
 )
 
-// verdict is what can be seen in the text of a command before it runs. It is shown to people and stops the
-// five mistakes that nobody wants; it is no boundary: a program can do the same out of sight.
-type verdict struct {
-	warnings []string // patterns that are often mistakes
-	denied   string   // refused in every mode
+// Verdict is what can be seen in the text of a command before it runs.
+type Verdict struct {
+	Warnings []string // patterns that are often mistakes
+	Denied   string   // why it is refused in every mode; "" when it is not
 }
 
-// inspect reads a command as bash does. home and cwd are absolute.
-func inspect(command, home, cwd string) verdict {
+// Command reads a command as bash does. home and cwd are absolute.
+func Command(command, home, cwd string) Verdict {
 	x := &inspector{scene: scene{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
 	x.program(command, 0)
-	return x.verdict
+	return x.Verdict
 }
 
-func (v *verdict) warn(text string) {
-	if !slices.Contains(v.warnings, text) {
-		v.warnings = append(v.warnings, text)
+func (v *Verdict) warn(text string) {
+	if !slices.Contains(v.Warnings, text) {
+		v.Warnings = append(v.Warnings, text)
 	}
 }
 
-func (v *verdict) deny(text string) {
-	if v.denied == "" {
-		v.denied = text + " is refused in every mode"
+func (v *Verdict) deny(text string) {
+	if v.Denied == "" {
+		v.Denied = text + " is refused in every mode"
 	}
 }
 
 // inspector walks through a command in the order in which bash would run it.
 type inspector struct {
-	verdict
+	Verdict
 	scene
 	depth  int
 	visits int

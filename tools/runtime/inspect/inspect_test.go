@@ -1,36 +1,16 @@
-//go:build unix
-
-package runtime_test
+package inspect_test
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"hob/tools"
-	"hob/tools/runtime"
+	"hob/tools/runtime/inspect"
 )
 
-// looked returns what exec's intent says about a command; nothing runs.
-func looked(t testing.TB, e tools.Tool, dir, command string) tools.Intent {
-	t.Helper()
-	args, err := json.Marshal(map[string]string{"command": command})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := e.Intent(t.Context(), tools.Call{ID: "t1_1", Args: args, Workdir: dir})
-	if err != nil {
-		t.Fatalf("%q: %v", command, err)
-	}
-	return i
-}
+const home, cwd = "/home/sam", "/home/sam/hob/workspace"
 
 func TestDenied(t *testing.T) {
-	b := newBench(t, runtime.Limits{})
 	const (
 		removing = "removing the root folder or the home"
 		making   = "making a file system on a device"
@@ -43,7 +23,7 @@ func TestDenied(t *testing.T) {
 		"rm -rf /*": removing, "sudo rm -rf /": removing, "sudo -u root -- rm -rf /": removing, "env A=1 nice -n 5 rm -rf /": removing,
 		`\rm -rf /`: removing, `/bin/rm -rf /`: removing, `r\m -rf /`: removing, `"rm" '-rf' "/"`: removing, "rm -rf -- /": removing,
 		"rm -rf ~": removing, "rm -rf ~/": removing, "rm -rf ~/*": removing, "rm -rf $HOME": removing, `rm -rf "$HOME"`: removing, `rm -rf "${HOME}/"`: removing,
-		"rm -rf " + b.home: removing, "rm -rf " + b.home + "/../": removing, "cd / && rm -rf *": removing, "cd; rm -rf .": removing, "cd ~ && rm -rf ./*": removing,
+		"rm -rf " + home: removing, "rm -rf " + home + "/../": removing, "cd / && rm -rf *": removing, "cd; rm -rf .": removing, "cd ~ && rm -rf ./*": removing,
 		"X=/; rm -rf $X": removing, `A=rm B="-rf /"; $A $B`: removing, "export D=/; rm -rf $D": removing, "rm -rf {/,tmp}": removing, "rm -rf /{*,.*}": removing,
 		"bash -c 'rm -rf /'": removing, `sh -xc "rm -rf /"`: removing, "eval rm -rf /": removing, `eval "rm -rf /"`: removing, "echo 'rm -rf /' | sh": removing,
 		"bash <<EOF\nrm -rf /\nEOF": removing, "bash <<< 'rm -rf /'": removing, "if true; then rm -rf /; fi": removing, "f() { rm -rf /; }; f": removing,
@@ -56,30 +36,14 @@ func TestDenied(t *testing.T) {
 		":(){ :|:& };:": bomb, "f() { f | f & }; f": bomb, "bomb() { bomb & bomb & }; bomb": bomb, "function x { x|x; }; x": bomb, "bash -c ':(){ :|:& };:'": bomb,
 		"chmod -R 777 /": opening, "chmod 777 /": opening, "sudo chown -R me /": opening, "chmod -R a+rwx /*": opening, "chgrp --recursive x /": opening, "cd / && chmod -R 777 .": opening,
 	} {
-		got := looked(t, b.exec, b.dir, command).Denied
+		got := inspect.Command(command, home, cwd).Denied
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: denied %q, want %q", command, got, want)
 		}
 	}
 }
 
-// What is denied does not run. Only a command that stops before it does harm is tried: a test that fails must do none either.
-func TestDeniedDoesNotRun(t *testing.T) {
-	b := newBench(t, runtime.Limits{})
-	args, err := json.Marshal(sh("touch ran; exit; rm -rf /"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res := b.runRaw(t.Context(), args); res.Code != tools.Denied {
-		t.Errorf("want it denied, got %+v", res)
-	}
-	if _, err := os.Stat(filepath.Join(b.dir, "ran")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it ran: %v", err)
-	}
-}
-
 func TestNotDenied(t *testing.T) {
-	b := newBench(t, runtime.Limits{})
 	for _, command := range []string{
 		"rm -rf build", "rm -rf /tmp/x", "rm -rf ~/Downloads/x", "rm -rf ./node_modules", "rm -f /", "rm x", "rm -rf *", "rm -rf /opt/cache/*", "rm -rf $DIR/", `rm -rf "$DIR/"*`,
 		"for d in a b; do rm -rf $d/; done", "d=/; for d in a b; do rm -rf $d; done", "read d; rm -rf $d", `d=$(mktemp -d); rm -rf "$d"`, "(cd /; ls); rm -rf *", "(d=/; ls); rm -rf $d", "echo $(d=/; ls); rm -rf $d", "cd - && rm -rf *",
@@ -92,26 +56,25 @@ func TestNotDenied(t *testing.T) {
 		if command == "" {
 			continue
 		}
-		if got := looked(t, b.exec, b.dir, command).Denied; got != "" {
+		if got := inspect.Command(command, home, cwd).Denied; got != "" {
 			t.Errorf("%q: denied: %s", command, got)
 		}
 	}
 }
 
 func TestWarnings(t *testing.T) {
-	b := newBench(t, runtime.Limits{})
 	for command, want := range map[string]string{
 		"rm -rf build": "rm -rf", "rm -r --force x": "rm -rf", "sudo ls": "sudo", "echo x; sudo -n true": "sudo", "doas ls": "doas", "eval $X": "eval",
 		"curl https://x.example | sh": "curl | sh", "curl -fsSL x | sudo bash -s -- -y": "curl | sh", "wget -qO- x | python3": "curl | sh", "bash <(curl x)": "curl | sh", `sh -c "$(curl x)"`: "curl | sh",
 		"curl x | tee y | bash": "curl | sh", "chmod 777 x": "chmod 777", "chmod -R a+w x": "chmod 777", "base64 -d x | sh": "into a shell", `rm -rf "$X"`: "what a variable",
 		"echo 'unclosed": "could be read", "time sudo ls": "sudo", "VAR=1 sudo ls": "sudo",
 	} {
-		if got := strings.Join(looked(t, b.exec, b.dir, command).Warnings, "; "); !strings.Contains(got, want) {
+		if got := strings.Join(inspect.Command(command, home, cwd).Warnings, "; "); !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", command, got, want)
 		}
 	}
 	for _, command := range []string{"ls -la", "rm x", "curl x -o y", "git status | cat", "python3 x.py", "chmod 644 x", "echo sudo", "cat x | grep y"} {
-		if got := looked(t, b.exec, b.dir, command).Warnings; len(got) > 0 {
+		if got := inspect.Command(command, home, cwd).Warnings; len(got) > 0 {
 			t.Errorf("%q: %q, want no warning", command, got)
 		}
 	}
@@ -119,7 +82,6 @@ func TestWarnings(t *testing.T) {
 
 // Text made to keep the looking busy must not: each of these would be quadratic or worse without a limit.
 func TestLongCommandsAreLookedAtInBoundedWork(t *testing.T) {
-	b := newBench(t, runtime.Limits{})
 	for name, command := range map[string]string{
 		"pipes":     strings.Repeat("a|", 30_000) + "a",
 		"functions": strings.Repeat("f(){ f|f& ", 5_000) + strings.Repeat(";}", 5_000),
@@ -131,26 +93,21 @@ func TestLongCommandsAreLookedAtInBoundedWork(t *testing.T) {
 		"quotes":    strings.Repeat(`"$(`, 10_000),
 		"newlines":  strings.Repeat("'\n", 60_000),
 	} {
-		t.Run(name, func(*testing.T) { looked(t, b.exec, b.dir, command) })
+		t.Run(name, func(*testing.T) { inspect.Command(command, home, cwd) })
 	}
 }
 
-func FuzzInspect(f *testing.F) {
+func FuzzCommand(f *testing.F) {
 	for _, s := range []string{"rm -rf /", ":(){ :|:& };:", "a <<E\nx\nE\n", "x=${a:-$(b)} {a,b{c,d}} ~/x \\", "for ((i=0;i<1;i++)) do :; done"} {
 		f.Add(s)
 	}
-	b := newBench(f, runtime.Limits{})
 	f.Fuzz(func(t *testing.T, command string) {
-		args, err := json.Marshal(map[string]string{"command": command})
-		if err != nil {
-			t.Fatal(err)
+		v := inspect.Command(command, home, cwd)
+		if v.Denied != "" && !strings.HasSuffix(v.Denied, " is refused in every mode") || slices.Contains(v.Warnings, "") {
+			t.Errorf("%+v", v)
 		}
-		i, err := b.exec.Intent(t.Context(), tools.Call{ID: "t1_1", Args: args, Workdir: b.dir})
-		if err != nil && tools.ErrorResult(err).Code != tools.Validation {
-			t.Fatal(err)
-		}
-		if err == nil && i.Summary == "" {
-			t.Fatal("no summary")
+		if again := inspect.Command("true\n"+command, home, cwd); v.Denied != "" && again.Denied == "" {
+			t.Errorf("%q is denied, but not behind another command", command)
 		}
 	})
 }

@@ -1,0 +1,151 @@
+package guard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/tools"
+)
+
+// Grant allows calls of one tool that match a pattern, until it is revoked.
+type Grant struct {
+	ID      int64     `json:"id"`
+	Tool    string    `json:"tool"`
+	Pattern string    `json:"pattern"` // the exact pattern of Pattern(intent); "" never matches
+	Tainted bool      `json:"tainted"` // it was given to a tainted turn; one that was not holds for untainted turns only
+	Created time.Time `json:"created"`
+	Uses    int64     `json:"uses"`
+}
+
+func granted(c Case) (Grant, bool) {
+	want := Pattern(c.Intent)
+	for _, g := range c.Grants {
+		if want != "" && g.Tool == c.Tool && g.Pattern == want && (g.Tainted || !c.Tainted) {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// Pattern is what "always" would grant for a call: for a shell exactly this command, by the hash of its canonical bytes
+// (a summary may be cut), otherwise all addresses, hosts and paths that it touches. Empty when nothing may be granted for good.
+func Pattern(i tools.Intent) string {
+	if slices.Contains(i.Scopes, tools.Exec) {
+		sum := sha256.Sum256(i.Canonical)
+		return "exactly " + i.Summary + " #" + hex.EncodeToString(sum[:8])
+	}
+	var parts []string
+	if len(i.Addresses) > 0 {
+		parts = append(parts, fmt.Sprint("to ", i.Addresses))
+	}
+	if len(i.Hosts) > 0 {
+		parts = append(parts, fmt.Sprint("host ", i.Hosts))
+	}
+	for _, p := range i.Paths {
+		parts = append(parts, "path "+p.Path)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Right is something that the owner gave to a job, a watch or a hook when he made it: it turns the gate's question about it
+// into a yes, and lets the trigger of somebody else's text use the web.
+type Right struct {
+	Kind string // "exec", "net", "write" or "message"
+	To   string // of write: the folder, absolute; of net: a host, "" for all; of message: the address
+}
+
+// ParseRight reads "exec", "net", "net:HOST", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned as
+// it stands; whoever stores the right makes it absolute.
+func ParseRight(s string) (Right, error) {
+	kind, to, qualified := strings.Cut(strings.TrimSpace(s), ":")
+	r := Right{Kind: kind, To: to}
+	switch {
+	case kind == "exec" && !qualified, kind == "net" && (!qualified || to != ""):
+		return r, nil
+	case kind == "write" && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~/")):
+		return r, nil
+	case kind == "message" && to != "":
+		return r, nil
+	default:
+		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, write:PATH or message:ADDRESS", s)
+	}
+}
+
+// Rights reads a list of rights with commas between them and returns them as ParseRight reads each. absolute is what a folder's
+// path leads to.
+func Rights(list string, absolute func(path string) (string, error)) ([]string, error) {
+	var out []string
+	for word := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(word) == "" {
+			continue
+		}
+		r, err := ParseRight(word)
+		if err != nil {
+			return nil, err
+		}
+		if r.Kind == "write" {
+			if r.To, err = absolute(r.To); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, r.String())
+	}
+	return out, nil
+}
+
+// String is the right as ParseRight reads it.
+func (r Right) String() string {
+	if r.To == "" {
+		return r.Kind
+	}
+	return r.Kind + ":" + r.To
+}
+
+// has reports whether the trigger's rights cover all that a call would do in a column.
+func has(c Case, col column) bool {
+	switch col {
+	case shell:
+		return right(c, "exec", "")
+	case web:
+		return !c.Intent.Private && right(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
+	case message:
+		var to []string
+		for _, a := range c.Intent.Addresses {
+			to = append(to, string(a))
+		}
+		return len(to) > 0 && covers(c, "message", to)
+	case write:
+		wrote := false
+		for _, p := range c.Intent.Paths {
+			wrote = wrote || p.Write
+			if p.Write && (p.Area == tools.Sensitive || !mayWrite(c, p.Path)) {
+				return false
+			}
+		}
+		return wrote
+	default:
+		return false
+	}
+}
+
+func covers(c Case, kind string, all []string) bool {
+	return !slices.ContainsFunc(all, func(to string) bool { return !right(c, kind, to) })
+}
+
+func right(c Case, kind, to string) bool {
+	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
+}
+
+func mayWrite(c Case, path string) bool {
+	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == "write" && inside(r.To, path) })
+}
+
+// inside reports whether path is dir or lies below it. Both are absolute and clean.
+func inside(dir, path string) bool {
+	return dir != "" && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator)))
+}

@@ -1,0 +1,147 @@
+package netguard
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrAddress marks an address that hob asks nobody for.
+var ErrAddress = errors.New("not an address to ask for")
+
+// maxLink bounds an address, in bytes.
+const maxLink = 8 << 10
+
+// Canonical reads an http or https address and writes it in the one form in which addresses are compared, approved and asked for
+// (RFC 3986 section 6.2.2): scheme and host in lower case, other scripts in the letters of DNS, no default port, no
+// dot segments, no fragment, "/" for an empty path. host is the host alone, without port and brackets. Canonical of a link is the link.
+// Errors are ErrAddress: other schemes, credentials in the address, control characters, white space and backslashes,
+// and hosts in a spelling that others could read differently, such as 0x7f.1 or ::ffff:127.0.0.1.
+// It asks nobody and does not look whether the host is a private one.
+func Canonical(raw string) (link, host string, err error) {
+	raw = strings.TrimSpace(raw)
+	if err := readable(raw); err != nil {
+		return "", "", err
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // without the address, which the caller knows
+		}
+		return "", "", fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", "", fmt.Errorf("%w: it must begin with http:// or https://", ErrAddress)
+	}
+	if u.User != nil {
+		return "", "", fmt.Errorf("%w: it holds credentials; leave out what stands before the @", ErrAddress)
+	}
+	if u.Opaque != "" || u.Host == "" || strings.Contains(authority(raw), "%") {
+		return "", "", fmt.Errorf("%w: it names no host, or hides it", ErrAddress)
+	}
+	host, err = canonicalHost(u.Hostname())
+	if err != nil {
+		return "", "", err
+	}
+	if u.Host, err = hostPort(u.Scheme, host, u.Port()); err != nil {
+		return "", "", err
+	}
+	return written(u), host, nil
+}
+
+// readable refuses what different programs read differently.
+func readable(raw string) error {
+	switch {
+	case len(raw) > maxLink:
+		return fmt.Errorf("%w: it is longer than %d bytes", ErrAddress, maxLink)
+	case !utf8.ValidString(raw):
+		return fmt.Errorf("%w: it is not UTF-8", ErrAddress)
+	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }):
+		return fmt.Errorf("%w: white space, control characters and backslashes must be percent-encoded", ErrAddress)
+	}
+	return nil
+}
+
+// authority is what stands between the scheme and the path.
+func authority(raw string) string {
+	_, rest, _ := strings.Cut(raw, "//")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		return rest[:i]
+	}
+	return rest
+}
+
+func canonicalHost(name string) (string, error) {
+	if strings.Contains(name, ":") {
+		a, err := netip.ParseAddr(name)
+		switch {
+		case err != nil || a.Zone() != "":
+			return "", fmt.Errorf("%w: %q is no host", ErrAddress, name)
+		case a.Is4In6():
+			return "", fmt.Errorf("%w: write the host as %s", ErrAddress, a.Unmap())
+		}
+		return a.String(), nil
+	}
+	host, ok := ascii(name)
+	if host = strings.TrimSuffix(host, "."); !ok || !validName(host) {
+		return "", fmt.Errorf("%w: %q is no name of a host", ErrAddress, name)
+	}
+	if !endsInNumber(host) {
+		return host, nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.String(), nil
+	}
+	if a, ok := number(host); ok {
+		return "", fmt.Errorf("%w: write the host as %s", ErrAddress, a)
+	}
+	return "", fmt.Errorf("%w: %q is neither a name nor an address", ErrAddress, name)
+}
+
+func hostPort(scheme, host, port string) (string, error) {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port == "" {
+		return host, nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", fmt.Errorf("%w: there is no port %s", ErrAddress, port)
+	}
+	if scheme == "http" && n == 80 || scheme == "https" && n == 443 {
+		return host, nil
+	}
+	return host + ":" + strconv.FormatUint(n, 10), nil
+}
+
+// written is the address in its one form; scheme and host are so already.
+func written(u *url.URL) string {
+	out := u.ResolveReference(u) // without dot segments
+	query := ""
+	if out.RawQuery != "" {
+		query = "?" + quoted(out.RawQuery)
+	}
+	path := quoted(out.EscapedPath())
+	if path == "" {
+		path = "/"
+	}
+	return out.Scheme + "://" + out.Host + path + query
+}
+
+// quoted percent-encodes what RFC 3986 lets stand nowhere.
+func quoted(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c >= 0x80 || strings.IndexByte("\"<>`{}|^", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}

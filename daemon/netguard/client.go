@@ -1,0 +1,233 @@
+package netguard
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+	"syscall"
+)
+
+// Request is one question.
+type Request struct {
+	Method  string // GET when ""
+	Link    string // Canonical reads it
+	Header  http.Header
+	Body    []byte
+	Private bool // the owner approved of this very host, although it is of a private network
+}
+
+// Answer is what came back, whole.
+type Answer struct {
+	Link   string // that answered, after redirects
+	Status int
+	Header http.Header
+	Body   []byte // unpacked
+	Moved  string // where a redirect that was not followed leads; "" when there was none
+}
+
+// Do asks and reads the whole answer, within the limits of the client. Every address is checked when it is dialled, after the
+// name was looked up, so that a name which changes its address between two looks gains nothing. Private lets it dial
+// the private networks for the host of Link; cloud metadata, multicast and reserved networks are never dialled.
+// Redirects of GET and HEAD are followed where they lead to the same host and port, or there from http to https; any other is
+// the answer, with Moved. Errors are *Error of the kinds above, or the end of ctx.
+func (c *Client) Do(ctx context.Context, req Request) (Answer, error) {
+	link, host, err := Canonical(req.Link)
+	if err != nil {
+		return Answer{}, &Error{Link: req.Link, Err: err}
+	}
+	if err := CheckHeader(req.Header); err != nil {
+		return Answer{}, &Error{Link: link, Err: err}
+	}
+	if req.Method == "" {
+		req.Method = http.MethodGet
+	}
+	inner, cancel := context.WithTimeoutCause(ctx, c.conf.Timeout, ErrTimeout)
+	defer cancel()
+	// Transport and connections live for one exchange: none that was approved of can serve another one.
+	t := c.transport(host, req.Private)
+	defer t.CloseIdleConnections()
+	x := exchange{client: c, transport: t, req: req}
+	answer, err := x.follow(inner, link)
+	if err == nil {
+		return answer, nil
+	}
+	if ctx.Err() == nil && inner.Err() != nil {
+		err = fmt.Errorf("%w: more than %s", ErrTimeout, c.conf.Timeout)
+	} else if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", ErrTimeout, err) // a connection or a look-up
+	}
+	return Answer{}, &Error{Link: x.link, Sent: x.sent.Load(), Err: err}
+}
+
+// transport dials for one exchange with one host.
+func (c *Client) transport(host string, private bool) *http.Transport {
+	check := func(_ context.Context, network, address string, _ syscall.RawConn) error {
+		return c.check(network, address, private)
+	}
+	dialer := net.Dialer{Timeout: connecting, Resolver: c.conf.Resolver, ControlContext: check}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if to, _, err := net.SplitHostPort(address); err != nil || to != host {
+			return nil, fmt.Errorf("%w: %s is not the host that was asked for", ErrForbidden, address)
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy: nil, DialContext: dial, Protocols: protocols,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.conf.Roots},
+		TLSHandshakeTimeout: connecting, MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// check judges an address that is about to be dialled.
+func (c *Client) check(network, address string, private bool) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || network != "tcp4" && network != "tcp6" {
+		return fmt.Errorf("%w: %s over %s", ErrForbidden, address, network)
+	}
+	a := at.Addr().WithZone("")
+	for _, p := range c.conf.Allow {
+		if p.Contains(a) {
+			return nil
+		}
+	}
+	n := special(a)
+	if n.name == "" || n.local && private {
+		return nil
+	}
+	return forbidden(a, n.name)
+}
+
+// exchange is one request with the redirects behind it.
+type exchange struct {
+	client    *Client
+	transport *http.Transport
+	req       Request
+	link      string
+	sent      atomic.Bool
+}
+
+// follow asks for a link, and for where it leads.
+func (x *exchange) follow(ctx context.Context, link string) (Answer, error) {
+	for hops := 0; ; hops++ {
+		x.link = link
+		answer, err := x.ask(ctx)
+		if err != nil || answer.Moved == "" {
+			return answer, err
+		}
+		safe := x.req.Method == http.MethodGet || x.req.Method == http.MethodHead
+		if !safe || !samePlace(link, answer.Moved) {
+			return answer, nil
+		}
+		if hops == x.client.conf.MaxRedirects {
+			return Answer{}, fmt.Errorf("%w: more than %d", ErrRedirects, x.client.conf.MaxRedirects)
+		}
+		link = answer.Moved
+	}
+}
+
+// ask is one request and its answer.
+func (x *exchange) ask(ctx context.Context) (Answer, error) {
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) }}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), x.req.Method, x.link, bytes.NewReader(x.req.Body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	for name, values := range x.req.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", x.client.conf.Agent)
+	}
+	resp, err := x.transport.RoundTrip(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := x.read(resp)
+	return answer, errors.Join(err, resp.Body.Close())
+}
+
+// read takes an answer in. The body of a redirect is of no use and is left out.
+func (x *exchange) read(resp *http.Response) (Answer, error) {
+	answer := Answer{Link: x.link, Status: resp.StatusCode, Header: resp.Header}
+	moved, err := x.leads(resp)
+	if err != nil || moved != "" {
+		answer.Moved = moved
+		return answer, err
+	}
+	if x.req.Method == http.MethodHead {
+		return answer, nil
+	}
+	if packed := resp.Header.Get("Content-Encoding"); packed != "" && packed != "identity" {
+		return Answer{}, fmt.Errorf("%w: %q", ErrEncoding, packed)
+	}
+	limit := x.client.conf.MaxBytes
+	if resp.ContentLength > limit {
+		return Answer{}, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, resp.ContentLength, limit)
+	}
+	answer.Body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return Answer{}, err
+	}
+	if int64(len(answer.Body)) > limit {
+		return Answer{}, fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)
+	}
+	return answer, nil
+}
+
+// leads is where a redirect leads, "" when the answer is none (RFC 9110 section 15.4).
+func (x *exchange) leads(resp *http.Response) (string, error) {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return "", nil
+	}
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return "", nil
+	}
+	if err := readable(location); err != nil {
+		return "", fmt.Errorf("it leads to %q: %w", cut(location), err)
+	}
+	base, err := url.Parse(x.link)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	to, err := base.Parse(location)
+	if err != nil {
+		return "", fmt.Errorf("it leads to %q: %w", cut(location), ErrAddress)
+	}
+	link, _, err := Canonical(to.String())
+	if err != nil {
+		return "", fmt.Errorf("it leads to %q: %w", cut(to.Redacted()), err)
+	}
+	return link, nil
+}
+
+// cut shows the beginning of a foreign text.
+func cut(s string) string {
+	if r := []rune(s); len(r) > 200 {
+		return string(r[:200]) + "…"
+	}
+	return s
+}
+
+// samePlace reports whether two canonical addresses are of one server: the same host and port, and no step from https to http.
+func samePlace(from, to string) bool {
+	a, errA := url.Parse(from)
+	b, errB := url.Parse(to)
+	if errA != nil || errB != nil || a.Hostname() != b.Hostname() || a.Port() != b.Port() {
+		return false
+	}
+	return a.Scheme == b.Scheme || b.Scheme == "https" && b.Port() == ""
+}

@@ -1,0 +1,91 @@
+package netguard
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxLinks bounds what Links finds in one text.
+const maxLinks = 1000
+
+// whole is an address with its scheme; bare one without: a name with a dot in it, or four numbers, with what may follow.
+var (
+	whole = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]+`)
+	bare  = regexp.MustCompile(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
+)
+
+// Links are the addresses in a text that a person wrote, as Canonical writes them, each once, at most 1,000. A bare name such
+// as example.org/path counts as https. An address with http stands for its https form too, which is asked for in its place. What looks
+// like the name of a file (notes.md), and the name in a mail address, is none.
+func Links(text string) []string {
+	var found []string
+	add := func(raw string) {
+		link, _, err := Canonical(trimmed(raw))
+		if err != nil || slices.Contains(found, link) || len(found) >= maxLinks {
+			return
+		}
+		found = append(found, link)
+	}
+	rest := []byte(text)
+	for _, at := range whole.FindAllStringIndex(text, maxLinks) {
+		raw := text[at[0]:at[1]]
+		add(raw)
+		if _, tail, ok := strings.Cut(raw, "://"); ok && strings.EqualFold(raw[:5], "http:") {
+			add("https://" + tail)
+		}
+		for i := at[0]; i < at[1]; i++ {
+			rest[i] = ' '
+		}
+	}
+	for _, at := range bare.FindAllIndex(rest, maxLinks) {
+		if raw := string(rest[at[0]:at[1]]); alone(rest, at[0], at[1]) && isPlace(raw) {
+			add("https://" + raw)
+		}
+	}
+	return found
+}
+
+// alone tells a name from a part of something else: a mail address, a path, another scheme's address.
+func alone(text []byte, from, to int) bool {
+	before, _ := utf8.DecodeLastRune(text[:from])
+	after, _ := utf8.DecodeRune(text[to:])
+	return (from == 0 || !strings.ContainsRune("@/\\.:-$~", before)) && (to == len(text) || !strings.ContainsRune("@\\", after))
+}
+
+// isPlace tells a name of a host from that of a file and from a number. Numbers count when there are four.
+func isPlace(raw string) bool {
+	name, tail := raw, ""
+	if i := strings.IndexAny(raw, ":/?"); i >= 0 {
+		name, tail = raw[:i], raw[i:]
+	}
+	name = strings.ToLower(name)
+	end := name[strings.LastIndexByte(name, '.')+1:]
+	if endsInNumber(name) {
+		_, err := netip.ParseAddr(name)
+		return err == nil
+	}
+	files := []string{
+		"md", "sh", "py", "rs", "pl", "ps", "so", "cc", "zip", "mov", "java", "js", "ts", "go", "txt", "json", "toml", "html", "csv", "pdf", "yaml", "yml", "log",
+	}
+	named := strings.HasPrefix(tail, "/") || strings.HasPrefix(name, "www.") || !slices.Contains(files, end)
+	return named && utf8.RuneCountInString(end) > 1
+}
+
+// trimmed takes off what a sentence puts behind an address.
+func trimmed(raw string) string {
+	for raw != "" {
+		last, n := utf8.DecodeLastRuneInString(raw)
+		switch {
+		case strings.ContainsRune(".,;:!?'*…", last):
+		case last == ')' && strings.Count(raw, "(") < strings.Count(raw, ")"):
+		case last == ']' && strings.Count(raw, "[") < strings.Count(raw, "]"):
+		default:
+			return raw
+		}
+		raw = raw[:len(raw)-n]
+	}
+	return raw
+}

@@ -1,0 +1,270 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attack is what a shell has no word for: the test binary, which a box shows as its helper, tries a system call. It says BREACH when
+// the call did what it must not.
+func attack(args []string) int {
+	name, arg := args[0], ""
+	if len(args) > 1 {
+		arg = args[1]
+	}
+	try, ok := attacks()[name]
+	if !ok {
+		fmt.Println("unknown attack", name)
+		return 2
+	}
+	if err := try(arg); err != nil {
+		fmt.Println(name, err)
+		return 1
+	}
+	fmt.Println("BREACH", name)
+	return 0
+}
+
+func attacks() map[string]func(string) error {
+	return map[string]func(string) error{
+		"ptrace":    func(pid string) error { return unix.PtraceAttach(number(pid)) },
+		"seize":     func(pid string) error { return unix.PtraceSeize(number(pid)) },
+		"vm-read":   vmRead,
+		"pidfd":     pidfdSignal,
+		"pidfd-get": pidfdGet,
+		"kill":      func(pid string) error { return unix.Kill(number(pid), unix.SIGKILL) },
+		"tgkill":    func(pid string) error { return unix.Tgkill(number(pid), number(pid), unix.SIGKILL) },
+		"stop":      func(pid string) error { return unix.Kill(number(pid), unix.SIGSTOP) },
+		"nice":      func(pid string) error { return unix.Setpriority(unix.PRIO_PROCESS, number(pid), 19) },
+		"rlimit": func(pid string) error {
+			return unix.Prlimit(number(pid), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}, nil)
+		},
+		"abstract":    func(name string) error { return dial("unix", "@"+name) },
+		"abstract-dg": func(name string) error { return dial("unixgram", "@"+name) },
+		"socket":      func(path string) error { return dial("unix", path) },
+		"tcp":         func(address string) error { return dial("tcp", address) },
+		"udp":         udp,
+		"raw":         func(string) error { return opened(unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)) },
+		"packet":      func(string) error { return opened(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)) },
+		"keyctl":      readKey,
+		"key-session": func(string) error { return opened(unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)) },
+		"key-user":    func(string) error { return opened(unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, false)) },
+		"key-search": func(string) error {
+			return opened(unix.RequestKey("user", "hob-canary", "", unix.KEY_SPEC_SESSION_KEYRING))
+		},
+		"key-add": func(string) error {
+			return opened(unix.AddKey("user", "hob-planted", []byte("x"), unix.KEY_SPEC_USER_KEYRING))
+		},
+		"mount":      func(to string) error { return unix.Mount("none", to, "tmpfs", 0, "") },
+		"bind":       func(from string) error { return unix.Mount(from, "/tmp", "", unix.MS_BIND, "") },
+		"mount-proc": func(string) error { return unix.Mount("proc", "/tmp", "proc", 0, "") },
+		"mount-sys":  func(string) error { return unix.Mount("sysfs", "/tmp", "sysfs", 0, "") },
+		"mount-cg":   func(string) error { return unix.Mount("cgroup2", "/tmp", "cgroup2", 0, "") },
+		"remount":    func(at string) error { return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND, "") },
+		"private":    func(string) error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") },
+		"umount":     func(at string) error { return unix.Unmount(at, unix.MNT_DETACH) },
+		"pivot":      func(string) error { return unix.PivotRoot("/tmp", "/tmp") },
+		"fsopen":     func(string) error { return opened(unix.Fsopen("tmpfs", 0)) },
+		"open-tree":  func(path string) error { return opened(unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE)) },
+		"setattr": func(at string) error {
+			return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+		},
+		"chroot":       func(to string) error { return unix.Chroot(to) },
+		"unshare-user": func(string) error { return alone(unix.CLONE_NEWUSER) },
+		"unshare-mnt":  func(string) error { return alone(unix.CLONE_NEWNS) },
+		"unshare-net":  func(string) error { return alone(unix.CLONE_NEWNET) },
+		"unshare-pid":  func(string) error { return alone(unix.CLONE_NEWPID) },
+		"clone-user":   cloneUser,
+		"clone3":       clone3,
+		"setns":        setns,
+		"mknod":        func(at string) error { return unix.Mknod(at, unix.S_IFBLK|0o666, int(unix.Mkdev(254, 0))) },
+		"mknod-null":   func(at string) error { return unix.Mknod(at, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 1))) },
+		"setuid":       func(string) error { return unix.Setresuid(12345, 12345, 12345) },
+		"setgid":       func(string) error { return unix.Setresgid(12345, 12345, 12345) },
+		"setgroups":    func(string) error { return unix.Setgroups([]int{0}) },
+		"caps":         raiseCaps,
+		"ambient": func(string) error {
+			return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_SYS_ADMIN, 0, 0)
+		},
+		"new-privs":  func(string) error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) },
+		"bpf":        func(string) error { return call(unix.SYS_BPF, 0, 0, 0) },
+		"perf":       func(string) error { return opened(unix.PerfEventOpen(&unix.PerfEventAttr{Size: 112}, -1, 0, -1, 0)) },
+		"userfault":  func(string) error { return call(unix.SYS_USERFAULTFD, 1, 0, 0) },
+		"io-uring":   func(string) error { return ioUring() },
+		"kexec":      func(string) error { return call(unix.SYS_KEXEC_LOAD, 0, 0, 0) },
+		"module":     func(string) error { return call(unix.SYS_INIT_MODULE, 0, 0, 0) },
+		"swap":       func(string) error { return call(unix.SYS_SWAPOFF, 0, 0, 0) },
+		"acct":       func(string) error { return call(unix.SYS_ACCT, 0, 0, 0) },
+		"clock":      func(string) error { return unix.Settimeofday(&unix.Timeval{Sec: time.Now().Unix()}) },
+		"hostname":   func(string) error { return unix.Sethostname([]byte("hob-was-here")) },
+		"syslog":     func(string) error { _, err := unix.Klogctl(3, make([]byte, 4096)); return err },
+		"handle":     openByHandle,
+		"fanotify":   func(string) error { return opened(unix.FanotifyInit(unix.FAN_CLASS_CONTENT, 0)) },
+		"tiocsti":    typeIn,
+		"x32":        func(string) error { return call(0x40000000+39, 0, 0, 0) },
+		"signal-up":  func(string) error { return unix.Kill(1, unix.SIGKILL) },
+		"trace-up":   func(string) error { return unix.PtraceAttach(1) },
+		"read-up":    func(string) error { return readMemory("/proc/1/mem") },
+		"quota":      func(string) error { return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0) },
+		"reparent":   func(string) error { return unix.Prctl(unix.PR_SET_MM, unix.PR_SET_MM_EXE_FILE, 0, 0, 0) },
+	}
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return -7
+	}
+	return n
+}
+
+func opened(fd int, err error) error {
+	if err == nil && fd < 0 {
+		return syscall.EINVAL
+	}
+	return err
+}
+
+// call makes a call with nonsense for arguments: only an error that says that the caller may not, or that there is no such call, is a
+// refusal. Anything else says that the kernel would have done it.
+func call(nr, a, b, c uintptr) error {
+	_, _, errno := unix.Syscall(nr, a, b, c)
+	if errno == unix.EPERM || errno == unix.ENOSYS || errno == unix.EACCES {
+		return errno
+	}
+	return nil
+}
+
+func alone(flags int) error { return unix.Unshare(flags) }
+
+// cloneUser starts a child in a user namespace: the call that unshare(1) does not make.
+func cloneUser(string) error {
+	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Wait4(pid, nil, 0, nil)
+	return err
+}
+
+// clone3 gives a structure that is too short on purpose: EINVAL would say that the call is there.
+func clone3(string) error { return call(unix.SYS_CLONE3, 0, 0, 0) }
+
+func ioUring() error { return call(unix.SYS_IO_URING_SETUP, 0, 0, 0) }
+
+func dial(network, address string) error {
+	c, err := net.DialTimeout(network, address, time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	_, err = c.Write([]byte("hello"))
+	return err
+}
+
+// udp counts as through only when something answers.
+func udp(address string) error {
+	c, err := net.DialTimeout("udp", address, time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Write([]byte("hello")); err != nil {
+		return err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 1))
+	return err
+}
+
+func vmRead(pid string) error {
+	buf := make([]byte, 8)
+	local := []unix.Iovec{{Base: &buf[0], Len: 8}}
+	remote := []unix.RemoteIovec{{Base: 0x400000, Len: 8}}
+	_, err := unix.ProcessVMReadv(number(pid), local, remote, 0)
+	if err == unix.EFAULT { // it was let in and found nothing there
+		return nil
+	}
+	return err
+}
+
+func pidfdSignal(pid string) error {
+	fd, err := unix.PidfdOpen(number(pid), 0)
+	if err != nil {
+		return err
+	}
+	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+}
+
+func pidfdGet(pid string) error {
+	fd, err := unix.PidfdOpen(number(pid), 0)
+	if err != nil {
+		return err
+	}
+	return opened(unix.PidfdGetfd(fd, 0, 0))
+}
+
+func readKey(id string) error {
+	buf := make([]byte, 128)
+	n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, number(id), buf, 0)
+	if err == nil {
+		fmt.Printf("%s\n", buf[:n])
+	}
+	return err
+}
+
+func setns(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return unix.Setns(int(f.Fd()), 0)
+}
+
+func raiseCaps(string) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	all := [2]unix.CapUserData{{Effective: 1 << unix.CAP_SYS_ADMIN, Permitted: 1 << unix.CAP_SYS_ADMIN}}
+	return unix.Capset(&header, &all[0])
+}
+
+// openByHandle walks out of a mount by the number of a file system's root folder, as once out of containers.
+func openByHandle(path string) error {
+	mount, err := unix.Open(path, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	return opened(unix.OpenByHandleAt(mount, unix.NewFileHandle(1, []byte{2, 0, 0, 0, 0, 0, 0, 0}), unix.O_RDONLY))
+}
+
+func typeIn(string) error {
+	c := byte('x')
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+func readMemory(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.ReadFull(f, make([]byte, 1))
+	if err == syscall.EIO || err == io.EOF { // nothing is mapped at 0: it was let in
+		return nil
+	}
+	return err
+}

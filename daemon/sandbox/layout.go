@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// view is a file or folder of the machine that a box shows.
+type view struct {
+	at    string // where it is seen
+	from  string // what it is, symbolic links resolved
+	write bool
+}
+
+// layout is a box with its paths resolved: what it shows, the outer before the inner, and what of that is masked.
+type layout struct {
+	dir     string
+	views   []view
+	masks   []mask // after the views
+	scratch string // after the masks; "": none
+}
+
+// mask hides a file or folder, at a place of the box.
+type mask struct {
+	at     string
+	folder bool
+}
+
+// lay resolves a box. What is configured but not there (a bind, a root) is left out; what must be there is an error.
+func lay(c Config, b Box) (layout, error) {
+	var l layout
+	state, err := resolved(c.State)
+	if err != nil {
+		return l, fmt.Errorf("state folder: %w", err)
+	}
+	if err := l.show(c, b, state); err != nil {
+		return l, err
+	}
+	for _, path := range b.Hidden {
+		if err := l.hide(path); err != nil {
+			return l, fmt.Errorf("hidden %s: %w", path, err)
+		}
+	}
+	if b.Scratch != "" {
+		if l.scratch, err = folder(b.Scratch, state); err != nil {
+			return l, fmt.Errorf("scratch %s: %w", b.Scratch, err)
+		}
+	}
+	if err := l.hide(state); err != nil {
+		return l, fmt.Errorf("state folder: %w", err)
+	}
+	if l.dir, err = folder(b.Dir, state); err != nil {
+		return l, fmt.Errorf("working folder %s: %w", b.Dir, err)
+	}
+	if !l.visible(l.dir) {
+		return l, fmt.Errorf("working folder %s: %w: it is in none of the visible folders", b.Dir, ErrBox)
+	}
+	return l, nil
+}
+
+// show makes the views of binds and of the box's folders.
+func (l *layout) show(c Config, b Box, state string) error {
+	list := slices.Clone(c.Binds)
+	for _, path := range b.Readable {
+		list = append(list, Bind{Path: path})
+	}
+	for _, path := range b.Writable {
+		list = append(list, Bind{Path: path, Write: true})
+	}
+	for _, v := range list {
+		from, err := resolved(v.Path)
+		if err == nil {
+			_, err = os.Lstat(from)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = usable(from, state)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.Path, err)
+		}
+		v.Write = v.Write && !b.Sealed
+		l.views = append(l.views, view{from, from, v.Write})
+		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {
+			l.views = append(l.views, view{at, from, v.Write}) // a link, ~/.gitconfig perhaps, is seen by its own name too
+		}
+	}
+	slices.SortStableFunc(l.views, func(a, b view) int { return cmp.Compare(depth(a.at), depth(b.at)) })
+	// The link of a view that lies in another view is seen there as the link that it is.
+	l.views = slices.DeleteFunc(l.views, func(v view) bool {
+		return v.at != v.from && slices.ContainsFunc(l.views, func(o view) bool { return o != v && within(o.at, v.at) })
+	})
+	return nil
+}
+
+// hide masks a path wherever a view or a folder of the system shows it.
+func (l *layout) hide(path string) error {
+	path, err := resolved(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, v := range l.views {
+		if within(v.from, path) {
+			l.mask(mask{v.at + path[len(v.from):], info.IsDir()})
+		}
+	}
+	if slices.ContainsFunc(systemFolders(), func(dir string) bool { return within(dir, path) }) {
+		l.mask(mask{path, info.IsDir()})
+	}
+	return nil
+}
+
+// mask adds a mask that none of those there covers already, in the place of those that it covers.
+func (l *layout) mask(m mask) {
+	if slices.ContainsFunc(l.masks, func(o mask) bool { return within(o.at, m.at) }) {
+		return
+	}
+	l.masks = slices.DeleteFunc(l.masks, func(o mask) bool { return within(m.at, o.at) })
+	l.masks = append(l.masks, m)
+}
+
+// visible says whether a view, and no mask, shows path.
+func (l *layout) visible(path string) bool {
+	if l.scratch != "" && within(l.scratch, path) {
+		return true
+	}
+	return slices.ContainsFunc(l.views, func(v view) bool { return within(v.at, path) }) &&
+		!slices.ContainsFunc(l.masks, func(m mask) bool { return within(m.at, path) })
+}
+
+// writable are the folders and files that may be written.
+func (l *layout) writable() []string {
+	var list []string
+	for _, v := range l.views {
+		if v.write {
+			list = append(list, v.at)
+		}
+	}
+	if l.scratch != "" {
+		list = append(list, l.scratch)
+	}
+	return list
+}
+
+// folder resolves a folder that must be there.
+func folder(path, state string) (string, error) {
+	dir, err := resolved(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%w: not a folder", ErrBox)
+	}
+	return dir, usable(dir, state)
+}
+
+// usable refuses what would open hob's state, or what a box has of its own.
+func usable(path, state string) error {
+	if within(state, path) {
+		return fmt.Errorf("%w: hob's own state", ErrBox)
+	}
+	for _, own := range []string{"/proc", "/sys", "/dev"} {
+		if within(own, path) {
+			return fmt.Errorf("%w: a box has its own %s", ErrBox, own)
+		}
+	}
+	if path == "/" || path == "/run" {
+		return fmt.Errorf("%w: too much would be opened", ErrBox)
+	}
+	return nil
+}
+
+// resolved follows the symbolic links of an absolute path; what is not there is taken as it stands.
+func resolved(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%w: %q is not an absolute path", ErrBox, path)
+	}
+	if strings.ContainsRune(path, 0) {
+		return "", fmt.Errorf("%w: a NUL in a path", ErrBox)
+	}
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		parent := filepath.Dir(path)
+		if parent == path {
+			return path, nil
+		}
+		if parent, err = resolved(parent); err != nil {
+			return "", err
+		}
+		return filepath.Join(parent, filepath.Base(path)), nil
+	}
+	return real, err
+}
+
+func lastIsLink(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return false
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return err == nil && parent == filepath.Dir(path)
+}
+
+// within says whether path is dir or lies below it. Both are clean.
+func within(dir, path string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || dir == string(filepath.Separator) || os.IsPathSeparator(rest[0]))
+}
+
+func depth(path string) int { return strings.Count(path, string(filepath.Separator)) }

@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// mount is a line of /proc/self/mountinfo (proc(5)): which folder of which file system is seen where.
+type mount struct {
+	device string // major:minor
+	root   string // the folder of the file system
+	at     string // where it is seen
+}
+
+// aliases are the places, in the views, where a bind mount of the machine shows the state folder under another name.
+func aliases(state string, views []view) ([]mask, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("look for other names of the state folder: %w", err)
+	}
+	if state, err = resolved(state); err != nil {
+		return nil, err
+	}
+	var list []mask
+	for _, place := range namesOf(state, mounts(string(text))) {
+		for _, v := range views {
+			if within(v.from, place) {
+				list = append(list, mask{v.at + place[len(v.from):], true})
+			}
+		}
+	}
+	return list, nil
+}
+
+// namesOf are the other places that show a folder, or a part of it.
+func namesOf(folder string, all []mount) []string {
+	var home mount // what shows the folder by its own name: the innermost mount, the last of several
+	for _, m := range all {
+		if within(m.at, folder) && len(m.at) >= len(home.at) {
+			home = m
+		}
+	}
+	if home.at == "" {
+		return nil
+	}
+	inside := join(home.root, folder[len(strings.TrimSuffix(home.at, "/")):])
+	var list []string
+	for _, m := range all {
+		switch {
+		case m.device != home.device || m == home:
+		case within(m.root, inside):
+			list = append(list, join(m.at, inside[len(strings.TrimSuffix(m.root, "/")):]))
+		case within(inside, m.root):
+			list = append(list, m.at)
+		}
+	}
+	return list
+}
+
+func join(dir, rest string) string {
+	path := strings.TrimSuffix(dir, "/") + rest
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+func mounts(text string) []mount {
+	var list []mount
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) > 4 {
+			list = append(list, mount{f[2], unescape(f[3]), unescape(f[4])})
+		}
+	}
+	return list
+}
+
+// unescape undoes the \040 of a space and its like.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,117 @@
+// Package sandbox says how a child process is confined on this operating system: bubblewrap on Linux, with a second layer of
+// Landlock and seccomp that hob's own executable puts on before it becomes the command; sandbox-exec on macOS. It makes command
+// lines; it starts nothing but its own probe, and decides nothing about permission.
+//
+// Inside, a command sees the system's folders read only, an empty home and empty temporary folders that vanish with it, and of
+// the rest only what its Box names. It never sees hob's state folder.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Mode says what is done where commands cannot be confined.
+type Mode string
+
+// The modes of [tools.exec] sandbox.
+const (
+	Require Mode = "require" // no command runs unconfined
+	Auto    Mode = "auto"    // the owner is asked for each; also ""
+	Off     Mode = "off"     // commands are not confined
+)
+
+// Config is what all boxes have in common.
+type Config struct {
+	Mode    Mode
+	Home    string // the owner's home, absolute: not visible inside but for what is bound; "": not known
+	State   string // hob's state folder, absolute: never visible, also when a bind or root would hold it
+	Binds   []Bind // what is visible beside the boxes' own folders; what does not exist is passed over
+	Network bool   // the machine's network, its loopback among it; else a box has a loopback of its own and no more
+	Self    string // hob's own executable, which serves Enter; "" leaves that layer out
+}
+
+// Bind opens a file or folder to every box.
+type Bind struct {
+	Path  string // absolute
+	Write bool
+}
+
+// Box is one confined process. All paths are absolute; a folder inside another one is ruled by its own line.
+type Box struct {
+	Dir      string   // the working folder, inside one of the visible folders
+	Writable []string // the workspace, roots that may be written
+	Readable []string // roots that may only be read
+	Hidden   []string // files and folders inside those that are not to be seen; what does not exist at the start is not hidden
+	Sealed   bool     // nothing that outlives the box may be written but Scratch
+	Scratch  string   // "" or a folder that may be written, also inside a hidden one; it must exist
+}
+
+// What Wrap says no to.
+var (
+	ErrNone = errors.New("commands cannot be confined here")
+	ErrBox  = errors.New("not a usable box")
+)
+
+// State is how commands are confined here.
+type State struct {
+	Kind    string   `json:"kind"` // bubblewrap, sandbox-exec, none
+	Mode    Mode     `json:"mode"`
+	Works   bool     `json:"works"`
+	Network bool     `json:"network"`          // the machine's network can be reached from inside
+	Layers  []string `json:"layers,omitempty"` // what confines: "pid namespace", "landlock" …
+	Why     string   `json:"why,omitempty"`    // what does not work, or is missing from what does
+	Hint    string   `json:"hint,omitempty"`   // how to mend it
+}
+
+// Sandbox confines processes. It is safe for concurrent use.
+type Sandbox struct {
+	conf  Config
+	state State
+	argv  func(layout, []string) ([]string, error) // nil: nothing here confines
+}
+
+// New finds out, by really running it, how commands can be confined here. It never fails: what is missing is in State.
+func New(ctx context.Context, c Config) *Sandbox {
+	if c.Mode == "" {
+		c.Mode = Auto
+	}
+	s := &Sandbox{conf: c}
+	if c.Mode == Off {
+		s.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
+	} else {
+		s.state, s.argv = find(ctx, c)
+	}
+	s.state.Mode = c.Mode
+	s.state.Network = c.Network || !s.state.Works
+	return s
+}
+
+// State is what New found. The caller may keep it.
+func (s *Sandbox) State() State {
+	state := s.state
+	state.Layers = slices.Clone(state.Layers)
+	return state
+}
+
+// Works says whether Wrap confines.
+func (s *Sandbox) Works() bool { return s.state.Works }
+
+// Required says whether no command may run unconfined.
+func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
+
+// Wrap makes the command line that runs argv confined. Environment, streams and exit code are those of argv (128 + n for the
+// signal n); the caller's process group does not reach it, but it dies with its parent, and all of its children with it. A
+// variable of the environment that names a folder which is not visible inside, TMPDIR above all, is the caller's to leave out.
+// ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made.
+func (s *Sandbox) Wrap(b Box, argv []string) ([]string, error) {
+	if s.argv == nil {
+		return nil, ErrNone
+	}
+	l, err := lay(s.conf, b)
+	if err != nil {
+		return nil, err
+	}
+	return s.argv(l, argv)
+}

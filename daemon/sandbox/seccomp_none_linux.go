@@ -1,0 +1,8 @@
+//go:build linux && !amd64 && !arm64
+
+package sandbox
+
+func filters() bool { return false }
+
+// filter does nothing: the numbers of the calls are written down for two processors.
+func filter() error { return nil }

@@ -1,0 +1,34 @@
+package trust
+
+import (
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+)
+
+// Lower notes that a turn has read foreign text: the turn is tainted from now on, and so is its conversation.
+func Lower(tx *db.Tx, turn int64, from string) error {
+	if from == "" {
+		return nil
+	}
+	if err := tx.Run("UPDATE turns SET tainted = 1, foreign_from = iif(foreign_from = '', ?, foreign_from) WHERE id = ?", from, turn); err != nil {
+		return err
+	}
+	return tx.Run("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn)
+}
+
+// Enter does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and
+// files, which the model sees as they are.
+func Enter(tx *db.Tx, turn int64, in event.In) error {
+	switch {
+	case in.Trust != event.Owner:
+		return Lower(tx, turn, "a message from "+in.Source)
+	case in.Tainted:
+		return Lower(tx, turn, "words that "+in.Source+" brought")
+	}
+	for _, p := range in.Parts {
+		if p.Kind != event.Text {
+			return Lower(tx, turn, "a file in a message")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package toolbox makes hob's set of tools out of the config: which there are, what they work with, and what is missing for the
+// others. It calls none of them and decides nothing about permission.
+package toolbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/config"
+	"hob/daemon/fsguard"
+	"hob/daemon/spawn"
+	"hob/tools"
+	"hob/tools/all"
+	"hob/tools/automation"
+	"hob/tools/fs"
+	"hob/tools/messaging"
+)
+
+// Bench is what the tools work with for the life of the process. Every field must be set.
+type Bench struct {
+	Workspace string // absolute
+	State     string // hob's own folder, absolute
+	Instance  string // marks the processes of this home; no slash in it
+	Environ   []string
+	Events    []string // the types of the event stream that a turn can wait for
+	Seen      *fs.Seen // what each session has read
+	Spawn     *spawn.Group
+	Artifacts all.Artifacts
+	Jobs      automation.Jobs
+	Addresses messaging.Addresses
+	Marked    Marks
+	Log       *slog.Logger
+}
+
+// Marks are the files that count as foreign text.
+type Marks interface {
+	// Why says why a path counts as foreign, "" when it does not.
+	Why(path string) string
+	// Paths are all such paths.
+	Paths() []string
+}
+
+// Kit is the tools that one state of the config allows.
+type Kit struct {
+	tools.Set
+	Guard   *fsguard.Guard
+	Missing []Missing // tools that need what is not there
+}
+
+// Missing is a tool that cannot work here.
+type Missing struct {
+	Spec tools.Spec
+	Why  string
+}
+
+// Kit makes the tools. Its error says what of the config cannot be.
+func (b *Bench) Kit(_ context.Context, c *config.Snapshot) (Kit, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
+	}
+	k := Kit{}
+	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marked.Why})
+	if err != nil {
+		return k, fmt.Errorf("tools.roots: %w", err)
+	}
+	var list []tools.Tool
+	for _, t := range all.All(b.deps(k.Guard)) {
+		if !allowed(c.Tools, t.Spec().Name) {
+			continue
+		}
+		if a, ok := t.(tools.Available); ok && a.Missing() != "" {
+			k.Missing = append(k.Missing, Missing{t.Spec(), a.Missing()})
+			continue
+		}
+		list = append(list, t)
+	}
+	k.Set, err = tools.NewSet(list...)
+	return k, err
+}
+
+func (b *Bench) deps(g *fsguard.Guard) all.Deps {
+	return all.Deps{
+		Guard: g, Seen: b.Seen, Spawn: b.Spawn, Artifacts: b.Artifacts, Jobs: b.Jobs, Addresses: b.Addresses,
+		Events: b.Events, Environ: b.Environ, Instance: b.Instance,
+	}
+}
+
+func allowed(c config.Tools, name string) bool {
+	if slices.Contains(c.Deny, config.DenyAll) || slices.Contains(c.Deny, name) {
+		return false
+	}
+	return len(c.Allow) == 0 || slices.Contains(c.Allow, name)
+}
+
+// roots reads "PATH:ro" and "PATH:rw".
+func roots(list []string, home string) []fsguard.Root {
+	var out []fsguard.Root
+	for _, s := range list {
+		path, write := strings.CutSuffix(s, ":rw")
+		path = strings.TrimSuffix(path, ":ro")
+		if path == "~" || strings.HasPrefix(path, "~/") {
+			path = filepath.Join(home, path[1:])
+		}
+		out = append(out, fsguard.Root{Path: path, Write: write})
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// replace gives a cell a new source, and a new type when one is asked for. The source keeps its form: one text, or a list.
+func (b book) replace(n int, e Edit) ([]byte, error) {
+	c := b.cells[n]
+	source, ok := lookup(c.fields, "source")
+	if !ok {
+		return nil, fmt.Errorf("%w: the cell has no source", ErrFormat)
+	}
+	put, err := b.source(e.Source, b.raw[source.value.from] == '[', indentOf(b.raw, source.at))
+	if err != nil {
+		return nil, err
+	}
+	out := b.splice(source.value, put)
+	if e.Type == "" || e.Type == c.Type {
+		return out, nil
+	}
+	return retype(out, n, e.Type)
+}
+
+// retype turns a cell into one of another type: only code cells have outputs and a count, and they must have them.
+func retype(raw []byte, n int, kind string) ([]byte, error) {
+	b, err := open(raw)
+	if err != nil {
+		return nil, err
+	}
+	c := b.cells[n]
+	f, ok := lookup(c.fields, "cell_type")
+	if !ok {
+		return nil, fmt.Errorf("%w: the cell has no type", ErrFormat)
+	}
+	quoted, err := encode(kind)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "code" {
+		quoted += b.between(c) + `"execution_count": null` + b.between(c) + `"outputs": []`
+	}
+	raw = b.splice(f.value, quoted)
+	if kind == "code" {
+		return raw, nil
+	}
+	for _, name := range []string{"outputs", "execution_count"} {
+		if b, err = open(raw); err != nil {
+			return nil, err
+		}
+		raw = b.drop(b.cells[n], name)
+	}
+	return raw, nil
+}
+
+// between is what stands between two members of a cell.
+func (b book) between(c Cell) string {
+	if len(c.fields) < 2 {
+		return ", "
+	}
+	return string(b.raw[c.fields[0].value.to:c.fields[1].at])
+}
+
+// drop takes a member out of a cell, with the comma beside it.
+func (b book) drop(c Cell, name string) []byte {
+	i := slices.IndexFunc(c.fields, func(f field) bool { return f.name == name })
+	switch {
+	case i < 0:
+		return b.raw
+	case i > 0:
+		return b.splice(span{c.fields[i-1].value.to, c.fields[i].value.to}, "")
+	case len(c.fields) > 1:
+		return b.splice(span{c.fields[0].at, c.fields[1].at}, "")
+	default:
+		return b.splice(span{c.fields[0].at, c.fields[0].value.to}, "")
+	}
+}
+
+// remove takes a cell out, with the comma beside it.
+func (b book) remove(n int) []byte {
+	switch last := len(b.cells) - 1; {
+	case n < last:
+		return b.splice(span{b.cells[n].value.from, b.cells[n+1].value.from}, "")
+	case n > 0:
+		return b.splice(span{b.cells[n-1].value.to, b.cells[n].value.to}, "")
+	default:
+		return b.splice(b.list, "[]")
+	}
+}
+
+// insert puts a new cell before the nth one, written as its neighbours are.
+func (b book) insert(n int, e Edit) ([]byte, error) {
+	lead := b.lead()
+	cell, err := b.fresh(e, lead)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(b.cells) == 0:
+		return b.splice(b.list, "["+lead+cell+b.tail()+"]"), nil
+	case n < len(b.cells):
+		at := b.cells[n].value.from
+		return b.splice(span{at, at}, cell+","+orSpace(lead)), nil
+	default:
+		at := b.cells[n-1].value.to
+		return b.splice(span{at, at}, ","+orSpace(lead)+cell), nil
+	}
+}
+
+// lead is what stands before a cell: a line break and its indentation, or nothing.
+func (b book) lead() string {
+	if len(b.cells) > 0 {
+		return string(b.raw[b.list.from+1 : b.cells[0].value.from])
+	}
+	if b.unit == "" {
+		return ""
+	}
+	return b.lineBreak() + b.unit + b.unit
+}
+
+// tail is what stands between the last cell and the closing bracket.
+func (b book) tail() string {
+	if b.unit == "" {
+		return ""
+	}
+	return b.lineBreak() + b.unit
+}
+
+func (b book) lineBreak() string {
+	if i := bytes.IndexByte(b.raw, '\n'); i > 0 && b.raw[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// orSpace separates what follows a comma on the same line.
+func orSpace(lead string) string {
+	if lead == "" {
+		return " "
+	}
+	return lead
+}
+
+// fresh writes a new cell, its members in the order of the alphabet, as Jupyter does.
+func (b book) fresh(e Edit, lead string) (string, error) {
+	kind := e.Type
+	if kind == "" {
+		kind = "code"
+	}
+	members := []string{`"cell_type": "` + kind + `"`}
+	if kind == "code" {
+		members = append(members, `"execution_count": null`)
+	}
+	if b.ids {
+		id, err := encode(e.ID)
+		if err != nil {
+			return "", err
+		}
+		members = append(members, `"id": `+id)
+	}
+	members = append(members, `"metadata": {}`)
+	if kind == "code" {
+		members = append(members, `"outputs": []`)
+	}
+	indent := ""
+	if i := strings.LastIndexByte(lead, '\n'); i >= 0 {
+		indent = lead[i+1:] + orUnit(b.unit)
+	}
+	source, err := b.source(e.Source, b.lists(), indent)
+	if err != nil {
+		return "", err
+	}
+	members = append(members, `"source": `+source)
+	if indent == "" {
+		return "{" + strings.Join(members, ", ") + "}", nil
+	}
+	nl := b.lineBreak()
+	return "{" + nl + indent + strings.Join(members, ","+nl+indent) + lead + "}", nil
+}
+
+func orUnit(unit string) string {
+	if unit == "" {
+		return " "
+	}
+	return unit
+}
+
+// lists says whether sources are lists of lines here; they are in what Jupyter writes.
+func (b book) lists() bool {
+	for _, c := range b.cells {
+		if f, ok := lookup(c.fields, "source"); ok {
+			return b.raw[f.value.from] == '['
+		}
+	}
+	return true
+}
+
+// source writes a cell's source: as one text, or as a list of lines that keep their line breaks. indent is that of the
+// member's name, "" when everything stands on one line.
+func (b book) source(text string, list bool, indent string) (string, error) {
+	if !list {
+		return encode(text)
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		quoted, err := encode(line)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, quoted)
+	}
+	if len(lines) == 0 {
+		return "[]", nil
+	}
+	if indent == "" {
+		return "[" + strings.Join(lines, ", ") + "]", nil
+	}
+	nl := b.lineBreak()
+	deeper := nl + indent + orUnit(b.unit)
+	return "[" + deeper + strings.Join(lines, ","+deeper) + nl + indent + "]", nil
+}
+
+// encode writes a text as JSON, with nothing escaped that need not be.
+func encode(text string) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		return "", fmt.Errorf("write the source: %w", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}

@@ -1,0 +1,237 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// mark is the byte order mark of UTF-8. It is no part of the first line.
+const mark = "\ufeff"
+
+// Apply makes the new text of an updated file. Lines that stay keep their bytes; lines that come get the file's line ending,
+// which is that of its first line. The envelope gives a changed text a line break at its end, as Codex's tool does; a
+// unified diff says itself whether there is one. Errors are of type *Error.
+func (s Section) Apply(old string) (string, error) {
+	if s.diff != nil {
+		if text, ok := s.exact(old); ok {
+			return text, nil
+		}
+	}
+	bom := ""
+	if strings.HasPrefix(old, mark) {
+		bom, old = mark, old[len(mark):]
+	}
+	src := read(old)
+	cuts, err := s.cuts(src)
+	if err != nil {
+		return "", err
+	}
+	return bom + src.with(cuts, s.diff == nil), nil
+}
+
+// exact applies a unified diff as it is written, to the byte and the line number.
+func (s Section) exact(old string) (string, bool) {
+	var out bytes.Buffer
+	err := gitdiff.Apply(&out, strings.NewReader(old), s.diff)
+	return out.String(), err == nil
+}
+
+// source is a text as lines.
+type source struct {
+	lines   []string // without their endings
+	endings []string // "\n", "\r\n", or "" of a last line without one
+	style   string   // the ending of new lines
+}
+
+func read(text string) source {
+	src := source{style: "\n"}
+	for i, line := range strings.SplitAfter(text, "\n") {
+		body, broken := strings.CutSuffix(line, "\n")
+		ending := ""
+		if broken {
+			ending = "\n"
+			if b, cr := strings.CutSuffix(body, "\r"); cr {
+				body, ending = b, "\r\n"
+			}
+			if i == 0 {
+				src.style = ending
+			}
+		} else if line == "" {
+			break
+		}
+		src.lines, src.endings = append(src.lines, body), append(src.endings, ending)
+	}
+	return src
+}
+
+// cut replaces lines [from, to) of a source by others.
+type cut struct {
+	from, to int
+	put      []Line
+	hunk     int
+}
+
+// cuts finds the places of all hunks.
+func (s Section) cuts(src source) ([]cut, error) {
+	var all []cut
+	at := 0
+	for i, h := range s.Hunks {
+		for _, context := range h.Context {
+			found, ok := seek(src.lines, []string{context}, at, 0, false)
+			if !ok {
+				return nil, s.miss(i, src, fmt.Sprintf("the line %q of its @@ header is not in the file after line %d", short(context), at), []string{context})
+			}
+			at = found + 1
+		}
+		lines := h.Lines
+		if len(wanted(lines)) == 0 { // nothing to find: it goes to the end, or where a diff says
+			to := len(src.lines)
+			if s.diff != nil {
+				to = min(h.At, to)
+			}
+			all = append(all, cut{to, to, lines, i})
+			continue
+		}
+		found, ok := seek(src.lines, wanted(lines), at, h.At, h.End)
+		if short, empty := lastEmpty(lines); !ok && empty { // the end of the text, taken for an empty line
+			lines = short
+			found, ok = seek(src.lines, wanted(lines), at, h.At, h.End)
+		}
+		if !ok {
+			return nil, s.miss(i, src, notFound(h, at), wanted(lines))
+		}
+		all = append(all, cutsOf(lines, found, i)...)
+		at = found + len(wanted(lines))
+	}
+	slices.SortStableFunc(all, func(a, b cut) int { return a.from - b.from })
+	for i := 1; i < len(all); i++ {
+		if all[i].from < all[i-1].to {
+			return nil, s.miss(all[i].hunk, src, "it overlaps with another hunk", nil)
+		}
+	}
+	return all, nil
+}
+
+func notFound(h Hunk, at int) string {
+	switch {
+	case h.End:
+		return "its lines are not the end of the file"
+	case at > 0:
+		return fmt.Sprintf("its lines are not in the file after line %d", at)
+	default:
+		return "its lines are not in the file"
+	}
+}
+
+// miss is the error of a hunk that does not fit, with the lines of the file that are most like what it looks for.
+func (s Section) miss(hunk int, src source, why string, want []string) error {
+	e := &Error{Path: s.Path, Hunk: hunk + 1, Line: s.Hunks[hunk].Line, Why: why, Miss: true}
+	if len(want) > 0 {
+		e.Why += ":\n" + short(strings.Join(want[:min(len(want), 5)], "\n"))
+	}
+	if near := Near(src.lines, want); near != "" {
+		e.Hint = "the closest lines of the file:\n" + near
+	}
+	return e
+}
+
+// wanted are the lines of a hunk that are in the file.
+func wanted(lines []Line) []string {
+	var out []string
+	for _, l := range lines {
+		if l.Op != '+' {
+			out = append(out, l.Text)
+		}
+	}
+	return out
+}
+
+// lastEmpty drops a last line of the file's that is empty, and the one that would take its place.
+func lastEmpty(lines []Line) ([]Line, bool) {
+	old, put := -1, -1
+	for i, l := range lines {
+		if l.Op != '+' {
+			old = i
+		}
+		if l.Op != '-' {
+			put = i
+		}
+	}
+	if old < 0 || lines[old].Text != "" {
+		return lines, false
+	}
+	drop := []int{old}
+	if put >= 0 && put != old && lines[put].Text == "" {
+		drop = append(drop, put)
+	}
+	var out []Line
+	for i, l := range lines {
+		switch {
+		case !slices.Contains(drop, i):
+			out = append(out, l)
+		case i == old && l.Op == ' ' && put != old: // it stays on the new side
+			out = append(out, Line{Op: '+'})
+		}
+	}
+	return out, true
+}
+
+// cutsOf makes cuts of a hunk whose first line in the file is at. Lines that stay are not touched.
+func cutsOf(lines []Line, at, hunk int) []cut {
+	var all []cut
+	open := false
+	for _, l := range lines {
+		if l.Op == ' ' {
+			at, open = at+1, false
+			continue
+		}
+		if !open {
+			all, open = append(all, cut{from: at, to: at, hunk: hunk}), true
+		}
+		last := &all[len(all)-1]
+		if l.Op == '-' {
+			at++
+			last.to = at
+		} else {
+			last.put = append(last.put, l)
+		}
+	}
+	return all
+}
+
+// with is the text with the cuts made. With closed, its last line gets an ending if it has none.
+func (src source) with(cuts []cut, closed bool) string {
+	var lines, endings []string
+	copyTo := func(from, to int) {
+		lines, endings = append(lines, src.lines[from:to]...), append(endings, src.endings[from:to]...)
+	}
+	at := 0
+	for _, c := range cuts {
+		copyTo(at, c.from)
+		for _, l := range c.put {
+			if l.Op != '+' {
+				continue
+			}
+			ending := src.style
+			if l.Bare {
+				ending = ""
+			}
+			lines, endings = append(lines, l.Text), append(endings, ending)
+		}
+		at = c.to
+	}
+	copyTo(at, len(src.lines))
+	var b strings.Builder
+	for i, line := range lines {
+		b.WriteString(line)
+		if endings[i] == "" && (closed || i < len(lines)-1) {
+			endings[i] = src.style
+		}
+		b.WriteString(endings[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package patch
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits of Near: what is looked at, and what is shown.
+const (
+	nearLines = 50_000
+	nearWidth = 160
+	nearShown = 3
+)
+
+// Near shows the lines that are most like the first of want that says something, with their numbers; "" when none is.
+func Near(lines, want []string) string {
+	first := ""
+	for _, w := range want {
+		if first = strings.TrimSpace(w); len(first) > 1 {
+			break
+		}
+	}
+	if first == "" {
+		return ""
+	}
+	type line struct {
+		n    int
+		like float64
+	}
+	var found []line
+	pairs := pairsOf(first)
+	for i, l := range lines[:min(len(lines), nearLines)] {
+		if like := alike(pairs, strings.TrimSpace(l)); like >= 0.5 {
+			found = append(found, line{i, like})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b line) int { return cmp.Compare(b.like, a.like) })
+	var shown []string
+	for _, f := range found[:min(len(found), nearShown)] {
+		text := lines[f.n]
+		if r := []rune(text); len(r) > nearWidth {
+			text = string(r[:nearWidth]) + "…"
+		}
+		shown = append(shown, fmt.Sprintf("%6d\t%s", f.n+1, text))
+	}
+	return strings.Join(shown, "\n")
+}
+
+// pairsOf counts the pairs of neighbouring bytes in the beginning of a line.
+func pairsOf(s string) map[[2]byte]int {
+	s = s[:min(len(s), 2*nearWidth)]
+	pairs := make(map[[2]byte]int, len(s))
+	for i := 1; i < len(s); i++ {
+		pairs[[2]byte{s[i-1], s[i]}]++
+	}
+	return pairs
+}
+
+// alike is Dice's coefficient over pairs of neighbouring bytes: 0 for nothing in common, 1 for the same.
+func alike(pairs map[[2]byte]int, s string) float64 {
+	s = s[:min(len(s), 2*nearWidth)]
+	if len(s) < 2 || len(pairs) == 0 {
+		return 0
+	}
+	both, total := 0, len(s)-1
+	used := make(map[[2]byte]int, len(pairs))
+	for i := 1; i < len(s); i++ {
+		p := [2]byte{s[i-1], s[i]}
+		if used[p] < pairs[p] {
+			used[p]++
+			both++
+		}
+	}
+	for _, n := range pairs {
+		total += n
+	}
+	return 2 * float64(both) / float64(total)
+}

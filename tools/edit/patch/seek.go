@@ -1,0 +1,85 @@
+package patch
+
+import (
+	"strings"
+	"unicode"
+)
+
+// loose are the ways to compare a line of a file with one of a patch, the strict ones first: as it is, without white
+// space at its end, without any around it, and with typographic punctuation read as what a keyboard has.
+func loose() []func(string) string {
+	return []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return strings.TrimRightFunc(s, isSpace) },
+		strings.TrimSpace,
+		func(s string) string { return strings.Map(ascii, strings.TrimSpace(s)) },
+	}
+}
+
+func isSpace(r rune) bool { return unicode.IsSpace(r) }
+
+// ascii is what a keyboard has for a typographic dash, quotation mark or space.
+func ascii(r rune) rune {
+	switch {
+	case r >= '\u2010' && r <= '\u2015', r == '\u2212':
+		return '-'
+	case r >= '\u2018' && r <= '\u201b':
+		return '\''
+	case r >= '\u201c' && r <= '\u201f':
+		return '"'
+	case r == '\u00a0', r >= '\u2002' && r <= '\u200a', r == '\u202f', r == '\u205f', r == '\u3000':
+		return ' '
+	default:
+		return r
+	}
+}
+
+// seek finds want in lines, at start or later; at the end only with end. The strictest comparison that finds it anywhere
+// wins over a nearer place. near, from 1, is where it is said to be: then the nearest place wins, on either side.
+func seek(lines, want []string, start, near int, end bool) (int, bool) {
+	last := len(lines) - len(want)
+	if len(want) == 0 {
+		return start, true
+	}
+	if last < 0 {
+		return 0, false
+	}
+	if end {
+		start = last
+	}
+	for _, as := range loose() {
+		pattern := make([]string, len(want))
+		for i, w := range want {
+			pattern[i] = as(w)
+		}
+		best := -1
+		for i := start; i <= last; i++ {
+			if matches(lines[i:], pattern, as) && (best < 0 || away(i, near) < away(best, near)) {
+				best = i
+			}
+			if best >= 0 && (near == 0 || i >= near) {
+				break
+			}
+		}
+		if best >= 0 {
+			return best, true
+		}
+	}
+	return 0, false
+}
+
+func away(i, near int) int {
+	if near == 0 {
+		return i
+	}
+	return max(i-(near-1), (near-1)-i)
+}
+
+func matches(lines, pattern []string, as func(string) string) bool {
+	for i, p := range pattern {
+		if as(lines[i]) != p {
+			return false
+		}
+	}
+	return true
+}

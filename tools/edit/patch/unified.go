@@ -1,0 +1,178 @@
+package patch
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// unified says that a text is a unified diff: it does not begin as an envelope, and a file header stands in it.
+func unified(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	first, _, _ := strings.Cut(text, "\n")
+	first = strings.TrimSpace(first)
+	if first == beginMark || hereDocument(first) {
+		return false
+	}
+	return fileHeader.MatchString(text)
+}
+
+// The headers of a unified diff.
+var (
+	fileHeader = regexp.MustCompile(`(?m)^(diff --git |--- \S.*\r?\n\+\+\+ \S)`)
+	hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$`)
+)
+
+// parseUnified reads a unified diff of git or of diff. Line counts in its hunk headers that do not fit are corrected.
+func parseUnified(text string) ([]Section, error) {
+	counted := recount(strings.Trim(text, "\r\n") + "\n")
+	files, _, err := gitdiff.Parse(strings.NewReader(counted))
+	if err != nil {
+		return nil, &Error{Why: "the unified diff cannot be read: " + err.Error(), Hint: "the *** Begin Patch format needs no line numbers"}
+	}
+	if len(files) == 0 {
+		return nil, &Error{Why: "the unified diff changes no file"}
+	}
+	at := headers(counted)
+	git := strings.Contains("\n"+counted, "\ndiff --git ") // then the library has taken the prefixes off
+	sections := make([]Section, 0, len(files))
+	for _, f := range files {
+		s, err := sectionOf(f, git, &at)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, s)
+	}
+	return sections, nil
+}
+
+// headers are the numbers of the lines where hunks begin.
+func headers(text string) []int {
+	var at []int
+	for i, line := range strings.Split(text, "\n") {
+		if hunkHeader.MatchString(strings.TrimSuffix(line, "\r")) {
+			at = append(at, i+1)
+		}
+	}
+	return at
+}
+
+func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
+	old, name := names(f, git)
+	s := Section{Kind: Update, Path: old, diff: f}
+	switch {
+	case f.IsBinary:
+		return s, &Error{Path: name, Why: "binary patches are not accepted"}
+	case f.IsCopy:
+		return s, &Error{Path: name, Why: "a copy cannot be made by a patch", Hint: "add the new file with its whole content"}
+	case f.IsNew:
+		s.Kind, s.Path = Add, name
+	case f.IsDelete:
+		s.Kind = Delete
+	case f.IsRename && old != name:
+		s.Move = name
+	}
+	for _, frag := range f.TextFragments {
+		h := Hunk{At: int(frag.OldPosition)}
+		if len(*at) > 0 {
+			h.Line, *at = (*at)[0], (*at)[1:]
+		}
+		for _, l := range frag.Lines {
+			h.Lines = append(h.Lines, lineOf(l))
+		}
+		s.Hunks = append(s.Hunks, h)
+		if s.Kind == Add {
+			s.Content += added(frag)
+		}
+	}
+	if len(s.Hunks) > 0 {
+		s.Line = s.Hunks[0].Line
+	}
+	if s.Kind == Update && len(s.Hunks) == 0 && s.Move == "" {
+		return s, &Error{Path: name, Why: "the diff changes no line of it"}
+	}
+	return s, nil
+}
+
+func added(frag *gitdiff.TextFragment) string {
+	var b strings.Builder
+	for _, l := range frag.Lines {
+		if l.Op == gitdiff.OpAdd {
+			b.WriteString(l.Line)
+		}
+	}
+	return b.String()
+}
+
+func lineOf(l gitdiff.Line) Line {
+	text, broken := strings.CutSuffix(l.Line, "\n")
+	return Line{Op: " -+"[l.Op], Text: strings.TrimSuffix(text, "\r"), Bare: !broken}
+}
+
+// names are the old and the new path, without the a/ and b/ that git and many others put before them.
+func names(f *gitdiff.File, git bool) (old, name string) {
+	old, name = f.OldName, f.NewName
+	if old == "" {
+		old = name
+	}
+	if name == "" {
+		name = old
+	}
+	trim := func(s string) string {
+		for _, side := range []string{"a/", "b/"} {
+			if rest, ok := strings.CutPrefix(s, side); ok {
+				return rest
+			}
+		}
+		return s
+	}
+	if git {
+		return old, name
+	}
+	return trim(old), trim(name)
+}
+
+// recount makes the line counts of hunk headers agree with the lines that follow them: those who write diffs by hand, and
+// models, count badly.
+func recount(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i := range lines {
+		m := hunkHeader.FindStringSubmatch(strings.TrimRight(lines[i], "\r\n"))
+		if m == nil {
+			continue
+		}
+		old, now := count(lines[i+1:])
+		lines[i] = fmt.Sprintf("@@ -%s,%d +%s,%d @@%s\n", m[1], old, m[2], now, m[3])
+	}
+	return strings.Join(lines, "")
+}
+
+// count counts the lines of both sides of a hunk, up to the next header.
+func count(lines []string) (old, now int) {
+	for i, line := range lines {
+		next, third := "", ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		if i+2 < len(lines) {
+			third = lines[i+2]
+		}
+		switch {
+		case line == "", strings.HasPrefix(line, "@@ "), strings.HasPrefix(line, "diff --git "),
+			strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") && strings.HasPrefix(third, "@@ -"):
+			return old, now
+		case line[0] == '\\':
+		case line[0] == '-':
+			old++
+		case line[0] == '+':
+			now++
+		case line[0] == ' ', strings.TrimRight(line, "\r\n") == "" && next != "":
+			old, now = old+1, now+1
+		default:
+			return old, now
+		}
+	}
+	return old, now
+}

@@ -1,0 +1,201 @@
+package document
+
+import "github.com/ledongthuc/pdf"
+
+// Limits of a page's program.
+const (
+	maxForms  = 12  // forms in forms
+	maxStates = 256 // saved states
+)
+
+// matrix is [a b c d e f] of ISO 32000-1, 8.3.3.
+type matrix [6]float64
+
+func identity() matrix { return matrix{1, 0, 0, 1, 0, 0} }
+
+// times is m, then n.
+func (m matrix) times(n matrix) matrix {
+	return matrix{
+		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
+		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
+		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5],
+	}
+}
+
+// state is the part of the graphics state that decides where text stands (ISO 32000-1, 9.3).
+type state struct {
+	font                        *font
+	size, chars, words, leading float64
+	stretch                     float64 // Tz, 1 is normal
+	rise                        float64
+	set                         bool // stretch was set
+}
+
+// scribe carries out a page's program and writes down the text that it shows.
+type scribe struct {
+	book  *book
+	out   layout
+	at    matrix // from user space to the page
+	state state
+	saved []saved
+	text  matrix // Tm
+	line  matrix // Tlm
+}
+
+type saved struct {
+	at    matrix
+	state state
+}
+
+// run carries out a content stream, or an array of them, with its resources.
+func (s *scribe) run(content, res pdf.Value, deep int) {
+	if k := content.Kind(); k != pdf.Stream && k != pdf.Array {
+		return
+	}
+	pdf.Interpret(content, func(stk *pdf.Stack, op string) {
+		args := make([]pdf.Value, stk.Len())
+		for i := len(args) - 1; i >= 0; i-- {
+			args[i] = stk.Pop()
+		}
+		if op == "Do" && len(args) == 1 {
+			s.form(res.Key("XObject").Key(args[0].Name()), res, deep)
+			return
+		}
+		if op == "Tf" && len(args) == 2 {
+			s.state.font, s.state.size = s.book.font(res.Key("Font").Key(args[0].Name())), args[1].Float64()
+			return
+		}
+		s.step(op, args)
+	})
+}
+
+// form carries out a form: a program that several pages may share.
+func (s *scribe) form(x, outer pdf.Value, deep int) {
+	if x.Key("Subtype").Name() != "Form" || deep >= maxForms {
+		return
+	}
+	at, st, n := s.at, s.state, len(s.saved)
+	if m := x.Key("Matrix"); m.Len() == 6 {
+		s.at = matrixOf(m).times(s.at)
+	}
+	res := x.Key("Resources")
+	if res.IsNull() {
+		res = outer
+	}
+	s.run(x, res, deep+1)
+	s.at, s.state, s.saved = at, st, s.saved[:min(n, len(s.saved))]
+}
+
+func matrixOf(v pdf.Value) (m matrix) {
+	for i := range m {
+		m[i] = v.Index(i).Float64()
+	}
+	return m
+}
+
+// numbers are the operands as numbers; missing ones are 0.
+func numbers(args []pdf.Value) (n [6]float64) {
+	for i := range min(len(args), len(n)) {
+		n[i] = args[i].Float64()
+	}
+	return n
+}
+
+// step carries out one operator (ISO 32000-1, annex A).
+func (s *scribe) step(op string, args []pdf.Value) {
+	n := numbers(args)
+	switch op {
+	case "q":
+		if len(s.saved) < maxStates {
+			s.saved = append(s.saved, saved{s.at, s.state})
+		}
+	case "Q":
+		if i := len(s.saved) - 1; i >= 0 {
+			s.at, s.state, s.saved = s.saved[i].at, s.saved[i].state, s.saved[:i]
+		}
+	case "cm":
+		s.at = matrix(n).times(s.at)
+	case "BT":
+		s.text, s.line = identity(), identity()
+	case "Tm":
+		s.text, s.line = matrix(n), matrix(n)
+	case "Td":
+		s.move(n[0], n[1])
+	case "TD":
+		s.state.leading = -n[1]
+		s.move(n[0], n[1])
+	case "T*":
+		s.move(0, -s.state.leading)
+	case "Tj", "'", `"`, "TJ":
+		s.say(op, args)
+	default:
+		s.state.change(op, n[0])
+	}
+}
+
+// change sets a text state parameter.
+func (t *state) change(op string, v float64) {
+	switch op {
+	case "Tc":
+		t.chars = v
+	case "Tw":
+		t.words = v
+	case "Tz":
+		t.stretch, t.set = v/100, true
+	case "TL":
+		t.leading = v
+	case "Ts":
+		t.rise = v
+	}
+}
+
+// move goes to the start of a line.
+func (s *scribe) move(x, y float64) {
+	s.line = matrix{1, 0, 0, 1, x, y}.times(s.line)
+	s.text = s.line
+}
+
+// say carries out the operators that show text.
+func (s *scribe) say(op string, args []pdf.Value) {
+	if len(args) == 0 {
+		return
+	}
+	last := args[len(args)-1]
+	if op == `"` && len(args) == 3 {
+		s.state.words, s.state.chars = args[0].Float64(), args[1].Float64()
+	}
+	if op == "'" || op == `"` {
+		s.move(0, -s.state.leading)
+	}
+	if op != "TJ" {
+		s.show(last.RawString())
+		return
+	}
+	for i := range last.Len() {
+		if x := last.Index(i); x.Kind() == pdf.String {
+			s.show(x.RawString())
+		} else {
+			s.forward(-x.Float64() / 1000 * s.state.size)
+		}
+	}
+}
+
+// forward moves along the line, by an amount of unstretched text space.
+func (s *scribe) forward(by float64) {
+	if s.state.set {
+		by *= s.state.stretch
+	}
+	s.text = matrix{1, 0, 0, 1, by, 0}.times(s.text)
+}
+
+// show writes down a string where it stands.
+func (s *scribe) show(raw string) {
+	if s.state.font == nil {
+		s.state.font = s.book.font(pdf.Value{})
+	}
+	text, width, codes, spaces := s.state.font.read(raw)
+	from := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)
+	s.forward(width*s.state.size + float64(codes)*s.state.chars + float64(spaces)*s.state.words)
+	to := matrix{1, 0, 0, 1, 0, s.state.rise}.times(s.text).times(s.at)
+	s.out.put(text, point{from[4], from[5]}, point{to[4], to[5]}, from.scale()*s.state.size)
+}

@@ -1,0 +1,176 @@
+package document
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxNotebook is how large a notebook may be, with the pictures in it.
+const maxNotebook = 64 << 20
+
+// notebook is the part of nbformat 4 that is shown. Of nbformat 3, whose cells stand in worksheets, the same is.
+type notebook struct {
+	Cells      []cell `json:"cells"`
+	Worksheets []struct {
+		Cells []cell `json:"cells"`
+	} `json:"worksheets"`
+	Format *int `json:"nbformat"`
+}
+
+type cell struct {
+	ID      string   `json:"id"`
+	Type    string   `json:"cell_type"`
+	Source  lines    `json:"source"`
+	Input   lines    `json:"input"` // nbformat 3
+	Count   *int     `json:"execution_count"`
+	Outputs []output `json:"outputs"`
+}
+
+type output struct {
+	Type      string                     `json:"output_type"`
+	Name      string                     `json:"name"` // of a stream
+	Text      lines                      `json:"text"`
+	Data      map[string]json.RawMessage `json:"data"` // by media type
+	Error     string                     `json:"ename"`
+	Value     string                     `json:"evalue"`
+	Traceback []string                   `json:"traceback"`
+}
+
+// lines is a text that stands as one string or as a list of them.
+type lines string
+
+// UnmarshalJSON reads both forms.
+func (l *lines) UnmarshalJSON(raw []byte) error {
+	var list []string
+	if err := json.Unmarshal(raw, &list); err == nil {
+		*l = lines(strings.Join(list, ""))
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(l))
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// Notebook is the text of a Jupyter notebook (nbformat 3 and 4): its cells with their outputs. Pictures among the outputs are named,
+// not shown. ErrBroken when it is no notebook, ErrLarge above 64 MB.
+func Notebook(r io.Reader, size int64) (text string, cells int, err error) {
+	if size > maxNotebook {
+		return "", 0, fmt.Errorf("%w: the file has more than %d MB", ErrLarge, maxNotebook>>20)
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, maxNotebook))
+	if err != nil {
+		return "", 0, err
+	}
+	var n notebook
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return "", 0, broken(err)
+	}
+	for _, w := range n.Worksheets {
+		n.Cells = append(n.Cells, w.Cells...)
+	}
+	if n.Cells == nil && n.Format == nil {
+		return "", 0, fmt.Errorf("%w: it has no cells", ErrBroken)
+	}
+	var p page
+	for i, c := range n.Cells {
+		p.add(c.title(i+1, len(n.Cells)), "\n", closed(string(c.Source+c.Input)))
+		for _, o := range c.Outputs {
+			p.add("--- output", o.title(), " ---\n", closed(o.text()))
+		}
+	}
+	return p.done(), len(n.Cells), nil
+}
+
+// title is the line above a cell.
+func (c cell) title(i, all int) string {
+	line := fmt.Sprintf("--- cell %d of %d: %s", i, all, word(c.Type))
+	if c.ID != "" {
+		line += ", id " + word(c.ID)
+	}
+	if c.Count != nil {
+		line += fmt.Sprintf(", run as %d", *c.Count)
+	}
+	return line + " ---"
+}
+
+func (o output) title() string {
+	switch o.Type {
+	case "stream":
+		return ": " + word(o.Name)
+	case "error", "pyerr":
+		return ": error"
+	default:
+		return ""
+	}
+}
+
+// text is what an output shows: the plainest of its forms.
+func (o output) text() string {
+	if o.Error != "" || len(o.Traceback) > 0 {
+		if len(o.Traceback) == 0 {
+			return o.Error + ": " + o.Value
+		}
+		return escapes.ReplaceAllString(strings.Join(o.Traceback, "\n"), "")
+	}
+	if len(o.Data) == 0 {
+		return escapes.ReplaceAllString(string(o.Text), "")
+	}
+	var shown, named []string
+	for _, kind := range slices.Sorted(maps.Keys(o.Data)) {
+		if strings.HasPrefix(kind, "image/") {
+			named = append(named, pictureIn(kind, o.Data[kind]))
+		}
+	}
+	for _, kind := range []string{"text/plain", "text/markdown", "text/latex", "text/html"} {
+		var l lines
+		if raw, ok := o.Data[kind]; ok && json.Unmarshal(raw, &l) == nil {
+			shown = append(shown, escapes.ReplaceAllString(string(l), ""))
+			break
+		}
+	}
+	if len(shown)+len(named) == 0 {
+		return "[" + word(strings.Join(slices.Sorted(maps.Keys(o.Data)), ", ")) + ": not shown]"
+	}
+	return strings.Join(append(shown, named...), "\n")
+}
+
+// pictureIn is what stands for a picture.
+func pictureIn(kind string, raw json.RawMessage) string {
+	var l lines
+	size := len(raw)
+	if json.Unmarshal(raw, &l) == nil {
+		size = len(l)
+		if kind != "image/svg+xml" {
+			size = base64.StdEncoding.DecodedLen(len(strings.TrimRight(string(l), "=\n")) + len(l)%2)
+		}
+	}
+	return fmt.Sprintf("[picture: %s, about %d KB, not shown]", word(kind), (size+1023)/1024)
+}
+
+// word keeps a name out of a file short and on its line.
+func word(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}
+
+// closed ends a text with a line break.
+func closed(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

@@ -1,0 +1,130 @@
+package picture
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"image"
+	"io"
+)
+
+// way is how a picture lies in its file, as EXIF numbers it (CIPA DC-008, tag 0x0112).
+type way uint16
+
+const (
+	upright        way = 1
+	orientationTag     = 0x0112
+	typeShort          = 3
+	maxSegments        = 200
+)
+
+// orientation finds the way in the first EXIF segment of a JPEG (APP1, "Exif\0\0" and a TIFF structure). What is broken or not there
+// is upright; only r's own errors are returned.
+func orientation(r io.Reader) (way, error) {
+	b := bufio.NewReader(r)
+	if _, err := b.Discard(2); err != nil {
+		return upright, ended(err)
+	}
+	for range maxSegments {
+		var head [4]byte
+		if _, err := io.ReadFull(b, head[:]); err != nil {
+			return upright, ended(err)
+		}
+		size := int(binary.BigEndian.Uint16(head[2:])) - 2
+		if head[0] != 0xff || head[1] == 0xda || size < 0 {
+			return upright, nil
+		}
+		if head[1] != 0xe1 {
+			if _, err := b.Discard(size); err != nil {
+				return upright, ended(err)
+			}
+			continue
+		}
+		data := make([]byte, size)
+		if _, err := io.ReadFull(b, data); err != nil {
+			return upright, ended(err)
+		}
+		if len(data) > 6 && string(data[:6]) == "Exif\x00\x00" {
+			return wayIn(data[6:]), nil
+		}
+	}
+	return upright, nil
+}
+
+// ended forgives a file that ends early.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// wayIn reads the tag out of the first directory of a TIFF structure.
+func wayIn(tiff []byte) way {
+	if len(tiff) < 8 {
+		return upright
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if string(tiff[:2]) == "MM" {
+		order = binary.BigEndian
+	}
+	at := uint64(order.Uint32(tiff[4:]))
+	if at+2 > uint64(len(tiff)) {
+		return upright
+	}
+	entries := uint64(order.Uint16(tiff[at:]))
+	for i := range entries {
+		e := at + 2 + 12*i
+		if e+12 > uint64(len(tiff)) {
+			return upright
+		}
+		if order.Uint16(tiff[e:]) == orientationTag && order.Uint16(tiff[e+2:]) == typeShort {
+			if w := way(order.Uint16(tiff[e+8:])); w >= 1 && w <= 8 {
+				return w
+			}
+			return upright
+		}
+	}
+	return upright
+}
+
+// turned puts a picture the right way up.
+func turned(img *image.RGBA, as way) *image.RGBA {
+	if as == upright {
+		return img
+	}
+	w, h := img.Rect.Dx(), img.Rect.Dy()
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	if as >= 5 { // the ways that lie on their side
+		out = image.NewRGBA(image.Rect(0, 0, h, w))
+	}
+	for y := range h {
+		for x := range w {
+			tx, ty := as.moved(x, y, w, h)
+			copy(out.Pix[out.PixOffset(tx, ty):][:4], img.Pix[img.PixOffset(x, y):])
+		}
+	}
+	return out
+}
+
+// moved says where a pixel of a picture of w × h goes.
+func (o way) moved(x, y, w, h int) (int, int) {
+	switch o {
+	case 2:
+		return w - 1 - x, y
+	case 3:
+		return w - 1 - x, h - 1 - y
+	case 4:
+		return x, h - 1 - y
+	case 5:
+		return y, x
+	case 6:
+		return h - 1 - y, x
+	case 7:
+		return h - 1 - y, w - 1 - x
+	case 8:
+		return y, w - 1 - x
+	default:
+		return x, y
+	}
+}

@@ -1,0 +1,225 @@
+package pattern
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what is looked for by literals.
+const (
+	maxLiterals = 16
+	maxLength   = 64
+)
+
+// Costs per byte of text, as shares of common: a set of literals that costs more than the automaton is not used.
+const (
+	automatonCost = 0.12
+	scanCost      = 0.006 // of one literal, whatever its bytes are
+)
+
+// literals are strings of which each match holds at least one. The zero value says nothing.
+type literals struct {
+	texts []string
+	fold  bool // ASCII letters stand for both cases
+	exact bool // the texts are all that matches
+}
+
+func (l literals) known() bool { return len(l.texts) > 0 }
+
+// cost is what looking for the literals is expected to cost per byte of text: the scans, and what is found in vain.
+func (l literals) cost() float64 {
+	if !l.known() {
+		return 1
+	}
+	sum := 0.0
+	for _, t := range l.texts {
+		if t == "" {
+			return 1
+		}
+		n := newNeedle(t, l.fold)
+		sum += scanCost + share(n.rare)
+		if n.other != n.rare {
+			sum += scanCost + share(n.other)
+		}
+	}
+	return sum
+}
+
+func (l literals) needles() []needle {
+	var list []needle
+	for _, t := range l.texts {
+		list = append(list, newNeedle(t, l.fold))
+	}
+	return list
+}
+
+// require finds the cheapest set of literals that no match can do without.
+func require(re *syntax.Regexp) literals {
+	if whole := spell(re); whole.known() {
+		return whole
+	}
+	switch re.Op {
+	case syntax.OpCapture, syntax.OpPlus:
+		return loosely(require(re.Sub[0]))
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return loosely(require(re.Sub[0]))
+		}
+	case syntax.OpConcat:
+		return requirePart(re.Sub)
+	case syntax.OpAlternate:
+		return requireAny(re.Sub)
+	}
+	return literals{}
+}
+
+func loosely(l literals) literals {
+	l.exact = false
+	return l
+}
+
+// requirePart looks at each stretch of a sequence that can be spelled out, and at each part of it.
+func requirePart(subs []*syntax.Regexp) literals {
+	best := literals{}
+	better := func(l literals) {
+		if l.cost() < best.cost() {
+			best = loosely(l)
+		}
+	}
+	stretch := literals{texts: []string{""}, exact: true}
+	for _, sub := range subs {
+		s := spell(sub)
+		if joined := join(stretch, s); s.known() && joined.known() {
+			stretch = joined
+			continue
+		}
+		better(stretch)
+		stretch = literals{texts: []string{""}, exact: true}
+		if s.known() {
+			stretch = s
+			continue
+		}
+		better(require(sub))
+	}
+	better(stretch)
+	return best
+}
+
+func requireAny(subs []*syntax.Regexp) literals {
+	all := literals{}
+	for _, sub := range subs {
+		l := require(sub)
+		if !l.known() || len(all.texts)+len(l.texts) > maxLiterals {
+			return literals{}
+		}
+		all.texts, all.fold = append(all.texts, l.texts...), all.fold || l.fold
+	}
+	return all
+}
+
+// spell lists all strings that an expression matches, if they are few and it matches nothing else.
+func spell(re *syntax.Regexp) literals {
+	switch re.Op {
+	case syntax.OpEmptyMatch:
+		return literals{texts: []string{""}, exact: true}
+	case syntax.OpLiteral:
+		return spellRunes(re.Rune, re.Flags&syntax.FoldCase != 0)
+	case syntax.OpCharClass:
+		return spellClass(re.Rune)
+	case syntax.OpCapture:
+		return spell(re.Sub[0])
+	case syntax.OpQuest:
+		inner := spell(re.Sub[0])
+		if inner.known() && len(inner.texts) < maxLiterals {
+			inner.texts = append(slices.Clone(inner.texts), "")
+			return inner
+		}
+	case syntax.OpConcat:
+		all := literals{texts: []string{""}, exact: true}
+		for _, sub := range re.Sub {
+			if all = join(all, spell(sub)); !all.known() {
+				break
+			}
+		}
+		return all
+	case syntax.OpAlternate:
+		return spellAny(re.Sub)
+	}
+	return literals{}
+}
+
+func spellRunes(runes []rune, fold bool) literals {
+	if len(runes) > maxLength || slices.Contains(runes, utf8.RuneError) {
+		return literals{} // the replacement character stands for any byte that is not UTF-8
+	}
+	if fold && !slices.ContainsFunc(runes, func(r rune) bool { return unicode.SimpleFold(r) != r }) {
+		fold = false
+	}
+	if fold && slices.ContainsFunc(runes, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return literals{}
+	}
+	text := string(runes)
+	if fold {
+		text = strings.ToLower(text)
+	}
+	return literals{texts: []string{text}, fold: fold, exact: true}
+}
+
+func spellClass(ranges []rune) literals {
+	all := literals{exact: true}
+	for i := 0; i+1 < len(ranges); i += 2 {
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			if all.texts = append(all.texts, string(r)); len(all.texts) > 4 || r == utf8.RuneError || r == '\n' {
+				return literals{}
+			}
+		}
+	}
+	return all
+}
+
+func spellAny(subs []*syntax.Regexp) literals {
+	all := literals{exact: true}
+	for _, sub := range subs {
+		l := spell(sub)
+		if !l.known() || len(all.texts)+len(l.texts) > maxLiterals {
+			return literals{}
+		}
+		if all.texts != nil && l.fold != all.fold {
+			all.exact = false
+		}
+		all.texts, all.fold = append(all.texts, l.texts...), all.fold || l.fold
+		all.exact = all.exact && l.exact
+	}
+	return all
+}
+
+// join is every string of a followed by every string of b; nothing when they would be too many.
+func join(a, b literals) literals {
+	if !a.known() || !b.known() || len(a.texts)*len(b.texts) > maxLiterals {
+		return literals{}
+	}
+	blank := func(l literals) bool { return len(l.texts) == 1 && l.texts[0] == "" }
+	all := literals{fold: a.fold || b.fold, exact: a.exact && b.exact}
+	if a.fold != b.fold && !blank(a) && !blank(b) {
+		all.exact = false
+	}
+	for _, x := range a.texts {
+		for _, y := range b.texts {
+			if len(x)+len(y) > maxLength {
+				return literals{}
+			}
+			if !all.fold {
+				all.texts = append(all.texts, x+y)
+				continue
+			}
+			if strings.ContainsFunc(x+y, func(r rune) bool { return r >= utf8.RuneSelf }) {
+				return literals{}
+			}
+			all.texts = append(all.texts, strings.ToLower(x+y))
+		}
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package text
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// decoder turns UTF-16 into UTF-8. What is not a character becomes the replacement character.
+type decoder struct {
+	src   io.Reader
+	order binary.ByteOrder
+	raw   [8 << 10]byte
+	have  int    // bytes of raw
+	out   []byte // decoded, not yet read
+	room  [16 << 10]byte
+	err   error
+}
+
+func newDecoder(src io.Reader, big bool) *decoder {
+	d := &decoder{src: src, order: binary.LittleEndian}
+	if big {
+		d.order = binary.BigEndian
+	}
+	return d
+}
+
+// Read gives decoded text.
+func (d *decoder) Read(p []byte) (int, error) {
+	for len(d.out) == 0 {
+		if d.err != nil {
+			return 0, d.err
+		}
+		d.fill()
+	}
+	n := copy(p, d.out)
+	d.out = d.out[n:]
+	return n, nil
+}
+
+func (d *decoder) fill() {
+	n, err := d.src.Read(d.raw[d.have:])
+	d.have += n
+	d.err = err
+	ended := errors.Is(err, io.EOF)
+	out, at := d.room[:0], 0
+	for at+2 <= d.have {
+		r, size := rune(d.order.Uint16(d.raw[at:])), 2
+		if utf16.IsSurrogate(r) {
+			if at+4 > d.have && !ended {
+				break
+			}
+			r, size = d.pair(r, at)
+		}
+		out = utf8.AppendRune(out, r)
+		at += size
+	}
+	if ended && at < d.have { // half a unit
+		out = utf8.AppendRune(out, utf8.RuneError)
+		at = d.have
+	}
+	d.have = copy(d.raw[:], d.raw[at:d.have])
+	d.out = out
+}
+
+// pair is the character of two surrogates; a lone one is the replacement character.
+func (d *decoder) pair(first rune, at int) (rune, int) {
+	if at+4 > d.have {
+		return utf8.RuneError, 2
+	}
+	if r := utf16.DecodeRune(first, rune(d.order.Uint16(d.raw[at+2:]))); r != utf8.RuneError {
+		return r, 4
+	}
+	return utf8.RuneError, 2
+}

@@ -1,0 +1,56 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hob/daemon/work"
+	"hob/tools"
+)
+
+// Todos is what todo takes and answers.
+type Todos struct {
+	Todos []work.Todo `json:"todos" jsonschema:"the whole list, in order; replaces the last one" max:"100"`
+}
+
+// NewTodo makes the tool todo: the list of steps of a conversation.
+func NewTodo() tools.Tool {
+	return tools.New[Todos, Todos](tools.Spec{
+		Name: "todo", Group: group, Core: true, Positional: "todos", Example: `'[{"content": "test it", "status": "in_progress"}]'`,
+		Description: "Keep this conversation's todo list: each call sends the whole list; at most one entry in progress.",
+	}, todoIntent, todoRun)
+}
+
+func todoIntent(_ context.Context, _ tools.Call, in Todos) (tools.Intent, error) {
+	if err := work.CheckTodos(in.Todos); err != nil {
+		return tools.Intent{}, refusal(err)
+	}
+	raw, err := canonical("todo", in)
+	sum := work.Count(in.Todos)
+	return tools.Intent{Effect: tools.Keyed, Summary: fmt.Sprintf("todo: %d of %d done", sum.Done, sum.Total), Canonical: raw}, err
+}
+
+func todoRun(_ context.Context, call tools.Call, in Todos, _ tools.Intent) (tools.Result, error) {
+	return tools.Result{
+		Content: drawn(in.Todos), Data: in,
+		Changes: []tools.Change{work.Todos{Session: call.Session, Key: call.Key, List: in.Todos}},
+	}, nil
+}
+
+// drawn is a list as people read it.
+func drawn(list []work.Todo) string {
+	if len(list) == 0 {
+		return "the list is empty"
+	}
+	sum := work.Count(list)
+	lines := []string{fmt.Sprintf("%d of %d done", sum.Done, sum.Total)}
+	if sum.Doing != "" {
+		lines[0] += "; now: " + sum.Doing
+	}
+	for _, t := range list {
+		mark := map[work.Progress]string{work.Pending: "[ ]", work.InProgress: "[>]", work.Completed: "[x]"}[t.Status]
+		lines = append(lines, mark+" "+t.Content)
+	}
+	return strings.Join(lines, "\n")
+}
