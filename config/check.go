@@ -138,54 +138,32 @@ type toolKeys struct {
 	Exec  any      `toml:"exec"` // looked at by itself
 }
 
-// tools reads [tools]. A bad root is dropped; a mistake in [tools.exec] denies exec; any other denies every tool.
+// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec; any other denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
+	e := Default().Tools.Exec
 	n := l.root.child("tools")
-	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkRoots(c, t.Roots) })
-	exec := typed(l, n.child("exec"), "tools.exec", &execKeys{}, checkExec)
+	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots) })
+	exec := typed(l, n.child("exec"), "tools.exec", &e, func(c *checks, e *Exec) { e.Binds = checkPaths(c, "binds", e.Binds) })
 	switch {
 	case !whole:
-		l.snap.Tools = Tools{Deny: []string{DenyAll}}
+		l.snap.Tools = Tools{Deny: []string{DenyAll}, Exec: e}
 		return
 	case !exec:
 		t.Deny = append(t.Deny, "exec")
 	}
-	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny}
+	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Exec: e}
 }
 
-// execKeys are the keys of [tools.exec]. None is in force in this version, which has no sandbox.
-type execKeys struct {
-	Sandbox any `toml:"sandbox"`
-}
-
-// checkExec passes over a sandbox that may be missing, as over an unknown key. One that must be there must not be passed
-// over: commands would run outside it.
-func checkExec(c *checks, e *execKeys) {
-	n := c.node.child("sandbox")
-	switch {
-	case n == nil:
-	case e.Sandbox == "off" || e.Sandbox == "auto":
-		c.add(n, n.key, "tools.exec.sandbox", `unknown key "sandbox"`, "", false)
-	default:
-		c.add(n, n.value, "tools.exec.sandbox", "sandbox: there is no sandbox in this version, and no command may run without it",
-			"take the line out to run commands unconfined", true)
-	}
-	for i := range c.problems {
-		if p := &c.problems[i]; !p.Fatal {
-			p.Hint = "this version has no sandbox and reads nothing in [tools.exec]"
-		}
-	}
-}
-
-func checkRoots(c *checks, roots []string) []string {
+// checkPaths drops what is not PATH:ro or PATH:rw.
+func checkPaths(c *checks, key string, list []string) []string {
 	var good []string
-	for i, r := range roots {
+	for i, r := range list {
 		colon := strings.LastIndexByte(r, ':')
 		path, mode := r[:max(colon, 0)], r[colon+1:]
 		home := path == "~" || strings.HasPrefix(path, "~/")
 		if mode != "ro" && mode != "rw" || !home && !filepath.IsAbs(path) {
-			c.dropped("roots", i, "want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found %q", r)
+			c.dropped(key, i, "want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found %q", r)
 			continue
 		}
 		good = append(good, r)

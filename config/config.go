@@ -64,12 +64,19 @@ type Channel struct {
 }
 
 // Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
-// the same reason Deny has "exec" when [tools.exec] is off, which it is when it asks for a sandbox: there is none in this
-// version, and no other key of [tools.exec] is read.
+// the same reason Deny has "exec" when [tools.exec] is off.
 type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all
 	Deny  []string // names of tools, taken out of Allow; "*": all
+	Exec  Exec
+}
+
+// Exec is [tools.exec]: how shell commands are confined.
+type Exec struct {
+	Sandbox string   `toml:"sandbox"` // "require", "auto" (default) or "off"
+	Network bool     `toml:"network"` // commands reach the machine's network
+	Binds   []string `toml:"binds"`   // "PATH:ro" or "PATH:rw", what commands see beside the workspace and the roots
 }
 
 // DenyAll in Tools.Deny stands for every tool.
@@ -117,6 +124,7 @@ type Backup struct {
 func Default() *Snapshot {
 	return &Snapshot{
 		Models: map[string]Model{},
+		Tools:  Tools{Exec: Exec{Sandbox: "auto"}},
 		Guard:  Guard{Mode: "ask"},
 		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},

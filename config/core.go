@@ -15,8 +15,12 @@ func core() []Part {
 		},
 		{Path: "owner", Doc: "The one person that hob works for.", Keys: Describe(d.Owner, ownerNotes())},
 		{
-			Path: "tools", Doc: "What tools may be used, and on what. A mistake in this section denies every tool. `[tools.exec]` has no keys, since there is no sandbox.",
+			Path: "tools", Doc: "What tools may be used, and on what. A mistake in this section denies every tool.",
 			Keys: Describe(struct{ Roots, Allow, Deny []string }{}, toolNotes()),
+		},
+		{
+			Path: "tools.exec", Doc: "How shell commands are confined: see security.md. A mistake in this section denies `exec`.",
+			Keys: Describe(d.Tools.Exec, execNotes()),
 		},
 		{Path: "guard", Doc: "When hob asks before it acts.", Keys: Describe(d.Guard, []Note{{
 			Name: "mode", Words: []string{"ask", "open"}, Example: `"ask"`,
@@ -78,5 +82,16 @@ func toolNotes() []Note {
 		{Name: "roots", Example: `["~/Downloads:ro", "~/projects:rw"]`, Pattern: `:(ro|rw)$`, Doc: "Folders that files may be read in (`:ro`) or written in too (`:rw`), beside the workspace."},
 		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all."},
 		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
+	}
+}
+
+func execNotes() []Note {
+	return []Note{
+		{
+			Name: "sandbox", Words: []string{"require", "auto", "off"}, Example: `"auto"`,
+			Doc: "`require` runs no command where it cannot be confined; `auto` asks you for each there; `off` confines none.",
+		},
+		{Name: "network", Example: "false", Doc: "Let commands reach the network, and what listens on this machine."},
+		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders that commands see (`:ro`) or may write too (`:rw`), beside the workspace and the roots."},
 	}
 }

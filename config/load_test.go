@@ -98,7 +98,7 @@ func TestEverySectionIsRead(t *testing.T) {
 	want.Web.Listen = "localhost:0"
 	want.Daemon = config.Daemon{MaxAttempts: 5, SafeModeAfter: 4}
 	want.Turn = config.Turn{MaxSteps: 7, MaxRunning: 90 * time.Minute}
-	want.Tools = config.Tools{Roots: []string{"~/Downloads:ro", "/srv/a:b:rw"}, Allow: []string{"read"}, Deny: []string{"write"}}
+	want.Tools = config.Tools{Roots: []string{"~/Downloads:ro", "/srv/a:b:rw"}, Allow: []string{"read"}, Deny: []string{"write"}, Exec: config.Default().Tools.Exec}
 	want.Channels, want.Jobs = got.Channels, got.Jobs
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -19,50 +19,57 @@ func parsed(t *testing.T, doc string, env ...string) (*config.Snapshot, []string
 	return s, texts(doc, env...)
 }
 
-// A sandbox that is asked for and not there must not mean that commands run without one.
-func TestARequiredSandboxSwitchesExecOff(t *testing.T) {
-	for _, value := range []string{`"require"`, `"Require"`, `"bwrap"`, "true", "[]", `""`} {
+// A mistake about the sandbox must not mean that commands run without one.
+func TestAMistakeInExecSwitchesItOff(t *testing.T) {
+	for value, why := range map[string]string{
+		`"Require"`: `want one of require, auto, off, found "Require"`, `"bwrap"`: `want one of require, auto, off, found "bwrap"`, `""`: `want one of require, auto, off, found ""`,
+		"true": "want a text, found true", "[]": "want a text, found a list",
+	} {
 		s, got := parsed(t, "[tools]\ndeny = [\"write\"]\n[tools.exec]\nsandbox = "+value+"\nnetwork = true\n")
-		want := []string{
-			`config.toml:4:11: sandbox: there is no sandbox in this version, and no command may run without it, so [tools.exec] is off: take the line out to run commands unconfined`,
-			`config.toml:5:1: unknown key "network": this version has no sandbox and reads nothing in [tools.exec]`,
-		}
-		if !slices.Equal(got, want) {
+		if want := []string{"config.toml:4:11: sandbox: " + why + ", so [tools.exec] is off"}; !slices.Equal(got, want) {
 			t.Errorf("%s: got\n  %s", value, strings.Join(got, "\n  "))
 		}
 		if !slices.Equal(s.Tools.Deny, []string{"write", "exec"}) || !slices.Equal(s.OffSections(), []string{"tools.exec"}) {
 			t.Errorf("%s: denied %q, off %q", value, s.Tools.Deny, s.OffSections())
 		}
+		if s.Tools.Exec.Network || s.Tools.Exec.Sandbox != "auto" {
+			t.Errorf("%s: %+v of a section that is off", value, s.Tools.Exec)
+		}
 	}
-	s, got := parsed(t, "", "HOB_TOOLS__EXEC__SANDBOX=require")
-	if !slices.Equal(s.Tools.Deny, []string{"exec"}) || len(got) != 1 || !strings.HasPrefix(got[0], "HOB_TOOLS__EXEC__SANDBOX: sandbox: there is no sandbox") {
+	s, got := parsed(t, "", "HOB_TOOLS__EXEC__SANDBOX=always")
+	if !slices.Equal(s.Tools.Deny, []string{"exec"}) || len(got) != 1 || !strings.HasPrefix(got[0], "HOB_TOOLS__EXEC__SANDBOX: sandbox: want one of") {
 		t.Errorf("from the environment: denied %q, %q", s.Tools.Deny, got)
 	}
 	s, _ = parsed(t, "[tools]\nexec = \"require\"\n")
 	if !slices.Equal(s.Tools.Deny, []string{"exec"}) {
 		t.Errorf("no section at all: denied %q", s.Tools.Deny)
 	}
-	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = \"require\"\n")
+	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = true\n")
 	if !slices.Equal(s.Tools.Deny, []string{config.DenyAll}) || !s.Off("tools") || !s.Off("tools.exec") {
 		t.Errorf("a bad [tools] as well: denied %q", s.Tools.Deny)
 	}
+	// A mistake elsewhere in [tools] must not take the sandbox away.
+	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = \"require\"\n")
+	if s.Tools.Exec.Sandbox != "require" {
+		t.Errorf("a bad [tools] leaves %+v", s.Tools.Exec)
+	}
 }
 
-func TestNoKeyOfExecIsRead(t *testing.T) {
-	const why = `: this version has no sandbox and reads nothing in [tools.exec]`
-	doc := "[tools.exec]\nsandbox = \"auto\"\nbinds = []\n[tools.exec.hosts.nas]\naddress = \"sam@nas\"\n"
-	s, got := parsed(t, doc)
-	want := []string{
-		`config.toml:2:1: unknown key "sandbox"` + why, `config.toml:3:1: unknown key "binds"` + why, `config.toml:4:13: unknown section "hosts"` + why,
+func TestExec(t *testing.T) {
+	s, got := parsed(t, "[tools.exec]\nsandbox = \"require\"\nnetwork = true\nbinds = [\"~/.gitconfig:ro\", \"here:rw\", \"/srv/x:rw\", \"/srv/y\"]\n[tools.exec.hosts.nas]\naddress = \"sam@nas\"\n")
+	want := config.Exec{Sandbox: "require", Network: true, Binds: []string{"~/.gitconfig:ro", "/srv/x:rw"}}
+	if e := s.Tools.Exec; e.Sandbox != want.Sandbox || e.Network != want.Network || !slices.Equal(e.Binds, want.Binds) {
+		t.Errorf("got %+v, want %+v", e, want)
 	}
-	if !slices.Equal(got, want) {
+	if len(s.OffSections()) > 0 || len(s.Tools.Deny) > 0 {
+		t.Errorf("off %q, denied %q", s.OffSections(), s.Tools.Deny)
+	}
+	const rule = ": binds: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "
+	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:13: unknown section "hosts": known here: binds, network, sandbox`}) {
 		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
 	}
-	if len(s.Tools.Deny) > 0 || len(s.OffSections()) > 0 {
-		t.Errorf("nothing is off, got %q, %q", s.Tools.Deny, s.OffSections())
-	}
-	if _, problems, err := config.Parse("config.toml", []byte(doc), nil); err != nil || config.Valid(problems) {
-		t.Errorf("such a file is not valid: %v, %v", problems, err)
+	if s, _ := parsed(t, ""); s.Tools.Exec.Sandbox != "auto" || s.Tools.Exec.Network || len(s.Tools.Exec.Binds) > 0 {
+		t.Errorf("left out: %+v", s.Tools.Exec)
 	}
 }
 

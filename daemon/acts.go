@@ -38,6 +38,8 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 		return a.budget(ctx, act.Args)
 	case "model":
 		return a.model(ctx, act)
+	case "marks":
+		return done(a.store.Unmark(ctx, act.Args["path"]))
 	case "safe-mode":
 		return done(a.store.LeaveSafeMode(ctx))
 	case "backup":

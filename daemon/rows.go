@@ -10,6 +10,7 @@ import (
 	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/store/work"
 )
 
 // rows lists and shows what the local API offers.
@@ -20,6 +21,7 @@ type rows struct {
 	schedule schedule
 	status   func(ctx context.Context) (Status, error)
 	models   roster
+	work     work.Rows
 }
 
 var _ control.Rows = rows{}
@@ -41,10 +43,14 @@ func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, e
 		return r.grants(ctx)
 	case "jobs":
 		return r.schedule.List(ctx)
+	case "tasks":
+		return r.work.Tasks(ctx, f)
 	case "fires":
 		return r.view.FireRows(ctx, f)
 	case "audit":
 		return r.view.AuditRows(ctx, f)
+	case "marks":
+		return r.view.MarkRows(ctx)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is nothing called %s", resource)
 	}
@@ -71,6 +77,12 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 		return r.view.TurnView(ctx, n)
 	case "jobs":
 		return r.schedule.named(ctx, id)
+	case "tasks":
+		n, err := number("task", id)
+		if err != nil {
+			return nil, err
+		}
+		return r.work.Task(ctx, n)
 	default:
 		return r.view.One(ctx, resource, id)
 	}

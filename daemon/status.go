@@ -13,6 +13,7 @@ import (
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/models"
+	"hob/daemon/sandbox"
 	"hob/daemon/store"
 	"hob/scheduler"
 )
@@ -40,7 +41,8 @@ type Status struct {
 	Budget    store.Budget             `json:"budget"`
 	Database  DatabaseStatus           `json:"database"`
 	SafeMode  SafeStatus               `json:"safe_mode"`
-	Config    []string                 `json:"config"` // its problems
+	Sandbox   sandbox.State            `json:"sandbox"` // of shell commands
+	Config    []string                 `json:"config"`  // its problems
 }
 
 // ThreadStatus is what the thread does.
@@ -150,7 +152,7 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
 		Questions: counts.Questions, Channels: d.channelHealth(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Config: d.remarks(),
+		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Sandbox: d.live.Load().kit.Sandbox.State(), Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
 	return s, nil

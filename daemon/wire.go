@@ -13,6 +13,8 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/llm/builtin"
 	"hob/daemon/store"
+	"hob/daemon/store/db"
+	"hob/daemon/store/work"
 	"hob/daemon/toolbox"
 	"hob/scheduler"
 	"hob/tools"
@@ -82,7 +84,7 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 // bench is what the tools work with.
 func (d *daemon) bench() *toolbox.Bench {
 	return &toolbox.Bench{
-		Workspace: d.opt.workspace(), State: d.opt.state(), Instance: d.opt.instance(), Environ: os.Environ(), Events: eventTypes(), Seen: fs.NewSeen(),
+		Workspace: d.opt.workspace(), State: d.opt.state(), Self: d.opt.Self, Instance: d.opt.instance(), Environ: os.Environ(), Events: eventTypes(), Seen: fs.NewSeen(),
 		Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d}, Marked: d.store.Marks(), Log: d.log,
 	}
 }
@@ -99,17 +101,24 @@ func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
 func eventTypes() []string {
 	return []string{
 		"event.accepted", "event.dropped", "event.expired", "turn.started", "turn.finished", "turn.waiting", "turn.resumed", "turn.joined", "tool.started", "tool.finished",
-		"question.asked", "question.answered", "question.expired", "message.sent", "command.done", "safe-mode.off",
+		"question.asked", "question.answered", "question.expired", "message.sent", "command.done", "safe-mode.off", "task.finished",
 	}
 }
 
 // instance marks the processes that this home's daemon starts.
 func (o Options) instance() string { return ident.Digest(o.Home) }
 
+// backlog is the tasks as the tools see them.
+func (d *daemon) backlog() work.Desk {
+	return work.Desk{Rows: work.Rows{Readers: d.store.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
+		return d.store.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
+	}}
+}
+
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: d.backlog().Rows},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,

@@ -9,14 +9,27 @@ import (
 	_ "time/tzdata" // zones on machines that have none
 
 	"hob/cmd/hob/cli"
+	"hob/daemon"
 )
 
 func main() {
 	os.Exit(start(os.Args[1:]))
 }
 
+// self is hob's own executable, "" when it is not known.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
 // start runs one command and returns its exit code. The first signal asks it to end; the second one kills it.
 func start(args []string) int {
+	if code, asked := daemon.Enter(args); asked { // by the sandbox: no command of the owner's
+		return code
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)

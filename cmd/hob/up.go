@@ -56,7 +56,7 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
 	log, end := daemonLog(a, home, chat)
 	run := func(ctx context.Context, ready func()) error {
 		return daemon.Run(ctx, daemon.Options{
-			Home: home, Listen: listen, Version: version().Version, Log: log,
+			Home: home, Listen: listen, Version: version().Version, Self: self(), Log: log,
 			Ready: func(r daemon.Ready) {
 				sayReady(a, r)
 				ready()

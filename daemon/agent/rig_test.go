@@ -56,7 +56,9 @@ type rig struct {
 	shelved  map[string]string
 	ext      int
 
+	small  llm.Model // that sub-agents can be given
 	thread *agent.Thread
+	lanes  *agent.Lanes
 	desk   *agent.Desk
 	group  *spawn.Group
 	stop   context.CancelFunc
@@ -154,6 +156,7 @@ func (r *rig) wire() {
 	}
 	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	r.thread.Boundary = r.desk.Serve
+	r.lanes = &agent.Lanes{Thread: r.thread, Family: r.store, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
 // board answers the commands that only look.
@@ -189,6 +192,7 @@ func (r *rig) start() {
 	})
 	r.group.Go(ctx, "thread", r.thread.Run)
 	r.group.Go(ctx, "desk", r.desk.Run)
+	r.group.Go(ctx, "lanes", r.lanes.Run)
 }
 
 // halt ends thread and desk as at a shutdown.

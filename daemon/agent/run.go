@@ -92,13 +92,21 @@ func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errStopped):
-		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"})
+		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Stopped, Why: stopWord(st.Turn)})
 	case errors.Is(err, errDeadline):
 		why := fmt.Sprintf("it ran for %s, the limit of one turn", st.Limits.Running)
 		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: why})
 	default:
 		return err
 	}
+}
+
+// stopWord is why a turn was stopped: a sub-agent not only by the owner, but by its parent too.
+func stopWord(t turn.Turn) string {
+	if t.Parent != 0 {
+		return "it was stopped before it ended"
+	}
+	return "stopped by the owner"
 }
 
 // commit writes a step; a commit that parks or ends the turn ends the loop.

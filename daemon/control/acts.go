@@ -38,6 +38,8 @@ func knownArgs(resource, verb string) []string {
 		return []string{"per_day", "tokens_per_day", "config"}
 	case "model finish":
 		return []string{"!address"}
+	case "marks accept":
+		return []string{"!path"}
 	case "backup create":
 		return []string{"path"}
 	case "send send":

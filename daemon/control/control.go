@@ -127,7 +127,7 @@ func (a *api) routes() *http.ServeMux {
 
 // lists are the resources that have many rows.
 func lists() []string {
-	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "fires", "audit"}
+	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "fires", "tasks", "audit", "marks"}
 }
 
 func (a *api) actRoutes(mux *http.ServeMux) {
@@ -148,6 +148,7 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("DELETE /v1/sessions/{id}", a.act("sessions", "rm"))
 	mux.HandleFunc("POST /v1/budget/set", a.act("budget", "set"))
+	mux.HandleFunc("POST /v1/marks/accept", a.act("marks", "accept"))
 	mux.HandleFunc("POST /v1/safe-mode/off", a.act("safe-mode", "off"))
 	mux.HandleFunc("POST /v1/backup/create", a.act("backup", "create"))
 	mux.HandleFunc("POST /v1/send", a.act("send", "send"))

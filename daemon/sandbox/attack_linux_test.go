@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strconv"
@@ -94,27 +93,23 @@ func attacks() map[string]func(string) error {
 		"ambient": func(string) error {
 			return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_SYS_ADMIN, 0, 0)
 		},
-		"new-privs":  func(string) error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) },
-		"bpf":        func(string) error { return call(unix.SYS_BPF, 0, 0, 0) },
-		"perf":       func(string) error { return opened(unix.PerfEventOpen(&unix.PerfEventAttr{Size: 112}, -1, 0, -1, 0)) },
-		"userfault":  func(string) error { return call(unix.SYS_USERFAULTFD, 1, 0, 0) },
-		"io-uring":   func(string) error { return ioUring() },
-		"kexec":      func(string) error { return call(unix.SYS_KEXEC_LOAD, 0, 0, 0) },
-		"module":     func(string) error { return call(unix.SYS_INIT_MODULE, 0, 0, 0) },
-		"swap":       func(string) error { return call(unix.SYS_SWAPOFF, 0, 0, 0) },
-		"acct":       func(string) error { return call(unix.SYS_ACCT, 0, 0, 0) },
-		"clock":      func(string) error { return unix.Settimeofday(&unix.Timeval{Sec: time.Now().Unix()}) },
-		"hostname":   func(string) error { return unix.Sethostname([]byte("hob-was-here")) },
-		"syslog":     func(string) error { _, err := unix.Klogctl(3, make([]byte, 4096)); return err },
-		"handle":     openByHandle,
-		"fanotify":   func(string) error { return opened(unix.FanotifyInit(unix.FAN_CLASS_CONTENT, 0)) },
-		"tiocsti":    typeIn,
-		"x32":        func(string) error { return call(0x40000000+39, 0, 0, 0) },
-		"signal-up":  func(string) error { return unix.Kill(1, unix.SIGKILL) },
-		"trace-up":   func(string) error { return unix.PtraceAttach(1) },
-		"read-up":    func(string) error { return readMemory("/proc/1/mem") },
-		"quota":      func(string) error { return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0) },
-		"reparent":   func(string) error { return unix.Prctl(unix.PR_SET_MM, unix.PR_SET_MM_EXE_FILE, 0, 0, 0) },
+		"new-privs": func(string) error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0) },
+		"bpf":       func(string) error { return call(unix.SYS_BPF, 0, 0, 0) },
+		"perf":      func(string) error { return opened(unix.PerfEventOpen(&unix.PerfEventAttr{Size: 112}, -1, 0, -1, 0)) },
+		"userfault": func(string) error { return call(unix.SYS_USERFAULTFD, 1, 0, 0) },
+		"io-uring":  func(string) error { return ioUring() },
+		"kexec":     func(string) error { return call(unix.SYS_KEXEC_LOAD, 0, 0, 0) },
+		"module":    func(string) error { return call(unix.SYS_INIT_MODULE, 0, 0, 0) },
+		"swap":      func(string) error { return call(unix.SYS_SWAPOFF, 0, 0, 0) },
+		"acct":      func(string) error { return call(unix.SYS_ACCT, 0, 0, 0) },
+		"clock":     func(string) error { return unix.Settimeofday(&unix.Timeval{Sec: time.Now().Unix()}) },
+		"hostname":  func(string) error { return unix.Sethostname([]byte("hob-was-here")) },
+		"syslog":    func(string) error { _, err := unix.Klogctl(3, make([]byte, 4096)); return err },
+		"handle":    openByHandle,
+		"fanotify":  func(string) error { return opened(unix.FanotifyInit(unix.FAN_CLASS_CONTENT, 0)) },
+		"tiocsti":   typeIn,
+		"x32":       func(string) error { return call(0x40000000+39, 0, 0, 0) },
+		"quota":     func(string) error { return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0) },
 	}
 }
 
@@ -255,16 +250,4 @@ func typeIn(string) error {
 		return nil
 	}
 	return errno
-}
-
-func readMemory(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	_, err = io.ReadFull(f, make([]byte, 1))
-	if err == syscall.EIO || err == io.EOF { // nothing is mapped at 0: it was let in
-		return nil
-	}
-	return err
 }

@@ -18,7 +18,7 @@ import (
 const probeTime = 10 * time.Second
 
 // helperAt is where a box has hob's own executable.
-const helperAt = "/run/hob/enter"
+const helperAt = "/run/hob/hob"
 
 // systemFolders are what every box sees of the machine, read only. What is not among them (srv, mnt, var, boot, other homes) is not
 // there.
@@ -217,6 +217,7 @@ func (w bubblewrap) argv(l layout, argv []string) ([]string, error) {
 	// The root itself is memory that the box could write, without use for it.
 	out = append(out, "--remount-ro", "/")
 	if w.proc {
+		out = append(out, covers()...)
 		// Root may write /proc/sys and sysrq-trigger without any capability, and bubblewrap does not cover them where users have a namespace.
 		out = append(out, "--remount-ro", "/proc")
 	}
@@ -321,6 +322,23 @@ func (w bubblewrap) masks(l layout) ([]string, error) {
 		out = append(out, "--bind", l.scratch, l.scratch)
 	}
 	return append(out, last...), nil
+}
+
+// covers hides what a new /proc tells of the machine beyond the box: keys, timers, memory.
+func covers() []string {
+	var out []string
+	for _, name := range []string{"acpi", "asound", "scsi", "kcore", "keys", "key-users", "kallsyms", "kmsg", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger"} {
+		path := "/proc/" + name
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			out = append(out, "--tmpfs", path, "--remount-ro", path)
+		default:
+			out = append(out, "--ro-bind", os.DevNull, path)
+		}
+	}
+	return out
 }
 
 // closed lists what below a folder others may not read: keys and password hashes that root, and who shares a group with them, may.

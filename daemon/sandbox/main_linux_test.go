@@ -15,5 +15,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__attack" {
 		os.Exit(attack(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == "__parent" {
+		os.Exit(startAndWait(os.Args[2:]))
+	}
 	os.Exit(m.Run())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/trust"
 	"hob/daemon/store/work"
 
 	"hob/daemon/agent/turn"
@@ -219,6 +220,15 @@ func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
 		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, db.Stamp(&g.Created), &g.Uses)
 		return g, err
 	})
+}
+
+// Unmark says that the owner trusts what a marked file holds.
+func (s Questions) Unmark(ctx context.Context, path string) error {
+	err := s.Write(ctx, func(tx *Tx) error { return trust.Drop(tx.Tx, path) })
+	if err == nil {
+		s.marks.Forget(path)
+	}
+	return err
 }
 
 // Revoke ends a grant.

@@ -13,6 +13,7 @@ import (
 
 	"hob/config"
 	"hob/daemon/fsguard"
+	"hob/daemon/sandbox"
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/all"
@@ -21,10 +22,11 @@ import (
 	"hob/tools/messaging"
 )
 
-// Bench is what the tools work with for the life of the process. Every field must be set.
+// Bench is what the tools work with for the life of the process. Every field but Self must be set.
 type Bench struct {
 	Workspace string // absolute
 	State     string // hob's own folder, absolute
+	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
 	Instance  string // marks the processes of this home; no slash in it
 	Environ   []string
 	Events    []string // the types of the event stream that a turn can wait for
@@ -49,6 +51,7 @@ type Marks interface {
 type Kit struct {
 	tools.Set
 	Guard   *fsguard.Guard
+	Sandbox *sandbox.Sandbox
 	Missing []Missing // tools that need what is not there
 }
 
@@ -59,12 +62,12 @@ type Missing struct {
 }
 
 // Kit makes the tools. Its error says what of the config cannot be.
-func (b *Bench) Kit(_ context.Context, c *config.Snapshot) (Kit, error) {
+func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
-	k := Kit{}
+	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c)}
 	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marked.Why})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)

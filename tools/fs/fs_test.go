@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,18 +12,49 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/fs"
+	"hob/tools/fs/document"
 )
+
+// TestMain is also the process that reads PDF files: the tool starts this very program again.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "read-pdf" {
+		os.Exit(document.Helper(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // desk is a workspace with the three tools.
 type desk struct {
 	dir             string
 	guard           *fsguard.Guard
+	shelf           *shelf
 	read, write, ls tools.Tool
+}
+
+// shelf keeps pictures in memory, with where they are from.
+type shelf struct {
+	kept   [][]byte
+	source []string // "" for the owner's
+	err    error
+}
+
+func (s *shelf) Keep(ctx context.Context, name string, data []byte) (string, error) {
+	return s.KeepForeign(ctx, name, "", data)
+}
+
+func (s *shelf) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
+	if s.err != nil {
+		return "", s.err
+	}
+	s.kept, s.source = append(s.kept, data), append(s.source, source)
+	return fmt.Sprintf("a%d", len(s.kept)), nil
 }
 
 func newDesk(t testing.TB) desk {
@@ -34,8 +66,14 @@ func newDesk(t testing.TB) desk {
 	must(t, os.Mkdir(filepath.Join(top, "state"), 0o700))
 	d.guard, err = fsguard.New(fsguard.Config{Workspace: d.dir, State: filepath.Join(top, "state"), Home: top})
 	must(t, err)
+	self, err := os.Executable()
+	must(t, err)
+	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
+	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
-	d.read, d.write, d.ls = fs.NewRead(d.guard, seen), fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
+	d.shelf = &shelf{}
+	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Shelf: d.shelf, Spawn: group, Helper: []string{self, "read-pdf"}})
+	d.write, d.ls = fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
 	return d
 }
 
@@ -185,7 +223,7 @@ func TestReadRefuses(t *testing.T) {
 	d.put(t, "folder/x", "")
 	for name, content := range map[string]string{
 		"p.png": "\x89PNG\r\n\x1a\n\x00\x00", "d.pdf": "%PDF-1.7\nplain text follows", "w.docx": "PK\x03\x04\x14\x00\x00", "z.zip": "PK\x03\x04\x14\x00\x00", "b.bin": "\x01\x02\x00\x03",
-		"e": "\x7fELF\x02\x01\x01\x00", "u16.txt": "\xff\xfeh\x00i\x00", "db.sqlite": "SQLite format 3\x00\x10", "g.gz": "\x1f\x8b\x08\x00", "j.jpg": "\xff\xd8\xff\xe0\x00", "ctl": "\x01\x02\x03\x04\x05\x06",
+		"e": "\x7fELF\x02\x01\x01\x00", "u16.txt": "\xff\xfeh\x00i\x00", "db.sqlite": "SQLite format 3\x00\x10", "g.gz": "\x1f\x8b\x08\x00", "j.jpg": "\xff\xd8\xff\xe0\x00", "t.tiff": "II*\x00\x08\x00\x00\x00", "ctl": "\x01\x02\x03\x04\x05\x06",
 	} {
 		d.put(t, name, content)
 	}
@@ -202,20 +240,22 @@ func TestReadRefuses(t *testing.T) {
 		{args{"path": "notes.md", "offset": 99}, tools.Validation, "has only 2 lines"},
 		{args{"path": "notes.md", "offset": -1}, tools.Validation, "offset: want at least 0"},
 		{args{"path": "notes.md", "limit": 0}, tools.Validation, "limit: want at least 1"},
-		{args{"path": "notes.md", "pages": "1"}, tools.Validation, "pages: unknown"},
+		{args{"path": "notes.md", "pages": "1"}, tools.Validation, "notes.md has no pages: only PDF files do"},
 		{args{"path": "notes.md/x"}, tools.NotFound, "not a folder"},
 		{args{"path": "a\x00"}, tools.Validation, "NUL"},
 		{args{"path": "../state/hob.db"}, tools.Denied, "hob's own state"},
-		{args{"path": "p.png"}, tools.Validation, "is a PNG image"},
-		{args{"path": "d.pdf"}, tools.Validation, "is a PDF document"},
-		{args{"path": "w.docx"}, tools.Validation, "is a Word document"},
+		{args{"path": "p.png"}, tools.Validation, "p.png cannot be shown: not a picture that can be read"},
+		{args{"path": "d.pdf"}, tools.Validation, "d.pdf cannot be read: broken: its end is missing"},
+		{args{"path": "d.pdf", "pages": "3-1"}, tools.Validation, `pages: no such pages: "3-1" is none`},
+		{args{"path": "w.docx"}, tools.Validation, "w.docx cannot be read: broken: zip"},
 		{args{"path": "z.zip"}, tools.Validation, "is a zip archive"},
 		{args{"path": "b.bin"}, tools.Validation, "is a binary file"},
 		{args{"path": "e"}, tools.Validation, "is an ELF program"},
 		{args{"path": "u16.txt"}, tools.Validation, "is UTF-16 text"},
 		{args{"path": "db.sqlite"}, tools.Validation, "is an SQLite database"},
 		{args{"path": "g.gz"}, tools.Validation, "is gzip data"},
-		{args{"path": "j.jpg"}, tools.Validation, "is a JPEG image"},
+		{args{"path": "j.jpg"}, tools.Validation, "j.jpg cannot be shown: not a picture"},
+		{args{"path": "t.tiff"}, tools.Validation, "is a TIFF image"},
 		{args{"path": "ctl"}, tools.Validation, "is a binary file"},
 	} {
 		if res := d.do(t, d.read, c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) {
@@ -420,11 +460,11 @@ func TestLs(t *testing.T) {
 		args args
 		want string
 	}{
-		{args{}, "m/ z/ a.txt b.txt link zlink"},
+		{args{"path": "."}, "m/ z/ a.txt b.txt link zlink"},
 		{args{"path": "z"}, "inner/ y.txt"},
-		{args{"depth": 2}, "m/ m/x z/ z/inner/ z/y.txt a.txt b.txt link zlink"},
+		{args{"path": ".", "depth": 2}, "m/ m/x z/ z/inner/ z/y.txt a.txt b.txt link zlink"},
 		{args{"depth": 3, "path": "z"}, "inner/ inner/leaf y.txt"},
-		{args{"all": true, "depth": 2}, ".ssh/ m/ m/x z/ z/inner/ z/y.txt .hidden a.txt b.txt link zlink"},
+		{args{"path": ".", "all": true, "depth": 2}, ".ssh/ m/ m/x z/ z/inner/ z/y.txt .hidden a.txt b.txt link zlink"},
 	} {
 		res := d.do(t, d.ls, c.args)
 		out, _ := res.Data.(fs.Listed)
@@ -439,7 +479,7 @@ func TestLs(t *testing.T) {
 			t.Errorf("%v: %v\n%s", c.args, names, res.Content)
 		}
 	}
-	res := d.do(t, d.ls, args{"all": true, "depth": 5})
+	res := d.do(t, d.ls, args{"path": ".", "all": true, "depth": 5})
 	for _, want := range []string{"3 folders", "5 bytes  a.txt", "link  link -> a.txt", ".ssh/  (not listed: it holds keys or credentials"} {
 		if !strings.Contains(res.Content, want) && want != "3 folders" {
 			t.Errorf("%q is not in:\n%s", want, res.Content)
@@ -447,6 +487,9 @@ func TestLs(t *testing.T) {
 	}
 	res = d.do(t, d.ls, args{"path": "..", "depth": 2})
 	if !strings.Contains(res.Content, "state/  (not listed: hob's own state)") {
+		t.Errorf("%s", res.Content)
+	}
+	if res := d.do(t, d.ls, args{}); res.Code != tools.Validation || !strings.Contains(res.Content, "path: missing") {
 		t.Errorf("%s", res.Content)
 	}
 	for path, want := range map[string]string{"a.txt": "not a folder\nhint: use read", "nope": "there is no such", "../state": "hob's own state", "mm": "there is m in"} {
@@ -461,7 +504,7 @@ func TestLsSaysWhenItIsCut(t *testing.T) {
 	for i := range 2100 {
 		d.put(t, fmt.Sprintf("f%04d", i), "")
 	}
-	res := d.do(t, d.ls, args{})
+	res := d.do(t, d.ls, args{"path": "."})
 	out, _ := res.Data.(fs.Listed)
 	if !out.Cut || len(out.Entries) != 2000 || !strings.Contains(res.Content, "there is more") {
 		t.Errorf("%d entries, cut %v", len(out.Entries), out.Cut)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"hob/tools/fs/picture"
 )
 
 // sniffLen is how much of a file decides what it is.
@@ -72,6 +74,27 @@ func textual(magic string) bool {
 	return magic != "%PDF-"
 }
 
+// formatOf decides as what a file is shown; "" for one that is not, and kind says what it is.
+func formatOf(name string, head []byte) (format, kind string) {
+	kind = binaryKind(name, head)
+	switch {
+	case kind == "" && strings.EqualFold(filepath.Ext(name), ".ipynb") && len(head) > 0:
+		return formatNotebook, kind
+	case kind == "":
+		return formatText, kind
+	case kind == "a PDF document":
+		return formatPDF, kind
+	case kind == wordDocument:
+		return formatWord, kind
+	case picture.Known(head):
+		return formatImage, kind
+	default:
+		return "", kind
+	}
+}
+
+const wordDocument = "a Word document"
+
 // binaryKind says what a file is that cannot be shown as text, by its first bytes; "" is text.
 func binaryKind(name string, head []byte) string {
 	text := looksLikeText(head)
@@ -96,8 +119,8 @@ func binaryKind(name string, head []byte) string {
 // zipKind tells the document formats apart that are zip archives.
 func zipKind(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".docx", ".dotx":
-		return "a Word document"
+	case ".docx", ".dotx", ".docm":
+		return wordDocument
 	case ".xlsx", ".xlsm":
 		return "an Excel workbook"
 	case ".pptx":

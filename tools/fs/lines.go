@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,18 +97,19 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 type shot struct {
 	Page
 	list []string
+	what string // what the lines are of, for people; "" a file
+	note string // what else is to be said
 }
 
 // collect takes lines until the limits are reached.
-func collect(ctx context.Context, l *lines, in Reading) (shot, error) {
-	s := shot{}
+func (s *shot) collect(ctx context.Context, l *lines, in Reading) error {
 	budget, limit := defaultBytes, defaultLines
 	if in.Limit > 0 {
 		budget, limit = maxBytes, in.Limit
 	}
 	for len(s.list) < limit {
 		if err := ctx.Err(); err != nil {
-			return s, err
+			return err
 		}
 		raw, dropped, ok := l.next(maxLineChars*utf8.UTFMax + 1)
 		if !ok {
@@ -131,7 +133,7 @@ func collect(ctx context.Context, l *lines, in Reading) (shot, error) {
 		s.Next = in.Offset + s.Lines
 	}
 	s.Text = strings.Join(s.list, "\n")
-	return s, l.failure()
+	return l.failure()
 }
 
 // tidy makes a raw line fit to show: valid UTF-8, no byte order mark, no CR at its end, not too long.
@@ -164,12 +166,15 @@ func (s shot) numbered() string {
 	case s.Lines == 0:
 		b.WriteString("(the file is empty)")
 	case s.Next > 0:
-		fmt.Fprintf(&b, "(%s shown of a file of %s; continue with offset=%d)", count(s.Lines, "line"), sized(s.Size), s.Next)
+		fmt.Fprintf(&b, "(%s shown of %s of %s; continue with offset=%d)", count(s.Lines, "line"), cmp.Or(s.what, "a file"), sized(s.Size), s.Next)
 	default:
 		fmt.Fprintf(&b, "(end of file)")
 	}
 	if s.CRLF {
 		b.WriteString(" (lines end in CR LF)")
+	}
+	if s.note != "" {
+		b.WriteString(" (" + s.note + ")")
 	}
 	return b.String()
 }

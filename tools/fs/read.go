@@ -8,7 +8,9 @@ import (
 	"os"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/spawn"
 	"hob/tools"
+	"hob/tools/fs/document"
 )
 
 // Limits of read.
@@ -24,35 +26,74 @@ type Reading struct {
 	Path   string `json:"path" jsonschema:"file; relative to the workspace, absolute, or ~" min:"1"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, 0-based" min:"0"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines; default 2000" min:"1"`
+	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: 1-3,7"`
 }
 
 // Page is what read answers.
 type Page struct {
-	Path  string `json:"path" jsonschema:"the file, links resolved"`
-	First int    `json:"first" jsonschema:"number of the first line shown, from 1; 0: none"`
-	Lines int    `json:"lines" jsonschema:"lines shown"`
-	Next  int    `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
-	Size  int64  `json:"size" jsonschema:"bytes in the file"`
-	Cut   int    `json:"cut,omitempty" jsonschema:"lines shown only in part"`
-	CRLF  bool   `json:"crlf,omitempty" jsonschema:"lines end in CR LF"`
-	Text  string `json:"text" jsonschema:"the lines, without numbers"`
+	Path    string   `json:"path" jsonschema:"the file, links resolved"`
+	Format  string   `json:"format" jsonschema:"text, image, pdf, docx or notebook"`
+	First   int      `json:"first" jsonschema:"number of the first line shown, from 1; 0: none"`
+	Lines   int      `json:"lines" jsonschema:"lines shown"`
+	Next    int      `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
+	Size    int64    `json:"size" jsonschema:"bytes in the file"`
+	Cut     int      `json:"cut,omitempty" jsonschema:"lines shown only in part"`
+	CRLF    bool     `json:"crlf,omitempty" jsonschema:"lines end in CR LF"`
+	Pages   int      `json:"pages,omitempty" jsonschema:"of a PDF: pages in it"`
+	Picture *Picture `json:"picture,omitempty" jsonschema:"of an image"`
+	Text    string   `json:"text" jsonschema:"the lines, without numbers"`
 }
 
-// NewRead makes the tool read: text with line numbers.
+// Formats of what is read.
+const (
+	formatText     = "text"
+	formatImage    = "image"
+	formatPDF      = "pdf"
+	formatWord     = "docx"
+	formatNotebook = "notebook"
+)
+
+// Shelf keeps pictures for a model to look at.
+type Shelf interface {
+	// Keep stores the owner's data under a name for people and returns its id. It does not hold on to data.
+	Keep(ctx context.Context, name string, data []byte) (id string, err error)
+	// KeepForeign does so with somebody else's data; source says in a few words where it is from.
+	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
+}
+
+// ReadDeps is what read works with.
+type ReadDeps struct {
+	Guard  *fsguard.Guard
+	Seen   *Seen
+	Shelf  Shelf        // nil: pictures are refused
+	Spawn  *spawn.Group // nil: one processor does everything
+	Helper []string     // the command whose main function is document.Helper; empty: PDF files are refused
+}
+
+// NewRead makes the tool read for files of text, notebooks and Word documents.
 func NewRead(g *fsguard.Guard, seen *Seen) tools.Tool {
-	r := reader{g, seen}
+	return NewReader(ReadDeps{Guard: g, Seen: seen})
+}
+
+// NewReader makes the tool read: text with line numbers, documents as text, pictures.
+func NewReader(d ReadDeps) tools.Tool {
+	r := reader{d.Guard, d.Seen, d}
 	return tools.New[Reading, Page](tools.Spec{
-		Name: "read", Group: "fs", Core: true, SelfPaging: true, Positional: "path", Example: "notes.md --offset 100",
-		Description: "Read a text file with line numbers. Long files come in pages; the answer says how to go on.",
+		Name: "read", Group: "fs", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "notes.md --offset 100",
+		Description: "Read a file: text with line numbers, PDF, docx, notebooks, images. Long files come in pages; the answer says how to go on.",
 	}, r.intent, r.run)
 }
 
 type reader struct {
 	guard *fsguard.Guard
 	seen  *Seen
+	deps  ReadDeps
 }
 
 func (r reader) intent(_ context.Context, call tools.Call, in Reading) (tools.Intent, error) {
+	if _, err := document.ParsePages(in.Pages); err != nil {
+		return tools.Intent{}, tools.Refuse(tools.Validation, "", "pages: %v", err)
+	}
 	p, err := judge(r.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
@@ -85,21 +126,19 @@ func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent too
 	if err != nil {
 		return tools.Result{}, refusal(r.guard, call, in.Path, err)
 	}
-	res, err := r.page(ctx, call, in, p, f)
+	res, err := r.open(ctx, call, in, p, f)
 	if err != nil {
 		err = refusal(r.guard, call, in.Path, err)
 	}
 	return res, errors.Join(err, f.Close())
 }
 
-func (r reader) page(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File) (tools.Result, error) {
+// open looks at what the file is, and shows it as that.
+func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File) (tools.Result, error) {
 	head := make([]byte, sniffLen)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return tools.Result{}, err
-	}
-	if kind := binaryKind(p.Path, head[:n]); kind != "" {
-		return tools.Fail(tools.Validation, "read shows text files only", "%s is %s (%s)", shown(in.Path), kind, sized(p.Info.Size())), nil
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -109,20 +148,50 @@ func (r reader) page(ctx context.Context, call tools.Call, in Reading, p fsguard
 	if err != nil {
 		return tools.Result{}, err
 	}
+	format, kind := formatOf(p.Path, head[:n])
+	if format == "" {
+		return tools.Fail(tools.Validation, "read shows text, PDF, docx, notebooks and images", "%s is %s (%s)", shown(in.Path), kind, sized(info.Size())), nil
+	}
+	if in.Pages != "" && format != formatPDF {
+		return tools.Fail(tools.Validation, "use offset and limit", "%s has no pages: only PDF files do", shown(in.Path)), nil
+	}
 	r.seen.note(call.Session, p.Path, m)
-	l := newLines(f)
-	skipped, err := l.skip(ctx, in.Offset)
+	s := shot{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
+	switch format {
+	case formatImage:
+		return r.picture(ctx, call, in, p, f, s)
+	case formatText:
+		return r.text(ctx, in, f, s)
+	default:
+		return r.document(ctx, in, f, s)
+	}
+}
+
+// text shows a file of text.
+func (r reader) text(ctx context.Context, in Reading, f *os.File, s shot) (tools.Result, error) {
+	done, at, err := r.leap(ctx, f, s.Size, in.Offset)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if skipped < in.Offset || in.Offset > 0 && l.ended() {
-		return tools.Fail(tools.Validation, fmt.Sprintf("offset %d shows its last line", max(skipped-1, 0)),
-			"%s has only %s", shown(in.Path), count(skipped, "line")), nil
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return tools.Result{}, err
 	}
-	shot, err := collect(ctx, l, in)
+	return s.from(ctx, in, f, done)
+}
+
+// from shows the lines of r that are wanted; the first done lines were left behind already.
+func (s shot) from(ctx context.Context, in Reading, r io.Reader, done int) (tools.Result, error) {
+	l := newLines(r)
+	more, err := l.skip(ctx, in.Offset-done)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	shot.Path, shot.Size = p.Path, info.Size()
-	return tools.Result{Content: shot.numbered(), Data: shot.Page}, nil
+	if done += more; done < in.Offset || in.Offset > 0 && l.ended() {
+		return tools.Fail(tools.Validation, fmt.Sprintf("offset %d shows its last line", max(done-1, 0)),
+			"%s has only %s", shown(in.Path), count(done, "line")), nil
+	}
+	if err := s.collect(ctx, l, in); err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Result{Content: s.numbered(), Data: s.Page}, nil
 }

@@ -17,24 +17,39 @@ func allowed(name string) bool {
 	}, name)
 }
 
+// setting is where a command runs, as far as its environment depends on it.
+type setting struct {
+	home, zone, cwd, mark string
+	boxed                 bool // in the sandbox, which has temporary folders of its own
+	pty                   bool // in a terminal
+	remote                bool // on a host: ssh needs the owner's agent
+}
+
 // environment makes the environment of a command, sorted by name: hob's own as far as it is allowed,
-// sensible values for what a service lacks, and what the call gives.
-func environment(own []string, home, zone, cwd, mark string, given map[string]string) []string {
+// sensible values for what a service lacks, and what the call gives. That of a host is ssh's: what the call gives is not for it.
+func environment(own []string, s setting, given map[string]string) []string {
 	env := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home, "LANG": "C.UTF-8",
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": s.home, "LANG": "C.UTF-8",
 	}
-	if zone != "" {
-		env["TZ"] = zone
+	if s.zone != "" {
+		env["TZ"] = s.zone
 	}
 	for _, kv := range own {
-		if name, value, _ := strings.Cut(kv, "="); allowed(name) && value != "" {
+		name, value, _ := strings.Cut(kv, "=")
+		temporary := name == "TMPDIR" || name == "TEMP" || name == "TMP"
+		if value != "" && (allowed(name) && !(s.boxed && temporary) || s.remote && name == "SSH_AUTH_SOCK") {
 			env[name] = value
 		}
 	}
 	env["TERM"] = "dumb"
-	env["PWD"] = cwd
-	maps.Copy(env, given)
-	env[marker] = mark
+	if s.pty {
+		env["TERM"] = "xterm-256color"
+	}
+	if !s.remote {
+		env["PWD"] = s.cwd
+		maps.Copy(env, given)
+	}
+	env[marker] = s.mark
 	return pairs(env)
 }
 

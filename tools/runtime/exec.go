@@ -17,28 +17,33 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/daemon/ident"
+	"hob/daemon/sandbox"
 	"hob/daemon/spawn"
 	"hob/tools"
-	"hob/tools/runtime/inspect"
 )
 
 // maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
 const maxCommand = 128<<10 - 1
 
-// Limits are the keys of [tools.exec]; zero values mean the defaults.
+// Limits are keys of [tools.exec]; zero values mean the defaults.
 type Limits struct {
-	Timeout time.Duration // when a call names none; 30 min
-	Least   time.Duration // a smaller one is raised to it; 10 s
-	Most    time.Duration // a bigger one is lowered to it; 24 h
-	Keep    int           // characters of output shown; 100,000
-	Shelf   int           // bytes of output shelved; 10 MB
-	Grace   time.Duration // between TERM and KILL; 800 ms
+	Timeout    time.Duration // when a call names none; 30 min
+	Least      time.Duration // a smaller one is raised to it; 10 s
+	Most       time.Duration // a bigger one is lowered to it; 24 h
+	Yield      time.Duration // how long a foreground command is waited for; then it goes on in the background; 2 min
+	Life       time.Duration // how long a background process may run when its call names no timeout; 1 h
+	Background int           // processes in the background at once; 10
+	Keep       int           // characters of output shown; 100,000
+	Preview    int           // characters of a background process's output shown at a time; 10,000
+	Shelf      int           // bytes of output shelved; 10 MB
+	Grace      time.Duration // between TERM and KILL; 800 ms
 }
 
 func (l Limits) filled() Limits {
 	return Limits{
 		Timeout: or(l.Timeout, 30*time.Minute), Least: or(l.Least, 10*time.Second), Most: or(l.Most, 24*time.Hour),
-		Keep: or(l.Keep, 100_000), Shelf: or(l.Shelf, 10<<20), Grace: or(l.Grace, 800*time.Millisecond),
+		Yield: or(l.Yield, 2*time.Minute), Life: or(l.Life, time.Hour), Background: or(l.Background, 10),
+		Keep: or(l.Keep, 100_000), Preview: or(l.Preview, 10_000), Shelf: or(l.Shelf, 10<<20), Grace: or(l.Grace, stopGrace),
 	}
 }
 
@@ -61,9 +66,14 @@ type ExecDeps struct {
 	Guard     *fsguard.Guard
 	Artifacts Artifacts
 	Spawn     *spawn.Group
-	Environ   []string // hob's own environment, of which little is handed on
-	Instance  string   // marks hob's processes; no slash in it. KillOrphans finds them by it
+	Registry  *Registry        // where commands run on in the background; one for the life of the process. nil: they cannot
+	Sandbox   *sandbox.Sandbox // nil: commands are not confined
+	Hosts     map[string]Host  // by name
+	Marked    func() []string  // paths that hold foreign text, absolute; nil: there are none
+	Environ   []string         // hob's own environment, of which little is handed on
+	Instance  string           // marks hob's processes; no slash in it. KillOrphans finds them by it
 	Limits    Limits
+	SSH       []string // the command line of ssh; nil: "ssh", which goes by the owner's own configuration
 }
 
 // Command is what exec takes.
@@ -73,26 +83,36 @@ type Command struct {
 	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in; default the workspace"`
 	Env         map[string]string `json:"env,omitempty" jsonschema:"more environment variables"`
 	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds; default 1800, 10 to 86400"`
+	Background  bool              `json:"background,omitempty" jsonschema:"do not wait: see the tool process"`
+	PTY         bool              `json:"pty,omitempty" jsonschema:"run it in a terminal"`
+	Host        string            `json:"host,omitempty" jsonschema:"a configured machine to run it on"`
 }
 
 // Outcome is what exec answers.
 type Outcome struct {
-	ExitCode   int    `json:"exit_code" jsonschema:"exit code; 128 + the signal when one ended it"`
-	DurationMS int64  `json:"duration_ms" jsonschema:"how long it ran"`
+	ExitCode   *int   `json:"exit_code,omitempty" jsonschema:"exit code; 128 + the signal when one ended it; missing while it runs"`
+	ProcessID  string `json:"process_id,omitempty" jsonschema:"of a command that goes on in the background"`
+	DurationMS int64  `json:"duration_ms" jsonschema:"how long it has run"`
 	Output     string `json:"output" jsonschema:"stdout and stderr in the order they came"`
 	Truncated  bool   `json:"truncated,omitempty" jsonschema:"the middle of the output is cut out"`
 	Artifact   string `json:"artifact,omitempty" jsonschema:"id of the whole output, for result_read"`
 	TimedOut   bool   `json:"timed_out,omitempty" jsonschema:"it was ended because it took too long"`
+	Cwd        string `json:"cwd,omitempty" jsonschema:"the folder it ran in, on this machine"`
+	Host       string `json:"host,omitempty" jsonschema:"the machine it ran on, when that is another one"`
 }
 
-// NewExec makes the tool exec: one shell command, in a process group of its own that does not outlive the call.
-// The shell is bash, else sh; on Windows cmd /C, without the looks into the command that the five denials need.
+// Ran says where the command ran, and its exit code when it has ended.
+func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
+
+// NewExec makes the tool exec: one shell command, in a session of its own. In the foreground nothing of it outlives the call,
+// but that a long one goes on in the background. The shell is bash, else sh; on Windows cmd /C, without the looks into the
+// command that the five denials need.
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	e := executor{d, shellArgs(osexec.LookPath)}
 	return tools.New[Command, Outcome](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
-		Description: "Run a shell command and wait for it. Answers with exit code and output. Nothing keeps running afterwards.",
+		Description: "Run a shell command. Answers with exit code and output; after 2 minutes, or with background, it goes on as a process.",
 	}, e.intent, e.run)
 }
 
@@ -117,28 +137,41 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	if err := sound(in); err != nil {
 		return tools.Intent{}, err
 	}
-	p, err := e.folder(call, in)
+	at, err := e.site(call, in)
 	if err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
-		Tool  string   `json:"tool"`
-		Argv  []string `json:"argv"`
-		Cwd   string   `json:"cwd"`
-		CwdID string   `json:"cwd_id"`
-		Env   []string `json:"env"`
-	}{"exec", append(slices.Clone(e.shell), in.Command), p.Path, p.ID(), pairs(in.Env)})
-	v := inspect.Command(in.Command, e.Guard.Home(), p.Path)
+		Tool       string   `json:"tool"`
+		Argv       []string `json:"argv"`
+		Cwd        string   `json:"cwd"`
+		CwdID      string   `json:"cwd_id"`
+		Env        []string `json:"env"`
+		Where      string   `json:"where"`
+		Address    string   `json:"address,omitempty"`
+		Network    bool     `json:"network,omitempty"`
+		Background bool     `json:"background,omitempty"`
+		PTY        bool     `json:"pty,omitempty"`
+	}{
+		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), pairs(in.Env),
+		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY,
+	})
+	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if steering(name) {
 			v.Warnings = append(v.Warnings, "sets "+name+", which can make programs run other code")
 		}
 	}
-	return tools.Intent{
-		Effect: tools.Once, Scopes: []tools.Scope{tools.Exec},
-		Paths:   []tools.Path{tools.PathOf(p, true)},
-		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: p,
-	}, err
+	i := tools.Intent{
+		Effect: tools.Once, Scopes: at.scopes(call), Sandboxed: at.boxed, Foreign: at.foreign,
+		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: at,
+	}
+	if at.host != "" {
+		i.Summary, i.Hosts = "run on "+at.host+": "+brief(in.Command), []string{e.Hosts[at.host].Address}
+	} else {
+		i.Paths = []tools.Path{tools.PathOf(*at.folder, !call.Tainted && at.folder.Area != fsguard.RootRO)}
+	}
+	return i, err
 }
 
 // sound refuses what no shell could be given.
@@ -160,7 +193,7 @@ func sound(in Command) error {
 	return nil
 }
 
-// folder is where the command runs.
+// folder is where a command on this machine runs.
 func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
 	p, err := e.Guard.Resolve(call.Workdir, or(in.Workdir, "."))
 	if err != nil {
@@ -181,32 +214,81 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 	if err := sound(in); err != nil {
 		return tools.Result{}, err
 	}
-	p, ok := intent.Keep.(fsguard.Place)
+	at, ok := intent.Keep.(*site)
 	if !ok {
 		var err error
-		if p, err = e.folder(call, in); err != nil {
+		if at, err = e.site(call, in); err != nil {
 			return tools.Result{}, err
 		}
 	}
-	if v := inspect.Command(in.Command, e.Guard.Home(), p.Path); v.Denied != "" {
+	if v := at.look(e, in); v.Denied != "" {
 		return tools.Fail(tools.Denied, "", "%s", v.Denied), nil
 	}
-	if e.shell == nil {
-		return tools.Fail(tools.ConfigError, "install bash or sh", "there is no shell on this machine"), nil
-	}
-	limit, note := e.limit(in)
-	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
-	end, err := e.process(ctx, job{
-		argv: append(slices.Clone(e.shell), in.Command), folder: p, mark: marker + "=" + mark, limit: limit,
-		env: environment(e.Environ, e.Guard.Home(), call.Zone, p.Path, mark, in.Env),
-	})
-	if errors.Is(err, fsguard.ErrMoved) || errors.Is(err, fs.ErrNotExist) && end == nil {
-		return tools.Fail(tools.Conflict, "look again, then repeat the call", "the folder %s changed before the command started", p.Path), nil
-	}
+	p, err := e.ready(ctx, call, in, at)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return e.report(ctx, call, in, end, note), nil
+	if in.Background {
+		if err := e.Registry.adopt(p, e.Limits.Background); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	if err := p.start(e.Spawn, e.Guard); err != nil {
+		if in.Background {
+			e.Registry.drop(p)
+		}
+		if errors.Is(err, fsguard.ErrMoved) || errors.Is(err, fs.ErrNotExist) && at.folder != nil && !at.boxed {
+			return tools.Fail(tools.Conflict, "look again, then repeat the call", "the folder %s changed before the command started", at.cwd), nil
+		}
+		return tools.Result{}, err
+	}
+	if in.Background {
+		return e.goesOn(p, ""), nil
+	}
+	return e.wait(ctx, p), nil
+}
+
+// ready makes a command ready to be started.
+func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
+	argv, err := e.argv(call, in, at)
+	if err != nil {
+		return nil, err
+	}
+	limit, note := e.limit(in)
+	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
+	p := newProc(order{
+		argv: argv, folder: at.folder, mark: marker + "=" + mark, limit: limit, grace: e.Limits.Grace, boxed: at.boxed, pty: in.PTY,
+		input: in.Background || at.host != "",
+		env:   environment(e.Environ, setting{home: e.Guard.Home(), zone: call.Zone, cwd: at.cwd, mark: mark, boxed: at.boxed, pty: in.PTY, remote: at.host != ""}, in.Env),
+	}, e.Limits.Shelf)
+	p.by, p.at, p.summary, p.note, p.foreign, p.named = call, at, brief(in.Command), note, at.foreign, in.Timeout != nil
+	detached := context.WithoutCancel(ctx)
+	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
+	return p, nil
+}
+
+// wait waits for the end of a command in the foreground. One that takes too long goes on in the background, when it can.
+func (e executor) wait(ctx context.Context, p *proc) tools.Result {
+	patience := time.NewTimer(e.Limits.Yield)
+	defer patience.Stop()
+	for {
+		select {
+		case <-p.done:
+			return e.report(ctx, p)
+		case <-ctx.Done():
+			p.stop(stop{cancelled, e.Limits.Grace})
+			<-p.done
+			return e.report(ctx, p)
+		case <-patience.C:
+			err := e.Registry.adopt(p, e.Limits.Background)
+			if err == nil {
+				return e.goesOn(p, "still running after "+span(e.Limits.Yield)+": ")
+			}
+			if !errors.Is(err, errEnded) {
+				p.note = joinNotes(p.note, "it was waited for: "+tools.ErrorResult(err).Content)
+			}
+		}
+	}
 }
 
 // limit is how long the command may run, and what to say about it.

@@ -106,6 +106,14 @@ func (b *bench) runIn(ctx context.Context, t testing.TB, args map[string]any) (t
 	return res, out
 }
 
+// code is the exit code; -1 when there is none.
+func code(out runtime.Outcome) int {
+	if out.ExitCode == nil {
+		return -1
+	}
+	return *out.ExitCode
+}
+
 func sh(command string) map[string]any { return map[string]any{"command": command} }
 
 // looked returns what exec's intent says about a command; nothing runs.
@@ -160,7 +168,7 @@ func TestExitCodeAndOutput(t *testing.T) {
 		{"(echo x > /dev/tty) 2>/dev/null || echo no terminal", 0, "no terminal\n"},
 	} {
 		res, out := b.run(t, sh(c.command))
-		if res.IsError || out.ExitCode != c.code || c.output != "*" && out.Output != c.output {
+		if res.IsError || code(out) != c.code || c.output != "*" && out.Output != c.output {
 			t.Errorf("%q: %+v", c.command, res)
 		}
 		if !strings.HasPrefix(res.Content, fmt.Sprintf("exit code %d (", c.code)) {
@@ -205,7 +213,8 @@ func TestBadInput(t *testing.T) {
 		{map[string]any{"command": "ls", "workdir": "file"}, tools.Validation, "not a folder"},
 		{map[string]any{"command": "ls", "workdir": "../state"}, tools.Denied, "hob's own state"},
 		{map[string]any{"command": "ls", "workdir": "link"}, tools.Denied, "hob's own state"},
-		{map[string]any{"command": "ls", "background": true}, tools.Validation, "background: unknown"},
+		{map[string]any{"command": "ls", "background": true}, tools.ConfigError, "nothing can run in the background"},
+		{map[string]any{"command": "ls", "daemon": true}, tools.Validation, "daemon: unknown"},
 	} {
 		res, _ := b.run(t, c.args)
 		if res.Code != c.code || !strings.Contains(res.Content, c.text) {
@@ -326,7 +335,7 @@ func TestNothingOutlivesTheCommand(t *testing.T) {
 			b := newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})
 			res, out := b.run(t, sh(command))
 			list := pids(t, out.Output)
-			if res.IsError || out.ExitCode != 0 || len(list) == 0 {
+			if res.IsError || code(out) != 0 || len(list) == 0 {
 				t.Fatalf("%+v", res)
 			}
 			if !strings.Contains(res.Content, "left running") {

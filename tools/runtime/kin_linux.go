@@ -20,10 +20,11 @@ type kin struct {
 	leader int    // pid of the shell; 0: any
 	since  uint64 // start of the shell: what is older is no kin
 	mark   []byte
+	spare  bool // the leader is the sandbox: it ends with what is in it, and takes all with it when it is ended first
 }
 
-func (r *running) kin(mark string) kin {
-	k := kin{leader: r.cmd.Process.Pid, mark: []byte(mark)}
+func (r *running) kin(mark string, boxed bool) kin {
+	k := kin{leader: r.cmd.Process.Pid, mark: []byte(mark), spare: boxed}
 	if s, ok := statOf(k.leader); ok {
 		k.since = s.start
 	}
@@ -39,16 +40,8 @@ func (k kin) end(grace time.Duration) (left, stuck int) {
 		_ = syscall.Kill(-k.leader, syscall.SIGKILL) // reaches what was missed between two entries of /proc
 		return 0, 0
 	}
-	if k.leader > 0 {
-		// The unreaped leader keeps the group's number taken. The group as a whole is reached at once,
-		// whatever it starts meanwhile; an error means that it is empty.
-		_ = syscall.Kill(-k.leader, syscall.SIGTERM)
-		_ = syscall.Kill(-k.leader, syscall.SIGCONT)
-	}
-	for _, p := range found {
-		p.signal(syscall.SIGTERM)
-		p.signal(syscall.SIGCONT)
-	}
+	k.send(found, syscall.SIGTERM)
+	k.send(found, syscall.SIGCONT)
 	for waited := time.Duration(0); waited < grace && k.alive(); waited += settle {
 		pause(settle)
 	}
@@ -68,6 +61,27 @@ func (k kin) end(grace time.Duration) (left, stuck int) {
 		stuck++
 	}
 	return left, stuck
+}
+
+// send sends a signal to all kin. The unreaped leader keeps the group's number taken: the group as a whole is reached at once,
+// whatever it starts meanwhile; an error means that it is empty.
+func (k kin) send(found []stat, sig syscall.Signal) {
+	if k.leader > 0 && (!k.spare || len(found) == 0) {
+		_ = syscall.Kill(-k.leader, sig)
+	}
+	for _, p := range found {
+		p.signal(sig)
+	}
+}
+
+// signal sends a signal to all kin; one that ends them takes the sandbox too.
+func (k kin) signal(sig syscall.Signal) error {
+	found := k.members()
+	k.send(found, sig)
+	if sig == syscall.SIGKILL && k.spare {
+		_ = syscall.Kill(-k.leader, sig) // an error means that it has ended
+	}
+	return nil
 }
 
 func (k kin) alive() bool { return k.leaderRuns() || len(k.members()) > 0 }

@@ -11,7 +11,7 @@ import (
 // kin is the process group of a command. Here, what leaves the group is not found.
 type kin struct{ group int }
 
-func (r *running) kin(string) kin { return kin{r.cmd.Process.Pid} }
+func (r *running) kin(string, bool) kin { return kin{r.cmd.Process.Pid} }
 
 // end ends the group: TERM, a while, KILL. It reports how many groups were still there, and were not ended.
 func (k kin) end(grace time.Duration) (left, stuck int) {
@@ -26,6 +26,9 @@ func (k kin) end(grace time.Duration) (left, stuck int) {
 	}
 	return 1, 1
 }
+
+// signal sends a signal to the group.
+func (k kin) signal(sig syscall.Signal) error { return syscall.Kill(-k.group, sig) }
 
 func (k kin) gone(rounds int) bool {
 	for range rounds {

@@ -2,154 +2,224 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	osexec "os/exec"
-	goruntime "runtime"
+	"regexp"
+	"strings"
 	"time"
 
-	"hob/daemon/fsguard"
+	"hob/daemon/event"
+	"hob/tools"
 )
 
-// Times around the end of a command.
+// Times of the tool process.
 const (
-	lastWords  = 250 * time.Millisecond // for what still writes after the shell has exited
-	settle     = 10 * time.Millisecond  // between two looks at who is still there
-	killRounds = 100                    // looks after KILL; a process in a system call may take a while
+	maxWait   = 600         // seconds that poll waits at most
+	killGrace = time.Second // between TERM and KILL of kill
 )
 
-// job is a command ready to be started.
-type job struct {
-	argv   []string
-	env    []string
-	folder fsguard.Place
-	mark   string // NAME=VALUE in the environment of everything that it starts
-	limit  time.Duration
+// Handling is what process takes.
+type Handling struct {
+	Action    string `json:"action" jsonschema:"what to do" enum:"list,status,poll,input,signal,kill"`
+	ProcessID string `json:"process_id,omitempty" jsonschema:"all but list need it"`
+	Input     string `json:"input,omitempty" jsonschema:"text to write, with its line end; Ctrl-D alone ends it"`
+	Signal    string `json:"signal,omitempty" jsonschema:"TERM, INT, HUP, KILL …"`
+	Filter    string `json:"filter,omitempty" jsonschema:"poll: regex that lines must match"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait for output" min:"0" max:"600"`
 }
 
-type reason int
-
-const (
-	finished reason = iota
-	timedOut
-	cancelled
-)
-
-// ended is how a command ended.
-type ended struct {
-	why   reason
-	code  int
-	took  time.Duration
-	limit time.Duration
-	left  int // processes that were still running when the shell had exited, and were ended
-	stuck int // processes that did not end
-	out   *output
+// Handled is what process answers.
+type Handled struct {
+	Processes []Process `json:"processes" jsonschema:"the processes it is about, as they are now"`
+	Output    string    `json:"output,omitempty" jsonschema:"what was not polled yet"`
 }
 
-// process runs a command to its end, or ends it when its time is over or ctx is. Nothing that it started is
-// left when process returns, as far as the system shows who was started (see kin). Errors are only that it
-// could not be started or read.
-func (e executor) process(ctx context.Context, j job) (*ended, error) {
-	// The kernel sends the parent-death signal when the thread that started the child ends, so this
-	// thread must live as long as the child does.
-	goruntime.LockOSThread()
-	defer goruntime.UnlockOSThread()
-	start := time.Now()
-	r, err := e.begin(j)
+// NewProcess makes the tool process: it looks after the commands that exec left in the background. A caller sees those of its
+// own session; the owner sees all.
+func NewProcess(d ExecDeps) tools.Tool {
+	d.Limits = d.Limits.filled()
+	h := handler{executor{ExecDeps: d}}
+	return tools.New[Handling, Handled](tools.Spec{
+		Name: "process", Group: "runtime", Core: true, SelfPaging: true, Positional: "action", Example: "list",
+		Description: "Look after background commands. poll gives only new output; kill is TERM, then KILL after 1 s.",
+	}, h.intent, h.run)
+}
+
+type handler struct{ executor }
+
+func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.Intent, error) {
+	if in.Action == "list" {
+		return tools.Intent{Effect: tools.Read, Summary: "list background processes", Canonical: call.Args}, nil
+	}
+	p, err := h.find(call, in)
 	if err != nil {
-		return nil, err
+		return tools.Intent{}, err
 	}
-	end := &ended{limit: j.limit, out: &output{limit: e.Limits.Shelf}}
-	drained, exited := make(chan error, 1), make(chan error, 1)
-	e.Spawn.Once("exec output", func() error { drained <- end.out.drain(r.pipe); return nil })
-	e.Spawn.Once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
-	timer := time.NewTimer(j.limit)
-	defer timer.Stop()
-	var waited error
-	select {
-	case waited = <-exited:
-	case <-timer.C:
-		end.why = timedOut
-	case <-ctx.Done():
-		end.why = cancelled
+	if err := h.sound(in); err != nil {
+		return tools.Intent{}, err
 	}
-	if end.why == finished {
-		drainedEarly(drained, lastWords)
+	canonical, err := tools.Canonical(struct {
+		Tool    string   `json:"tool"`
+		Do      Handling `json:"do"`
+		Command string   `json:"command"`
+		Call    string   `json:"call"`
+	}{"process", in, p.summary, p.by.ID})
+	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.summary, Canonical: canonical, Keep: p}
+	switch in.Action {
+	case "poll", "kill":
+		i.Foreign = p.source()
+	case "input":
+		i.Summary = fmt.Sprintf("write %q to process %s: %s", brief(in.Input), p.id, p.summary)
+	case "signal":
+		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
 	}
-	end.left, end.stuck = r.kin(j.mark).end(e.Limits.Grace)
-	end.took = time.Since(start)
-	if end.why != finished {
-		end.left = 0
-		if end.stuck > 0 { // perhaps the shell itself, inside the kernel: it is not waited for
-			end.code = -1
-			return end, r.finish(drained)
+	if in.Action != "poll" && in.Action != "status" {
+		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.scopes(call), p.at.boxed
+		if p.at.host != "" {
+			i.Hosts = []string{h.Hosts[p.at.host].Address}
 		}
-		waited = <-exited
 	}
-	end.code, err = exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
-	return end, errors.Join(err, r.finish(drained))
+	return i, err
 }
 
-// drainedEarly waits until the output has ended, but not long: a process left in the background may hold it open.
-func drainedEarly(drained chan error, most time.Duration) {
-	t := time.NewTimer(most)
-	defer t.Stop()
-	select {
-	case err := <-drained:
-		drained <- err
-	case <-t.C:
+// sound refuses what an action lacks or cannot use.
+func (h handler) sound(in Handling) error {
+	if in.Action == "input" && in.Input == "" {
+		return tools.Refuse(tools.Validation, "", "input: the action input needs a text")
+	}
+	if in.Action == "signal" {
+		if _, ok := signalNamed(in.Signal); !ok {
+			return tools.Refuse(tools.Validation, "TERM, INT, HUP, QUIT, KILL, USR1, USR2, STOP or CONT", "signal: there is no signal %q", in.Signal)
+		}
+	}
+	if _, err := regexp.Compile(in.Filter); err != nil {
+		return tools.Refuse(tools.Validation, "", "filter: %v", err)
+	}
+	return nil
+}
+
+// find is the process that a call is about.
+func (h handler) find(call tools.Call, in Handling) (*proc, error) {
+	if in.ProcessID == "" {
+		return nil, tools.Refuse(tools.Validation, "process list shows them", "process_id: the action %s needs it", in.Action)
+	}
+	var known []string
+	for _, p := range h.visible(call) {
+		if p.id == in.ProcessID {
+			return p, nil
+		}
+		known = append(known, p.id)
+	}
+	hint := "there are none"
+	if len(known) > 0 {
+		hint = "there are " + strings.Join(known, ", ")
+	}
+	return nil, tools.Refuse(tools.NotFound, hint, "there is no process %q", in.ProcessID)
+}
+
+// visible are the processes that a caller may see.
+func (h handler) visible(call tools.Call) []*proc {
+	var out []*proc
+	for _, p := range h.Registry.all() {
+		if call.Trust == event.Owner || call.Session == p.by.Session && call.Session != 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent tools.Intent) (tools.Result, error) {
+	if in.Action == "list" {
+		return h.list(call), nil
+	}
+	p, ok := intent.Keep.(*proc)
+	if !ok {
+		var err error
+		if p, err = h.find(call, in); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	if err := h.sound(in); err != nil {
+		return tools.Result{}, err
+	}
+	switch in.Action {
+	case "poll":
+		return h.poll(ctx, p, in)
+	case "input":
+		if err := p.write(in.Input); err != nil {
+			return tools.Result{}, err
+		}
+		if call.Tainted {
+			p.taint("output of a command that a turn with foreign text wrote to")
+		}
+	case "signal":
+		sig, _ := signalNamed(in.Signal)
+		if err := p.signal(sig); err != nil {
+			return tools.Result{}, err
+		}
+	case "kill":
+		return h.kill(call, p), nil
+	}
+	s := p.status()
+	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}}, nil
+}
+
+func (h handler) list(call tools.Call) tools.Result {
+	out, lines := Handled{Processes: []Process{}}, []string{}
+	for _, p := range h.visible(call) {
+		s := p.status()
+		out.Processes, lines = append(out.Processes, s), append(lines, s.line())
+	}
+	if len(lines) == 0 {
+		lines = []string{"nothing runs in the background"}
+	}
+	return tools.Result{Content: strings.Join(lines, "\n"), Data: out}
+}
+
+// poll gives what is new, and waits for it when there is nothing.
+func (h handler) poll(ctx context.Context, p *proc, in Handling) (tools.Result, error) {
+	var filter *regexp.Regexp
+	if in.Filter != "" {
+		var err error
+		if filter, err = regexp.Compile(in.Filter); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	patience := time.NewTimer(time.Duration(min(in.Wait, maxWait)) * time.Second)
+	defer patience.Stop()
+	for {
+		more, over := p.out.more(), p.over()
+		text := p.take(filter, h.Limits.Preview)
+		if text != "" || over || in.Wait == 0 {
+			return h.answer(p, text), nil
+		}
+		select {
+		case <-more:
+		case <-p.done:
+		case <-patience.C:
+			return h.answer(p, ""), nil
+		case <-ctx.Done():
+			return tools.Result{}, ctx.Err()
+		}
 	}
 }
 
-// running is a started command.
-type running struct {
-	cmd  *osexec.Cmd
-	pipe *os.File // its output
+func (h handler) answer(p *proc, text string) tools.Result {
+	s := p.status()
+	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p))}
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		res.Content += "\n" + text
+	} else {
+		res.Content += "\n(nothing new)"
+	}
+	return res
 }
 
-func (e executor) begin(j job) (*running, error) {
-	dir, release, err := enter(e.Guard, j.folder)
-	if err != nil {
-		return nil, err
+// kill ends a process. Its answer is the report of its end, when it was asked for where that would go.
+func (h handler) kill(call tools.Call, p *proc) tools.Result {
+	if call.Session == p.by.Session {
+		p.hush()
 	}
-	defer release()
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make a pipe: %w", err)
-	}
-	widen(write)
-	cmd := osexec.Command(j.argv[0], j.argv[1:]...) //nolint:gosec // running commands is what this tool is for; the gate has decided
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, j.env, attributes()
-	cmd.Stdout, cmd.Stderr = write, write
-	err = cmd.Start()
-	if closing := write.Close(); err == nil && closing != nil {
-		err = closing
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the command: %w", err), read.Close())
-	}
-	return &running{cmd, read}, nil
-}
-
-// finish ends the reading: what a process that could not be ended still writes is not waited for.
-func (r *running) finish(drained <-chan error) error {
-	if err := r.pipe.SetReadDeadline(time.Now().Add(time.Second)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
-		return errors.Join(err, r.pipe.Close(), <-drained)
-	}
-	return errors.Join(<-drained, r.pipe.Close())
-}
-
-// exitCode reads the exit code as shells tell it: 128 + the signal when one ended the command.
-func exitCode(cmd *osexec.Cmd, err error) (int, error) {
-	if _, ok := errors.AsType[*osexec.ExitError](err); err != nil && !ok {
-		return -1, fmt.Errorf("wait for the command: %w", err)
-	}
-	if cmd.ProcessState == nil {
-		return -1, errors.New("wait for the command: it left no state")
-	}
-	if sig := signalOf(cmd.ProcessState); sig > 0 {
-		return 128 + sig, nil
-	}
-	return cmd.ProcessState.ExitCode(), nil
+	p.stop(stop{killed, killGrace})
+	<-p.done
+	return h.answer(p, p.take(nil, h.Limits.Preview))
 }

@@ -10,46 +10,82 @@ import (
 )
 
 // report makes the result of an ended command: exit code first, then the output.
-func (e executor) report(ctx context.Context, call tools.Call, in Command, end *ended, note string) tools.Result {
-	text, cut := end.out.text(e.Limits.Keep)
-	out := Outcome{
-		ExitCode: end.code, DurationMS: end.took.Milliseconds(), Output: text, Truncated: cut, TimedOut: end.why == timedOut,
+func (e executor) report(ctx context.Context, p *proc) tools.Result {
+	end, err := p.outcome()
+	if end == nil {
+		return tools.ErrorResult(err)
 	}
-	notes := []string{}
-	if note != "" {
-		notes = append(notes, note)
-	}
+	text, cut := p.out.text(e.Limits.Keep)
+	out := p.facts(end)
+	out.Output, out.Truncated = p.readable(text), cut
+	notes := []string{p.note}
 	if cut {
 		var said string
-		out.Artifact, said = e.shelve(ctx, call, in, end)
+		out.Artifact, said = e.shelve(ctx, p)
 		notes = append(notes, said)
 	}
-	if end.left > 0 {
-		notes = append(notes, leftBehind(end.left))
+	notes = append(notes, p.afterwards(end)...)
+	if err != nil {
+		notes = append(notes, err.Error())
+	}
+	res := end.result(out, notes)
+	res.Changes = changes(e.marked(p))
+	return res
+}
+
+// facts are the fields of an outcome but for the output.
+func (p *proc) facts(end *ended) Outcome {
+	return Outcome{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.at.cwd, Host: p.at.host}
+}
+
+// afterwards are the notes about what was left of a command.
+func (p *proc) afterwards(end *ended) []string {
+	var notes []string
+	switch {
+	case end.left == 1:
+		notes = append(notes, "1 process that it left running was ended")
+	case end.left > 1:
+		notes = append(notes, fmt.Sprintf("%d processes that it left running were ended", end.left))
 	}
 	if end.stuck > 0 {
 		notes = append(notes, fmt.Sprintf("processes that could not be ended: %d", end.stuck))
 	}
-	return end.result(out, notes)
-}
-
-func leftBehind(n int) string {
-	if n == 1 {
-		return "1 process that it left running was ended"
+	if p.at.boxed && p.at.box.Sealed && end.code != 0 {
+		notes = append(notes, "only "+or(p.at.box.Scratch, "nothing")+" can be written by this command")
 	}
-	return fmt.Sprintf("%d processes that it left running were ended", n)
+	if p.at.host != "" && end.code == 255 {
+		notes = append(notes, "255 is also what ssh says when it could not reach "+p.at.host)
+	}
+	return notes
 }
 
 // shelve keeps the whole output, or as much of it as fits, and says so.
-func (e executor) shelve(ctx context.Context, call tools.Call, in Command, end *ended) (id, said string) {
-	id, err := e.Artifacts.Keep(context.WithoutCancel(ctx), "output of "+brief(in.Command)+" ("+call.ID+")", end.out.first)
+func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
+	kept, total := p.out.whole()
+	id, err := e.Artifacts.Keep(context.WithoutCancel(ctx), "output of "+p.summary+" ("+p.by.ID+")", kept)
 	if err != nil {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}
-	if end.out.over > 0 {
-		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", bytesOf(int64(len(end.out.first))), bytesOf(end.out.total()), id)
+	if total > int64(len(kept)) {
+		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", bytesOf(int64(len(kept))), bytesOf(total), id)
 	}
 	return id, "the whole output is kept: result_read " + id
+}
+
+// marked are the files that hold foreign text since a command ran.
+func (e executor) marked(p *proc) []tools.Mark {
+	if p.at.why == "" {
+		return nil
+	}
+	return marks(e.Guard, p.since, p.at.why)
+}
+
+func changes(list []tools.Mark) []tools.Change {
+	var out []tools.Change
+	for _, m := range list {
+		out = append(out, m)
+	}
+	return out
 }
 
 func (end *ended) result(out Outcome, notes []string) tools.Result {
@@ -60,17 +96,62 @@ func (end *ended) result(out Outcome, notes []string) tools.Result {
 	case cancelled:
 		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s", span(end.took.Round(100*time.Millisecond)))
 	default:
-		res.Content = fmt.Sprintf("exit code %d (%s)", out.ExitCode, span(end.took.Round(time.Millisecond)))
+		res.Content = fmt.Sprintf("exit code %d (%s)", end.code, span(end.took.Round(time.Millisecond)))
 	}
-	for _, n := range notes {
-		res.Content += "\n(" + n + ")"
-	}
-	switch text := strings.TrimRight(out.Output, "\n"); {
-	case text != "":
-		res.Content += "\n" + text
-	case end.why == finished:
-		res.Content += "\n(no output)"
-	}
+	res.Content += paragraphs(notes, out.Output, end.why == finished)
 	res.Data = out
 	return res
+}
+
+// paragraphs are notes, each in brackets on a line of its own, and then an output.
+func paragraphs(notes []string, output string, empty bool) string {
+	var b strings.Builder
+	for _, n := range notes {
+		if n != "" {
+			b.WriteString("\n(" + n + ")")
+		}
+	}
+	switch text := strings.TrimRight(output, "\n"); {
+	case text != "":
+		b.WriteString("\n" + text)
+	case empty:
+		b.WriteString("\n(no output)")
+	}
+	return b.String()
+}
+
+// goesOn is the result of a command that goes on in the background.
+func (e executor) goesOn(p *proc, because string) tools.Result {
+	if !p.named {
+		p.lasts(e.Limits.Life)
+	}
+	text := p.take(nil, e.Limits.Preview)
+	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
+	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.note}, text, false)
+	res.Changes = changes(e.marked(p))
+	return res
+}
+
+// tell reports the end of a background process to the session that started it.
+func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
+	text := p.take(nil, e.Limits.Preview)
+	notes := []string{p.note, end.cause()}
+	if _, cut := p.out.text(e.Limits.Preview); cut {
+		_, said := e.shelve(ctx, p)
+		notes = append(notes, said)
+	}
+	p.out.shrink()
+	notes = append(notes, p.afterwards(end)...)
+	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, span(end.took.Round(time.Millisecond)), p.summary)
+	return e.Registry.deliver(ctx, Report{
+		Session: p.by.Session, Key: p.by.Key, Call: p.by.ID, Process: p.id, ReplyTo: p.by.ReplyTo, Trust: p.by.Trust,
+		Foreign: p.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),
+	})
+}
+
+func joinNotes(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }

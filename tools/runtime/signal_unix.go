@@ -4,8 +4,21 @@ package runtime
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// signalNamed reads "TERM", "SIGTERM" or "term".
+func signalNamed(name string) (syscall.Signal, bool) {
+	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
+	if !slices.Contains([]string{"TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "STOP", "CONT", "WINCH"}, name) {
+		return 0, false
+	}
+	return unix.SignalNum("SIG" + name), true
+}
 
 func signalOf(s *os.ProcessState) int {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

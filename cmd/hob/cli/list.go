@@ -203,7 +203,7 @@ func Verb(a *App, resource, verb, what, short, done string) *cobra.Command {
 // Named takes the one name of a row. Turns, messages and grants have numbers; the newest of those that come by themselves is "last".
 func Named(resource, what string) cobra.PositionalArgs {
 	one := Exactly(1, "one "+what)
-	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant"}[resource]
+	kind := map[string]string{"turns": "a turn", "inbox": "an inbox row", "outbox": "a message", "grants": "a grant", "tasks": "a task"}[resource]
 	return func(cmd *cobra.Command, args []string) error {
 		if err := one(cmd, args); err != nil || kind == "" || args[0] == "last" && namings(resource).last {
 			return err

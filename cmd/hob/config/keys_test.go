@@ -293,7 +293,8 @@ func samples(t *testing.T) []sample {
 	add("a channel of an unknown kind", false, "[channels.ntfy]\nkind = \"pager\"\n")
 	add("a channel with a name of hob's", false, "[channels.Cli]\nkind = \"ntfy\"\ntopic = \"a\"\n")
 	add("an empty exec", true, "[tools.exec]\n")
-	add("a key of exec", false, "[tools.exec]\nsandbox = \"off\"\n")
+	add("a key of exec", true, "[tools.exec]\nsandbox = \"off\"\n")
+	add("an unknown key of exec", false, "[tools.exec]\nsandbocks = \"off\"\n")
 	add("an unknown key of another model", false, "[models.a]\nmodl = \"x\"\n")
 	for _, r := range rows(t) {
 		name := r.part.Path + "." + r.key.Name + " "

@@ -22,9 +22,13 @@ type object map[string]any
 func Schema(r config.Reference) ([]byte, error) {
 	top, defs := object{}, object{}
 	for _, p := range r.Parts() {
-		group, _, named := strings.Cut(p.Path, ".")
-		if !named {
+		group, below, nested := strings.Cut(p.Path, ".")
+		if !nested {
 			top[group] = partSchema(p)
+			continue
+		}
+		if host, ok := top[group].(object); ok && below != "NAME" { // a section in a section, which stands behind it
+			host["properties"].(object)[below] = partSchema(p)
 			continue
 		}
 		name := strings.Join(append([]string{group}, strings.Fields(p.Kind)...), "-")
@@ -35,9 +39,6 @@ func Schema(r config.Reference) ([]byte, error) {
 	}
 	if kinds := r.Kinds(); len(kinds) > 0 {
 		top["channels"] = channelSchema(kinds)
-	}
-	if tools, ok := top["tools"].(object)["properties"].(object); ok {
-		tools["exec"] = object{"type": "object", "description": "It has no keys in this version, which has no sandbox.", "additionalProperties": false}
 	}
 	doc := object{
 		"$schema": dialect, "title": "hob's config.toml", "type": "object",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,28 @@ type auditRow struct {
 	Reason   string    `json:"reason"`
 	Summary  string    `json:"summary"`
 	Outcome  string    `json:"outcome"`
+	MS       int64     `json:"ms"`
+	Tainted  bool      `json:"tainted"`
+	Cwd      string    `json:"cwd"`
+	Exit     *int      `json:"exit"`
+	In       int64     `json:"in"`
+	Out      int64     `json:"out"`
+}
+
+// effect is what a call did, in numbers.
+func (r auditRow) effect() string {
+	var parts []string
+	if r.Exit != nil {
+		parts = append(parts, fmt.Sprintf("exit %d", *r.Exit))
+	}
+	parts = append(parts, console.Span(r.MS), console.Size(r.In)+" in", console.Size(r.Out)+" out")
+	if r.Cwd != "" {
+		parts = append(parts, "in "+r.Cwd)
+	}
+	if r.Tainted {
+		parts = append(parts, "after foreign text")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // denied reports whether the gate or the owner said no.
@@ -130,8 +153,8 @@ func auditPage(rows []auditRow, p sheet) string {
 			turn = cli.ID(r.Turn)
 		}
 		cells = append(cells, []string{
-			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.Reason) + ")",
+			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.Reason) + ")", r.effect(),
 		})
 	}
-	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL"}, cells, p.width)
+	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}, cells, p.width)
 }

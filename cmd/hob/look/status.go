@@ -53,7 +53,8 @@ type status struct {
 		On  bool   `json:"on"`
 		Why string `json:"why"`
 	} `json:"safe_mode"`
-	Config []string `json:"config"` // its problems
+	Sandbox confinement `json:"sandbox"`
+	Config  []string    `json:"config"` // its problems
 }
 
 type modelLine struct {
@@ -66,6 +67,37 @@ type modelLine struct {
 		Until time.Time `json:"until"`
 	} `json:"resting"`
 	Fault string `json:"fault"`
+}
+
+// confinement is how shell commands are confined.
+type confinement struct {
+	Kind    string `json:"kind"`
+	Mode    string `json:"mode"`
+	Works   bool   `json:"works"`
+	Network bool   `json:"network"`
+	Why     string `json:"why"`
+	Hint    string `json:"hint"`
+}
+
+// text says what confines, and what is missing.
+func (c confinement) text() string {
+	text := c.Kind
+	switch {
+	case c.Works && c.Network:
+		text += " · with the network"
+	case c.Works:
+		text += " · without the network"
+	case c.Mode == "require":
+		text = "no command runs"
+	case c.Mode == "auto":
+		text = "each command is asked for"
+	default:
+		text = "off"
+	}
+	if c.Why != "" && c.Mode != "off" {
+		text += " · " + c.Why
+	}
+	return text
 }
 
 type channelLine struct {
@@ -135,6 +167,9 @@ func (s status) page(p sheet) string {
 	line("scheduler", s.schedule(p))
 	line("budget", s.Budget.today()+" today")
 	line("database", console.Size(s.Database.Bytes)+" · write-ahead log "+console.Size(s.Database.WAL))
+	if s.Sandbox.Kind != "" {
+		line("sandbox", s.Sandbox.text())
+	}
 	line("version", fmt.Sprintf("%s · start %d", s.Version, s.Epoch))
 	line("home", s.Home)
 	for _, c := range s.Config {

@@ -39,7 +39,7 @@ func (k Kin) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, er
 	if err != nil || !work {
 		return 0, false, err
 	}
-	list, err := json.Marshal(held)
+	list, err := json.Marshal(append([]int64{}, held...)) // never null
 	if err != nil {
 		return 0, false, fmt.Errorf("encode held turns: %w", err)
 	}

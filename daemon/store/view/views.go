@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/trust"
 
 	"hob/daemon/event"
 )
@@ -237,7 +238,16 @@ type AuditRow struct {
 	Hash     string      `json:"hash"`
 	Outcome  string      `json:"outcome"`
 	MS       int64       `json:"ms"`
+	Tainted  bool        `json:"tainted,omitempty"`     // its turn had read foreign text
+	Cwd      string      `json:"cwd,omitempty"`         // of a command: where it ran
+	Exit     *int        `json:"exit,omitempty"`        // and its exit code
+	In       int64       `json:"in"`                    // bytes of the arguments
+	Out      int64       `json:"out"`                   // bytes of the result
+	Result   string      `json:"result_hash,omitempty"` // of the result's text
 }
+
+// MarkRows lists the files that count as foreign text.
+func (s *View) MarkRows(ctx context.Context) ([]trust.Mark, error) { return trust.List(ctx, s.read) }
 
 // AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
 // the owner.
@@ -246,10 +256,11 @@ func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error
 }
 
 func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, decision, reason, summary, args_hash, outcome, took_us / 1000 FROM audit WHERE "+where, args...) // #nosec G202 -- constants
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, decision, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash FROM audit WHERE "+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
 		var r AuditRow
-		err := rs.Scan(&r.Seq, db.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS)
+		err := rs.Scan(&r.Seq, db.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
+			&r.Tainted, &r.Cwd, &r.Exit, &r.In, &r.Out, &r.Result)
 		return r, err
 	})
 }

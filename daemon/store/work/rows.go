@@ -19,6 +19,21 @@ const (
 // Rows reads hob's own work.
 type Rows struct{ Readers *db.Readers }
 
+// Desk is Rows for those who also add tasks.
+type Desk struct {
+	Rows
+	Write func(ctx context.Context, f func(*db.Tx) error) error // runs a transaction
+}
+
+// Reserve gives out the number of a new task.
+func (d Desk) Reserve(ctx context.Context) (id int64, err error) {
+	err = d.Write(ctx, func(tx *db.Tx) error {
+		id, err = tx.Reserve("tasks")
+		return err
+	})
+	return id, err
+}
+
 // Backlog reads all open tasks, those named, and those that any of these wait for.
 func (r Rows) Backlog(ctx context.Context, ids ...int64) (work.Backlog, error) {
 	doc, err := db.Doc(ids)
@@ -33,7 +48,7 @@ func (r Rows) Tasks(ctx context.Context, f event.Filter) ([]work.Task, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultTasks
 	}
-	rs, err := r.Readers.QueryContext(ctx, `SELECT * FROM (SELECT `+columns+from+`) AS k (id, title, prompt, state, blocked_by, not_before, priority, attempt, trust, tainted, typed, reply_to, result, turn, created, ended)
+	rs, err := r.Readers.QueryContext(ctx, `SELECT * FROM (SELECT `+columns+from+`)
 		WHERE ?1 = '' OR state = ?1 OR ?1 = 'open' AND ended = 0 ORDER BY ended > 0, ended DESC, priority DESC, id LIMIT ?2`, f.State, min(f.Limit, mostTasks))
 	return db.Collect(rs, err, scan)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // columns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.
-const columns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state), k.blocked_by, k.not_before, k.priority, k.attempt,
-	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0), k.created, k.ended`
+const columns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
+	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
 const from = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
 

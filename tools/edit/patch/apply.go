@@ -33,8 +33,14 @@ func (s Section) Apply(old string) (string, error) {
 	return bom + src.with(cuts, s.diff == nil), nil
 }
 
-// exact applies a unified diff as it is written, to the byte and the line number.
+// exact applies a unified diff as it is written, to the byte and the line number. A hunk without lines of the file is not
+// for the library: it inserts before the named line, and diff means after it.
 func (s Section) exact(old string) (string, bool) {
+	for _, frag := range s.diff.TextFragments {
+		if frag.OldLines == 0 && frag.OldPosition > 0 {
+			return "", false
+		}
+	}
 	var out bytes.Buffer
 	err := gitdiff.Apply(&out, strings.NewReader(old), s.diff)
 	return out.String(), err == nil

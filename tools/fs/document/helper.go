@@ -35,8 +35,8 @@ func kinds() map[string]error {
 	return map[string]error{"broken": ErrBroken, "large": ErrLarge, "encrypted": ErrEncrypted, "pages": ErrPages}
 }
 
-// Helper is the main function of the process that reads a PDF file: the file is its standard input, args are the pages that are wanted,
-// as Pages writes them. It writes one line of JSON (the number of pages) and the text, and returns the exit code.
+// Helper is the main function of the process that reads a PDF file: the file is its standard input, its one argument the
+// pages that are wanted (see ParsePages). It writes one line of JSON (the number of pages) and the text, and returns the exit code.
 //
 // PDF is read by a process of its own because no reader of it is safe from what it reads: a file can make it loop, fill the memory or
 // overflow the stack, and only the end of a process ends that. The process limits its own time, memory and stack.

@@ -57,22 +57,6 @@ func numberOf(s string) (int, bool) {
 	return int(n), err == nil && n > 0 //nolint:gosec // 31 bits
 }
 
-// String writes the choice as ParsePages reads it.
-func (p Pages) String() string {
-	list := make([]string, len(p))
-	for i, r := range p {
-		switch r.To {
-		case r.From:
-			list[i] = strconv.Itoa(r.From)
-		case 0:
-			list[i] = strconv.Itoa(r.From) + "-"
-		default:
-			list[i] = strconv.Itoa(r.From) + "-" + strconv.Itoa(r.To)
-		}
-	}
-	return strings.Join(list, ",")
-}
-
 // of is the choice in a document of n pages: ranges without open ends. ErrPages when a range begins behind the last page.
 func (p Pages) of(n int) (Pages, error) {
 	if len(p) == 0 {

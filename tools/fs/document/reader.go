@@ -15,16 +15,19 @@ import (
 // maxTrouble is how much is kept of what a helper says when it ends; a crash of it says more.
 const maxTrouble = 16 << 10
 
-// ReadPDF lets use read the text of the pages of f that are wanted; use may stop when it has enough. pages is how many the document
+// ReadPDF lets use read the text of the pages of f that are wanted (see ParsePages); use may stop when it has enough. pages is how many the document
 // has. helper is the command whose main function is Helper: f itself is handed to it, whatever its name leads to by now.
 // Errors: that of use, ErrBroken, ErrLarge, ErrEncrypted, ErrPages, ErrTime, ErrHelper, or that of ctx.
-func ReadPDF(ctx context.Context, helper []string, f *os.File, want Pages, use func(pages int, text io.Reader) error) error {
+func ReadPDF(ctx context.Context, helper []string, f *os.File, want string, use func(pages int, text io.Reader) error) error {
+	if _, err := ParsePages(want); err != nil {
+		return err
+	}
 	if len(helper) == 0 {
 		return fmt.Errorf("%w: there is no command for it", ErrHelper)
 	}
 	limited, stop := context.WithTimeout(ctx, maxTime+5*time.Second) // the helper's own clock is the first
 	defer stop()
-	args := append(append([]string(nil), helper[1:]...), want.String())
+	args := append(append([]string(nil), helper[1:]...), want)
 	cmd, said := exec.CommandContext(limited, helper[0], args...), &bounded{} // #nosec G204 -- hob's own program
 	cmd.Stdin, cmd.Stderr, cmd.Env, cmd.WaitDelay = f, said, []string{}, time.Second
 	out, err := cmd.StdoutPipe()

@@ -50,23 +50,19 @@ func (r *Reader) Next() ([]byte, error) {
 	copy(r.buf, r.buf[r.used:r.have])
 	r.have -= r.used
 	r.used = 0
-	seen := 0 // bytes of the rest that are known to hold no line break
 	for !r.done {
-		if r.have == len(r.buf) && !r.grow() {
-			return nil, ErrLong
-		}
-		if err := r.fill(); err != nil {
-			return nil, err
-		}
-		if i := bytes.LastIndexByte(r.buf[seen:r.have], '\n'); i >= 0 && (r.have == len(r.buf) || r.done) {
-			seen += i + 1
-			if !r.done || seen == r.have {
-				r.used = seen
-				return r.buf[:seen], nil
+		if r.have < len(r.buf) {
+			if err := r.fill(); err != nil {
+				return nil, err
 			}
-			break
-		} else if i < 0 {
-			seen = r.have
+			continue
+		}
+		if end := bytes.LastIndexByte(r.buf, '\n') + 1; end > 0 {
+			r.used = end
+			return r.buf[:end], nil
+		}
+		if !r.grow() {
+			return nil, ErrLong
 		}
 	}
 	if r.have == 0 {
@@ -108,7 +104,10 @@ func (r *Reader) fill() error {
 	n, err := r.src.Read(r.buf[r.have:])
 	fresh := r.buf[r.have : r.have+n]
 	if r.next == 0 && n > 0 {
-		fresh = r.mark(fresh)
+		plain := r.src
+		if fresh = r.mark(fresh); r.src != plain {
+			err = nil // the end of the file is the decoder's to tell
+		}
 	}
 	start := r.next
 	r.next += int64(len(fresh))

@@ -36,10 +36,10 @@ func widen(f *os.File) {
 	_, _ = unix.FcntlInt(f.Fd(), unix.F_SETPIPE_SZ, 1<<20) // only faster, never needed
 }
 
-// attributes: a session of its own, so that a signal reaches the whole group and no terminal can be asked
-// for passwords; killed when hob dies.
-func attributes() *unix.SysProcAttr {
-	return &unix.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
+// attributes: a session of its own, so that a signal reaches the whole group and no terminal but its own
+// can be asked for passwords; killed when hob dies.
+func attributes(terminal bool) *unix.SysProcAttr {
+	return &unix.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: unix.SIGKILL}
 }
 
 // awaitExit blocks until the shell has exited, and leaves it unreaped: so its number and its group's stay taken.

@@ -21,7 +21,9 @@ func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err e
 
 func widen(*os.File) {}
 
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func attributes(terminal bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
+}
 
 // awaitExit reaps the shell: there is no waiting without it here. While any process of its group lives, the
 // group's number stays taken.

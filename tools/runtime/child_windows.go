@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	osexec "os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,7 +21,7 @@ func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err e
 
 func widen(*os.File) {}
 
-func attributes() *syscall.SysProcAttr {
+func attributes(bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
@@ -33,13 +34,25 @@ func signalOf(*os.ProcessState) int { return 0 }
 // kin is the started process alone: what it starts is not found here.
 type kin struct{ leader *os.Process }
 
-func (r *running) kin(string) kin { return kin{r.cmd.Process} }
+func (r *running) kin(string, bool) kin { return kin{r.cmd.Process} }
 
 func (k kin) end(time.Duration) (left, stuck int) {
 	if err := k.leader.Kill(); err != nil {
 		return 0, 0 // it has exited
 	}
 	return 0, 0
+}
+
+// signal ends the process: other signals do not exist here.
+func (k kin) signal(syscall.Signal) error { return k.leader.Kill() }
+
+func pause(d time.Duration) {
+	t := time.NewTimer(d)
+	<-t.C
+}
+
+func signalNamed(name string) (syscall.Signal, bool) {
+	return syscall.SIGKILL, strings.TrimPrefix(strings.ToUpper(name), "SIG") == "KILL"
 }
 
 // KillOrphans finds nothing here.

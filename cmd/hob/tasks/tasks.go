@@ -1,0 +1,183 @@
+// Package tasks is the commands about the backlog: hob tasks.
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// Command makes hob tasks.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Family("tasks", "Give hob tasks for later, and see what became of them",
+		addCommand(a),
+		listCommand(a),
+		cli.Show(a, "tasks", "TASK", "Show a task with what it came to", nil),
+		cancelCommand(a),
+		retryCommand(a),
+	)
+}
+
+type taskRow struct {
+	ID        int64     `json:"id"`
+	Title     string    `json:"title"`
+	State     string    `json:"state"`
+	BlockedBy []int64   `json:"blocked_by"`
+	NotBefore time.Time `json:"not_before"`
+	Priority  int64     `json:"priority"`
+	Result    string    `json:"result"`
+	Turn      int64     `json:"turn"`
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[taskRow]{
+		Resource: "tasks", Short: "List the tasks: the open ones as they will run, then the others", None: "there are no tasks; add one with: hob tasks add",
+		States: []string{"open", "blocked", "queued", "running", "parked", "done", "failed", "cancelled"},
+		Head:   []string{"TASK", "STATE", "PRIORITY", "AFTER", "NOT BEFORE", "TITLE", "RESULT"}, Row: taskRow.cells,
+	})
+}
+
+func (r taskRow) cells(clock cli.Clock) []string {
+	after, before := "-", "-"
+	if len(r.BlockedBy) > 0 {
+		words := make([]string, len(r.BlockedBy))
+		for i, id := range r.BlockedBy {
+			words[i] = cli.ID(id)
+		}
+		after = strings.Join(words, ",")
+	}
+	if !r.NotBefore.IsZero() {
+		before = clock(r.NotBefore)
+	}
+	return []string{cli.ID(r.ID), r.State, cli.ID(r.Priority), after, before, r.Title, console.OrDash(console.OneLine(r.Result))}
+}
+
+func addCommand(a *cli.App) *cobra.Command {
+	var title, at string
+	var after []int64
+	var priority int
+	cmd := &cobra.Command{
+		Use: "add PROMPT", Short: "Add a task; it runs by itself when nothing blocks it", Args: cli.AtLeast(1, "a PROMPT"),
+		Example: "  hob tasks add \"Sort ~/Pictures/in by month\"\n" +
+			"  hob tasks add --title report --after 1,2 --not-before 17:00 --priority 5 \"Write down what was found.\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := map[string]any{"prompt": cli.Joined(args)}
+			set := func(flag, key string, v any) {
+				if cmd.Flags().Changed(flag) {
+					in[key] = v
+				}
+			}
+			set("title", "title", title)
+			set("after", "blocked_by", after)
+			set("not-before", "not_before", at)
+			set("priority", "priority", priority)
+			return change(cmd.Context(), a, "task_add", in)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&title, "title", "", "a few words (default: the first line of the prompt)")
+	f.Int64SliceVar(&after, "after", nil, "the tasks that must be done first; their summaries are handed in")
+	f.StringVar(&at, "not-before", "", `when it may run at the earliest: 17:00, "2026-12-24 17:00" or 2h`)
+	f.IntVar(&priority, "priority", 0, "from -100 to 100: the higher runs first")
+	cli.CompleteFlag(cmd, "after", cobra.NoFileCompletions)
+	return cmd
+}
+
+// cancelCommand ends a task. One that runs is stopped, which cancels it.
+func cancelCommand(a *cli.App) *cobra.Command {
+	return verb(a, "cancel", "Cancel a task; one that runs is stopped", "  hob tasks cancel 3", func(ctx context.Context, c *client.Client, id int64) error {
+		var row taskRow
+		if err := c.Show(ctx, "tasks", cli.ID(id), &row); err != nil {
+			return err
+		}
+		if row.State == "running" || row.State == "parked" {
+			return a.Act(ctx, "turns", cli.ID(row.Turn), "stop", nil, fmt.Sprintf("turn %d is stopped, and task %d cancelled", row.Turn, id))
+		}
+		return change(ctx, a, "task_update", map[string]any{"id": id, "state": "cancelled"})
+	})
+}
+
+func retryCommand(a *cli.App) *cobra.Command {
+	return verb(a, "retry", "Run a task again that failed or was cancelled", "  hob tasks retry 3", func(ctx context.Context, _ *client.Client, id int64) error {
+		return change(ctx, a, "task_update", map[string]any{"id": id, "state": "blocked"})
+	})
+}
+
+func verb(a *cli.App, use, short, example string, do func(ctx context.Context, c *client.Client, id int64) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " TASK", Short: short, Example: example, Args: cli.Named("tasks", "TASK"), ValidArgsFunction: cli.Complete(a, "tasks"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return cli.Usage("see: hob tasks list", "%q is not the id of a task", args[0])
+			}
+			c, err := a.Client(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return do(cmd.Context(), c, id)
+		},
+	}
+}
+
+// change calls one of the tools about tasks, and prints the task as it is now.
+func change(ctx context.Context, a *cli.App, tool string, in map[string]any) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode the call: %w", err)
+	}
+	c, err := a.Client(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := cli.CallTool(ctx, a, c, tool, client.ToolCall{Input: raw})
+	if err != nil {
+		return err
+	}
+	if !out.Success {
+		p := cli.ToolFailure(out)
+		p.Text, p.Hint = inFlags(p.Text), inCommands(p.Hint)
+		return p
+	}
+	if !a.JSON {
+		return a.Done(nil, out.Message)
+	}
+	var made struct {
+		Tasks []json.RawMessage `json:"tasks"`
+	}
+	if err := json.Unmarshal(out.Result, &made); err != nil || len(made.Tasks) == 0 {
+		return fmt.Errorf("the task is not understood: %w", err)
+	}
+	return a.Document(made.Tasks[0])
+}
+
+// inFlags names the flag where a tool names its parameter: at the beginning of what it says.
+func inFlags(text string) string {
+	for parameter, flag := range map[string]string{"blocked_by": "--after", "not_before": "--not-before", "priority": "--priority", "title": "--title"} {
+		if rest, ok := strings.CutPrefix(text, parameter+": "); ok {
+			return flag + ": " + rest
+		}
+	}
+	return text
+}
+
+// inCommands turns what a tool advises a model to do into the command that does it.
+func inCommands(hint string) string {
+	if slices.Contains([]string{"task_list shows them", "leave one of them out of blocked_by"}, hint) {
+		return "see: hob tasks list"
+	}
+	if strings.HasPrefix(hint, "the parameters are: ") {
+		return "see: hob tasks add --help"
+	}
+	return hint
+}

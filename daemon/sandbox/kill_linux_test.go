@@ -1,0 +1,123 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hob/daemon/sandbox"
+)
+
+// stubborn leaves children in every way that outlives a process group, and then waits. Each says so when it is there.
+const stubborn = `
+setsid bash -c 'trap "" TERM HUP INT; echo there; sleep 600; true' &
+(setsid bash -c '(trap "" TERM; echo there; sleep 600; true) & exit' &)
+(trap "" TERM HUP; nohup bash -c 'echo there; sleep 600; true' </dev/null 2>/dev/null &)
+bash -c '(env -i bash -c "echo there; sleep 600; true" &) & disown -a; exit'
+trap "" TERM HUP INT
+echo there
+sleep 600; true`
+
+// TestNothingIsLeft kills what started a box, and wants all that ran in it to be gone: they hold the ends of a pipe, and one of them its
+// environment's mark.
+func TestNothingIsLeft(t *testing.T) {
+	w := newWorld(t)
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	argv, err := s.Wrap(w.box(), []string{"bash", "-c", stubborn})
+	must(t, err)
+	for name, victim := range map[string]func(*exec.Cmd) error{
+		"the process that started it": func(c *exec.Cmd) error { return c.Process.Kill() },
+		"the group":                   func(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) },
+		"bubblewrap":                  func(c *exec.Cmd) error { return killChildren(c.Process.Pid) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := fmt.Sprintf("HOB_MARK=%s-%d", filepath.Base(w.top), time.Now().UnixNano())
+			r, out, err := os.Pipe()
+			must(t, err)
+			parent := exec.CommandContext(t.Context(), self(t), append([]string{"__parent"}, argv...)...)
+			parent.Env = append(w.env, mark)
+			parent.Stdout, parent.Stderr = out, out
+			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			must(t, parent.Start())
+			must(t, out.Close())
+			must(t, r.SetReadDeadline(time.Now().Add(30*time.Second)))
+			five := make([]byte, len("there\n")*5)
+			if n, err := io.ReadFull(r, five); err != nil {
+				t.Fatalf("they did not start: %v %q", err, five[:n])
+			}
+			if n := marked(t, mark); n < 6 {
+				t.Fatalf("%d processes have the mark, want them all", n)
+			}
+			must(t, victim(parent))
+			if rest, err := io.ReadAll(r); err != nil {
+				t.Errorf("somebody still holds the pipe: %v %q", err, rest)
+			}
+			var end *exec.ExitError
+			if err := parent.Wait(); err != nil && !errors.As(err, &end) {
+				t.Error(err)
+			}
+			if n := marked(t, mark); n != 0 {
+				t.Errorf("%d processes are left", n)
+			}
+		})
+	}
+}
+
+// startAndWait is a hob in the small: it starts a box and waits for it.
+func startAndWait(argv []string) int {
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if cmd.Run() != nil {
+		return 1
+	}
+	return 0
+}
+
+func killChildren(pid int) error {
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return err
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		more, err := os.ReadFile(task)
+		if err != nil {
+			return err
+		}
+		list = append(append(list, ' '), more...)
+	}
+	for _, child := range strings.Fields(string(list)) {
+		if err := syscall.Kill(number(child), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// marked counts the living processes that have the mark in their environment.
+func marked(t *testing.T, mark string) int {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/environ")
+	must(t, err)
+	n := 0
+	for _, path := range list {
+		text, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(text, []byte(mark)) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,23 @@
+package toolbox
+
+import (
+	"context"
+	"os"
+
+	"hob/config"
+	"hob/daemon/sandbox"
+)
+
+// Box finds out how shell commands are confined under a config. state is hob's own folder; self its executable, "" where that does not
+// serve sandbox.Enter.
+func Box(ctx context.Context, state, self string, c *config.Snapshot) *sandbox.Sandbox {
+	e := c.Tools.Exec
+	conf := sandbox.Config{Mode: sandbox.Mode(e.Sandbox), State: state, Network: e.Network, Self: self}
+	if home, err := os.UserHomeDir(); err == nil { // without one there is nothing of it to be seen
+		conf.Home = home
+	}
+	for _, r := range roots(e.Binds, conf.Home) {
+		conf.Binds = append(conf.Binds, sandbox.Bind{Path: r.Path, Write: r.Write})
+	}
+	return sandbox.New(ctx, conf)
+}

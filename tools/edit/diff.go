@@ -1,0 +1,107 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// Limits of the diff in an answer, in bytes.
+const (
+	maxDiff   = 16 << 10 // what is shown
+	maxWindow = 4 << 20  // what is compared: the part between the first and the last change
+)
+
+// change tells what became of a file, and shows it as a unified diff.
+func (f *file) change() (Change, string) {
+	c := Change{Path: f.place.Path, Action: "modified", From: f.from, Replacements: f.count}
+	old, now, was := f.place.Path, f.place.Path, f.was
+	switch {
+	case f.from != "":
+		c.Action, old, was = "moved", f.from, f.origin
+	case !f.existed:
+		c.Action, old = "added", "/dev/null"
+	case !f.exists:
+		c.Action, now = "deleted", "/dev/null"
+	}
+	diff, added, removed := unified(old, now, was, f.now)
+	c.Added, c.Removed = added, removed
+	return c, diff
+}
+
+// unified is the difference of two texts, and the lines that came and went. It compares only what stands between the first
+// and the last change.
+func unified(oldName, newName string, old, now []byte) (diff string, added, removed int) {
+	if bytes.Equal(old, now) {
+		return "", 0, 0
+	}
+	lead, tail := alike(old, now)
+	a, b := old[lead:len(old)-tail], now[lead:len(now)-tail]
+	if len(a) > maxWindow || len(b) > maxWindow {
+		return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", shown(oldName), shown(newName)), lines(b), lines(a)
+	}
+	u, err := udiff.ToUnifiedDiff(shown(oldName), shown(newName), string(a), udiff.Lines(string(a), string(b)), udiff.DefaultContextLines)
+	if err != nil { // the edits are the library's own: they fit
+		return "", lines(b), lines(a)
+	}
+	before := bytes.Count(old[:lead], []byte("\n"))
+	for _, h := range u.Hunks {
+		h.FromLine, h.ToLine = h.FromLine+before, h.ToLine+before
+		for _, l := range h.Lines {
+			switch l.Kind {
+			case udiff.Insert:
+				added++
+			case udiff.Delete:
+				removed++
+			case udiff.Equal:
+			}
+		}
+	}
+	return u.String(), added, removed
+}
+
+// alike is how many bytes two texts share at both ends, in whole lines and less the lines of context.
+func alike(a, b []byte) (lead, tail int) {
+	short := min(len(a), len(b))
+	for lead < short && a[lead] == b[lead] {
+		lead++
+	}
+	for tail < short-lead && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	for range udiff.DefaultContextLines + 1 {
+		lead = max(0, bytes.LastIndexByte(a[:lead], '\n'))
+	}
+	if lead > 0 {
+		lead++
+	}
+	for range udiff.DefaultContextLines + 1 {
+		i := bytes.IndexByte(a[len(a)-tail:], '\n')
+		if i < 0 {
+			return lead, 0
+		}
+		tail -= i + 1
+	}
+	return lead, tail
+}
+
+func lines(data []byte) int {
+	n := bytes.Count(data, []byte("\n"))
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// cutDiff keeps an answer short, in whole lines.
+func cutDiff(diff string) string {
+	diff = strings.ToValidUTF8(diff, string(utf8.RuneError))
+	if len(diff) <= maxDiff {
+		return diff
+	}
+	kept := diff[:strings.LastIndexByte(diff[:maxDiff], '\n')+1]
+	return fmt.Sprintf("%s(%s of the diff more)\n", strings.ToValidUTF8(kept, ""), count(strings.Count(diff[len(kept):], "\n"), "line"))
+}

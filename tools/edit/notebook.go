@@ -1,0 +1,119 @@
+package edit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hob/daemon/ident"
+	"hob/tools"
+	"hob/tools/edit/notebook"
+)
+
+// CellEditing is what notebook_edit takes.
+type CellEditing struct {
+	Path      string `json:"path" jsonschema:"a .ipynb file" min:"1"`
+	NewSource string `json:"new_source" jsonschema:"the cell's whole new source; ignored by delete"`
+	CellID    string `json:"cell_id,omitempty" jsonschema:"the cell's id, or its number from 0; insert: the new cell comes after it, without one at the beginning"`
+	CellType  string `json:"cell_type,omitempty" jsonschema:"type of the cell; left out: as it is, and code for a new one" enum:"code,markdown,raw"`
+	Mode      string `json:"mode,omitempty" jsonschema:"what to do" enum:"replace,insert,delete" default:"replace"`
+}
+
+// CellEdited is what notebook_edit answers.
+type CellEdited struct {
+	Path   string `json:"path" jsonschema:"file, links resolved"`
+	Mode   string `json:"mode" jsonschema:"what was done"`
+	CellID string `json:"cell_id,omitempty" jsonschema:"the cell's id; empty when it has none"`
+	Number int    `json:"number" jsonschema:"the cell's number, from 0"`
+	Cells  int    `json:"cells" jsonschema:"number of cells now"`
+	Diff   string `json:"diff" jsonschema:"unified diff of the file; cut when it is long"`
+}
+
+// NewNotebook makes the tool notebook_edit: one cell of a Jupyter notebook.
+func NewNotebook(d Deps) tools.Tool {
+	n := noter{d}
+	return tools.NewCheckable[CellEditing, CellEdited](tools.Spec{
+		Name: "notebook_edit", Group: "fs", Positional: "path", Example: "plot.ipynb --cell_id 3 --new_source 'print(1)'",
+		Description: "Replace, insert or delete one cell of a Jupyter notebook. The rest of the file keeps its bytes.",
+	}, n.intent, n.run, n.probe)
+}
+
+type noter struct{ Deps }
+
+func (n noter) intent(_ context.Context, call tools.Call, in CellEditing) (tools.Intent, error) {
+	if in.CellID == "" && in.Mode != string(notebook.Insert) {
+		return tools.Intent{}, tools.Refuse(tools.Validation, "read shows the cells", "notebook_edit: cell_id: missing (a string); only insert goes without")
+	}
+	text := fmt.Sprintf("%s cell %s of %s", in.Mode, shown(in.CellID), shown(in.Path))
+	if in.CellID == "" {
+		text = "insert a first cell into " + shown(in.Path)
+	}
+	return n.judged(call, "notebook_edit", in, []wish{{path: in.Path, read: true}}, text)
+}
+
+func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent tools.Intent) (tools.Result, error) {
+	s := n.sheet(call, intent)
+	f, err := s.existing(in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	e := notebook.Edit{Mode: notebook.Mode(in.Mode), Cell: in.CellID, Type: in.CellType, Source: in.NewSource, ID: ident.Random().Code(8)}
+	now, at, err := notebook.Apply(f.now, e)
+	if err != nil {
+		return tools.Result{}, n.unfit(in, f, err)
+	}
+	before, err := notebook.Cells(f.now)
+	if err != nil {
+		return tools.Result{}, n.unfit(in, f, err)
+	}
+	after, err := notebook.Cells(now)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("look at the changed notebook: %w", err)
+	}
+	f.now = now
+	if err := s.commit(ctx, in); err != nil {
+		return tools.Result{}, err
+	}
+	out := CellEdited{Path: f.place.Path, Mode: in.Mode, Number: at, Cells: len(after)}
+	if e.Mode == notebook.Delete {
+		out.CellID = before[at].ID
+	} else {
+		out.CellID = after[at].ID
+	}
+	_, diff := f.change()
+	out.Diff = cutDiff(diff)
+	done := map[notebook.Mode]string{notebook.Replace: "replaced", notebook.Insert: "inserted", notebook.Delete: "deleted"}[e.Mode]
+	return tools.Result{
+		Content: fmt.Sprintf("%s %s of %s, which has %s now\n%s", done, called(out.CellID, at), shown(in.Path), count(out.Cells, "cell"), out.Diff),
+		Data:    out,
+	}, nil
+}
+
+func (n noter) probe(_ context.Context, call tools.Call, in CellEditing, _ tools.Intent) (bool, error) {
+	return n.took(call, in)
+}
+
+func called(id string, at int) string {
+	if id == "" {
+		return fmt.Sprintf("cell %d", at)
+	}
+	return fmt.Sprintf("cell %d (%s)", at, id)
+}
+
+// unfit is the refusal of what is no notebook, or has no such cell.
+func (n noter) unfit(in CellEditing, f *file, err error) error {
+	if !errors.Is(err, notebook.ErrCell) {
+		return tools.Refuse(tools.Validation, "edit changes other files", "%s: %v", shown(in.Path), err)
+	}
+	cells, listing := notebook.Cells(f.now)
+	if listing != nil {
+		return listing
+	}
+	var known []string
+	for i, c := range cells[:min(len(cells), 30)] {
+		first, _, _ := strings.Cut(strings.TrimSpace(c.Source), "\n")
+		known = append(known, fmt.Sprintf("%s %s: %.60s", called(c.ID, i), c.Type, first))
+	}
+	return tools.Refuse(tools.NotFound, strings.Join(known, "\n"), "%s: %v; it has %s", shown(in.Path), err, count(len(cells), "cell"))
+}

@@ -1,0 +1,66 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+const (
+	leapBlock = 4 << 20  // bytes that are passed over at once, half of them by each of two goroutines
+	leapFrom  = 16 << 20 // smaller files are not worth it
+)
+
+// leap passes over whole blocks of a large file as long as line n cannot begin in them. It returns how many lines that were and where
+// they end. It never takes the last block, so that what is left tells whether the file ends in the middle of a line.
+func (r reader) leap(ctx context.Context, f *os.File, size int64, n int) (done int, at int64, err error) {
+	if n == 0 || size < leapFrom || r.deps.Spawn == nil {
+		return 0, 0, nil
+	}
+	mine, other := make([]byte, chunk), make([]byte, chunk)
+	for at+leapBlock < size {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		var a, b int
+		var errA, errB error
+		var both sync.WaitGroup
+		both.Add(1)
+		r.deps.Spawn.Once("count lines", func() error {
+			defer both.Done()
+			errB = errGone // stays when the counting panics
+			b, errB = breaks(f, at+leapBlock/2, other)
+			return nil
+		})
+		a, errA = breaks(f, at, mine)
+		both.Wait()
+		if err := errors.Join(errA, errB); err != nil {
+			return 0, 0, err
+		}
+		if done+a+b >= n {
+			return done, at, nil
+		}
+		done, at = done+a+b, at+leapBlock
+	}
+	return done, at, nil
+}
+
+var errGone = errors.New("lines were not counted")
+
+// breaks counts the line breaks in half a block.
+func breaks(f *os.File, at int64, buf []byte) (n int, err error) {
+	for left := leapBlock / 2; left > 0; left -= len(buf) {
+		if _, err := f.ReadAt(buf, at); err != nil && !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("count lines: %w", err)
+		} else if err != nil {
+			return 0, fmt.Errorf("count lines: %w: the file became shorter", io.ErrUnexpectedEOF)
+		}
+		n += bytes.Count(buf, []byte{'\n'})
+		at += int64(len(buf))
+	}
+	return n, nil
+}

@@ -1,0 +1,132 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/tools"
+	"hob/tools/fs/document"
+	"hob/tools/fs/picture"
+)
+
+// Picture is how an image was shown.
+type Picture struct {
+	Width    int    `json:"width" jsonschema:"pixels of the file's picture"`
+	Height   int    `json:"height" jsonschema:"pixels of the file's picture"`
+	Shown    [2]int `json:"shown" jsonschema:"width and height of what is shown"`
+	MIME     string `json:"mime" jsonschema:"media type of what is shown"`
+	Artifact string `json:"artifact" jsonschema:"id under which it is kept"`
+}
+
+// picture shows an image, as a part that a model can look at.
+func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File, s shot) (tools.Result, error) {
+	if r.deps.Shelf == nil {
+		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is nowhere to keep what would be shown", shown(in.Path)), nil
+	}
+	fit, err := picture.Fit(ctx, f, s.Size)
+	if errors.Is(err, picture.ErrFormat) || errors.Is(err, picture.ErrLarge) {
+		return tools.Fail(tools.Validation, "", "%s cannot be shown: %v", shown(in.Path), err), nil
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	part := event.Part{Kind: event.Image, Name: filepath.Base(p.Path), Size: int64(len(fit.Data)), MIME: fit.MIME}
+	if part.Artifact, err = r.keep(ctx, call, p, part.Name, fit.Data); err != nil {
+		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)
+	}
+	s.Picture = &Picture{fit.From.Width, fit.From.Height, [2]int{fit.Width, fit.Height}, fit.MIME, part.Artifact}
+	content := fmt.Sprintf("%s: %s image, %d × %d pixels, %s", shown(in.Path), strings.ToUpper(fit.From.Format), fit.From.Width, fit.From.Height, sized(s.Size))
+	if fit.Changed() {
+		content += fmt.Sprintf("; shown as %s, %d × %d", strings.ToUpper(strings.TrimPrefix(fit.MIME, "image/")), fit.Width, fit.Height)
+	}
+	return tools.Result{Content: content, Data: s.Page, Parts: []event.Part{part}}, nil
+}
+
+// keep stores a picture; what comes of foreign files, or in a turn that has read something foreign, is foreign.
+func (r reader) keep(ctx context.Context, call tools.Call, p fsguard.Place, name string, data []byte) (string, error) {
+	switch {
+	case p.Foreign != "":
+		return r.deps.Shelf.KeepForeign(ctx, name, p.Foreign, data)
+	case call.Tainted:
+		return r.deps.Shelf.KeepForeign(ctx, name, "a turn that had read foreign text", data)
+	default:
+		return r.deps.Shelf.Keep(ctx, name, data)
+	}
+}
+
+// document shows a document as text. Offset and limit count the lines of that text.
+func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (res tools.Result, err error) {
+	size := s.Size
+	switch s.Format {
+	case formatPDF:
+		err = document.ReadPDF(ctx, r.deps.Helper, f, in.Pages, func(pages int, text io.Reader) (err error) {
+			s.Pages, s.what = pages, "a PDF of "+count(pages, "page")+","
+			res, err = s.from(ctx, in, text, 0)
+			return err
+		})
+	case formatWord:
+		var text string
+		if text, err = document.Word(ending{ctx.Err, f}, size); err == nil {
+			s.what = "the text of a Word document"
+			res, err = s.from(ctx, in, strings.NewReader(text), 0)
+		}
+	default:
+		var text string
+		var cells int
+		if text, cells, err = document.Notebook(f, size); errors.Is(err, document.ErrBroken) {
+			return r.asText(ctx, in, f, s, err)
+		}
+		if err == nil {
+			s.what = "a notebook of " + count(cells, "cell") + ","
+			res, err = s.from(ctx, in, strings.NewReader(text), 0)
+		}
+	}
+	if failed, ok := unreadable(in.Path, err); ok {
+		return failed, nil
+	}
+	return res, err
+}
+
+// asText shows a file that is not what its name says, so that it can be repaired.
+func (r reader) asText(ctx context.Context, in Reading, f *os.File, s shot, why error) (tools.Result, error) {
+	s.Format, s.note = formatText, fmt.Sprintf("not a notebook: %v", why)
+	return r.text(ctx, in, f, s)
+}
+
+// ending is a reader that ends with the context whose Err it has.
+type ending struct {
+	over func() error
+	r    io.ReaderAt
+}
+
+func (e ending) ReadAt(p []byte, at int64) (int, error) {
+	if err := e.over(); err != nil {
+		return 0, err
+	}
+	return e.r.ReadAt(p, at)
+}
+
+// unreadable is what the model reads of a document that cannot be shown; false for an error that is not the document's.
+func unreadable(path string, err error) (tools.Result, bool) {
+	code, hint := tools.Validation, ""
+	switch {
+	case errors.Is(err, document.ErrPages):
+		return tools.Fail(code, "", "pages: %v", err), true
+	case errors.Is(err, document.ErrEncrypted):
+		hint = "ask for a copy without a password"
+	case errors.Is(err, document.ErrTime):
+		code, hint = tools.Timeout, "ask for fewer pages"
+	case errors.Is(err, document.ErrHelper):
+		code = tools.ConfigError
+	case !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge):
+		return tools.Result{}, false
+	}
+	return tools.Fail(code, hint, "%s cannot be read: %v", shown(path), err), true
+}

@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"hob/tools"
+)
+
+// Host is another machine that commands can be run on, by the system's ssh.
+type Host struct {
+	Address  string   // as ssh takes it: "sam@nas", or a name of the owner's ssh config
+	Commands []string // what starts with one of these runs there by itself
+}
+
+// remote is what the far side is given: it runs the command, and ends the session's whole process group when the connection is
+// gone, which shows in the end of its input. $1 is the command. It speaks plain sh, whatever the owner's shell there is.
+const remote = `(trap "" HUP TERM; cat; kill -TERM 0; sleep 1; kill -KILL 0) <&0 >/dev/null 2>&1 & w=$!
+s=sh; command -v bash >/dev/null 2>&1 && s=bash
+$s -c "$1" </dev/null; c=$?
+kill -KILL $w; exit $c`
+
+// remoteTerminal is remote in a terminal: the far kernel hangs up what runs in it when the connection is gone.
+const remoteTerminal = `s=sh; command -v bash >/dev/null 2>&1 && s=bash
+exec $s -c "$1"`
+
+// hostOf is the host that a command runs on, "" for this machine: the one that was named, or the one with the longest prefix
+// that the command starts with, by whole words.
+func (e executor) hostOf(in Command) (string, error) {
+	if in.Host != "" {
+		if _, ok := e.Hosts[in.Host]; !ok {
+			known := strings.Join(slices.Sorted(maps.Keys(e.Hosts)), ", ")
+			if known == "" {
+				return "", tools.Refuse(tools.Validation, "a host is made by [tools.exec.hosts.NAME] with address = \"user@machine\"", "host: there is no host %q", in.Host)
+			}
+			return "", tools.Refuse(tools.Validation, "known hosts: "+known, "host: there is no host %q", in.Host)
+		}
+		return in.Host, nil
+	}
+	words, best, name := strings.Join(strings.Fields(in.Command), " ")+" ", 0, ""
+	for _, host := range slices.Sorted(maps.Keys(e.Hosts)) {
+		for _, c := range e.Hosts[host].Commands {
+			if c = strings.Join(strings.Fields(c), " "); len(c) > best && strings.HasPrefix(words, c+" ") {
+				best, name = len(c), host
+			}
+		}
+	}
+	return name, nil
+}
+
+// sshArgs is the command line that runs a command on a host. ssh asks for nothing: what it needs is in the owner's own ssh config,
+// keys and agent.
+func (e executor) sshArgs(host string, in Command) ([]string, error) {
+	script, terminal := remote, "-T"
+	if in.PTY {
+		script, terminal = remoteTerminal, "-tt"
+	}
+	command := in.Command
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(in.Env))) {
+		command = "export " + name + "=" + quoted(in.Env[name]) + "\n" + command
+	}
+	if in.Workdir != "" {
+		command = "cd -- " + quotedPath(in.Workdir) + " || exit\n" + command
+	}
+	line := "exec sh -c " + quoted(script) + " sh " + quoted(command)
+	if len(line) > maxCommand {
+		return nil, tools.Refuse(tools.Validation, "write it to a file there and run that", "the command is too long for ssh")
+	}
+	args := append(slices.Clone(e.ssh()), "-o", "BatchMode=yes", terminal, "--", e.Hosts[host].Address, line)
+	return args, nil
+}
+
+func (e executor) ssh() []string {
+	if len(e.SSH) > 0 {
+		return e.SSH
+	}
+	return []string{"ssh"}
+}
+
+// quoted is a text as one word of every common shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// quotedPath leaves a leading ~ to the far shell.
+func quotedPath(p string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		return "~/" + quoted(rest)
+	}
+	if p == "~" {
+		return p
+	}
+	return quoted(p)
+}

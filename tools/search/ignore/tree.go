@@ -1,0 +1,195 @@
+package ignore
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// Source reads a small file of rules or of git's. A missing one is fs.ErrNotExist.
+type Source func(path string) ([]byte, error)
+
+// Found says which files that matter here a folder holds.
+type Found uint8
+
+// The files.
+const (
+	Repository Found = 1 << iota // .git
+	GitRules                     // .gitignore
+	DotRules                     // .ignore
+	GrepRules                    // .rgignore
+	everything = Repository | GitRules | DotRules | GrepRules
+)
+
+// FoundOf is what a name in a folder means, 0 when nothing.
+func FoundOf(name string) Found {
+	switch name {
+	case ".git":
+		return Repository
+	case ".gitignore":
+		return GitRules
+	case ".ignore":
+		return DotRules
+	case ".rgignore":
+		return GrepRules
+	default:
+		return 0
+	}
+}
+
+// Node holds the rules of a folder and leads to those of the folders above. nil is no rules. It never changes.
+type Node struct {
+	above   *Node
+	dir     string // absolute
+	git     rules
+	dot     rules
+	grep    rules
+	exclude rules // of the repository whose root dir is
+	global  rules // of the owner, for that repository
+	repo    bool
+}
+
+// Reader makes nodes.
+type Reader struct {
+	Read Source
+	Home string // the owner's home folder, for git's global excludes; "": none
+}
+
+// Above are the rules of the folders above start: up to the root of its repository, or, outside of any, up to the folder
+// limit. A file that cannot be read is an error beside the rules of the others.
+func (r Reader) Above(start, limit string) (*Node, error) {
+	var dirs []string
+	repo := r.isRepository(start)
+	for dir := start; !repo; {
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dirs, dir = append(dirs, up), up
+		repo = r.isRepository(dir)
+	}
+	var node *Node
+	var errs []error
+	for i := len(dirs) - 1; i >= 0; i-- {
+		if !repo && !within(limit, dirs[i]) {
+			continue
+		}
+		below, err := r.Enter(node, dirs[i], everything)
+		node, errs = below, append(errs, err)
+	}
+	return node, errors.Join(errs...)
+}
+
+func within(dir, path string) bool {
+	return dir != "" && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/"))
+}
+
+// isRepository reports whether a folder is the root of a repository: .git is there.
+func (r Reader) isRepository(dir string) bool {
+	_, err := r.Read(filepath.Join(dir, ".git", "HEAD"))
+	if err == nil {
+		return true
+	}
+	_, err = r.Read(filepath.Join(dir, ".git"))
+	return err == nil
+}
+
+// Enter are the rules in a folder: those above and its own. found says which files to read; one that turns out not to be
+// there is none.
+func (r Reader) Enter(above *Node, dir string, found Found) (*Node, error) {
+	if found == 0 {
+		return above, nil
+	}
+	n := &Node{above: above, dir: dir}
+	var errs []error
+	read := func(want Found, name string) rules {
+		if found&want == 0 {
+			return nil
+		}
+		list, err := r.rules(filepath.Join(dir, name))
+		errs = append(errs, err)
+		return list
+	}
+	n.git, n.dot, n.grep = read(GitRules, ".gitignore"), read(DotRules, ".ignore"), read(GrepRules, ".rgignore")
+	if found&Repository != 0 && (found != everything || r.isRepository(dir)) {
+		n.repo = true
+		var err error
+		n.exclude, err = r.rules(filepath.Join(r.common(dir), "info", "exclude"))
+		errs = append(errs, err)
+		n.global, err = r.globals(above)
+		errs = append(errs, err)
+	}
+	if !n.repo && len(n.git)+len(n.dot)+len(n.grep) == 0 {
+		n = above
+	}
+	return n, errors.Join(errs...)
+}
+
+func (r Reader) rules(path string) (rules, error) {
+	raw, err := r.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parse(raw), nil
+}
+
+// common is the folder with what all work trees of a repository share (gitrepository-layout(5)).
+func (r Reader) common(root string) string {
+	dir := filepath.Join(root, ".git")
+	raw, err := r.Read(dir)
+	if err != nil { // a folder, as a rule
+		return dir
+	}
+	link, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir:")
+	if !ok {
+		return dir
+	}
+	dir = under(root, strings.TrimSpace(link))
+	if raw, err = r.Read(filepath.Join(dir, "commondir")); err == nil {
+		dir = under(dir, strings.TrimSpace(string(raw)))
+	}
+	return dir
+}
+
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// Verdict judges a name in a folder, as git and ripgrep do: the nearest file that speaks of it counts, .rgignore before
+// .ignore before .gitignore before the repository's excludes before the owner's; git's files end at their repository.
+func (n *Node) Verdict(dir, name string, folder bool) Verdict {
+	var found [5]Verdict
+	inside := true
+	for ; n != nil; n = n.above {
+		path := name
+		if len(dir) > len(n.dir) {
+			path = strings.TrimPrefix(dir[len(n.dir):], "/") + "/" + name
+		}
+		ask := func(i int, l rules) {
+			if found[i] == None && len(l) > 0 {
+				found[i] = l.verdict(path, name, folder)
+			}
+		}
+		ask(0, n.grep)
+		ask(1, n.dot)
+		if inside {
+			ask(2, n.git)
+			ask(3, n.exclude)
+			ask(4, n.global)
+		}
+		inside = inside && !n.repo
+	}
+	for _, v := range found {
+		if v != None {
+			return v
+		}
+	}
+	return None
+}

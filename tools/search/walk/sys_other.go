@@ -1,0 +1,76 @@
+//go:build !linux
+
+package walk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// handle is an open folder. os.Root reaches what is in it without being led out.
+type handle struct{ root *os.Root }
+
+func openTop(root *os.Root) (handle, error) { return handle{root}.folder(".") }
+
+func (h handle) folder(name string) (handle, error) {
+	info, err := h.root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist} // it was a folder before
+	}
+	if err != nil {
+		return handle{}, err
+	}
+	root, err := h.root.OpenRoot(name)
+	return handle{root}, err
+}
+
+func (h handle) close() { _ = h.root.Close() } // nothing was written
+
+func (h handle) stat(name string) (Info, error) {
+	info, err := h.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist} // it was a file before
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Size: info.Size(), Links: links(info), Modified: info.ModTime().UnixNano()}, nil
+}
+
+func (h handle) identity() (device, inode uint64) {
+	info, err := h.root.Stat(".")
+	if err != nil {
+		return 0, 0
+	}
+	return numbers(info)
+}
+
+func (h handle) open(name string, _ int64) (io.ReadCloser, error) {
+	return h.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+}
+
+type reader struct{}
+
+func newReader() *reader { return &reader{} }
+
+func (*reader) entries(h handle) ([]Entry, error) {
+	d, err := h.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.ReadDir(-1)
+	entries := make([]Entry, 0, len(list))
+	for _, e := range list {
+		kind := Other
+		switch {
+		case e.IsDir():
+			kind = Folder
+		case e.Type().IsRegular():
+			kind = File
+		}
+		entries = append(entries, Entry{e.Name(), kind})
+	}
+	return entries, errors.Join(err, d.Close())
+}

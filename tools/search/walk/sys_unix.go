@@ -1,0 +1,24 @@
+//go:build unix && !linux
+
+package walk
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // 16 bits on some
+	}
+	return 2 // not known: look
+}
+
+func numbers(info fs.FileInfo) (device, inode uint64) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Dev), uint64(st.Ino) //nolint:unconvert,gosec // of other sizes on some; only compared
+	}
+	return 0, 0
+}

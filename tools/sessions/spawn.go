@@ -1,0 +1,147 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/tools"
+)
+
+// The parameter "parent" of a turn outside of any.
+const noTurn = "only a turn can start a sub-agent, and there is none here"
+
+// Agents is the sub-agents.
+type Agents interface {
+	// Agents lists those that the turns of a session have started, newest first; of all sessions for 0.
+	Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error)
+	// Agent reads one of them. False: this session has none of that id.
+	Agent(ctx context.Context, session int64, id string) (tools.Agent, bool, error)
+}
+
+// Models checks the name of a model; its error says which there are.
+type Models func(name string) error
+
+// Task is what sessions_spawn takes.
+type Task struct {
+	Prompt     string `json:"prompt" jsonschema:"the whole task; it sees nothing else" min:"1"`
+	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
+	Model      string `json:"model,omitempty" jsonschema:"another model"`
+	Background bool   `json:"background,omitempty" jsonschema:"do not wait; it reports later"`
+	Resume     string `json:"resume,omitempty" jsonschema:"id of an ended one to go on with"`
+	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" default:"300" min:"10" max:"3600"`
+}
+
+// Spawned is what sessions_spawn answers in the background; in the foreground the sub-agent's own words become the result.
+type Spawned struct {
+	ID         string `json:"id" jsonschema:"names the sub-agent"`
+	Background bool   `json:"background" jsonschema:"it reports by itself"`
+}
+
+// NewSessionsSpawn makes the tool sessions_spawn: a sub-agent reads and answers.
+func NewSessionsSpawn(a Agents, m Models) tools.Tool {
+	s := spawner{a, m}
+	return tools.New[Task, Spawned](tools.Spec{
+		Name: "sessions_spawn", Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
+		Description: "Give a reading task (files, memory) to a sub-agent and get its answer; several at once with background.",
+	}, s.intent, s.run)
+}
+
+type spawner struct {
+	agents Agents
+	models Models
+}
+
+func (s spawner) intent(ctx context.Context, call tools.Call, in Task) (tools.Intent, error) {
+	if err := s.check(ctx, call, in); err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Task
+	}{"sessions_spawn", in})
+	return tools.Intent{
+		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Summary: "sub-agent: " + brief(title(in)), Canonical: canonical,
+	}, err
+}
+
+// check refuses what the commit would refuse, while nothing has happened yet.
+func (s spawner) check(ctx context.Context, call tools.Call, in Task) error {
+	if call.Turn == 0 {
+		return tools.Refuse(tools.Conflict, "ask hob in chat instead", noTurn)
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
+		return tools.Refuse(tools.Validation, "", "prompt: there is no text in it")
+	}
+	if in.Model != "" {
+		if err := s.models(in.Model); err != nil {
+			return tools.Refuse(tools.Validation, "", "model: %v", err)
+		}
+	}
+	if in.Resume == "" {
+		return nil
+	}
+	a, err := find(ctx, s.agents, call, in.Resume)
+	if err == nil && !a.Over() {
+		err = tools.Refuse(tools.Conflict, "wait for it, or stop it", "sub-agent %s has not ended yet", a.ID)
+	}
+	return err
+}
+
+func title(in Task) string {
+	if in.Title != "" {
+		return in.Title
+	}
+	return in.Prompt
+}
+
+func (s spawner) run(ctx context.Context, call tools.Call, in Task, _ tools.Intent) (tools.Result, error) {
+	if err := s.check(ctx, call, in); err != nil {
+		return tools.Result{}, err
+	}
+	order := tools.Spawn{
+		Call: call, Prompt: in.Prompt, Title: brief(title(in)), Model: in.Model, Background: in.Background, Resume: in.Resume,
+		Timeout: time.Duration(in.Timeout) * time.Second,
+	}
+	res := tools.Result{
+		Content: fmt.Sprintf("sub-agent %s works in the background; its answer comes as a message of its own", order.Agent()),
+		Data:    Spawned{ID: order.Agent(), Background: in.Background},
+		Changes: []tools.Change{order},
+	}
+	if !in.Background {
+		res.Content = "waiting for sub-agent " + order.Agent()
+		res.Next = tools.Wait{Kind: tools.ForChild, Subject: order.Agent()}
+	}
+	return res, nil
+}
+
+// find reads one of the conversation's sub-agents, or refuses and names those that there are.
+func find(ctx context.Context, agents Agents, call tools.Call, id string) (tools.Agent, error) {
+	a, found, err := agents.Agent(ctx, call.Session, id)
+	if err != nil || found {
+		return a, err
+	}
+	list, err := agents.Agents(ctx, call.Session, 10)
+	if err != nil {
+		return a, err
+	}
+	hint := "this conversation has started none"
+	if len(list) > 0 {
+		names := make([]string, len(list))
+		for i, one := range list {
+			names[i] = one.ID
+		}
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	return a, tools.Refuse(tools.NotFound, hint, "there is no sub-agent %q", shortID(id))
+}
+
+// brief is a text on one line of at most 80 characters.
+func brief(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return text
+}

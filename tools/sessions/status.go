@@ -1,0 +1,143 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hob/tools"
+)
+
+// Gauge is what the tools about hob itself read.
+type Gauge interface {
+	// Self is hob as an agent.
+	Self(ctx context.Context) (Self, error)
+	// Left is what may still be spent today.
+	Left(ctx context.Context) (Left, error)
+}
+
+// Self is hob as an agent: there is one.
+type Self struct {
+	Name    string   `json:"name" jsonschema:"hob"`
+	Model   string   `json:"model" jsonschema:"that is asked first"`
+	Context int      `json:"context_tokens" jsonschema:"tokens that fit into one request to it; 0 is not known"`
+	State   string   `json:"state" jsonschema:"idle or running"`
+	Turn    int64    `json:"turn,omitempty" jsonschema:"the turn that runs"`
+	Tools   []string `json:"tools" jsonschema:"names of its tools"`
+}
+
+// Left is what may still be spent today.
+type Left struct {
+	Micros int64 `json:"micros" jsonschema:"money, in millionths; -1 is no limit"`
+	Tokens int64 `json:"tokens" jsonschema:"tokens at an unknown price; -1 is no limit"`
+}
+
+// Subject is what sessions_status takes.
+type Subject struct {
+	Session string `json:"session_id,omitempty" jsonschema:"id, or key of a live one; this one when left out"`
+}
+
+// State is what sessions_status answers.
+type State struct {
+	Session tools.Talk `json:"session" jsonschema:"the conversation"`
+	Model   string     `json:"model" jsonschema:"that is asked first"`
+	Context int        `json:"context_tokens" jsonschema:"tokens that fit into one request to it; 0 is not known"`
+	Used    int        `json:"context_percent" jsonschema:"how much of that the conversation fills"`
+	Left    Left       `json:"budget_left" jsonschema:"for today"`
+}
+
+// NewSessionsStatus makes the tool sessions_status.
+func NewSessionsStatus(t Talks, g Gauge) tools.Tool {
+	s := stater{t, g}
+	return tools.New[Subject, State](tools.Spec{
+		Name: "sessions_status", Group: "sessions", ReadOnly: true, Positional: "session_id", Example: "main",
+		Description: "A conversation in numbers: messages, tokens, cost, how full the context is, budget left.",
+	}, s.intent, s.run)
+}
+
+type stater struct {
+	talks Talks
+	gauge Gauge
+}
+
+func (s stater) intent(ctx context.Context, call tools.Call, in Subject) (tools.Intent, error) {
+	t, err := known(ctx, s.talks, named(call, in))
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	return looking("sessions_status", "status of conversation "+t.Key, in)
+}
+
+// named is the conversation that is meant; from the command line without one it is main.
+func named(call tools.Call, in Subject) string {
+	switch {
+	case in.Session != "":
+		return in.Session
+	case call.Session != 0:
+		return strconv.FormatInt(call.Session, 10)
+	default:
+		return "main"
+	}
+}
+
+func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.Intent) (tools.Result, error) {
+	t, err := known(ctx, s.talks, named(call, in))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	self, err := s.gauge.Self(ctx)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("look at hob: %w", err)
+	}
+	left, err := s.gauge.Left(ctx)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("read the budget: %w", err)
+	}
+	d := State{Session: t, Model: self.Model, Context: self.Context, Left: left}
+	full := fmt.Sprintf("%d tokens", t.Context)
+	if self.Context > 0 {
+		d.Used = t.Context * 100 / self.Context
+		full += fmt.Sprintf(" of %d (%d %%)", self.Context, d.Used)
+	}
+	return tools.Result{Data: d, Content: fmt.Sprintf(
+		"conversation %d (%s, %s)\nmessages: %d in %d turns\ntokens: %d\ncost: %s\ncontext: %s\nbudget left today: %s, %s tokens at an unknown price\nmodel: %s",
+		t.ID, t.Key, t.Kind, t.Messages, t.Turns, t.Tokens, money(t.Cost), full, unlimited(left.Micros, money), unlimited(left.Tokens, count), self.Model,
+	)}, nil
+}
+
+func money(micros int64) string { return strconv.FormatFloat(float64(micros)/1e6, 'f', 4, 64) }
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }
+
+func unlimited(n int64, show func(int64) string) string {
+	if n < 0 {
+		return "no limit"
+	}
+	return show(n)
+}
+
+// Nobody is what agents_list takes: nothing.
+type Nobody struct{}
+
+// Crew is what agents_list answers.
+type Crew struct {
+	Agents []Self `json:"agents" jsonschema:"the one agent"`
+}
+
+// NewAgentsList makes the tool agents_list.
+func NewAgentsList(g Gauge) tools.Tool {
+	return tools.New[Nobody, Crew](tools.Spec{
+		Name: "agents_list", Group: "sessions", ReadOnly: true,
+		Description: "The agents here: hob alone, with its model, its state and its tools.",
+	}, func(_ context.Context, _ tools.Call, in Nobody) (tools.Intent, error) {
+		return looking("agents_list", "list agents", in)
+	}, func(ctx context.Context, _ tools.Call, _ Nobody, _ tools.Intent) (tools.Result, error) {
+		self, err := g.Self(ctx)
+		if err != nil {
+			return tools.Result{}, fmt.Errorf("look at hob: %w", err)
+		}
+		content := fmt.Sprintf("%s: model %s, %s, tools %s", self.Name, self.Model, self.State, strings.Join(self.Tools, " "))
+		return tools.Result{Content: content, Data: Crew{Agents: []Self{self}}}, nil
+	})
+}

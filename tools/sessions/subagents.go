@@ -1,0 +1,195 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/tools"
+)
+
+// How many sub-agents are listed, and how many entries of one its history shows.
+const (
+	mostAgents  = 50
+	lastEntries = 50
+)
+
+// Handling is what subagents takes.
+type Handling struct {
+	Action  string `json:"action,omitempty" jsonschema:"what to do" enum:"list,wait,progress,history,stop" default:"list"`
+	ID      string `json:"id,omitempty" jsonschema:"the sub-agent; may be left out when only one is open"`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"of wait: seconds at most" default:"300" min:"1" max:"86400"`
+}
+
+// Handled is what subagents answers.
+type Handled struct {
+	Agents []tools.Agent `json:"agents" jsonschema:"the sub-agents in question"`
+	Lines  []tools.Line  `json:"lines,omitempty" jsonschema:"of history: what was said"`
+}
+
+// NewSubagents makes the tool subagents: it lists the conversation's sub-agents, waits for one, shows what it does, and stops it.
+func NewSubagents(a Agents, t Talks) tools.Tool {
+	s := minder{a, t}
+	return tools.New[Handling, Handled](tools.Spec{
+		Name: "subagents", Group: "sessions", SelfPaging: true, Positional: "action", Example: "progress --id t5_2",
+		Description: "List this conversation's sub-agents; wait for one, see its progress or history, stop it.",
+	}, s.intent, s.run)
+}
+
+type minder struct {
+	agents Agents
+	talks  Talks
+}
+
+func (s minder) intent(ctx context.Context, call tools.Call, in Handling) (tools.Intent, error) {
+	list, err := s.meant(ctx, call, in)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool   string   `json:"tool"`
+		Action string   `json:"action"`
+		Agents []string `json:"agents"`
+	}{"subagents", in.Action, ids(list)})
+	i := tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: strings.TrimSpace("sub-agents: " + in.Action + " " + in.ID), Canonical: canonical}
+	if in.Action == "stop" || in.Action == "wait" {
+		i.Effect = tools.Keyed
+	}
+	i.Foreign = foreignOf(in, list)
+	return i, err
+}
+
+// foreignOf says whose words the answer holds: those of sub-agents that have read foreign text.
+func foreignOf(in Handling, list []tools.Agent) string {
+	for _, a := range list {
+		if a.Tainted && in.Action != "stop" && (in.Action != "wait" || a.Over()) {
+			return "what sub-agent " + a.ID + " has read"
+		}
+	}
+	return ""
+}
+
+func ids(list []tools.Agent) []string {
+	names := make([]string, len(list))
+	for i, a := range list {
+		names[i] = a.ID
+	}
+	return names
+}
+
+// meant are the sub-agents that a call is about: all for list, else the one that it names or the only open one.
+func (s minder) meant(ctx context.Context, call tools.Call, in Handling) ([]tools.Agent, error) {
+	if in.ID != "" {
+		a, err := find(ctx, s.agents, call, in.ID)
+		return []tools.Agent{a}, err
+	}
+	list, err := s.agents.Agents(ctx, call.Session, mostAgents)
+	if err != nil || in.Action == "list" {
+		return list, err
+	}
+	var open []tools.Agent
+	for _, a := range list {
+		if !a.Over() {
+			open = append(open, a)
+		}
+	}
+	if len(open) != 1 {
+		hint := "there are " + strings.Join(ids(list), ", ")
+		if len(list) == 0 {
+			hint = "this conversation has started none"
+		}
+		return nil, tools.Refuse(tools.Validation, hint, "id: which one? %d are open", len(open))
+	}
+	return open, nil
+}
+
+func (s minder) run(ctx context.Context, call tools.Call, in Handling, _ tools.Intent) (tools.Result, error) {
+	list, err := s.meant(ctx, call, in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	res, err := s.do(ctx, call, in, list)
+	res.Foreign = foreignOf(in, list) // said again: it may have read something meanwhile
+	return res, err
+}
+
+func (s minder) do(ctx context.Context, call tools.Call, in Handling, list []tools.Agent) (tools.Result, error) {
+	data := Handled{Agents: list}
+	switch in.Action {
+	case "wait":
+		return s.wait(call, in, list[0])
+	case "history":
+		return s.history(ctx, data)
+	case "stop":
+		content := "sub-agent " + list[0].ID + " had ended already"
+		if !list[0].Over() {
+			content = "stopping sub-agent " + list[0].ID
+		}
+		return tools.Result{Content: content, Data: data, Changes: []tools.Change{tools.Halt{Session: call.Session, Agent: list[0].ID}}}, nil
+	case "progress":
+		return tools.Result{Content: progress(list[0], call.Now), Data: data}, nil
+	default:
+		return tools.Result{Content: table(list), Data: data}, nil
+	}
+}
+
+// wait parks the turn until a sub-agent ends; one that has ended is answered at once.
+func (s minder) wait(call tools.Call, in Handling, a tools.Agent) (tools.Result, error) {
+	if a.Over() {
+		return tools.Result{Content: progress(a, call.Now), Data: Handled{Agents: []tools.Agent{a}}}, nil
+	}
+	return tools.Result{
+		Content: "waiting for sub-agent " + a.ID, Data: Handled{Agents: []tools.Agent{a}}, Changes: []tools.Change{tools.Await{Agent: a.ID}},
+		Next: tools.Wait{Kind: tools.ForChild, Subject: a.ID, Until: call.Now.Add(time.Duration(in.Timeout) * time.Second)},
+	}, nil
+}
+
+func (s minder) history(ctx context.Context, data Handled) (tools.Result, error) {
+	lines, total, err := s.talks.Lines(ctx, data.Agents[0].Session, "", lastEntries, 0)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("read what sub-agent %s said: %w", data.Agents[0].ID, err)
+	}
+	data.Lines = short(lines)
+	content := written(data.Lines)
+	if total > len(lines) {
+		content = fmt.Sprintf("(the last %d of %d entries; sessions_history %d shows the others)\n", len(lines), total, data.Agents[0].Session) + content
+	}
+	return tools.Result{Content: content, Data: data}, nil
+}
+
+func table(list []tools.Agent) string {
+	if len(list) == 0 {
+		return "this conversation has started no sub-agents"
+	}
+	var b strings.Builder
+	for _, a := range list {
+		fmt.Fprintf(&b, "%s  %s  %s\n", a.ID, a.State, a.Title)
+	}
+	return b.String() + counted(len(list), "sub-agent")
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "(1 " + what + ")"
+	}
+	return "(" + strconv.Itoa(n) + " " + what + "s)"
+}
+
+// progress is how far one has come; of one that has ended also what it said.
+func progress(a tools.Agent, now time.Time) string {
+	line := fmt.Sprintf("sub-agent %s (%s): %s, ran %s of %s, %d model requests, %d tokens", a.ID, a.Title, a.State, a.Running.Round(time.Second), a.Timeout, a.Requests, a.Tokens)
+	switch {
+	case a.Over() && a.State == "done":
+		return line + "\n" + a.Text
+	case a.Over():
+		return line + "\n" + a.Why
+	case a.State == "ready":
+		return line + "\nit waits for a free lane since " + now.Sub(a.Spawned).Round(time.Second).String()
+	case len(a.Calls) == 0:
+		return line + "\nit has made no call yet"
+	default:
+		return line + "\nits newest calls:\n" + strings.Join(a.Calls, "\n")
+	}
+}

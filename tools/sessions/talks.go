@@ -1,0 +1,219 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+// mostOfEntry is how many bytes of one entry a history shows.
+const mostOfEntry = 4_000
+
+// Talks is hob's conversations.
+type Talks interface {
+	// Talks lists them, newest first, of a kind or of all ("").
+	Talks(ctx context.Context, kind string, limit, offset int) ([]tools.Talk, error)
+	// Talk reads one by its id or, if it is live, by its key. False: there is none.
+	Talk(ctx context.Context, name string) (tools.Talk, bool, error)
+	// Lines reads entries that hold a text ("": all), oldest first, and how many there are; offset counts from the newest one back.
+	Lines(ctx context.Context, session int64, search string, limit, offset int) ([]tools.Line, int, error)
+}
+
+// Choice is what sessions_list takes.
+type Choice struct {
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many" default:"20" min:"1" max:"200"`
+	Offset int    `json:"offset,omitempty" jsonschema:"how many to leave out, 0-based" min:"0"`
+	Kind   string `json:"kind,omitempty" jsonschema:"only these" enum:"main,chat,job,group,thread,hook,watch,child"`
+}
+
+// Listed is what sessions_list answers.
+type Listed struct {
+	Sessions []tools.Talk `json:"sessions" jsonschema:"newest first"`
+	Next     int          `json:"next,omitempty" jsonschema:"offset to continue with; left out at the end"`
+}
+
+// NewSessionsList makes the tool sessions_list.
+func NewSessionsList(t Talks) tools.Tool {
+	return tools.New[Choice, Listed](tools.Spec{
+		Name: "sessions_list", Group: "sessions", ReadOnly: true, Example: "--kind job",
+		Description: "List hob's conversations, newest first.",
+	}, func(_ context.Context, _ tools.Call, in Choice) (tools.Intent, error) {
+		return looking("sessions_list", "list conversations", in)
+	}, func(ctx context.Context, _ tools.Call, in Choice, _ tools.Intent) (tools.Result, error) {
+		return list(ctx, t, in)
+	})
+}
+
+// looking is the intent of a call that reads hob's own rows.
+func looking(tool, summary string, in any) (tools.Intent, error) {
+	canonical, err := tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Args any    `json:"args"`
+	}{tool, in})
+	return tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Sessions}, Summary: summary, Canonical: canonical}, err
+}
+
+func list(ctx context.Context, t Talks, in Choice) (tools.Result, error) {
+	found, err := t.Talks(ctx, in.Kind, in.Limit+1, in.Offset)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("list conversations: %w", err)
+	}
+	data := Listed{Sessions: found}
+	if len(found) > in.Limit {
+		data.Sessions, data.Next = found[:in.Limit], in.Offset+in.Limit
+	}
+	var b strings.Builder
+	foreign := ""
+	for _, s := range data.Sessions {
+		fmt.Fprintf(&b, "%d  %s  %s  %s  %d messages%s\n", s.ID, s.Key, s.Kind, s.Created.UTC().Format("2006-01-02 15:04"), s.Messages, about(s))
+		if s.Title != "" && foreign == "" {
+			foreign = s.Foreign() // titles are a model's words
+		}
+	}
+	switch {
+	case len(data.Sessions) == 0:
+		b.WriteString("there are no such conversations")
+	case data.Next > 0:
+		fmt.Fprintf(&b, "(continue with offset=%d)", data.Next)
+	default:
+		b.WriteString("(end of the list)")
+	}
+	return tools.Result{Content: b.String(), Data: data, Foreign: foreign}, nil
+}
+
+func about(s tools.Talk) string {
+	text := ""
+	if !s.Live {
+		text += ", ended"
+	}
+	if s.Trust != event.Owner {
+		text += ", has foreign text"
+	}
+	if s.Title != "" {
+		text += ": " + s.Title
+	}
+	return text
+}
+
+// Looking is what sessions_history takes.
+type Looking struct {
+	Session string `json:"session_id" jsonschema:"id, or key of a live one" min:"1"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"entries" default:"50" min:"1" max:"500"`
+	Offset  int    `json:"offset,omitempty" jsonschema:"newest entries to leave out, 0-based" min:"0"`
+	Search  string `json:"search,omitempty" jsonschema:"only entries with this text"`
+}
+
+// History is what sessions_history answers.
+type History struct {
+	Session tools.Talk   `json:"session" jsonschema:"the conversation"`
+	Lines   []tools.Line `json:"lines" jsonschema:"oldest first"`
+	Total   int          `json:"total" jsonschema:"entries that there are"`
+	Next    int          `json:"next,omitempty" jsonschema:"offset of what was said before; left out at the beginning"`
+}
+
+// NewSessionsHistory makes the tool sessions_history.
+func NewSessionsHistory(t Talks) tools.Tool {
+	h := historian{t}
+	return tools.New[Looking, History](tools.Spec{
+		Name: "sessions_history", Group: "sessions", ReadOnly: true, Positional: "session_id", Example: "main --search backup",
+		Description: "Read what was said in a conversation, or search it. Begins with the newest entries.",
+	}, h.intent, h.run)
+}
+
+type historian struct{ talks Talks }
+
+func (h historian) intent(ctx context.Context, call tools.Call, in Looking) (tools.Intent, error) {
+	t, err := known(ctx, h.talks, in.Session)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	i, err := looking("sessions_history", "read conversation "+t.Key, in)
+	if t.ID != call.Session {
+		i.Foreign = t.Foreign()
+	}
+	return i, err
+}
+
+// known finds a conversation, or refuses and names the newest ones.
+func known(ctx context.Context, talks Talks, name string) (tools.Talk, error) {
+	t, found, err := talks.Talk(ctx, name)
+	if err != nil || found {
+		return t, err
+	}
+	list, err := talks.Talks(ctx, "", 10, 0)
+	if err != nil {
+		return t, err
+	}
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = strconv.FormatInt(one.ID, 10) + " (" + one.Key + ")"
+	}
+	hint := "there are none yet"
+	if len(names) > 0 {
+		hint = "the newest are " + strings.Join(names, ", ")
+	}
+	return t, tools.Refuse(tools.NotFound, hint, "there is no conversation %q", shortID(name))
+}
+
+func (h historian) run(ctx context.Context, call tools.Call, in Looking, _ tools.Intent) (tools.Result, error) {
+	t, err := known(ctx, h.talks, in.Session)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	lines, total, err := h.talks.Lines(ctx, t.ID, in.Search, in.Limit, in.Offset)
+	if err != nil {
+		return tools.Result{}, fmt.Errorf("read conversation %s: %w", t.Key, err)
+	}
+	data := History{Session: t, Lines: short(lines), Total: total}
+	content := written(data.Lines)
+	if end := in.Offset + len(lines); end < total {
+		data.Next = end
+		content = fmt.Sprintf("(%d earlier entries: offset=%d)\n", total-end, end) + content
+	}
+	if len(lines) == 0 {
+		content = "no entries"
+	}
+	res := tools.Result{Content: content, Data: data}
+	if t.ID != call.Session {
+		res.Foreign = t.Foreign()
+	}
+	return res, nil
+}
+
+// short cuts long entries.
+func short(lines []tools.Line) []tools.Line {
+	out := make([]tools.Line, len(lines))
+	for i, l := range lines {
+		if n := mostOfEntry; len(l.Text) > n {
+			for n > 0 && !utf8.RuneStart(l.Text[n]) {
+				n--
+			}
+			l.Text = fmt.Sprintf("%s… (%d bytes)", l.Text[:n], len(l.Text))
+		}
+		out[i] = l
+	}
+	return out
+}
+
+func written(lines []tools.Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		who := l.Role
+		switch l.Kind {
+		case "call":
+			who = "calls " + l.Tool
+		case "result":
+			who = l.Tool + " answers"
+			if l.Tool == "" {
+				who = "result"
+			}
+		}
+		fmt.Fprintf(&b, "#%d %s: %s\n", l.Seq, who, l.Text)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,230 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"hob/daemon/netguard"
+)
+
+// errChallenge is an engine that asks for a person.
+var errChallenge = errors.New("a challenge in the place of results")
+
+// engine is how one search engine is asked.
+type engine struct {
+	name, home     string // home is its address, "" when each owner has his own
+	key            bool   // it wants a key, in header behind scheme
+	header, scheme string
+	hint           string // what to look at when it sends something odd
+	ask            func(base *url.URL, in Search) netguard.Request
+	read           func(body []byte) ([]Hit, error)
+}
+
+func engines() []engine {
+	return []engine{
+		{name: "searxng", ask: askSearXNG, read: readSearXNG, hint: "SearXNG must allow the format json (search.formats in its settings.yml)"},
+		{name: "brave", home: "https://api.search.brave.com/res/v1/web/search", key: true, header: "X-Subscription-Token", ask: askBrave, read: readBrave},
+		{name: "tavily", home: "https://api.tavily.com/search", key: true, header: "Authorization", scheme: "Bearer ", ask: askTavily, read: readTavily},
+		{name: "duckduckgo", home: "https://html.duckduckgo.com/html/", ask: askDuckDuckGo, read: readDuckDuckGo},
+	}
+}
+
+// with is an address with more in its query.
+func with(base *url.URL, values url.Values) string {
+	u := *base
+	q := u.Query()
+	for name, v := range values {
+		q[name] = v
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// narrowed writes the wanted domains into the query, as all engines without a parameter for them read it.
+func narrowed(in Search) string {
+	var sites []string
+	for _, d := range in.Allowed {
+		sites = append(sites, "site:"+d)
+	}
+	q := in.Query
+	if len(sites) > 0 {
+		q += " " + strings.Join(sites, " OR ")
+	}
+	for _, d := range in.Blocked {
+		q += " -site:" + d
+	}
+	return q
+}
+
+func wantJSON() http.Header { return http.Header{"Accept": {"application/json"}} }
+
+// askSearXNG: https://docs.searxng.org/dev/search_api.html
+func askSearXNG(base *url.URL, in Search) netguard.Request {
+	u := *base
+	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/search") {
+		u = *u.JoinPath("search")
+	}
+	return netguard.Request{Link: with(&u, url.Values{"q": {narrowed(in)}, "format": {"json"}}), Header: wantJSON()}
+}
+
+func readSearXNG(body []byte) ([]Hit, error) {
+	var out struct {
+		Results []struct{ Title, URL, Content string } `json:"results"`
+	}
+	if err := json.Unmarshal(body, &out); err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	var hits []Hit
+	for _, r := range out.Results {
+		hits = append(hits, Hit{r.Title, r.URL, r.Content})
+	}
+	return hits, nil
+}
+
+// askBrave: https://api-dashboard.search.brave.com/app/documentation/web-search/get-started
+func askBrave(base *url.URL, in Search) netguard.Request {
+	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}, "count": {strconv.Itoa(20)}, "text_decorations": {"false"}}), Header: wantJSON()}
+}
+
+func readBrave(body []byte) ([]Hit, error) {
+	var out struct {
+		Web struct {
+			Results []struct{ Title, URL, Description string } `json:"results"`
+		} `json:"web"`
+	}
+	if err := json.Unmarshal(body, &out); err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	var hits []Hit
+	for _, r := range out.Web.Results {
+		hits = append(hits, Hit{plainText(r.Title), r.URL, plainText(r.Description)})
+	}
+	return hits, nil
+}
+
+// askTavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
+func askTavily(base *url.URL, in Search) netguard.Request {
+	body, err := json.Marshal(struct {
+		Query   string   `json:"query"`
+		Max     int      `json:"max_results"`
+		Include []string `json:"include_domains,omitempty"`
+		Exclude []string `json:"exclude_domains,omitempty"`
+	}{in.Query, in.Limit, in.Allowed, in.Blocked})
+	if err != nil {
+		panic(err) // texts and numbers always become JSON
+	}
+	h := wantJSON()
+	h.Set("Content-Type", "application/json")
+	return netguard.Request{Method: http.MethodPost, Link: base.String(), Header: h, Body: body}
+}
+
+func readTavily(body []byte) ([]Hit, error) { return readSearXNG(body) } // its results have the same three fields
+
+// askDuckDuckGo asks for the page without scripts.
+func askDuckDuckGo(base *url.URL, in Search) netguard.Request {
+	return netguard.Request{Link: with(base, url.Values{"q": {narrowed(in)}}), Header: http.Header{"Accept": {"text/html"}, "Accept-Language": {"en"}}}
+}
+
+// readDuckDuckGo finds the results by their classes: a.result__a is the title with the address behind uddg, .result__snippet the
+// text; .result--ad is an advertisement.
+func readDuckDuckGo(body []byte) ([]Hit, error) {
+	doc, err := html.Parse(strings.NewReader(string(body)))
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	var hits []Hit
+	known := false
+	for n := range doc.Descendants() {
+		switch {
+		case hasClass(n, "anomaly-modal"), attr(n, "id") == "challenge-form":
+			return nil, errChallenge
+		case hasClass(n, "no-results"), attr(n, "id") == "links", hasClass(n, "results"):
+			known = true
+		case hasClass(n, "result") && !hasClass(n, "result--ad"):
+			if h, ok := hitOf(n); ok {
+				hits = append(hits, h)
+			}
+		}
+	}
+	if len(hits) == 0 && !known {
+		return nil, errors.New("a page without a list of results")
+	}
+	return hits, nil
+}
+
+func hitOf(result *html.Node) (Hit, bool) {
+	var h Hit
+	for n := range result.Descendants() {
+		switch {
+		case n.DataAtom == atom.A && hasClass(n, "result__a"):
+			h.Title, h.URL = textOf(n), direct(attr(n, "href"))
+		case hasClass(n, "result__snippet"):
+			h.Snippet = textOf(n)
+		}
+	}
+	return h, h.URL != ""
+}
+
+// direct takes the address out of the engine's own redirect, //duckduckgo.com/l/?uddg=ADDRESS.
+func direct(href string) string {
+	u, err := url.Parse(href)
+	if err != nil {
+		return ""
+	}
+	if to := u.Query().Get("uddg"); to != "" && strings.HasSuffix(u.Path, "/l/") {
+		return to
+	}
+	return href
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func hasClass(n *html.Node, class string) bool {
+	for c := range strings.FieldsSeq(attr(n, "class")) {
+		if c == class {
+			return true
+		}
+	}
+	return false
+}
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+		}
+	}
+	return b.String()
+}
+
+// plainText takes tags and entities out of a piece of HTML.
+func plainText(s string) string {
+	nodes, err := html.ParseFragment(strings.NewReader(s), &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div})
+	if err != nil {
+		return s
+	}
+	var b strings.Builder
+	for _, n := range nodes {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		}
+		b.WriteString(textOf(n))
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hob/daemon/secret"
+	"hob/tools"
+)
+
+// Secret is one of [tools.web.secrets]: a value that headers name by its handle, and the hosts that it may be sent to.
+type Secret struct {
+	Value string   // a reference (see daemon/secret)
+	Hosts []string // names of hosts, exactly
+}
+
+// handle is how a header names a secret.
+var handle = regexp.MustCompile(`\bsecret:([A-Za-z0-9_-]+)`)
+
+// handles names the secrets of a call, each once, in order, and refuses those that it may not have: unknown ones, ones
+// that are bound to other hosts, any without encryption, and handles outside of header values.
+func (h asker) handles(in HTTP, t target) ([]string, error) {
+	for _, m := range handle.FindAllStringSubmatch(in.URL+"\n"+in.Body, -1) {
+		if _, ok := h.Secrets[m[1]]; ok {
+			return nil, tools.Refuse(tools.Validation, "name it in a header value", "secret:%s stands in the address or the body, where no secret is filled in", m[1])
+		}
+	}
+	found := map[string]bool{}
+	for _, v := range in.Headers {
+		for _, m := range handle.FindAllStringSubmatch(v, -1) {
+			found[m[1]] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	for _, name := range names {
+		if err := h.maySend(name, t); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func (h asker) maySend(name string, t target) error {
+	s, ok := h.Secrets[name]
+	switch {
+	case !ok:
+		known := "there is none: [tools.web.secrets] names them"
+		if len(h.Secrets) > 0 {
+			known = "there are: " + strings.Join(slices.Sorted(maps.Keys(h.Secrets)), ", ")
+		}
+		return tools.Refuse(tools.Validation, known, "there is no secret %q", shortened(name, 60))
+	case !slices.ContainsFunc(s.Hosts, func(host string) bool { return strings.EqualFold(strings.TrimSuffix(host, "."), t.host) }):
+		return tools.Refuse(tools.Denied, "", "the secret %s is for %s, not for %s", name, strings.Join(s.Hosts, ", "), t.host)
+	case strings.HasPrefix(t.link, "http://") && !t.private:
+		return tools.Refuse(tools.Denied, "use https", "a secret is not sent without encryption")
+	}
+	return nil
+}
+
+// filled puts the values in the place of the handles, and has hide learn them.
+func (h asker) filled(ctx context.Context, fields map[string]string, names []string, hide *secret.Redactor) (map[string]string, error) {
+	values := map[string]string{}
+	for _, name := range names {
+		v, err := h.Resolve(ctx, "tools.web.secrets."+name, h.Secrets[name].Value)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, errors.Join(ctx.Err(), err)
+			}
+			return nil, tools.Refuse(tools.ConfigError, "look at [tools.web.secrets] "+name, "%v", err)
+		}
+		if !hide.Add(name, v) {
+			return nil, tools.Refuse(tools.ConfigError, "", "the secret %s is too short to be kept out of answers; want 6 characters or more", name)
+		}
+		values[name] = v
+	}
+	out := make(map[string]string, len(fields))
+	for field, v := range fields {
+		out[field] = handle.ReplaceAllStringFunc(v, func(m string) string { return values[strings.TrimPrefix(m, "secret:")] })
+	}
+	return out, nil
+}

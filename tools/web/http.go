@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"hob/daemon/netguard"
+	"hob/daemon/secret"
+	"hob/tools"
+)
+
+// HTTP is what the tool http takes.
+type HTTP struct {
+	Method  string            `json:"method" jsonschema:"what to do" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS"`
+	URL     string            `json:"url" jsonschema:"address" min:"1"`
+	Headers map[string]string `json:"headers,omitempty" jsonschema:"header fields; secret:NAME in a value stands for a secret of the config"`
+	Body    string            `json:"body,omitempty" jsonschema:"what to send" max:"1000000"`
+}
+
+// Reply is what the tool http answers.
+type Reply struct {
+	URL     string            `json:"url" jsonschema:"address that answered"`
+	Status  int               `json:"status" jsonschema:"HTTP status"`
+	Headers map[string]string `json:"headers" jsonschema:"header fields, without cookies"`
+	Type    string            `json:"type,omitempty" jsonschema:"media type of the body"`
+	Bytes   int               `json:"bytes" jsonschema:"size of the body, unpacked"`
+	Body    string            `json:"body,omitempty" jsonschema:"the body, when it is a text"`
+	Moved   string            `json:"moved,omitempty" jsonschema:"where a redirect leads that was not followed"`
+}
+
+// HTTPDeps is what the tool http works with.
+type HTTPDeps struct {
+	Client  *netguard.Client
+	Secrets map[string]Secret // [tools.web.secrets]
+	Resolve Resolve
+}
+
+// NewHTTP makes the tool http: one request to an API. Repeating one is safe for GET and HEAD only.
+func NewHTTP(d HTTPDeps) tools.Tool {
+	h := asker{d}
+	return tools.New[HTTP, Reply](tools.Spec{
+		Name: "http", Group: "web", Positional: "url", Example: "https://api.example.org/v1/items --method GET",
+		Description: "Ask an API: method, headers, body. Answers with status and body as they are. A header value secret:NAME is filled in.",
+	}, h.intent, h.run)
+}
+
+type asker struct{ HTTPDeps }
+
+func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, error) {
+	t, names, err := h.look(in)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	effect := tools.Once
+	if in.Method == http.MethodGet || in.Method == http.MethodHead {
+		effect = tools.Read
+	}
+	summary := in.Method + " " + shortened(t.link, 200)
+	if len(names) > 0 {
+		summary += " with the secret " + strings.Join(names, ", ")
+	}
+	if in.Body != "" {
+		summary += ", sending " + sized(len(in.Body))
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool    string            `json:"tool"`
+		Method  string            `json:"method"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers,omitempty"`
+		Body    string            `json:"body,omitempty"`
+	}{"http", in.Method, t.link, in.Headers, in.Body})
+	return asking(t, effect, summary, canonical, t.link), err
+}
+
+// look checks all of a call that can be checked without asking anybody, and names its secrets.
+func (h asker) look(in HTTP) (target, []string, error) {
+	t, err := targetOf(in.URL)
+	if err != nil {
+		return target{}, nil, err
+	}
+	if err := netguard.CheckHeader(headerOf(in.Headers)); err != nil {
+		return target{}, nil, tools.Refuse(tools.Validation, "", "headers: %v", err)
+	}
+	names, err := h.handles(in, t)
+	return t, names, err
+}
+
+func headerOf(fields map[string]string) http.Header {
+	h := http.Header{}
+	for name, v := range fields {
+		h[name] = append(h[name], v)
+	}
+	return h
+}
+
+func (h asker) run(ctx context.Context, _ tools.Call, in HTTP, _ tools.Intent) (tools.Result, error) {
+	t, names, err := h.look(in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	hide := &secret.Redactor{}
+	fields, err := h.filled(ctx, in.Headers, names, hide)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	answer, err := h.Client.Do(ctx, netguard.Request{Method: in.Method, Link: t.link, Header: headerOf(fields), Body: []byte(in.Body), Private: t.private})
+	if err != nil {
+		return unsure(ctx, in, hide, err)
+	}
+	reply, err := replyOf(answer, hide)
+	if err != nil {
+		return tools.Fail(tools.IO, "", "%s: %v", answer.Link, err), nil
+	}
+	return tools.Result{Content: reply.text(), Data: reply}, nil
+}
+
+// unsure tells a request that was not sent from one whose answer did not come.
+func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (tools.Result, error) {
+	e, ok := errors.AsType[*netguard.Error](err)
+	if ok && e.Sent && in.Method != http.MethodGet && in.Method != http.MethodHead {
+		return tools.Fail(tools.OutcomeUnknown, "look whether it took effect before you repeat it", "the request was sent, and no whole answer came: %s", hide.Text(err.Error())), nil
+	}
+	res, err := unanswered(ctx, err, "")
+	res.Content = hide.Text(res.Content)
+	return res, err
+}
+
+func replyOf(answer netguard.Answer, hide *secret.Redactor) (Reply, error) {
+	r := Reply{URL: answer.Link, Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
+	for name, values := range answer.Header {
+		if name != "Set-Cookie" {
+			r.Headers[strings.ToLower(name)] = hide.Text(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
+		}
+	}
+	if len(answer.Body) == 0 {
+		return r, nil
+	}
+	text, kind, err := body(answer.Header.Get("Content-Type"), answer.Body)
+	r.Type, r.Body = kind, hide.Text(text)
+	return r, err
+}
+
+// shown are the headers that say something to a model.
+func shown(name string) bool {
+	switch name {
+	case "content-type", "location", "link", "etag", "last-modified", "retry-after", "www-authenticate", "allow":
+		return true
+	}
+	return strings.HasPrefix(name, "x-ratelimit") || strings.HasPrefix(name, "ratelimit")
+}
+
+func (r Reply) text() string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, http.StatusText(r.Status))) + "\n")
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if shown(name) {
+			fmt.Fprintf(&b, "%s: %s\n", name, shortened(r.Headers[name], 500))
+		}
+	}
+	switch {
+	case r.Moved != "":
+		fmt.Fprintf(&b, "\n(it redirects to %s, which was not followed)", r.Moved)
+	case r.Bytes == 0:
+		b.WriteString("\n(no body)")
+	case r.Body == "":
+		fmt.Fprintf(&b, "\n(the body is no text but %s, %s)", r.Type, sized(r.Bytes))
+	default:
+		b.WriteString("\n" + r.Body)
+	}
+	return b.String()
+}

@@ -1,0 +1,258 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"codeberg.org/readeck/go-readability"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/net/html/charset"
+)
+
+// Bounds of the work on one page.
+const (
+	maxElements = 50_000  // of a page in which the readable part is looked for
+	maxMarkup   = 4 << 20 // bytes of HTML that become Markdown
+)
+
+// document is the text of an answer.
+type document struct {
+	title string
+	kind  string // the media type
+	text  string // "" when the answer is no text
+	plain bool   // the answer is a text
+}
+
+// read makes a document of a body. Pages become Markdown; other texts stay; what is no text is only named.
+func read(link, contentType string, raw []byte) (document, error) {
+	text, kind, err := body(contentType, raw)
+	d := document{kind: kind, text: text, plain: text != "" || len(raw) == 0}
+	if err == nil && d.plain && (kind == "text/html" || kind == "application/xhtml+xml") {
+		d.title, d.text, err = markdown(link, text)
+	}
+	return d, err
+}
+
+// body is an answer as text, "" when it is none, and its media type, which is guessed when the server does not tell.
+func body(contentType string, raw []byte) (text, kind string, err error) {
+	kind, _, err = mime.ParseMediaType(contentType)
+	if err != nil || kind == "application/octet-stream" {
+		contentType = http.DetectContentType(raw)
+		kind, _, _ = strings.Cut(contentType, ";")
+	}
+	if !textual(kind) {
+		return "", kind, nil
+	}
+	text, err = decoded(contentType, raw)
+	if err != nil || strings.ContainsRune(text, 0) {
+		return "", kind, err
+	}
+	return text, kind, nil
+}
+
+// textual tells the media types that people read (RFC 6838, RFC 6839).
+func textual(kind string) bool {
+	if strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml") && kind != "image/svg+xml" {
+		return true
+	}
+	switch kind {
+	case "application/json", "application/xml", "application/javascript", "application/yaml", "application/x-yaml", "application/toml", "application/x-ndjson",
+		"application/jsonl", "application/graphql", "application/sql", "application/x-sh", "application/x-www-form-urlencoded":
+		return true
+	}
+	return false
+}
+
+// decoded turns bytes into text: by the declared character set, by a mark at the beginning or in the page, else as UTF-8 where it
+// is that (https://encoding.spec.whatwg.org).
+func decoded(contentType string, body []byte) (string, error) {
+	_, params, err := mime.ParseMediaType(contentType)
+	markup := strings.Contains(contentType, "html") || strings.Contains(contentType, "xml")
+	if (err != nil || params["charset"] == "") && !markup && utf8.Valid(body) {
+		return strings.TrimPrefix(string(body), "\ufeff"), nil
+	}
+	r, err := charset.NewReader(bytes.NewReader(body), contentType)
+	if errors.Is(err, io.EOF) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the character set: %w", err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("decode the text: %w", err)
+	}
+	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "\uFFFD"), "\ufeff"), nil
+}
+
+// blanks are more empty lines than a reader needs.
+var blanks = regexp.MustCompile(`\n[ \t]*\n(?:[ \t]*\n)+`)
+
+// markdown is a page as Markdown: the part that people read, where one stands out, else all of it. A page that breaks the
+// libraries is shown as its bare text.
+func markdown(link, page string) (title, text string, err error) {
+	at, err := url.Parse(link)
+	if err != nil {
+		return "", "", fmt.Errorf("read the address of a page: %w", err)
+	}
+	if len(page) > maxMarkup {
+		page = page[:maxMarkup]
+	}
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil { // nested too deep
+		return "", bareText(page), nil
+	}
+	title = strings.Join(strings.Fields(titleOf(doc)), " ")
+	node := doc
+	if article, ok := mainPart(doc, at); ok {
+		node = article.Node
+		if t := strings.Join(strings.Fields(article.Title), " "); t != "" && t != link {
+			title = t
+		}
+	}
+	mend(node, at)
+	text, err = converted(node)
+	if err != nil {
+		text = bareText(page)
+	}
+	return title, strings.TrimSpace(blanks.ReplaceAllString(text, "\n\n")), nil
+}
+
+// mainPart is the part of a page that people read. It must be a good part of the whole: of a list of links, a readable part is only a piece.
+func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool) {
+	defer func() {
+		if recover() != nil { // the page decides what this library meets
+			article, ok = readability.Article{}, false
+		}
+	}()
+	parser := readability.NewParser()
+	parser.MaxElemsToParse = maxElements
+	article, err := parser.ParseDocument(doc, at)
+	if err != nil || article.Node == nil {
+		return readability.Article{}, false
+	}
+	whole := len(strings.Join(strings.Fields(visible(doc)), " "))
+	return article, article.Length >= 2000 || article.Length > 0 && article.Length*4 >= whole
+}
+
+// converted is a part of a page as Markdown.
+func converted(node *html.Node) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("convert the page: %v", p)
+		}
+	}()
+	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	out, err := conv.ConvertNode(node)
+	if err != nil {
+		return "", fmt.Errorf("convert the page: %w", err)
+	}
+	return string(out), nil
+}
+
+// mend makes links whole, and takes out pictures that are in the page itself and links that are programs.
+func mend(node *html.Node, at *url.URL) {
+	var gone []*html.Node
+	for n := range node.Descendants() {
+		switch n.DataAtom {
+		case atom.A:
+			absolute(n, "href", at)
+		case atom.Img:
+			if !absolute(n, "src", at) {
+				gone = append(gone, n)
+			}
+		case atom.Svg, atom.Template:
+			gone = append(gone, n)
+		}
+	}
+	for _, n := range gone {
+		if n.Parent != nil {
+			n.Parent.RemoveChild(n)
+		}
+	}
+}
+
+// absolute makes an attribute a whole address; one that is none of the web's is taken out, and reported.
+func absolute(n *html.Node, name string, at *url.URL) bool {
+	for i, a := range n.Attr {
+		if a.Key != name {
+			continue
+		}
+		u, err := at.Parse(strings.TrimSpace(a.Val))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+			n.Attr = append(n.Attr[:i], n.Attr[i+1:]...)
+			return false
+		}
+		n.Attr[i].Val = u.String()
+		return true
+	}
+	return false
+}
+
+// titleOf is the text of <title>.
+func titleOf(doc *html.Node) string {
+	for n := range doc.Descendants() {
+		if n.DataAtom == atom.Title && n.FirstChild != nil && n.Namespace == "" {
+			return n.FirstChild.Data
+		}
+	}
+	return ""
+}
+
+// visible is the text of a page outside of its programs.
+func visible(doc *html.Node) string {
+	var b strings.Builder
+	for n := range doc.Descendants() {
+		if n.Type == html.TextNode && n.Parent != nil && !silent(n.Parent.DataAtom) {
+			b.WriteString(n.Data)
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// silent are the elements whose text nobody sees.
+func silent(a atom.Atom) bool {
+	switch a {
+	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Textarea, atom.Iframe:
+		return true
+	}
+	return false
+}
+
+// bareText is a page without its markup.
+func bareText(page string) string {
+	z := html.NewTokenizer(strings.NewReader(page))
+	z.SetMaxBuf(maxMarkup)
+	var b strings.Builder
+	var inside atom.Atom
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return strings.TrimSpace(blanks.ReplaceAllString(b.String(), "\n\n"))
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			inside = atom.Lookup(name)
+		case html.EndTagToken:
+			inside = 0
+			b.WriteByte('\n')
+		case html.TextToken:
+			if !silent(inside) {
+				b.Write(z.Text())
+			}
+		}
+	}
+}

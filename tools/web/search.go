@@ -1,0 +1,223 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"hob/daemon/netguard"
+	"hob/tools"
+)
+
+// Search is what web_search takes.
+type Search struct {
+	Query   string   `json:"query" jsonschema:"what to search for" min:"1" max:"400"`
+	Allowed []string `json:"allowed_domains,omitempty" jsonschema:"only results of these domains and what is below them" max:"20"`
+	Blocked []string `json:"blocked_domains,omitempty" jsonschema:"no results of these" max:"20"`
+	Limit   int      `json:"limit,omitempty" jsonschema:"results" default:"8" min:"1" max:"20"`
+}
+
+// Found is what web_search answers.
+type Found struct {
+	Query   string `json:"query" jsonschema:"what was searched for"`
+	Engine  string `json:"engine" jsonschema:"who answered"`
+	Results []Hit  `json:"results" jsonschema:"best first"`
+}
+
+// Hit is one result of a search.
+type Hit struct {
+	Title   string `json:"title" jsonschema:"title of the page"`
+	URL     string `json:"url" jsonschema:"its address"`
+	Snippet string `json:"snippet,omitempty" jsonschema:"what it says, in short"`
+}
+
+// Bounds of a result, in characters.
+const (
+	maxTitle   = 200
+	maxSnippet = 500
+)
+
+// SearchDeps is what web_search works with: [tools.web] and the way out.
+type SearchDeps struct {
+	Client  *netguard.Client
+	Engine  string // searxng, brave, tavily or duckduckgo; "" is duckduckgo
+	URL     string // the engine's own address when ""; searxng has none
+	Key     string // a reference to the key, for brave and tavily
+	Resolve Resolve
+}
+
+// NewSearch makes the tool web_search, which is tools.Available: without its address or its key an engine is missing.
+func NewSearch(d SearchDeps) tools.Tool {
+	s := searcher{deps: d}
+	s.engine, s.base, s.missing = s.choose()
+	t := tools.New[Search, Found](tools.Spec{
+		Name: "web_search", Group: "web", ReadOnly: true, Positional: "query", Example: "'go 1.26 release notes' --limit 5",
+		Description: "Search the web: titles, snippets and, at the end, their addresses. They are somebody else's text; web_fetch reads a page.",
+	}, s.intent, s.run)
+	return available{t, s.missing}
+}
+
+// available is a tool that may be missing.
+type available struct {
+	tools.Tool
+	missing string
+}
+
+// Missing says what the tool does not find, "" when it can work.
+func (a available) Missing() string { return a.missing }
+
+type searcher struct {
+	deps    SearchDeps
+	engine  engine
+	base    *url.URL
+	missing string
+}
+
+// choose finds the engine of the config, and what it lacks.
+func (s searcher) choose() (engine, *url.URL, string) {
+	all := engines()
+	name := s.deps.Engine
+	if name == "" {
+		name = "duckduckgo"
+	}
+	i := slices.IndexFunc(all, func(e engine) bool { return e.name == name })
+	if i < 0 {
+		return engine{}, nil, fmt.Sprintf("[tools.web] search = %q is no search engine that hob knows", name)
+	}
+	e := all[i]
+	at := s.deps.URL
+	if at == "" {
+		at = e.home
+	}
+	switch {
+	case at == "":
+		return e, nil, "[tools.web] search_url: the address of a " + e.name
+	case e.key && s.deps.Key == "":
+		return e, nil, "[tools.web] search_key: the key for " + e.name
+	}
+	link, _, err := netguard.Canonical(at)
+	if err != nil {
+		return e, nil, "[tools.web] search_url: " + err.Error()
+	}
+	base, err := url.Parse(link)
+	if err != nil {
+		return e, nil, "[tools.web] search_url: " + err.Error()
+	}
+	return e, base, ""
+}
+
+func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Intent, error) {
+	if s.missing != "" {
+		return tools.Intent{}, tools.Refuse(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing)
+	}
+	if _, err := domains(in.Allowed, in.Blocked); err != nil {
+		return tools.Intent{}, err
+	}
+	req := s.engine.ask(s.base, in)
+	link, host, err := netguard.Canonical(req.Link)
+	if err != nil {
+		return tools.Intent{}, tools.Refuse(tools.ConfigError, "look at [tools.web] search_url", "%v", err)
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool   string `json:"tool"`
+		Engine string `json:"engine"`
+		Search
+	}{"web_search", s.engine.name, in})
+	i := asking(target{link: link, host: host}, tools.Read, "search the web: "+shortened(in.Query, 200), canonical, link)
+	i.Foreign = "web search: " + s.engine.name
+	return i, err // the host is the owner's choice: it is not asked about for being private
+}
+
+func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Intent) (tools.Result, error) {
+	if s.missing != "" {
+		return tools.Fail(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing), nil
+	}
+	req := s.engine.ask(s.base, in)
+	req.Private = true // the owner named this host
+	if s.engine.key {
+		key, err := s.deps.Resolve(ctx, "tools.web.search_key", s.deps.Key)
+		if err != nil {
+			return tools.Fail(tools.ConfigError, "look at [tools.web] search_key", "%v", err), nil
+		}
+		req.Header.Set(s.engine.header, s.engine.scheme+key)
+	}
+	answer, err := s.deps.Client.Do(ctx, req)
+	if err != nil {
+		return unanswered(ctx, err, "")
+	}
+	switch {
+	case answer.Moved != "":
+		return tools.Fail(tools.ConfigError, "[tools.web] search_url must be the address of the engine itself", "%s redirects to %s", s.engine.name, answer.Moved), nil
+	case answer.Status == 401 || answer.Status == 403 && s.engine.key:
+		return tools.Fail(tools.ConfigError, "look at [tools.web] search_key", "%s does not take the key (%d)", s.engine.name, answer.Status), nil
+	case answer.Status < 200 || answer.Status > 299:
+		return status(s.engine.name, answer), nil
+	}
+	hits, err := s.engine.read(answer.Body)
+	if errors.Is(err, errChallenge) {
+		return tools.Fail(tools.RateLimited, "try again later, or set another engine: [tools.web] search", "%s wants to see a person before it answers", s.engine.name), nil
+	}
+	if err != nil {
+		return tools.Fail(tools.IO, s.engine.hint, "%s sent something else than results: %v", s.engine.name, err), nil
+	}
+	return s.show(in, hits)
+}
+
+// show keeps the results that were asked for, and ends with their addresses.
+func (s searcher) show(in Search, hits []Hit) (tools.Result, error) {
+	keep, err := domains(in.Allowed, in.Blocked)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	out := Found{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
+	var said, sources strings.Builder
+	for _, h := range hits {
+		link, host, err := netguard.Canonical(h.URL)
+		if err != nil || !keep(host) || len(out.Results) == in.Limit || slices.ContainsFunc(out.Results, func(o Hit) bool { return o.URL == link }) {
+			continue
+		}
+		h = Hit{Title: oneLine(h.Title, maxTitle), URL: link, Snippet: oneLine(h.Snippet, maxSnippet)}
+		if h.Title == "" {
+			h.Title = host
+		}
+		out.Results = append(out.Results, h)
+		n := len(out.Results)
+		fmt.Fprintf(&said, "%d. %s\n", n, h.Title)
+		if h.Snippet != "" {
+			fmt.Fprintf(&said, "   %s\n", h.Snippet)
+		}
+		fmt.Fprintf(&sources, "\n%d. %s", n, h.URL)
+	}
+	if len(out.Results) == 0 {
+		return tools.Result{Content: fmt.Sprintf("%s found nothing for %q", s.engine.name, in.Query), Data: out}, nil
+	}
+	return tools.Result{Content: said.String() + "\nSources:" + sources.String(), Data: out}, nil
+}
+
+// oneLine is a text without line breaks, of n characters at most.
+func oneLine(s string, n int) string {
+	return shortened(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n)
+}
+
+// domains makes the test for hosts that results may have.
+func domains(allowed, blocked []string) (func(host string) bool, error) {
+	var lists [2][]string
+	for i, list := range [2][]string{allowed, blocked} {
+		for _, d := range list {
+			t, err := targetOf(d)
+			if err != nil {
+				return nil, tools.Refuse(tools.Validation, "want names like example.org", "%q is no domain", shortened(d, 80))
+			}
+			lists[i] = append(lists[i], t.host)
+		}
+	}
+	below := func(host string, list []string) bool {
+		return slices.ContainsFunc(list, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
+	}
+	return func(host string) bool {
+		return (len(lists[0]) == 0 || below(host, lists[0])) && !below(host, lists[1])
+	}, nil
+}
