@@ -135,6 +135,7 @@ type toolKeys struct {
 	Roots []string `toml:"roots"`
 	Allow []string `toml:"allow"`
 	Deny  []string `toml:"deny"`
+	Core  []string `toml:"core"`
 	Exec  any      `toml:"exec"` // looked at by itself
 }
 
@@ -152,7 +153,7 @@ func (l *loader) tools() {
 	case !exec:
 		t.Deny = append(t.Deny, "exec")
 	}
-	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Exec: e}
+	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e}
 }
 
 // checkPaths drops what is not PATH:ro or PATH:rw.

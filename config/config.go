@@ -69,6 +69,7 @@ type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all
 	Deny  []string // names of tools, taken out of Allow; "*": all
+	Core  []string // names of the tools that each request carries; empty: the usual ones; "*": all
 	Exec  Exec
 }
 

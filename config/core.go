@@ -16,7 +16,7 @@ func core() []Part {
 		{Path: "owner", Doc: "The one person that hob works for.", Keys: Describe(d.Owner, ownerNotes())},
 		{
 			Path: "tools", Doc: "What tools may be used, and on what. A mistake in this section denies every tool.",
-			Keys: Describe(struct{ Roots, Allow, Deny []string }{}, toolNotes()),
+			Keys: Describe(struct{ Roots, Allow, Deny, Core []string }{}, toolNotes()),
 		},
 		{
 			Path: "tools.exec", Doc: "How shell commands are confined: see security.md. A mistake in this section denies `exec`.",
@@ -81,6 +81,7 @@ func toolNotes() []Note {
 	return []Note{
 		{Name: "roots", Example: `["~/Downloads:ro", "~/projects:rw"]`, Pattern: `:(ro|rw)$`, Doc: "Folders that files may be read in (`:ro`) or written in too (`:rw`), beside the workspace."},
 		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all."},
+		{Name: "core", Unset: "the usual ones", Example: `["*"]`, Doc: "Names of the tools that each request to the model carries; the others are searched for and called through the tool `tool`. `*` is all of them."},
 		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
 	}
 }

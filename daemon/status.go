@@ -15,6 +15,7 @@ import (
 	"hob/daemon/models"
 	"hob/daemon/sandbox"
 	"hob/daemon/store"
+	"hob/daemon/work"
 	"hob/scheduler"
 )
 
@@ -47,10 +48,11 @@ type Status struct {
 
 // ThreadStatus is what the thread does.
 type ThreadStatus struct {
-	State   string `json:"state"`          // idle, running, stuck
-	Turn    int64  `json:"turn,omitempty"` // the one that runs
-	Queued  int    `json:"queued"`         // inbox rows
-	Waiting int    `json:"waiting"`        // parked turns
+	State   string       `json:"state"`          // idle, running, stuck
+	Turn    int64        `json:"turn,omitempty"` // the one that runs
+	Queued  int          `json:"queued"`         // inbox rows
+	Waiting int          `json:"waiting"`        // parked turns
+	Todo    []work.Tally `json:"todo,omitempty"` // lists with something left to do, and conversations that plan
 }
 
 // OutboxStatus counts what has not gone out.
@@ -155,7 +157,8 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Sandbox: d.live.Load().kit.Sandbox.State(), Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
-	return s, nil
+	s.Thread.Todo, err = d.backlog().Tallies(ctx)
+	return s, err
 }
 
 // walBytes is the size of the write-ahead log; there is none before the first commit.

@@ -96,6 +96,7 @@ func (s liveSet) set() tools.Set                      { return s.live.Load().kit
 func (s liveSet) Find(name string) (tools.Tool, bool) { return s.set().Find(name) }
 func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(name) }
 func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
+func (s liveSet) Core() []tools.Spec                  { return s.live.Load().kit.Core() }
 
 // eventTypes are the types of the event stream that a turn can wait for.
 func eventTypes() []string {

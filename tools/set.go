@@ -44,6 +44,11 @@ func (s Set) Specs() []Spec {
 	return specs
 }
 
+// Core lists the descriptions of the tools that each request carries, in order.
+func (s Set) Core() []Spec {
+	return slices.DeleteFunc(s.Specs(), func(p Spec) bool { return !p.Core })
+}
+
 // Nearest names up to three tools that an unknown name may have meant, nearest first.
 func (s Set) Nearest(name string) []string {
 	names := make([]string, len(s.list))

@@ -50,6 +50,9 @@ func (s ChildSet) Specs() []tools.Spec {
 	return slices.DeleteFunc(slices.Clone(s.Set.Specs()), func(spec tools.Spec) bool { return !ofChildren(spec) })
 }
 
+// Core is all of them: a sub-agent has no way to others.
+func (s ChildSet) Core() []tools.Spec { return s.Specs() }
+
 // child is the thread as a sub-agent's turn sees it: the same rows, clock and models, but a prompt and a set of tools of its own.
 // The built-in interpreter does not step in for it, since nobody has typed what it is asked.
 func (l *Lanes) child(ctx context.Context, o turn.Order) *Thread {

@@ -30,6 +30,7 @@ type Set interface {
 	Find(name string) (tools.Tool, bool)
 	Nearest(name string) []string
 	Specs() []tools.Spec
+	Core() []tools.Spec // those that each request carries
 }
 
 // ChildActor is the name of an actor that is a sub-agent: nobody answers for it.
@@ -41,8 +42,17 @@ type Dispatch struct {
 	Shelf    Shelf
 	Settings func(ctx context.Context) Settings
 	Grants   func(ctx context.Context) ([]guard.Grant, error)
+	Hooks    Hooks
 	Clock    clock.Clock
 	Log      *slog.Logger
+}
+
+// Hooks are the owner's own commands around calls. Nil in Dispatch: there are none.
+type Hooks interface {
+	// Before returns why a call is refused, "" when it is not.
+	Before(ctx context.Context, call tools.Call, i tools.Intent) string
+	// After sees what a call came to.
+	After(ctx context.Context, call tools.Call, i tools.Intent, r tools.Result)
 }
 
 // Actor is who calls.
@@ -81,6 +91,10 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	j.Tool = tool
 	if faults, ok := tools.Validate(tool, call.Args); !ok {
 		return j.refuse(faults)
+	}
+	if name, args, ok := tools.Inner(call.Args); ok && call.Name == tools.Catalog {
+		call.Name, call.Args = name, args // whatever follows is about the inner call
+		return d.Judge(ctx, a, call)
 	}
 	intent, fault := d.intent(ctx, tool, call)
 	if fault != nil {
@@ -201,7 +215,15 @@ func (d *Dispatch) Run(ctx context.Context, j Judged) tools.Result {
 	if ctx.Err() != nil {
 		return tools.Fail(tools.Cancelled, "", "cancelled")
 	}
-	return d.bounded(ctx, j, d.shielded(ctx, j))
+	if d.Hooks == nil {
+		return d.bounded(ctx, j, d.shielded(ctx, j))
+	}
+	if why := d.Hooks.Before(ctx, j.Call, j.Intent); why != "" {
+		return tools.Fail(tools.Denied, "[[tool_hooks]] in config.toml has it", "%s", why)
+	}
+	r := d.shielded(ctx, j)
+	d.Hooks.After(context.WithoutCancel(ctx), j.Call, j.Intent, r)
+	return d.bounded(ctx, j, r)
 }
 
 func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {

@@ -238,7 +238,7 @@ func (r asking) snapshot(ctx context.Context, st turn.State, info llm.Info) (p p
 }
 
 func (r asking) schemas() []llm.Tool {
-	specs := r.Dispatch.Set.Specs()
+	specs := r.Dispatch.Set.Core()
 	list := make([]llm.Tool, len(specs))
 	for i, s := range specs {
 		list[i] = llm.Tool{Name: s.Name, Description: s.Description, Parameters: s.Parameters}

@@ -23,7 +23,7 @@ type runner func(ctx context.Context, call tools.Call, what string) (tools.Resul
 
 // tool makes a tool that counts its runs. Its canonical bytes are its name and its argument.
 func (r *rig) tool(name string, intent tools.Intent, run runner) tools.Tool {
-	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Description: "A tool of the test."}, r.intent(name, intent, nil), r.run(name, run))
+	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Core: true, Description: "A tool of the test."}, r.intent(name, intent, nil), r.run(name, run))
 }
 
 func (r *rig) intent(name string, i tools.Intent, more func() string) func(context.Context, tools.Call, args) (tools.Intent, error) {

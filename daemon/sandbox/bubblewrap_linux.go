@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// probeTime bounds one try of the probe; bubblewrap needs some ten milliseconds.
+// probeTime bounds one try of the probe; bubblewrap needs some milliseconds.
 const probeTime = 10 * time.Second
 
 // helperAt is where a box has hob's own executable.
@@ -175,7 +175,7 @@ func mend() string {
 			continue
 		}
 		if strings.Contains(path, "apparmor") {
-			return "AppArmor forbids user namespaces; allow bwrap to make one: load the profile in packaging/apparmor, which the package brings"
+			return "AppArmor forbids user namespaces; allow hob to make one: the package does, and docs/security.md has the profile for other installations"
 		}
 		return "the kernel forbids user namespaces; allow them: " + path
 	}

@@ -85,12 +85,14 @@ func become(write, argv []string) error {
 	return fmt.Errorf("run %s: %w", strings.ToValidUTF8(program, "?"), unix.Exec(program, argv, os.Environ()))
 }
 
-// terminal makes stdin, where it is a terminal that nobody controls (a pty made for this command), the controlling one: bubblewrap has
-// begun a new session, and a shell without one has no job control. The terminal of hob itself belongs to another session and is
-// refused by the kernel.
+// terminal makes stdin, where it is a terminal that nobody controls (a pty made for this command), the controlling one of a new
+// session: a shell without one has no job control. hob's own terminal belongs to another session, and the kernel refuses it.
 func terminal() {
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err != nil {
 		return
+	}
+	if _, err := unix.Setsid(); err != nil {
+		return // it leads a session already
 	}
 	if err := unix.IoctlSetInt(0, unix.TIOCSCTTY, 0); err != nil {
 		return // another session's: the command does without, as it would without this

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -18,5 +19,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__parent" {
 		os.Exit(startAndWait(os.Args[2:]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "__state" {
+		os.Exit(sayState(os.Args[2]))
+	}
 	os.Exit(m.Run())
 }
+
+// testContext is that of the processes which are no tests.
+func testContext() context.Context { return context.Background() }

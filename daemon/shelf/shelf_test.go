@@ -63,3 +63,29 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// What is kept says whose it is, to whoever opens it.
+func TestKeepForeign(t *testing.T) {
+	rows := table{}
+	s := shelf.Shelf{Dir: t.TempDir(), Workspace: t.TempDir(), Rows: rows, View: rows, IDs: ident.Random()}
+	for _, c := range []struct {
+		keep   func() (string, error)
+		trust  event.Trust
+		source string
+	}{
+		{func() (string, error) { return s.Keep(t.Context(), "x", []byte("mine")) }, event.Owner, "tool"},
+		{func() (string, error) { return s.KeepForeign(t.Context(), "x", "attachment", []byte("theirs")) }, event.Public, "attachment"},
+	} {
+		id, err := c.keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Open(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Body.Close(); err != nil || a.Name != "x" || a.Trust != c.trust || a.Source != c.source || rows[id].Trust != c.trust {
+			t.Errorf("%+v %+v %v", a, rows[id], err)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
+	"hob/tools/catalog"
 	"hob/tools/fs"
 	"hob/tools/messaging"
 )
@@ -53,6 +54,7 @@ type Kit struct {
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
 	Missing []Missing // tools that need what is not there
+	core    []string  // names; empty: those that say so themselves
 }
 
 // Missing is a tool that cannot work here.
@@ -67,7 +69,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	if err != nil {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
-	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c)}
+	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c), core: c.Tools.Core}
 	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marked.Why})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
@@ -83,8 +85,39 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		}
 		list = append(list, t)
 	}
+	if allowed(c.Tools, tools.Catalog) {
+		rest := k.deferred(list)
+		list = append(list, catalog.New(rest))
+	}
 	k.Set, err = tools.NewSet(list...)
 	return k, err
+}
+
+// Core lists the descriptions of the tools that each request carries, in order; the others are reached through the tool "tool".
+func (k Kit) Core() []tools.Spec {
+	return slices.DeleteFunc(k.Specs(), func(s tools.Spec) bool { return !k.carries(s) })
+}
+
+func (k Kit) carries(s tools.Spec) bool {
+	switch {
+	case len(k.core) == 0:
+		return s.Core
+	case slices.Contains(k.core, "*"):
+		return s.Name != tools.Catalog // there is nothing that it would lead to
+	default:
+		return s.Name == tools.Catalog || slices.Contains(k.core, s.Name)
+	}
+}
+
+// deferred lists the descriptions of the tools that no request carries.
+func (k Kit) deferred(list []tools.Tool) []tools.Spec {
+	var specs []tools.Spec
+	for _, t := range list {
+		if s := t.Spec(); !k.carries(s) {
+			specs = append(specs, s)
+		}
+	}
+	return specs
 }
 
 func (b *Bench) deps(g *fsguard.Guard) all.Deps {

@@ -31,6 +31,7 @@ var table = []row{
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true}, // the config's sections become models
 	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")}, // the config becomes a set of tools
+	{pkg: "daemon/hooks", may: words("tools"), event: true}, // the owner's own commands around calls
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},

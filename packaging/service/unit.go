@@ -25,7 +25,8 @@ UMask=0077
 
 // What the unit of a whole machine may not touch. The sandbox of shell commands (bubblewrap) makes namespaces and mounts a
 // /proc of its own, which the kernel forbids below a /proc that has something mounted over it: so there is no
-// ProtectKernelTunables, ProtectKernelLogs, ProtectHostname, ProcSubset or RestrictNamespaces, and @mount is allowed.
+// ProtectKernelTunables, ProtectKernelLogs, ProtectHostname, ProcSubset or RestrictNamespaces, and @mount is allowed. Its second
+// layer, which hob itself puts on, is seccomp and landlock.
 // Programs that compile while they run (node, browsers) need memory that is writable and executable.
 const unitHardening = `NoNewPrivileges=yes
 CapabilityBoundingSet=
@@ -45,7 +46,7 @@ LockPersonality=yes
 RemoveIPC=yes
 KeyringMode=private
 SystemCallArchitectures=native
-SystemCallFilter=@system-service @mount landlock_create_ruleset landlock_add_rule landlock_restrict_self
+SystemCallFilter=@system-service @mount seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
 SystemCallErrorNumber=EPERM
 `
 

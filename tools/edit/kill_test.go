@@ -105,16 +105,17 @@ func TestKilledEditChild(t *testing.T) {
 	t.Errorf("it lives: %v %s", err, res.Content)
 }
 
-// What somebody changed between the kill and the start is left to him, and named; the rest is finished.
+// What somebody changed between the kill and the start is left to him, and named. The other files get their new content;
+// nothing is removed then, so that nothing is lost.
 func TestRecoverLeavesWhatSomebodyChanged(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		temper     func(t *testing.T, d desk)
 		want       m
 	}{
-		{"a file that was to be changed", "f", func(t *testing.T, d desk) { d.put(t, "f", "his\n") }, m{"f": "his\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
+		{"a file that was to be changed", "f", func(t *testing.T, d desk) { d.put(t, "f", "his\n") }, m{"f": "his\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
 		{"a file that was to be deleted", "g", func(t *testing.T, d desk) { d.put(t, "g", "his\n") }, m{"f": "A\nb\nc\n", "g": "his\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
-		{"a file that was to be new", "i", func(t *testing.T, d desk) { d.put(t, "i", "his\n") }, m{"f": "A\nb\nc\n", "x/y/n": "n\n", "i": "his\n", "d/k": "k\n"}},
+		{"a file that was to be new", "i", func(t *testing.T, d desk) { d.put(t, "i", "his\n") }, m{"f": "A\nb\nc\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "his\n", "d/k": "k\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)

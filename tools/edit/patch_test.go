@@ -1,6 +1,7 @@
 package edit_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -200,12 +201,10 @@ func unifiedCases() []patchCase {
 func numbered(from, to int) string {
 	var b strings.Builder
 	for i := from; i <= to; i++ {
-		b.WriteString("line " + itoa(i) + "\n")
+		fmt.Fprintf(&b, "line %d\n", i)
 	}
 	return b.String()
 }
-
-func itoa(i int) string { return string(rune('0'+i/10)) + string(rune('0'+i%10)) }
 
 // The answer is that of Codex's tool: a line per section, in order.
 func TestApplyPatchAnswers(t *testing.T) {

@@ -29,7 +29,6 @@ const (
 type wish struct {
 	path string
 	read bool // it is read too
-	ends bool // it is deleted, or moved away
 }
 
 // target is a wish that was judged.
@@ -160,6 +159,9 @@ func (s *sheet) open(path string) (*file, error) {
 	}
 	if !s.asJudged(t) {
 		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was judged", shown(path))
+	}
+	if t.place.Area == fsguard.State {
+		return nil, refusal(s.Guard, s.call, path, fsguard.ErrState)
 	}
 	if t.place.IsDir() {
 		return nil, tools.Refuse(tools.Validation, "name a file", "%s is a folder", shown(path))

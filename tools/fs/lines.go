@@ -97,7 +97,7 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 type shot struct {
 	Page
 	list []string
-	what string // what the lines are of, for people; "" a file
+	what string // what the lines are of, for people; "" is a file of text
 	note string // what else is to be said
 }
 
@@ -166,7 +166,7 @@ func (s shot) numbered() string {
 	case s.Lines == 0:
 		b.WriteString("(the file is empty)")
 	case s.Next > 0:
-		fmt.Fprintf(&b, "(%s shown of %s of %s; continue with offset=%d)", count(s.Lines, "line"), cmp.Or(s.what, "a file"), sized(s.Size), s.Next)
+		fmt.Fprintf(&b, "(%s shown of %s; continue with offset=%d)", count(s.Lines, "line"), cmp.Or(s.what, "a file of "+sized(s.Size)), s.Next)
 	default:
 		fmt.Fprintf(&b, "(end of file)")
 	}

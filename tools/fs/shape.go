@@ -67,7 +67,7 @@ func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (r
 	switch s.Format {
 	case formatPDF:
 		err = document.ReadPDF(ctx, r.deps.Helper, f, in.Pages, func(pages int, text io.Reader) (err error) {
-			s.Pages, s.what = pages, "a PDF of "+count(pages, "page")+","
+			s.Pages, s.what = pages, "a PDF of "+count(pages, "page")
 			res, err = s.from(ctx, in, text, 0)
 			return err
 		})
@@ -84,7 +84,7 @@ func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (r
 			return r.asText(ctx, in, f, s, err)
 		}
 		if err == nil {
-			s.what = "a notebook of " + count(cells, "cell") + ","
+			s.what = "a notebook of " + count(cells, "cell")
 			res, err = s.from(ctx, in, strings.NewReader(text), 0)
 		}
 	}

@@ -260,8 +260,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *si
 		argv: argv, folder: at.folder, mark: marker + "=" + mark, limit: limit, grace: e.Limits.Grace, boxed: at.boxed, pty: in.PTY,
 		input: in.Background || at.host != "",
 		env:   environment(e.Environ, setting{home: e.Guard.Home(), zone: call.Zone, cwd: at.cwd, mark: mark, boxed: at.boxed, pty: in.PTY, remote: at.host != ""}, in.Env),
-	}, e.Limits.Shelf)
-	p.by, p.at, p.summary, p.note, p.foreign, p.named = call, at, brief(in.Command), note, at.foreign, in.Timeout != nil
+	}, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
 	detached := context.WithoutCancel(ctx)
 	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
 	return p, nil

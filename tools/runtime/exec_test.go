@@ -9,112 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"go.uber.org/goleak"
-
-	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/runtime"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type shelf struct {
-	kept [][]byte
-	err  error
-}
-
-func (s *shelf) Keep(_ context.Context, _ string, data []byte) (string, error) {
-	if s.err != nil {
-		return "", s.err
-	}
-	s.kept = append(s.kept, bytes.Clone(data))
-	return fmt.Sprintf("a%d", len(s.kept)), nil
-}
-
-// bench is exec with its surroundings.
-type bench struct {
-	exec  tools.Tool
-	dir   string // the workspace
-	home  string
-	state string
-	shelf *shelf
-}
-
-func newBench(t testing.TB, limits runtime.Limits) *bench {
-	t.Helper()
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{dir: filepath.Join(home, "ws"), home: home, state: filepath.Join(home, "state"), shelf: &shelf{}}
-	for _, d := range []string{b.dir, b.state} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g, err := fsguard.New(fsguard.Config{Workspace: b.dir, State: b.state, Home: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	group := spawn.New(slog.New(slog.DiscardHandler), nil)
-	t.Cleanup(group.Wait)
-	b.exec = runtime.NewExec(runtime.ExecDeps{
-		Guard: g, Artifacts: b.shelf, Spawn: group, Instance: "test",
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SECRET_TOKEN=canary", "OPENAI_API_KEY=canary", "LC_TIME=C"}, Limits: limits,
-	})
-	return b
-}
-
-func (b *bench) runRaw(ctx context.Context, args []byte) tools.Result {
-	call := tools.Call{ID: "t1_1", Turn: 1, Name: "exec", Args: args, Workdir: b.dir, Zone: "Europe/Berlin"}
-	intent, err := b.exec.Intent(ctx, call)
-	if err != nil {
-		return tools.ErrorResult(err)
-	}
-	res, err := b.exec.Run(ctx, call, intent)
-	if err != nil {
-		return tools.ErrorResult(err)
-	}
-	return res
-}
-
-func (b *bench) run(t testing.TB, args map[string]any) (tools.Result, runtime.Outcome) {
-	t.Helper()
-	return b.runIn(t.Context(), t, args)
-}
-
-func (b *bench) runIn(ctx context.Context, t testing.TB, args map[string]any) (tools.Result, runtime.Outcome) {
-	t.Helper()
-	raw, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := b.runRaw(ctx, raw)
-	out, _ := res.Data.(runtime.Outcome)
-	return res, out
-}
-
-// code is the exit code; -1 when there is none.
-func code(out runtime.Outcome) int {
-	if out.ExitCode == nil {
-		return -1
-	}
-	return *out.ExitCode
-}
-
-func sh(command string) map[string]any { return map[string]any{"command": command} }
 
 // looked returns what exec's intent says about a command; nothing runs.
 func looked(t testing.TB, e tools.Tool, dir, command string) tools.Intent {
@@ -213,7 +119,7 @@ func TestBadInput(t *testing.T) {
 		{map[string]any{"command": "ls", "workdir": "file"}, tools.Validation, "not a folder"},
 		{map[string]any{"command": "ls", "workdir": "../state"}, tools.Denied, "hob's own state"},
 		{map[string]any{"command": "ls", "workdir": "link"}, tools.Denied, "hob's own state"},
-		{map[string]any{"command": "ls", "background": true}, tools.ConfigError, "nothing can run in the background"},
+		{map[string]any{"command": "ls", "host": "nas"}, tools.Validation, "there is no host"},
 		{map[string]any{"command": "ls", "daemon": true}, tools.Validation, "daemon: unknown"},
 	} {
 		res, _ := b.run(t, c.args)
@@ -270,43 +176,6 @@ func TestASwappedFolderIsNotUsed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(elsewhere, "here")); err == nil {
 		t.Error("the command ran in the folder that was put there")
 	}
-}
-
-// gone waits until a process has ended; the test's own deadline is the limit.
-func gone(t *testing.T, pid int) {
-	t.Helper()
-	for {
-		err := syscall.Kill(pid, 0)
-		if errors.Is(err, syscall.ESRCH) || zombie(pid) {
-			return
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("process %d is still there", pid)
-		default:
-			goruntime.Gosched()
-		}
-	}
-}
-
-func zombie(pid int) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(raw), ") Z ")
-}
-
-func pids(t *testing.T, text string) []int {
-	t.Helper()
-	var out []int
-	for _, w := range strings.Fields(text) {
-		if n, ok := strings.CutPrefix(w, "pid="); ok {
-			pid, err := strconv.Atoi(n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, pid)
-		}
-	}
-	return out
 }
 
 // Every way in which a command can leave something behind; each prints the pids that must be gone.

@@ -19,21 +19,26 @@ import (
 // inputPatience is how long a process that does not read its input is waited for.
 const inputPatience = 5 * time.Second
 
+// request is what a command was started for.
+type request struct {
+	by      tools.Call // which started it
+	at      *site
+	summary string // the command, in short
+	note    string // to be said with its result
+	named   bool   // its call named a timeout
+}
+
 // proc is a command that was started.
 type proc struct {
 	order
-	id      string
-	by      tools.Call // which started it
-	at      *site
-	summary string    // the command, in short
-	note    string    // to be said with its result
-	named   bool      // its call named a timeout
-	since   time.Time // what changed then or later, it may have changed: see fileClock
-	out     *output
-	tell    func(*ended) error // reports the end of a background process
-	stops   chan stop
-	done    chan struct{} // closed when it has ended
-	told    chan struct{} // closed when that was reported too, or need not be
+	request
+	id    string
+	since time.Time // what changed then or later, it may have changed: see fileClock
+	out   *output
+	tell  func(*ended) error // reports the end of a background process
+	stops chan stop
+	done  chan struct{} // closed when it has ended
+	told  chan struct{} // closed when that was reported too, or need not be
 
 	mu      sync.Mutex
 	begun   time.Time
@@ -47,9 +52,9 @@ type proc struct {
 	err     error
 }
 
-func newProc(o order, shelf int) *proc {
+func newProc(o order, r request, shelf int) *proc {
 	return &proc{
-		order: o, out: &output{limit: shelf}, begun: time.Now(),
+		order: o, request: r, foreign: r.at.foreign, out: &output{limit: shelf}, begun: time.Now(),
 		stops: make(chan stop, 1), done: make(chan struct{}), told: make(chan struct{}),
 	}
 }

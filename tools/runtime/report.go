@@ -125,7 +125,10 @@ func (e executor) goesOn(p *proc, because string) tools.Result {
 	if !p.named {
 		p.lasts(e.Limits.Life)
 	}
-	text := p.take(nil, e.Limits.Preview)
+	text := ""
+	if because != "" { // else whatever it had time to write is for the first poll
+		text = p.take(nil, e.Limits.Preview)
+	}
 	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
 	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.note}, text, false)
 	res.Changes = changes(e.marked(p))

@@ -14,14 +14,16 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hob/daemon/event"
 	"hob/tools"
 	"hob/tools/sessions"
 )
 
 // shelf holds results and counts what is open.
 type shelf struct {
-	data map[string]string
-	open int
+	data  map[string]string
+	owner map[string]sessions.Artifact // trust and source of some; the others are the owner's
+	open  int
 }
 
 func (s *shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
@@ -33,7 +35,12 @@ func (s *shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
 		return sessions.Artifact{}, sessions.ErrNoArtifact
 	}
 	s.open++
-	return sessions.Artifact{Name: "output of ls", Size: int64(len(text)), Body: &body{bytes.NewReader([]byte(text)), s}}, nil
+	a, known := s.owner[id]
+	if !known {
+		a.Trust = event.Owner
+	}
+	a.Name, a.Size, a.Body = "output of ls", int64(len(text)), &body{bytes.NewReader([]byte(text)), s}
+	return a, nil
 }
 
 type body struct {
@@ -215,5 +222,29 @@ func TestWaitTask(t *testing.T) {
 	}
 	if !tool.Spec().Terminal {
 		t.Error("wait_task parks the turn: it is terminal")
+	}
+}
+
+// Who reads a result that is not the owner's is told so before it is read, and with it.
+func TestAForeignResultIsNamed(t *testing.T) {
+	s := &shelf{data: map[string]string{"mine": "x", "mail": "x", "bare": "x"}, owner: map[string]sessions.Artifact{
+		"mail": {Trust: event.Known, Source: "mail of x@y"}, "bare": {},
+	}}
+	tool := sessions.NewResultRead(s)
+	for id, want := range map[string]string{"mine": "", "none": "", "mail": "result mail from mail of x@y", "bare": "result bare from an unknown source"} {
+		raw, err := json.Marshal(args{"id": id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		intent, err := tool.Intent(t.Context(), tools.Call{Args: raw})
+		if err != nil || intent.Foreign != want {
+			t.Errorf("%s: %q, want %q, %v", id, intent.Foreign, want, err)
+		}
+		if res := do(t, tool, args{"id": id}); res.Foreign != want {
+			t.Errorf("%s: %q, want %q: %s", id, res.Foreign, want, res.Content)
+		}
+	}
+	if s.open != 0 {
+		t.Errorf("%d artifacts left open", s.open)
 	}
 }

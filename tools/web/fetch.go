@@ -86,7 +86,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 		return tools.Result{}, err
 	}
 	links := f.links(t)
-	page, hit := f.cache.page(links[0], call.Now)
+	page, hit := f.cache.page(t.link, call.Now)
 	if hit {
 		page.Cached = true
 		return in.show(page), nil
@@ -113,7 +113,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 	if !d.plain {
 		return tools.Result{Content: named(page), Data: page}, nil
 	}
-	f.cache.put(links[0], page, call.Now)
+	f.cache.put(t.link, page, call.Now)
 	return in.show(page), nil
 }
 

@@ -83,8 +83,12 @@ func (h asker) look(in HTTP) (target, []string, error) {
 	if err != nil {
 		return target{}, nil, err
 	}
-	if err := netguard.CheckHeader(headerOf(in.Headers)); err != nil {
+	header := headerOf(in.Headers)
+	if err := netguard.CheckHeader(header); err != nil {
 		return target{}, nil, tools.Refuse(tools.Validation, "", "headers: %v", err)
+	}
+	if len(header) < len(in.Headers) {
+		return target{}, nil, tools.Refuse(tools.Validation, "join the values with a comma", "headers: one of them stands there twice, in two spellings")
 	}
 	names, err := h.handles(in, t)
 	return t, names, err
@@ -93,7 +97,7 @@ func (h asker) look(in HTTP) (target, []string, error) {
 func headerOf(fields map[string]string) http.Header {
 	h := http.Header{}
 	for name, v := range fields {
-		h[name] = append(h[name], v)
+		h.Set(name, v)
 	}
 	return h
 }
@@ -131,7 +135,7 @@ func unsure(ctx context.Context, in HTTP, hide *secret.Redactor, err error) (too
 }
 
 func replyOf(answer netguard.Answer, hide *secret.Redactor) (Reply, error) {
-	r := Reply{URL: answer.Link, Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
+	r := Reply{URL: hide.Text(answer.Link), Status: answer.Status, Headers: map[string]string{}, Bytes: len(answer.Body), Moved: hide.Text(answer.Moved)}
 	for name, values := range answer.Header {
 		if name != "Set-Cookie" {
 			r.Headers[strings.ToLower(name)] = hide.Text(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +27,7 @@ import (
 const (
 	maxElements = 50_000  // of a page in which the readable part is looked for
 	maxMarkup   = 4 << 20 // bytes of HTML that become Markdown
+	maxCells    = 50_000  // of a table that stays a table
 )
 
 // document is the text of an answer.
@@ -155,7 +157,11 @@ func converted(node *html.Node) (text string, err error) {
 			err = fmt.Errorf("convert the page: %v", p)
 		}
 	}()
-	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)) // one long cell must not make all long
+	// Without backslashes before signs: they help no reader here, and finding out which of them are needed costs the square of the page.
+	conv := converter.NewConverter(
+		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), tables), converter.WithEscapeMode(converter.EscapeModeDisabled),
+	)
 	out, err := conv.ConvertNode(node)
 	if err != nil {
 		return "", fmt.Errorf("convert the page: %w", err)
@@ -163,7 +169,8 @@ func converted(node *html.Node) (text string, err error) {
 	return string(out), nil
 }
 
-// mend makes links whole, and takes out pictures that are in the page itself and links that are programs.
+// mend makes links whole, and takes out pictures that are in the page itself, links that are programs, and what makes a small table
+// a large one.
 func mend(node *html.Node, at *url.URL) {
 	var gone []*html.Node
 	for n := range node.Descendants() {
@@ -176,6 +183,12 @@ func mend(node *html.Node, at *url.URL) {
 			}
 		case atom.Svg, atom.Template:
 			gone = append(gone, n)
+		case atom.Td, atom.Th:
+			drop(n, "colspan", "rowspan")
+		case atom.Table:
+			if cells(n) > maxCells {
+				flatten(n)
+			}
 		}
 	}
 	for _, n := range gone {
@@ -183,6 +196,36 @@ func mend(node *html.Node, at *url.URL) {
 			n.Parent.RemoveChild(n)
 		}
 	}
+}
+
+// cells is how many cells a table would have when each row were as long as the longest.
+func cells(t *html.Node) int {
+	rows, row, longest := 0, 0, 0
+	for n := range t.Descendants() {
+		switch n.DataAtom {
+		case atom.Tr:
+			rows, row = rows+1, 0
+		case atom.Td, atom.Th:
+			row++
+			longest = max(longest, row)
+		}
+	}
+	return rows * longest
+}
+
+// flatten makes a table paragraphs.
+func flatten(t *html.Node) {
+	t.Data, t.DataAtom = "div", atom.Div
+	for n := range t.Descendants() {
+		switch n.DataAtom {
+		case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
+			n.Data, n.DataAtom = "div", atom.Div
+		}
+	}
+}
+
+func drop(n *html.Node, names ...string) {
+	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return slices.Contains(names, a.Key) })
 }
 
 // absolute makes an attribute a whole address; one that is none of the web's is taken out, and reported.

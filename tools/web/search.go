@@ -113,7 +113,8 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 	if s.missing != "" {
 		return tools.Intent{}, tools.Refuse(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing)
 	}
-	if _, err := domains(in.Allowed, in.Blocked); err != nil {
+	in, err := in.mended()
+	if err != nil {
 		return tools.Intent{}, err
 	}
 	req := s.engine.ask(s.base, in)
@@ -134,6 +135,10 @@ func (s searcher) intent(_ context.Context, _ tools.Call, in Search) (tools.Inte
 func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Intent) (tools.Result, error) {
 	if s.missing != "" {
 		return tools.Fail(tools.ConfigError, "", "there is no search engine: it needs %s", s.missing), nil
+	}
+	in, err := in.mended()
+	if err != nil {
+		return tools.Result{}, err
 	}
 	req := s.engine.ask(s.base, in)
 	req.Private = true // the owner named this host
@@ -163,20 +168,16 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Search, _ tools.Inte
 	if err != nil {
 		return tools.Fail(tools.IO, s.engine.hint, "%s sent something else than results: %v", s.engine.name, err), nil
 	}
-	return s.show(in, hits)
+	return s.show(in, hits), nil
 }
 
 // show keeps the results that were asked for, and ends with their addresses.
-func (s searcher) show(in Search, hits []Hit) (tools.Result, error) {
-	keep, err := domains(in.Allowed, in.Blocked)
-	if err != nil {
-		return tools.Result{}, err
-	}
+func (s searcher) show(in Search, hits []Hit) tools.Result {
 	out := Found{Query: in.Query, Engine: s.engine.name, Results: []Hit{}}
 	var said, sources strings.Builder
 	for _, h := range hits {
 		link, host, err := netguard.Canonical(h.URL)
-		if err != nil || !keep(host) || len(out.Results) == in.Limit || slices.ContainsFunc(out.Results, func(o Hit) bool { return o.URL == link }) {
+		if err != nil || !in.wants(host) || len(out.Results) == in.Limit || slices.ContainsFunc(out.Results, func(o Hit) bool { return o.URL == link }) {
 			continue
 		}
 		h = Hit{Title: oneLine(h.Title, maxTitle), URL: link, Snippet: oneLine(h.Snippet, maxSnippet)}
@@ -192,9 +193,9 @@ func (s searcher) show(in Search, hits []Hit) (tools.Result, error) {
 		fmt.Fprintf(&sources, "\n%d. %s", n, h.URL)
 	}
 	if len(out.Results) == 0 {
-		return tools.Result{Content: fmt.Sprintf("%s found nothing for %q", s.engine.name, in.Query), Data: out}, nil
+		return tools.Result{Content: fmt.Sprintf("%s found nothing for %q", s.engine.name, in.Query), Data: out}
 	}
-	return tools.Result{Content: said.String() + "\nSources:" + sources.String(), Data: out}, nil
+	return tools.Result{Content: said.String() + "\nSources:" + sources.String(), Data: out}
 }
 
 // oneLine is a text without line breaks, of n characters at most.
@@ -202,22 +203,26 @@ func oneLine(s string, n int) string {
 	return shortened(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), n)
 }
 
-// domains makes the test for hosts that results may have.
-func domains(allowed, blocked []string) (func(host string) bool, error) {
-	var lists [2][]string
-	for i, list := range [2][]string{allowed, blocked} {
-		for _, d := range list {
+// mended has its domains as plain hosts.
+func (in Search) mended() (Search, error) {
+	for _, list := range []*[]string{&in.Allowed, &in.Blocked} {
+		hosts := make([]string, len(*list))
+		for i, d := range *list {
 			t, err := targetOf(d)
 			if err != nil {
-				return nil, tools.Refuse(tools.Validation, "want names like example.org", "%q is no domain", shortened(d, 80))
+				return in, tools.Refuse(tools.Validation, "want names like example.org", "%q is no domain", shortened(d, 80))
 			}
-			lists[i] = append(lists[i], t.host)
+			hosts[i] = t.host
 		}
+		*list = hosts
 	}
-	below := func(host string, list []string) bool {
+	return in, nil
+}
+
+// wants reports whether a result may be of a host.
+func (in Search) wants(host string) bool {
+	below := func(list []string) bool {
 		return slices.ContainsFunc(list, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
 	}
-	return func(host string) bool {
-		return (len(lists[0]) == 0 || below(host, lists[0])) && !below(host, lists[1])
-	}, nil
+	return (len(in.Allowed) == 0 || below(in.Allowed)) && !below(in.Blocked)
 }

@@ -71,6 +71,7 @@ func checks() []check {
 		{"channels", "you cannot be reached, or cannot reach hob", channels},
 		{"jobs", "a broken job never runs", jobs},
 		{"failures", "what was given up is not tried again by itself", failures},
+		{"sandbox", "without one, commands run with all your rights", confined},
 		{"backup", "a damaged disk takes everything that was not copied", backups},
 		{"leftovers", "what an unclean end left takes room and misleads", leftovers},
 	}

@@ -100,7 +100,7 @@ func (p *patient) check(name string, fix bool) doctor.Result {
 	defer null.Close() //nolint:errcheck // nothing is there
 	list, err := doctor.Look(p.t.Context(), &cli.App{Home: p.home, In: null, Out: null, Err: null}, fix, p.now, p.free)
 	p.do(err)
-	if len(list) != 15 {
+	if len(list) != 16 {
 		p.t.Fatalf("%d checks", len(list))
 	}
 	i := slices.IndexFunc(list, func(r doctor.Result) bool { return r.Name == name })
@@ -345,5 +345,26 @@ func TestService(t *testing.T) {
 		if r := p.check("service", false); r.State != c.want || !strings.Contains(r.Found, c.found) {
 			t.Errorf("%v: %+v", c, r)
 		}
+	}
+}
+
+// The sandbox is tried where no hob runs, and else asked for: a service may do less than the shell that doctor runs in.
+func TestSandbox(t *testing.T) {
+	p := newPatient(t)
+	if r := p.check("sandbox", false); r.State != doctor.Warn || !strings.Contains(r.Found, "bubblewrap is not installed") || !strings.Contains(r.Mend, "apt install bubblewrap") {
+		t.Errorf("without bubblewrap: %+v", r)
+	}
+	p.write("[tools.exec]\nsandbox = \"require\"\n", 0o600, "config.toml")
+	if r := p.check("sandbox", false); r.State != doctor.Fail || !strings.HasPrefix(r.Found, "no command runs: ") {
+		t.Errorf("where it must be: %+v", r)
+	}
+	p.write("[tools.exec]\nsandbox = \"off\"\n", 0o600, "config.toml")
+	if r := p.check("sandbox", false); r.State != doctor.Warn || !strings.HasPrefix(r.Found, "commands are not confined: switched off") {
+		t.Errorf("switched off: %+v", r)
+	}
+	end := p.answers(map[string]any{"/v1/status": map[string]any{"version": "test", "zone": "UTC", "sandbox": map[string]any{"kind": "bubblewrap", "mode": "auto", "works": true, "network": true, "why": "no /proc"}}})
+	defer end()
+	if r := p.check("sandbox", false); r.State != doctor.OK || r.Found != "bubblewrap works, with the network; no /proc" {
+		t.Errorf("as the daemon says: %+v", r)
 	}
 }

@@ -58,6 +58,7 @@ type status struct {
 		On  bool   `json:"on"`
 		Why string `json:"why"`
 	} `json:"safe_mode"`
+	Sandbox *confinement `json:"sandbox"` // nil: an older hob does not tell
 	Config []string `json:"config"`
 }
 

@@ -27,10 +27,11 @@ type status struct {
 	Uptime  int64       `json:"uptime_ms"`
 	Zone    string      `json:"zone"`
 	Thread  struct {
-		State   string `json:"state"`
-		Turn    int64  `json:"turn"`
-		Queued  int64  `json:"queued"`
-		Waiting int64  `json:"waiting"`
+		State   string     `json:"state"`
+		Turn    int64      `json:"turn"`
+		Queued  int64      `json:"queued"`
+		Waiting int64      `json:"waiting"`
+		Todo    []todoLine `json:"todo"`
 	} `json:"thread"`
 	Questions int64         `json:"questions"`
 	Channels  []channelLine `json:"channels"`
@@ -163,6 +164,9 @@ func (s status) page(p sheet) string {
 		line("channels", c.Name+" receiving "+c.Receiving.text(p))
 		line("channels", c.Name+" sending "+c.Sending.text(p))
 	}
+	for _, t := range s.Thread.Todo {
+		line("todo", t.text())
+	}
 	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
 	line("scheduler", s.schedule(p))
 	line("budget", s.Budget.today()+" today")
@@ -179,6 +183,29 @@ func (s status) page(p sheet) string {
 		line("safe mode", s.SafeMode.Why+"; leave it with: hob safe-mode off")
 	}
 	return b.String()
+}
+
+// todoLine is the todo list of a conversation.
+type todoLine struct {
+	Session string `json:"session"`
+	Doing   string `json:"doing"`
+	Done    int64  `json:"done"`
+	Total   int64  `json:"total"`
+	Plan    bool   `json:"plan"`
+}
+
+func (t todoLine) text() string {
+	text := t.Session
+	if t.Plan {
+		text += " · in plan mode"
+	}
+	if t.Total > 0 {
+		text += fmt.Sprintf(" · %d of %d done", t.Done, t.Total)
+	}
+	if t.Doing != "" {
+		text += " · now: " + t.Doing
+	}
+	return text
 }
 
 // text is the model, and whether it is asked.

@@ -66,16 +66,23 @@ func (b book) recover(suffix string) error {
 	}
 }
 
-// forward carries out a complete journal.
+// forward carries out a complete journal. When a new content cannot be put in its place nothing is removed: it may be
+// that of a file that was to be moved.
 func (b book) forward() error {
 	r, err := readRecord(b.path(journaled))
 	if err != nil {
 		return err
 	}
 	var faults []error
-	for _, s := range r.Steps {
-		if err := s.forward(); err != nil {
-			faults = append(faults, fmt.Errorf("finish the edit of %s: %w", filepath.Join(s.Folder, s.Name), err))
+	for _, removals := range []bool{false, true} {
+		spare := removals && len(faults) > 0
+		for _, s := range r.Steps {
+			if (s.Temp == "") != removals {
+				continue
+			}
+			if err := s.forward(spare); err != nil {
+				faults = append(faults, fmt.Errorf("finish the edit of %s: %w", filepath.Join(s.Folder, s.Name), err))
+			}
 		}
 	}
 	return errors.Join(append(faults, b.done())...)
@@ -150,14 +157,17 @@ func (s step) open() (*os.Root, error) {
 	return root, nil
 }
 
-func (s step) forward() error {
+// forward does what the step says; with spare it only clears up.
+func (s step) forward(spare bool) error {
 	root, err := s.open()
 	if err != nil {
 		return err
 	}
-	if s.Temp == "" {
+	switch {
+	case spare:
+	case s.Temp == "":
 		err = s.remove(root)
-	} else {
+	default:
 		err = s.publish(root)
 	}
 	if s.Old != "" {

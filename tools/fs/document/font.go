@@ -211,14 +211,14 @@ func nameRange(names map[string]string, lo, hi string, to pdf.Value) {
 	}
 	last := len(lo) - 1
 	for i := 0; i <= int(hi[last])-int(lo[last]); i++ {
-		code := lo[:last] + string([]byte{lo[last] + byte(i)}) //nolint:gosec // at most 255
+		code := lo[:last] + string([]byte{lo[last] + byte(i)})
 		if to.Kind() == pdf.Array {
 			names[code] = wide(to.Index(i).RawString())
 			continue
 		}
 		text := []rune(wide(to.RawString()))
 		if n := len(text); n > 0 {
-			text[n-1] += rune(i) //nolint:gosec // at most 255
+			text[n-1] += rune(i)
 		}
 		names[code] = string(text)
 	}

@@ -54,7 +54,7 @@ func rangeOf(s string) (Range, bool) {
 func numberOf(s string) (int, bool) {
 	s = strings.TrimSpace(s)
 	n, err := strconv.ParseUint(s, 10, 31)
-	return int(n), err == nil && n > 0 //nolint:gosec // 31 bits
+	return int(n), err == nil && n > 0
 }
 
 // of is the choice in a document of n pages: ranges without open ends. ErrPages when a range begins behind the last page.

@@ -11,11 +11,12 @@ import (
 // way is how a picture lies in its file, as EXIF numbers it (CIPA DC-008, tag 0x0112).
 type way uint16
 
+const upright way = 1
+
 const (
-	upright        way = 1
-	orientationTag     = 0x0112
-	typeShort          = 3
-	maxSegments        = 200
+	orientationTag = 0x0112
+	typeShort      = 3
+	maxSegments    = 200 // looked at before the picture begins
 )
 
 // orientation finds the way in the first EXIF segment of a JPEG (APP1, "Exif\0\0" and a TIFF structure). What is broken or not there

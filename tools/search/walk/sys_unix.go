@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package walk
 
@@ -6,15 +6,6 @@ import (
 	"io/fs"
 	"syscall"
 )
-
-const nonblock = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
-
-func links(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink) //nolint:unconvert // 16 bits on some
-	}
-	return 2 // not known: look
-}
 
 func numbers(info fs.FileInfo) (device, inode uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

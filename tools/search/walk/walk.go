@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"runtime"
@@ -41,8 +42,9 @@ type Info struct {
 
 // Dir is a folder that is being walked.
 type Dir struct {
-	Path string // below the start, with slashes; "" is the start itself
-	Keep any    // the visitor's own, set in Visitor.Folder
+	Path  string // below the start, with slashes; "" is the start itself
+	Keep  any    // the visitor's own, set in Visitor.Folder
+	Above *Dir   // nil: this is the start
 
 	file handle
 	refs atomic.Int32
@@ -65,6 +67,9 @@ func (d *Dir) Open(name string, size int64) (io.ReadCloser, error) { return d.fi
 
 // Identity are the folder's device and inode, 0 where the system has no such numbers.
 func (d *Dir) Identity() (device, inode uint64) { return d.file.identity() }
+
+// Identity are the device and inode of what a file info tells of, 0 where the system has no such numbers.
+func Identity(info fs.FileInfo) (device, inode uint64) { return numbers(info) }
 
 // Visitor is told of what is found, by several workers at once.
 type Visitor interface {
@@ -209,7 +214,7 @@ func (w *walk) carry(n int, r *reader, t task) {
 			w.failed(path, err)
 			return
 		}
-		d := &Dir{Path: path, file: file}
+		d := &Dir{Path: path, Above: t.dir, file: file}
 		d.refs.Store(1)
 		defer d.release()
 		w.folder(n, r, d)

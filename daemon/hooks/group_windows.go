@@ -1,0 +1,6 @@
+package hooks
+
+import "os/exec"
+
+// group leaves a hook as it is: ending it ends its shell.
+func group(*exec.Cmd) {}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package hooks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/event"
+	"hob/daemon/hooks"
+	"hob/tools"
+)
+
+func rig(t *testing.T, log *bytes.Buffer, list ...hooks.Hook) *hooks.Hooks {
+	t.Helper()
+	return &hooks.Hooks{
+		List: func() []hooks.Hook { return list }, Dir: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH"), "SEEN=yes"},
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	}
+}
+
+var call = tools.Call{ID: "t1_1", Name: "exec", Turn: 1, Key: "main", Trust: event.Owner, Tainted: true, Args: json.RawMessage(`{"command":"df"}`)}
+
+func TestBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		hook hooks.Hook
+		want string // in the reason; "": it runs
+	}{
+		"one that is content":          {hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: "true"}, ""},
+		"one that refuses":             {hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: "echo not on Sundays; exit 3"}, "not on Sundays"},
+		"one that refuses in silence":  {hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: "exit 3"}, "exit status 3"},
+		"one that is not there":        {hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: "/no/such/program"}, "/no/such/program"},
+		"one for all":                  {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: "exit 1"}, "refused"},
+		"one for some":                 {hooks.Hook{Tools: []string{"web_*", "ex?c"}, When: hooks.Before, Command: "exit 1"}, "refused"},
+		"one for others":               {hooks.Hook{Tools: []string{"read", "exe"}, When: hooks.Before, Command: "exit 1"}, ""},
+		"one for afterwards":           {hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "exit 1"}, ""},
+		"it reads the call":            {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: `grep -q '"command":"df"' || exit 1`}, ""},
+		"it sees the trust":            {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: `grep -q '"tainted":true' || exit 1`}, ""},
+		"it has the given environment": {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: `test "$SEEN" = yes && test -z "$HOME"`}, ""},
+		"it says too much":             {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: "yes | head -c 100000; exit 1"}, "y\ny"},
+		"it leaves something running":  {hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: "sleep 30 & exit 0"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			got := rig(t, &log, c.hook).Before(t.Context(), call, tools.Intent{Summary: "run: df"})
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(got) > 3000 {
+				t.Errorf("%.200q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAfterSeesTheResultAndOnlyLogs(t *testing.T) {
+	var log bytes.Buffer
+	h := rig(t, &log, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "cat > seen; echo oops; exit 1"}, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "touch second"})
+	h.After(t.Context(), call, tools.Intent{}, tools.Result{Content: "all of it", IsError: true, Code: tools.IO})
+	var in hooks.Call
+	doc, err := os.ReadFile(filepath.Join(h.Dir, "seen"))
+	if err == nil {
+		err = json.Unmarshal(doc, &in)
+	}
+	if err != nil || in.Result == nil || in.Result.Content != "all of it" || in.Result.Error != string(tools.IO) {
+		t.Errorf("%s, %v", doc, err)
+	}
+	if _, err := os.Stat(filepath.Join(h.Dir, "second")); err != nil {
+		t.Error("the second hook did not run")
+	}
+	if !strings.Contains(log.String(), "oops") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+func TestAStoppedTurnStopsItsHook(t *testing.T) {
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	h := rig(t, &log, hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: "mkfifo gate; read x < gate"})
+	go func() {
+		for {
+			if _, err := os.Stat(filepath.Join(h.Dir, "gate")); err == nil {
+				cancel()
+				return
+			}
+		}
+	}()
+	if got := h.Before(ctx, call, tools.Intent{}); got == "" {
+		t.Error("a hook that was cut off has let the call pass")
+	}
+}

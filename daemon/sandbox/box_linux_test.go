@@ -1,0 +1,293 @@
+package sandbox_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"hob/daemon/sandbox"
+)
+
+// inside runs a command of bash in a box and returns what it says and its exit code.
+func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Box, command string) (string, int) {
+	t.Helper()
+	s := sandbox.New(t.Context(), c)
+	usable(t, s)
+	argv, err := s.Wrap(b, []string{"bash", "-c", command})
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	var end *exec.ExitError
+	if err != nil && !errors.As(err, &end) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func TestASealedBoxWritesScratchOnly(t *testing.T) {
+	w := newWorld(t)
+	w.Binds = append(w.Binds, sandbox.Bind{Path: w.top + "/other", Write: true})
+	b := w.box()
+	b.Sealed, b.Scratch = true, w.space+"/.scratch/s1"
+	out, _ := w.inside(t, w.Config, b, `cat "$SCRATCH" | wc -c; for d in "$WS" "$RW" "$RO" "$TOP/other" "$WS/.scratch"; do touch "$d/planted" && echo "wrote $d"; done
+		echo new > "$WS/.scratch/s1/new"; echo tmp > /tmp/x; cat "$WS/mine.txt" "$WS/.scratch/s1/new"; ls -A "$WS/.scratch"; echo x 2>/dev/null >> "$WS/mine.txt" || echo sealed`)
+	if !strings.HasPrefix(out, fmt.Sprintln(len(token))) || !strings.HasSuffix(out, "workspacenew\ns1\nsealed\n") || strings.Contains(out, "wrote") {
+		t.Errorf("%s", out)
+	}
+	if text, err := os.ReadFile(w.space + "/.scratch/s1/new"); err != nil || string(text) != "new\n" {
+		t.Errorf("what was written to scratch: %q %v", text, err)
+	}
+}
+
+// A bind, a root or a mount of the machine that holds the state opens everything but that.
+func TestTheStateIsNeverSeen(t *testing.T) {
+	w := newWorld(t)
+	w.Binds = []sandbox.Bind{{Path: w.Home, Write: true}}
+	b := sandbox.Box{Dir: w.space, Writable: []string{w.Home}}
+	if os.Getuid() == 0 {
+		for name, from := range map[string]string{"alias": w.State, "parent": filepath.Dir(w.State)} {
+			at := w.space + "/" + name
+			must(t, os.Mkdir(at, 0o700))
+			must(t, unix.Mount(from, at, "", unix.MS_BIND, ""))
+			t.Cleanup(func() { must(t, unix.Unmount(at, unix.MNT_DETACH)) })
+		}
+	}
+	out, _ := w.inside(t, w.Config, b, `cat "$SSH"; echo; find "$HOME" -name hob.db -o -name token; cat "$STATE" "$WS/alias/token" "$WS/parent/state/token"; touch "$STATEDIR/x" "$WS/alias/x" && echo BREACH; ls -A "$STATEDIR"`)
+	if strings.Count(out, token) != 1 || strings.Contains(out, "BREACH") || strings.Count(out, "hob.db\n") != 0 {
+		t.Errorf("%s", out)
+	}
+	if why := w.harm(); why != "" {
+		t.Error(why)
+	}
+}
+
+// With the network, what listens on this machine can be reached; abstract sockets cannot where Landlock keeps them in.
+func TestNetwork(t *testing.T) {
+	w := newWorld(t)
+	w.Network = true
+	if s := sandbox.New(t.Context(), w.Config).State(); s.Works && !s.Network {
+		t.Errorf("%+v", s)
+	}
+	out, _ := w.inside(t, w.Config, w.box(), `$ATTACK tcp $TCP4; $ATTACK abstract $ABSTRACT; $ATTACK abstract-dg $ABSTRACTDG; $ATTACK socket "$SOCK"; getent hosts localhost`)
+	if !strings.Contains(out, "BREACH tcp") || !strings.Contains(out, "localhost") || strings.Contains(out, "BREACH socket") {
+		t.Errorf("%s", out)
+	}
+	if sandbox.Landlocked() >= 6 && strings.Contains(out, "BREACH abstract") {
+		t.Errorf("abstract sockets: %s", out)
+	}
+}
+
+func TestExitCodesAndStreams(t *testing.T) {
+	w := newWorld(t)
+	for command, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + 15, "exec no-such-program": 127, "exec /etc/passwd": 126, "true": 0} {
+		if out, code := w.inside(t, w.Config, w.box(), command); code != want {
+			t.Errorf("%s: %d, want %d: %s", command, code, want, out)
+		}
+	}
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	for program, want := range map[string]int{"no-such-program": 127, "/no/such/program": 127, "/etc/passwd": 126} {
+		argv, err := s.Wrap(w.box(), []string{program})
+		must(t, err)
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Env = w.env
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != want || !strings.HasPrefix(string(out), "hob: ") {
+			t.Errorf("%s: %d, want %d: %s", program, code, want, out)
+		}
+	}
+}
+
+// A pty made for a command is its controlling terminal, so that a shell in it has job control.
+func TestATerminalOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	argv, err := s.Wrap(w.box(), []string{"bash", "-c", `echo to the terminal > /dev/tty; ps -o tty= -p $$; stty size`})
+	must(t, err)
+	ours, theirs, err := pty.Open()
+	must(t, err)
+	defer func() { must(t, ours.Close()) }()
+	must(t, pty.Setsize(theirs, &pty.Winsize{Rows: 11, Cols: 77}))
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.env, theirs, theirs, theirs
+	must(t, cmd.Start())
+	must(t, theirs.Close())
+	buf := make([]byte, 0, 4096)
+	for {
+		n, err := ours.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err != nil { // EIO: the other side is closed
+			break
+		}
+	}
+	must(t, cmd.Wait())
+	if out := string(buf); !strings.Contains(out, "to the terminal") || !strings.Contains(out, "11 77") {
+		t.Errorf("%q", out)
+	}
+}
+
+// Without hob's executable the first layer stands alone, and must hold.
+func TestNamespacesAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second run of many attempts")
+	}
+	w := newWorld(t)
+	w.Self = ""
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	if list := s.State().Layers; slices.Contains(list, "landlock") || slices.Contains(list, "seccomp") {
+		t.Errorf("layers %q", list)
+	}
+	argv, err := s.Wrap(w.box(), []string{"bash", "-c", loop})
+	must(t, err)
+	d := start(t, argv, w.env)
+	n := 0
+	for _, a := range attempts(w) {
+		if strings.Contains(a.command, "$ATTACK") || a.name == "keyctl" {
+			continue
+		}
+		n++
+		if out := d.run(t, a.command); strings.Contains(out, token) || strings.Contains(out, "BREACH") {
+			t.Errorf("%s\n%s\n%s", a.name, a.command, out)
+		}
+		if why := w.harm(); why != "" {
+			t.Fatalf("%s: %s", a.name, why)
+		}
+	}
+	if n < 300 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// TestCoveredProc makes the machine that a service with ProtectKernelTunables sees, and a container: a part of /proc is covered, so
+// that only root can mount a new one. A box without a /proc is what is left to others, and is said.
+func TestCoveredProc(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to cover a part of /proc")
+	}
+	usable(t, sandbox.New(t.Context(), newWorld(t).Config))
+	dir, err := os.MkdirTemp("", "covered")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o777)) // #nosec G302 -- another user's test writes there
+	binary, err := os.ReadFile(self(t))
+	must(t, err)
+	must(t, os.WriteFile(dir+"/hob", binary, 0o755)) // #nosec G306 -- another user runs it
+	for user, layer := range map[string]string{"0": "no capabilities", "65534": "user namespace"} {
+		cmd := exec.CommandContext(t.Context(), "unshare", "-m", "bash", "-ec",
+			`mount --bind /proc/sys /proc/sys; mount -o remount,ro,bind /proc/sys; exec setpriv --reuid `+user+` --regid `+user+` --clear-groups "$0" __state "$1"`, dir+"/hob", dir)
+		out, err := cmd.Output()
+		must(t, err)
+		var got struct {
+			State sandbox.State
+			Said  string
+		}
+		must(t, json.Unmarshal(out, &got))
+		if !got.State.Works || !slices.Contains(got.State.Layers, layer) || !strings.Contains(got.Said, "in the box") || strings.Contains(got.Said, token) {
+			t.Errorf("user %s: %+v", user, got)
+		}
+		if user != "0" && (!strings.Contains(got.State.Why, "no /proc") || !strings.Contains(got.State.Hint, "ProtectKernelTunables")) {
+			t.Errorf("user %s: what is missing is not said: %+v", user, got.State)
+		}
+	}
+}
+
+// sayState is the process of TestCoveredProc: what it finds, and what a command says in a box.
+func sayState(dir string) int {
+	path, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	home, err := os.MkdirTemp(dir, "home")
+	if err == nil {
+		err = errors.Join(os.MkdirAll(home+"/state", 0o700), os.Mkdir(home+"/ws", 0o700), os.WriteFile(home+"/state/token", []byte(token), 0o600))
+	}
+	if err != nil {
+		return 1
+	}
+	s := sandbox.New(testContext(), sandbox.Config{Home: home, State: home + "/state", Self: path})
+	doc := map[string]any{"State": s.State(), "Said": ""}
+	if argv, err := s.Wrap(sandbox.Box{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the box`, "bash", home + "/state/token"}); err == nil {
+		cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		out, _ := cmd.CombinedOutput()
+		doc["Said"] = string(out)
+	}
+	if json.NewEncoder(os.Stdout).Encode(doc) != nil {
+		return 1
+	}
+	return 0
+}
+
+func TestOtherNamesOfAFolder(t *testing.T) {
+	const table = `22 1 8:1 / / rw - ext4 /dev/sda1 rw
+30 22 8:2 / /home rw - ext4 /dev/sda2 rw
+31 22 8:2 /sam/.hob/state /srv/with\040space rw - ext4 /dev/sda2 rw
+32 22 8:2 /sam /srv/sam rw - ext4 /dev/sda2 rw
+33 22 8:2 /sam/.hob/state/run /srv/run rw - ext4 /dev/sda2 rw
+34 22 8:2 /eve /srv/eve rw - ext4 /dev/sda2 rw
+35 22 8:2 /sam/.hob/statement /srv/else rw - ext4 /dev/sda2 rw
+36 22 8:3 /sam/.hob/state /mnt rw - ext4 /dev/sda3 rw
+`
+	want := []string{"/srv/with space", "/srv/sam/.hob/state", "/srv/run"}
+	if diff := cmp.Diff(want, sandbox.NamesOf("/home/sam/.hob/state", table)); diff != "" {
+		t.Error(diff)
+	}
+	if got := sandbox.NamesOf("/var/lib/hob", table); got != nil {
+		t.Errorf("on the root's file system: %q", got)
+	}
+	if got := sandbox.NamesOf("/x", ""); got != nil {
+		t.Errorf("of no table: %q", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	const yes, no, unknown = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	for _, c := range []struct {
+		name             string
+		call, arg0, arg1 uint64
+		want             uint32
+	}{
+		{"read", unix.SYS_READ, 0, 0, yes},
+		{"execve", unix.SYS_EXECVE, 0, 0, yes},
+		{"mount", unix.SYS_MOUNT, 0, 0, no},
+		{"keyctl", unix.SYS_KEYCTL, 0, 0, no},
+		{"bpf", unix.SYS_BPF, 0, 0, no},
+		{"clone3", unix.SYS_CLONE3, 0, 0, unknown},
+		{"a thread", unix.SYS_CLONE, unix.CLONE_VM | unix.CLONE_THREAD, 0, yes},
+		{"a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_NEWPID, 0, no},
+		{"with high bits", unix.SYS_CLONE, unix.CLONE_NEWUSER | 1<<40, 0, no},
+		{"unshare of files", unix.SYS_UNSHARE, unix.CLONE_FILES, 0, yes},
+		{"unshare of users", unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, no},
+		{"a terminal's size", unix.SYS_IOCTL, 0, unix.TIOCGWINSZ, yes},
+		{"typing", unix.SYS_IOCTL, 0, unix.TIOCSTI, no},
+		{"typing, with high bits", unix.SYS_IOCTL, 0, unix.TIOCSTI | 1<<32, no},
+		{"its number as an argument", unix.SYS_READ, unix.CLONE_NEWUSER, unix.TIOCSTI, yes},
+	} {
+		if got := sandbox.Filter(c.call, c.arg0, c.arg1); got != c.want {
+			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
+		}
+	}
+}
+
+// Enter leaves all other command lines alone.
+func TestHelperIsNotACommand(t *testing.T) {
+	for _, args := range [][]string{nil, {"up"}, {"--", "__enter"}} {
+		if _, asked := sandbox.Enter(args); asked {
+			t.Errorf("%q", args)
+		}
+	}
+}

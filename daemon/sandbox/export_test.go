@@ -1,0 +1,47 @@
+//go:build linux
+
+package sandbox
+
+// Profile is the macOS profile of a box, which is text and can be judged anywhere.
+func Profile(c Config, b Box) (string, error) {
+	l, err := lay(c, b)
+	if err != nil {
+		return "", err
+	}
+	return profile(c, l), nil
+}
+
+// NamesOf are the other places at which a mount table shows a folder.
+func NamesOf(folder, table string) []string { return namesOf(folder, mounts(table)) }
+
+// Filter says what the seccomp filter answers to a call of this processor's kind, by running it as the kernel does.
+func Filter(call, arg0, arg1 uint64) uint32 {
+	arch := uint64(program()[1].K)
+	data := map[uint32]uint64{dataCall: call, dataArch: arch, dataArg0: arg0, dataArg1: arg1}
+	var acc uint32
+	p := program()
+	for i := 0; ; i++ {
+		switch f := p[i]; f.Code {
+		case load(0).Code:
+			acc = uint32(data[f.K]) // #nosec G115 -- the lower half
+		case give(0).Code:
+			return f.K
+		case jump(0x10, 0, 0, 0).Code:
+			i += skip(f.Jt, f.Jf, acc == f.K)
+		case jump(0x30, 0, 0, 0).Code:
+			i += skip(f.Jt, f.Jf, acc >= f.K)
+		case jump(0x40, 0, 0, 0).Code:
+			i += skip(f.Jt, f.Jf, acc&f.K != 0)
+		}
+	}
+}
+
+func skip(yes, no uint8, is bool) int {
+	if is {
+		return int(yes)
+	}
+	return int(no)
+}
+
+// Landlocked is the version of Landlock that the kernel has.
+func Landlocked() int { return landlockVersion() }

@@ -1,0 +1,156 @@
+// Package catalog holds the tool that leads to all others: a request to the model carries the core tools only, so that it stays
+// short and its prefix never changes; what else there is, is searched for, described and called through this one.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hob/tools"
+)
+
+// shown is how many tools a search answers with.
+const shown = 12
+
+// Request is what the tool takes.
+type Request struct {
+	Action    string         `json:"action" jsonschema:"what to do" enum:"search,describe,call"`
+	Query     string         `json:"query,omitempty" jsonschema:"search: words of the task; empty lists all"`
+	Server    string         `json:"server,omitempty" jsonschema:"only tools of this MCP server"`
+	Name      string         `json:"name,omitempty" jsonschema:"describe, call: the tool"`
+	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"call: its arguments"`
+}
+
+// Found is what the tool answers.
+type Found struct {
+	Tools []Entry `json:"tools" jsonschema:"what was found, best first"`
+}
+
+// Entry is one tool.
+type Entry struct {
+	Name        string          `json:"name" jsonschema:"its name"`
+	Group       string          `json:"group" jsonschema:"what kind of tool it is"`
+	Description string          `json:"description" jsonschema:"what it does"`
+	Parameters  json.RawMessage `json:"parameters,omitempty" jsonschema:"JSON Schema of its arguments"`
+}
+
+// New makes the tool. specs are the tools that it leads to, in a fixed order.
+func New(specs []tools.Spec) tools.Tool {
+	c := catalog{specs}
+	return tools.New[Request, Found](tools.Spec{
+		Name: tools.Catalog, Group: "catalog", Core: true, ReadOnly: true, Positional: "action", Example: "search --query calendar",
+		Description: "More tools than these exist: search for one by task, describe it, then call it with arguments.",
+	}, c.intent, c.run)
+}
+
+type catalog struct{ specs []tools.Spec }
+
+func (c catalog) intent(_ context.Context, _ tools.Call, in Request) (tools.Intent, error) {
+	switch {
+	case in.Action != "search" && in.Name == "":
+		return tools.Intent{}, tools.Refuse(tools.Validation, "action search finds names", "tool %s: name: missing", in.Action)
+	case in.Name == tools.Catalog:
+		return tools.Intent{}, tools.Refuse(tools.Validation, "name the tool that you mean", "tool: it cannot call itself")
+	}
+	return tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("tool " + in.Action + " " + in.Query + in.Name)}, nil
+}
+
+func (c catalog) run(_ context.Context, _ tools.Call, in Request, _ tools.Intent) (tools.Result, error) {
+	switch in.Action {
+	case "describe":
+		return c.describe(in)
+	case "call": // the dispatcher has made the inner call out of every other one
+		return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
+	default:
+		return c.search(in)
+	}
+}
+
+func (c catalog) describe(in Request) (tools.Result, error) {
+	for _, s := range c.specs {
+		if s.Name == in.Name {
+			text := fmt.Sprintf("%s: %s\nparameters: %s", s.Name, s.Description, s.Parameters)
+			return tools.Result{Content: text, Data: Found{[]Entry{{s.Name, s.Group, s.Description, s.Parameters}}}}, nil
+		}
+	}
+	return tools.Fail(tools.NotFound, c.nearest(in.Name), "there is no tool named %q", in.Name), nil
+}
+
+func (c catalog) nearest(name string) string {
+	var names []string
+	for _, s := range c.specs {
+		names = append(names, s.Name)
+	}
+	if near := tools.Nearest(name, names, 3); len(near) > 0 {
+		return "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return "action search finds names"
+}
+
+func (c catalog) search(in Request) (tools.Result, error) {
+	list := c.rank(in)
+	more := max(len(list)-shown, 0)
+	list = list[:len(list)-more]
+	data := Found{Tools: []Entry{}}
+	var b strings.Builder
+	for _, s := range list {
+		fmt.Fprintf(&b, "%s: %s\n", s.Name, s.Description)
+		data.Tools = append(data.Tools, Entry{Name: s.Name, Group: s.Group, Description: s.Description})
+	}
+	switch {
+	case len(list) == 0:
+		b.WriteString("no tool fits; an empty query lists all")
+	case more > 0:
+		fmt.Fprintf(&b, "(%d more; narrow the query)", more)
+	default:
+		b.WriteString("(describe one for its parameters)")
+	}
+	return tools.Result{Content: b.String(), Data: data}, nil
+}
+
+// rank sorts the tools by how much of the query stands in their names, groups and descriptions; those with nothing of it are left out.
+func (c catalog) rank(in Request) []tools.Spec {
+	words := strings.FieldsFunc(strings.ToLower(in.Query), func(r rune) bool { return r == ' ' || r == ',' || r == '_' || r == '-' || r == '.' })
+	type scored struct {
+		spec  tools.Spec
+		score int
+	}
+	var list []scored
+	for _, s := range c.specs {
+		if in.Server != "" && !strings.HasPrefix(s.Name, in.Server+"__") {
+			continue
+		}
+		score := 0
+		for _, w := range words {
+			switch w = stem(w); {
+			case strings.Contains(strings.ToLower(s.Name), w):
+				score += 4
+			case strings.Contains(strings.ToLower(s.Group), w):
+				score += 2
+			case strings.Contains(strings.ToLower(s.Description), w) || strings.Contains(strings.ToLower(string(s.Parameters)), w):
+				score++
+			}
+		}
+		if score > 0 || len(words) == 0 {
+			list = append(list, scored{s, score})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	specs := make([]tools.Spec, len(list))
+	for i, s := range list {
+		specs[i] = s.spec
+	}
+	return specs
+}
+
+// stem takes a plural's ending away.
+func stem(w string) string {
+	if len(w) > 3 {
+		return strings.TrimSuffix(w, "s")
+	}
+	return w
+}

@@ -1,0 +1,163 @@
+package fs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/tools"
+)
+
+func TestWriteSaysWhatItDid(t *testing.T) {
+	d := newDesk(t)
+	for _, c := range []struct{ path, content, want string }{
+		{"a.txt", "hello\nworld", "created a.txt: 11 bytes, 2 lines"},
+		{"a.txt", "x\n", "overwritten a.txt: 2 bytes, 1 line"},
+		{"a.txt", "", "overwritten a.txt: 0 bytes, 0 lines"},
+		{"deep/er/b.txt", "1", "created deep/er/b.txt: 1 byte, 1 line"},
+	} {
+		res := d.do(t, d.write, args{"path": c.path, "content": c.content})
+		if res.Content != c.want || d.get(t, c.path) != c.content {
+			t.Errorf("%s, want %s", res.Content, c.want)
+		}
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "there", "old")
+	d.put(t, "folder/x", "")
+	must(t, os.Symlink("nowhere", filepath.Join(d.dir, "dangle")))
+	for _, c := range []struct {
+		args args
+		code tools.Code
+		want string
+	}{
+		{args{"path": "there", "content": "new", "on_conflict": "error"}, tools.Conflict, "is there already (3 bytes)"},
+		{args{"path": "folder", "content": ""}, tools.Validation, "is a folder"},
+		{args{"path": "dangle", "content": ""}, tools.Denied, "leads nowhere"},
+		{args{"path": "../state/x", "content": ""}, tools.Denied, "hob's own state"},
+		{args{"path": "there/x", "content": ""}, tools.NotFound, "not a folder"},
+		{args{"path": "x"}, tools.Validation, "content: missing"},
+		{args{"path": "x", "content": "", "on_conflict": "append"}, tools.Validation, "want one of overwrite, error"},
+	} {
+		if res := d.do(t, d.write, c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) {
+			t.Errorf("%v: %s", c.args, res.Content)
+		}
+	}
+	if d.get(t, "there") != "old" {
+		t.Error("a refused write changed the file")
+	}
+}
+
+func TestWriteDoesNotWipeOutAChange(t *testing.T) {
+	d := newDesk(t)
+	for _, c := range []struct {
+		name   string
+		change func(path string) error
+		code   tools.Code
+	}{
+		{"nothing", func(string) error { return nil }, ""},
+		{"other content", func(p string) error { return os.WriteFile(p, []byte("changed!"), 0o600) }, tools.Conflict},
+		{"same size and time", func(p string) error {
+			info, err := os.Stat(p)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(p, []byte("enO"), 0o600); err != nil {
+				return err
+			}
+			return os.Chtimes(p, info.ModTime(), info.ModTime())
+		}, tools.Conflict},
+		{"touched only", func(p string) error { return os.Chtimes(p, time.Unix(1, 0), time.Unix(1, 0)) }, ""},
+		{"removed", os.Remove, tools.Conflict},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d.put(t, "f", "One")
+			if res := d.do(t, d.read, args{"path": "f"}); res.IsError {
+				t.Fatal(res.Content)
+			}
+			must(t, c.change(filepath.Join(d.dir, "f")))
+			if res := d.do(t, d.write, args{"path": "f", "content": "mine"}); res.Code != c.code {
+				t.Fatalf("%s, want %q", res.Content, c.code)
+			}
+			if c.code == "" {
+				return
+			}
+			_ = d.do(t, d.read, args{"path": "f"}) // having seen it, the same write is taken
+			if res := d.do(t, d.write, args{"path": "f", "content": "mine"}); res.IsError {
+				t.Error(res.Content)
+			}
+		})
+	}
+}
+
+func TestAnotherSessionsReadDoesNotCount(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "f", "One")
+	_ = d.do(t, d.read, args{"path": "f"})
+	d.put(t, "f", "Two")
+	c := d.call(t, args{"path": "f", "content": "mine"})
+	c.Session = 2
+	intent, err := d.write.Intent(t.Context(), c)
+	must(t, err)
+	res, err := d.write.Run(t.Context(), c, intent)
+	if err != nil || res.IsError {
+		t.Error(err, res.Content)
+	}
+}
+
+func TestWritingTwiceInARowIsNoConflict(t *testing.T) {
+	d := newDesk(t)
+	for _, content := range []string{"a", "b", "c"} {
+		if res := d.do(t, d.write, args{"path": "f", "content": content}); res.IsError {
+			t.Fatal(res.Content)
+		}
+	}
+}
+
+func TestAnApprovalToOverwriteIsForWhatWasThere(t *testing.T) {
+	d := newDesk(t)
+	hash := func() string {
+		i, err := d.write.Intent(t.Context(), d.call(t, args{"path": "f", "content": "x"}))
+		must(t, err)
+		return string(i.Canonical)
+	}
+	absent := hash()
+	d.put(t, "f", "one")
+	one := hash()
+	d.put(t, "f", "two")
+	two := hash()
+	if absent == one || one == two || two != hash() {
+		t.Errorf("%s\n%s\n%s", absent, one, two)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	d := newDesk(t)
+	p, ok := d.write.(tools.Prober)
+	if !ok {
+		t.Fatal("write cannot be probed")
+	}
+	for content, want := range map[string]bool{"wanted": true, "other!": false, "longer than that": false} {
+		d.put(t, "f", content)
+		done, err := p.Probe(t.Context(), d.call(t, args{"path": "f", "content": "wanted"}), tools.Intent{})
+		if err != nil || done != want {
+			t.Errorf("%s: %v %v", content, done, err)
+		}
+	}
+	if done, err := p.Probe(t.Context(), d.call(t, args{"path": "missing", "content": ""}), tools.Intent{}); err != nil || done {
+		t.Errorf("%v %v", done, err)
+	}
+}
+
+func TestWritingTheConfigurationIsMoreThanWritingAFile(t *testing.T) {
+	d := newDesk(t)
+	i, err := d.write.Intent(t.Context(), d.call(t, args{"path": "../config.toml", "content": ""}))
+	must(t, err)
+	if len(i.Scopes) != 2 || i.Scopes[1] != tools.Config || i.Paths[0].Area != tools.Outside {
+		t.Errorf("%+v", i)
+	}
+}

@@ -1,0 +1,280 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/tools"
+	"hob/tools/search/ignore"
+	"hob/tools/search/walk"
+	"hob/tools/search/wild"
+)
+
+// maxFiles is how many files glob lists.
+const maxFiles = 1000
+
+// Wanted is what glob takes.
+type Wanted struct {
+	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, src/!(*_test).go" min:"1" max:"1000"`
+	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
+	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
+}
+
+// Globbed is what glob answers.
+type Globbed struct {
+	Files    []GlobbedFile `json:"files" jsonschema:"newest first"`
+	Total    int           `json:"total" jsonschema:"files that match"`
+	Cut      bool          `json:"cut,omitempty" jsonschema:"there are more than were listed"`
+	Unread   int           `json:"unread,omitempty" jsonschema:"folders that could not be read"`
+	Withheld int           `json:"withheld,omitempty" jsonschema:"files and folders with keys or credentials: listed only when named by path"`
+}
+
+// GlobbedFile is a file that matches.
+type GlobbedFile struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"size" jsonschema:"bytes"`
+	Modified time.Time `json:"modified" jsonschema:"last change"`
+}
+
+// NewGlob makes the tool glob: files by a pattern of their paths.
+func NewGlob(d Deps) tools.Tool {
+	g := globber{d}
+	return tools.New[Wanted, Globbed](tools.Spec{
+		Name: "glob", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"**/*.go"`,
+		Description: "Find files by pattern, newest first. Ignored folders only when the pattern names them.",
+	}, g.intent, g.run)
+}
+
+type globber struct{ Deps }
+
+func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.Intent, error) {
+	from, rest := anchored(in.Path, in.Pattern)
+	if _, err := newWild(rest); err != nil {
+		return tools.Intent{}, err
+	}
+	p, err := judge(g.Guard, call, from)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	return looking("glob", in.Pattern, p)
+}
+
+func newWild(pattern string) (*wild.Pattern, error) {
+	w, err := wild.New(pattern)
+	if err != nil {
+		return nil, tools.Refuse(tools.Validation, "such as **/*.go, src/{a,b}/*.md, !(vendor)/**", "pattern: %v", err)
+	}
+	return w, nil
+}
+
+// anchored splits a pattern that begins elsewhere, with "/", "~/" or "../", into the folder where it begins and the rest.
+func anchored(path, pattern string) (start, rest string) {
+	absolute := strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~/")
+	if !absolute && pattern != ".." && !strings.HasPrefix(pattern, "../") {
+		return path, pattern
+	}
+	names := strings.Split(pattern, "/")
+	n := 0
+	for n < len(names)-1 && !strings.ContainsAny(names[n], `*?[{\!`) && (absolute || names[n] == "..") {
+		n++
+	}
+	start, rest = strings.Join(names[:n], "/"), strings.Join(names[n:], "/")
+	switch {
+	case !absolute:
+		return path + "/" + start, rest
+	case start == "":
+		return "/", rest
+	default:
+		return start, rest
+	}
+}
+
+func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent tools.Intent) (tools.Result, error) {
+	from, rest := anchored(in.Path, in.Pattern)
+	w, err := newWild(rest)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	start, err := intended(g.Guard, call, from, intent)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	s, err := newSift(g.Deps, start)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	names, err := namesFrom(g.Guard, call, start.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	root, err := g.Guard.Folder(start)
+	if err != nil {
+		return tools.Result{}, refusal(from, err)
+	}
+	r := &globRun{pattern: w, sift: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers())}
+	if err := errors.Join(walk.Walk(ctx, root, r), root.Close()); err != nil {
+		return tools.Result{}, refusal(from, err)
+	}
+	return r.result(names, in.Pattern)
+}
+
+// globRun is one run of glob.
+type globRun struct {
+	pattern *wild.Pattern
+	sift    *sift
+	ctx     context.Context //nolint:containedctx // of this run alone
+	pieces  []string
+	limit   int
+	found   []newest // of each worker
+}
+
+// reached is what a folder keeps: its rules, and how far the pattern has come.
+type reached struct {
+	node  *ignore.Node
+	state wild.State
+}
+
+// newest keeps the newest of the files that it is given.
+type newest struct {
+	files []globbed
+	total int
+}
+
+type globbed struct {
+	path string // below the start
+	info walk.Info
+}
+
+func (n *newest) add(f globbed, limit int) {
+	n.total++
+	if n.files = append(n.files, f); len(n.files) > 4*limit+1000 {
+		n.files = newestOf(n.files, limit)
+	}
+}
+
+// newestOf sorts files, the newest first, and keeps so many.
+func newestOf(files []globbed, limit int) []globbed {
+	slices.SortFunc(files, func(a, b globbed) int {
+		return cmp.Or(cmp.Compare(b.info.Modified, a.info.Modified), cmp.Compare(a.path, b.path))
+	})
+	return files[:min(len(files), limit)]
+}
+
+// Folder goes on with the folders in which the pattern can match, and the files that it does.
+func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
+	if r.sift.forbidden(d) {
+		return nil
+	}
+	here := reached{r.sift.top, r.pattern.Start()}
+	if d.Above != nil {
+		above, _ := d.Above.Keep.(reached)
+		here.node = above.node
+		name := d.Path[strings.LastIndexByte(d.Path, '/')+1:]
+		here.state = r.pattern.Enter(above.state, name, r.standing(d.Above, above, name))
+	}
+	here.node = r.sift.node(d, entries, here.node)
+	d.Keep = here
+	dir := r.sift.below(d.Path)
+	kept := entries[:0]
+	for _, e := range entries {
+		switch {
+		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.standing(d, here, e.Name))) == 0:
+		case e.Kind == walk.File && !r.takes(here, dir, e.Name):
+		case e.Kind == walk.Other:
+		case suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name)):
+		default:
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// standing is what the rules say of a folder in d.
+func (r *globRun) standing(d *walk.Dir, in reached, name string) wild.Standing {
+	if in.node == nil {
+		return wild.Open
+	}
+	dir := r.sift.below(d.Path)
+	if in.node.Verdict(dir, name, true) == ignore.Ignore {
+		return wild.LeftOut
+	}
+	const anything = "\x01" // a name that no rule speaks of but one that speaks of all
+	inside := dir + "/" + name
+	if in.node.Verdict(inside, anything, true) == ignore.Ignore && in.node.Verdict(inside, anything, false) == ignore.Ignore {
+		return wild.Hollow
+	}
+	return wild.Open
+}
+
+func (r *globRun) takes(here reached, dir, name string) bool {
+	ok, named := r.pattern.Match(here.state, name)
+	return ok && (named || here.node.Verdict(dir, name, false) != ignore.Ignore)
+}
+
+// File notes a file that matches.
+func (r *globRun) File(worker int, d *walk.Dir, name string) {
+	info, err := d.Stat(name)
+	if err != nil {
+		r.sift.failed(r.ctx, err)
+		return
+	}
+	r.found[worker].add(globbed{d.Child(name), info}, r.limit)
+}
+
+// Failed counts a folder that cannot be read.
+func (r *globRun) Failed(_ string, err error) { r.sift.failed(r.ctx, err) }
+
+func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
+	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.sift.unread.Load()), Withheld: int(r.sift.withheld.Load())}
+	var all []globbed
+	for _, n := range r.found {
+		all, out.Total = append(all, n.files...), out.Total+n.total
+	}
+	all = newestOf(all, r.limit)
+	out.Cut = out.Total > len(all)
+	var b strings.Builder
+	foreign := ""
+	for _, f := range all {
+		if foreign == "" {
+			foreign = r.foreign(f.path)
+		}
+		path := names.of(f.path)
+		out.Files = append(out.Files, GlobbedFile{path, f.info.Size, time.Unix(0, f.info.Modified).UTC()})
+		b.WriteString(shown(path) + "\n")
+	}
+	if note := out.note(pattern); note != "" {
+		b.WriteString("(" + note + ")")
+	}
+	return tools.Result{Content: strings.TrimRight(b.String(), "\n"), Data: out, Foreign: foreign}, nil
+}
+
+// foreign says why a file below the start is somebody else's.
+func (r *globRun) foreign(path string) string {
+	return r.sift.guard.Foreign(r.sift.below(path), r.sift.start.Area)
+}
+
+func (g Globbed) note(pattern string) string {
+	var notes []string
+	if g.Cut {
+		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", grouped(len(g.Files)), count(g.Total, "file")))
+	}
+	if g.Total == 0 {
+		hint := "hidden and ignored ones are listed when the pattern names them"
+		if !strings.Contains(pattern, "/") {
+			hint = fmt.Sprintf("**/%s looks in all folders; %s", pattern, hint)
+		}
+		notes = append(notes, "no file matches; "+hint)
+	}
+	if g.Unread > 0 {
+		notes = append(notes, count(g.Unread, "folder")+" could not be read")
+	}
+	if g.Withheld > 0 {
+		notes = append(notes, count(g.Withheld, "file or folder")+" with keys or credentials left out: name it by path")
+	}
+	return strings.Join(notes, "; ")
+}

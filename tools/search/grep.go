@@ -1,0 +1,275 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"hob/daemon/fsguard"
+	"hob/tools"
+	"hob/tools/search/ignore"
+	"hob/tools/search/pattern"
+	"hob/tools/search/walk"
+	"hob/tools/search/wild"
+)
+
+// The values of output_mode.
+const (
+	modeContent = "content"
+	modeFiles   = "files_with_matches"
+	modeCount   = "count"
+)
+
+// Asked is what grep takes.
+type Asked struct {
+	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
+	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
+	Include    string `json:"include,omitempty" jsonschema:"only such files: *.go, {src,lib}/**, !*_test.go"`
+	OutputMode string `json:"output_mode,omitempty" jsonschema:"what to list" enum:"content,files_with_matches,count" default:"content"`
+	Before     int    `json:"before,omitempty" jsonschema:"lines before each" min:"0" max:"100"`
+	After      int    `json:"after,omitempty" jsonschema:"lines after each" min:"0" max:"100"`
+	Context    int    `json:"context,omitempty" jsonschema:"before and after" min:"0" max:"100"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"A is a"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines; (?s) lets . do so"`
+	Type       string `json:"type,omitempty" jsonschema:"kind of files: go, py, js, …"`
+	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most" default:"250" min:"1" max:"5000"`
+	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
+}
+
+// NewGrep makes the tool grep: lines that a regular expression matches.
+func NewGrep(d Deps) tools.Tool {
+	g := grepper{d}
+	return tools.New[Asked, Found](tools.Spec{
+		Name: "grep", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"func main" --include "*.go"`,
+		Description: "Search files for a regex. Skips ignored, hidden and binary files. Answers path:line:text.",
+	}, g.intent, g.run)
+}
+
+type grepper struct{ Deps }
+
+func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Intent, error) {
+	if _, err := newQuery(in); err != nil {
+		return tools.Intent{}, err
+	}
+	p, err := judge(g.Guard, call, in.Path)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	return looking("grep", in.Pattern, p)
+}
+
+// query is what grep was asked, compiled.
+type query struct {
+	Asked
+	pattern *pattern.Pattern
+	kind    *wild.Pattern // nil: all
+	include *wild.Pattern // nil: all
+	exclude bool          // include says what is left out
+}
+
+func newQuery(in Asked) (*query, error) {
+	q := &query{Asked: in}
+	var err error
+	q.pattern, err = pattern.Compile(in.Pattern, pattern.Options{IgnoreCase: in.IgnoreCase, Multiline: in.Multiline})
+	switch {
+	case errors.Is(err, pattern.ErrLineBreak):
+		return nil, tools.Refuse(tools.Validation, "set multiline", "pattern: %v", err)
+	case err != nil:
+		return nil, tools.Refuse(tools.Validation, `RE2 syntax: no look-around, no back-references; \( is a parenthesis, \Q…\E plain text`, "pattern: %v", err)
+	}
+	if in.Type != "" {
+		if q.kind, err = ofKind(in.Type); err != nil {
+			return nil, err
+		}
+	}
+	if in.Include == "" {
+		return q, nil
+	}
+	glob, exclude := strings.CutPrefix(in.Include, "!")
+	if exclude && strings.HasPrefix(glob, "(") {
+		glob, exclude = in.Include, false
+	}
+	q.exclude = exclude
+	if q.include, err = wild.New(strings.TrimPrefix(glob, "/")); err != nil {
+		return nil, tools.Refuse(tools.Validation, "such as *.go or src/**/*.{ts,tsx}", "include: %v", err)
+	}
+	return q, nil
+}
+
+// takes says whether a file, by its path below the start and by its name as results have it, is to be searched.
+func (q *query) takes(below, named string) bool {
+	name := path.Base(below)
+	if q.kind != nil && !q.kind.Path(name) {
+		return false
+	}
+	if q.include == nil {
+		return true
+	}
+	hit := q.include.Single() && q.include.Path(name) || q.include.Path(below) || q.include.Path(named)
+	return hit != q.exclude
+}
+
+func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
+	q, err := newQuery(in)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	start, err := intended(g.Guard, call, in.Path, intent)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	s, err := newSift(g.Deps, start)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	names, err := namesFrom(g.Guard, call, start.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	r := &grepRun{
+		query: q, sift: s, names: names, ctx: ctx, pieces: suspects(),
+		found: collector{need: in.Offset + in.HeadLimit, content: in.OutputMode == modeContent},
+	}
+	for range walk.Workers() {
+		r.scanners = append(r.scanners, &scanner{
+			pattern: q.pattern, searcher: q.pattern.Searcher(), mode: in.OutputMode, whole: in.Multiline, keep: in.Offset + in.HeadLimit,
+		})
+	}
+	if err := r.search(); err != nil {
+		return tools.Result{}, refusal(in.Path, err)
+	}
+	return r.result()
+}
+
+// grepRun is one run of grep.
+type grepRun struct {
+	*query
+	sift     *sift
+	names    naming
+	ctx      context.Context //nolint:containedctx // of this run alone
+	pieces   []string
+	scanners []*scanner
+	found    collector
+	binary   bool // the one file that was named is binary
+}
+
+func (r *grepRun) search() error {
+	start := r.sift.start
+	if !start.IsDir() {
+		f, err := r.sift.guard.Open(start)
+		if err != nil {
+			return err
+		}
+		var h hit
+		if h, r.binary, err = r.scanners[0].file(cancelling{r.ctx, f}, true); err == nil && h.count > 0 {
+			r.found.add(h)
+		}
+		return errors.Join(err, f.Close())
+	}
+	root, err := r.sift.guard.Folder(start)
+	if err != nil {
+		return err
+	}
+	return errors.Join(walk.Walk(r.ctx, root, r), root.Close())
+}
+
+// Folder leaves out what is hidden, ignored, or of another kind.
+func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
+	if r.sift.forbidden(d) {
+		return nil
+	}
+	above := r.sift.top
+	if d.Above != nil {
+		above, _ = d.Above.Keep.(*ignore.Node)
+	}
+	node := r.sift.node(d, entries, above)
+	d.Keep = node
+	dir := r.sift.below(d.Path)
+	kept := entries[:0]
+	for _, e := range entries {
+		switch {
+		case e.Kind == walk.Other || e.Name[0] == '.':
+		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == ignore.Ignore:
+		case e.Kind == walk.File && (r.kind != nil || r.include != nil) && !r.takes(d.Child(e.Name), r.names.of(d.Child(e.Name))):
+		case suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name)):
+		default:
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// File searches a file.
+func (r *grepRun) File(worker int, d *walk.Dir, name string) {
+	if err := r.file(worker, d, name); err != nil {
+		r.sift.failed(r.ctx, err)
+	}
+}
+
+func (r *grepRun) file(worker int, d *walk.Dir, name string) error {
+	info, err := d.Stat(name)
+	if err != nil {
+		return err
+	}
+	below := d.Child(name)
+	if info.Links > 1 { // it may be a file of the state folder under another name: that one must not even be opened
+		p, err := r.sift.guard.Resolve("", r.sift.below(below))
+		if err != nil || p.Area == fsguard.State {
+			return err
+		}
+	}
+	f, err := d.Open(name, info.Size)
+	if err != nil {
+		return err
+	}
+	h, _, err := r.scanners[worker].file(cancelling{r.ctx, f}, r.found.wants(below))
+	if err == nil && h.count > 0 {
+		h.path = below
+		r.found.add(h)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Failed counts a folder that cannot be read.
+func (r *grepRun) Failed(_ string, err error) { r.sift.failed(r.ctx, err) }
+
+// cancelling ends the reading of a file with the context.
+type cancelling struct {
+	ctx context.Context //nolint:containedctx // of one file
+	io.Reader
+}
+
+// Read reads, unless the search has ended.
+func (c cancelling) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(p)
+}
+
+// page takes the results that were asked for.
+func (r *grepRun) page() []hit {
+	slices.SortFunc(r.found.hits, func(a, b hit) int { return cmp.Compare(a.path, b.path) })
+	skip, left := r.Offset, r.HeadLimit
+	var page []hit
+	for _, h := range r.found.hits {
+		n := r.found.results(h)
+		if n <= skip {
+			skip -= n
+			continue
+		}
+		if r.found.content {
+			h.lines = h.lines[skip:min(len(h.lines), skip+left)]
+		}
+		skip = 0
+		page = append(page, h)
+		if left -= r.found.results(h); left <= 0 {
+			break
+		}
+	}
+	return page
+}

@@ -1,0 +1,164 @@
+package search
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"hob/tools/search/pattern"
+	"hob/tools/search/text"
+)
+
+// maxText is how many characters of a line are shown: from a little before the match on.
+const (
+	maxText   = 500
+	lead      = 80       // shown before a match that stands far behind
+	maxSearch = 64 << 10 // bytes of a long line in which the match is looked for, to show it
+)
+
+// scanner searches files, one after the other. It is for one worker.
+type scanner struct {
+	pattern  *pattern.Pattern
+	searcher *pattern.Searcher
+	reader   text.Reader
+	mode     string
+	whole    bool // a match may reach over lines
+	keep     int  // lines to keep of a file
+}
+
+// file searches a file. wants says whether its lines are to be kept. A binary file has no lines, or, when that shows late,
+// those that came before; they count only for content and, like with ripgrep, for the name alone.
+func (s *scanner) file(src io.Reader, wants bool) (h hit, binary bool, err error) {
+	s.reader.Reset(src)
+	if s.whole {
+		return s.overLines(wants)
+	}
+	number, keep := 1, 0
+	if wants && s.mode == modeContent {
+		keep = s.keep
+	}
+	for {
+		block, err := s.reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return h, false, err
+		}
+		s.searcher.Reset(block)
+		counted := 0 // bytes of block whose lines are in number
+		for from := 0; ; {
+			start, end := s.searcher.Next(from)
+			if start < 0 {
+				break
+			}
+			h.count++
+			if s.mode == modeFiles {
+				return h, false, nil
+			}
+			if len(h.lines) < keep {
+				number += bytes.Count(block[counted:start], []byte{'\n'})
+				counted = start
+				h.lines = append(h.lines, s.clip(number, block[start:end]))
+			}
+			from = end + 1
+		}
+		if len(h.lines) < keep {
+			number += bytes.Count(block[counted:], []byte{'\n'})
+		}
+	}
+	atOnce, later := s.reader.Binary()
+	if later && s.mode == modeCount {
+		h.count = 0
+	}
+	return h, atOnce || later, nil
+}
+
+// overLines searches a file as one text. Matches whose lines meet count once.
+func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
+	all, err := s.reader.Whole()
+	if errors.Is(err, io.EOF) {
+		return h, true, nil
+	}
+	if err != nil {
+		return h, false, err
+	}
+	s.searcher.Reset(all)
+	if len(all) == 0 || !s.searcher.Any() {
+		return h, false, nil
+	}
+	number, counted, last := 1, 0, -1
+	for _, bounds := range s.pattern.All(all) {
+		if bounds[0] == len(all) && all[len(all)-1] == '\n' {
+			break // behind the last line
+		}
+		start := bytes.LastIndexByte(all[:bounds[0]], '\n') + 1
+		if start > last {
+			h.count++
+		}
+		if s.mode == modeFiles {
+			break
+		}
+		for from := max(start, last+1); from <= max(bounds[0], bounds[1]-1); {
+			end := from + lineLength(all[from:])
+			if wants && s.mode == modeContent && len(h.lines) < s.keep {
+				number += bytes.Count(all[counted:from], []byte{'\n'})
+				counted = from
+				h.lines = append(h.lines, s.clip(number, all[from:end]))
+			}
+			last = end
+			from = end + 1
+		}
+	}
+	return h, false, nil
+}
+
+func lineLength(rest []byte) int {
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		return i
+	}
+	return len(rest)
+}
+
+// clip makes a line fit to show: valid UTF-8, no CR at its end, and of a long one the part around the match.
+func (s *scanner) clip(number int, raw []byte) line {
+	start := 0
+	if len(raw) <= maxText {
+		return plainLine(number, raw)
+	}
+	if bounds := s.pattern.Bounds(raw[:min(len(raw), maxSearch)]); bounds != nil && bounds[1] > maxText {
+		start = max(0, bounds[0]-lead)
+	}
+	return windowed(number, raw, start)
+}
+
+func plainLine(number int, raw []byte) line { return windowed(number, raw, 0) }
+
+func windowed(number int, raw []byte, start int) line {
+	raw = bytes.TrimSuffix(raw, []byte("\r"))
+	shown, cut := window(raw, min(start, len(raw)))
+	return line{number: number, text: shown, cut: cut}
+}
+
+// window shows maxText characters of a line from start on, and says what is left out.
+func window(raw []byte, start int) (shown string, cut bool) {
+	for start > 0 && start < len(raw) && !utf8.RuneStart(raw[start]) {
+		start--
+	}
+	end := start
+	for chars := 0; chars < maxText && end < len(raw); chars++ {
+		_, size := utf8.DecodeRune(raw[end:])
+		end += size
+	}
+	shown = strings.ToValidUTF8(string(raw[start:end]), "\uFFFD")
+	if start > 0 {
+		shown = fmt.Sprintf("[%s before] …%s", count(start, "byte"), shown)
+	}
+	if end < len(raw) {
+		shown += fmt.Sprintf("… [line cut: %s more]", count(len(raw)-end, "byte"))
+	}
+	return shown, start > 0 || end < len(raw)
+}
