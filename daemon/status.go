@@ -157,7 +157,7 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Sandbox: d.live.Load().kit.Sandbox.State(), Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
-	s.Thread.Todo, err = d.backlog().Tallies(ctx)
+	s.Thread.Todo, err = backlog(d.store).Tallies(ctx)
 	return s, err
 }
 

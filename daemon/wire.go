@@ -110,16 +110,16 @@ func eventTypes() []string {
 func (o Options) instance() string { return ident.Digest(o.Home) }
 
 // backlog is the tasks as the tools see them.
-func (d *daemon) backlog() work.Desk {
-	return work.Desk{Rows: work.Rows{Readers: d.store.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
-		return d.store.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
+func backlog(s *store.Store) work.Desk {
+	return work.Desk{Rows: work.Rows{Readers: s.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
+		return s.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
 	}}
 }
 
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: d.backlog().Rows},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
 		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,

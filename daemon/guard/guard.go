@@ -125,10 +125,16 @@ func always(c Case) (Decision, bool) {
 	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {
 		return Decision{Verdict: Deny, Reason: "hob is in safe mode", Allow: "hob safe-mode off"}, true
 	}
-	if c.Plan && c.Intent.Effect != tools.Read && len(c.Intent.Scopes) > 0 {
+	if c.Plan && changes(c.Intent) {
 		return Decision{Verdict: Deny, Reason: "this conversation is in plan mode: nothing may change", Allow: `the tool plan with action "exit" and a summary for the owner`}, true
 	}
 	return Decision{}, false
+}
+
+// changes is false for what reads, for what touches nothing but the conversation, and for a word to the owner.
+func changes(i tools.Intent) bool {
+	toOwner := len(i.Addresses) > 0 && !slices.ContainsFunc(i.Addresses, func(a event.Address) bool { return a != event.ToOwner })
+	return i.Effect != tools.Read && slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.Messages || !toOwner })
 }
 
 func stricter(a, b Decision) Decision {

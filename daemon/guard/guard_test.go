@@ -127,7 +127,7 @@ func (c cell) want(s setting) guard.Verdict {
 	v, right := strings.CutSuffix(c.verdict[who], "+")
 	holds := s.granted && guard.Pattern(c.intent()) != "" && (!s.tainted || !s.weak)
 	switch {
-	case v == "deny!", s.safe && c.what == "exec", s.plans && c.intent().Effect != tools.Read:
+	case v == "deny!", s.safe && c.what == "exec", s.plans && c.intent().Effect != tools.Read && c.detail != "owner":
 		return guard.Deny
 	case s.mode == guard.ModeOpen, s.rights && right:
 		return guard.Allow
@@ -174,7 +174,7 @@ func TestTable(t *testing.T) {
 				d := c.decide(s)
 				n++
 				want := c.want(s)
-				if asker == event.Machine && c.detail == "owner" && s.mode == guard.ModeAsk && !s.plans {
+				if asker == event.Machine && c.detail == "owner" && s.mode == guard.ModeAsk {
 					want = guard.Allow // what a machine brings may go to the owner
 				}
 				if d.Verdict != want {
@@ -205,7 +205,8 @@ func TestPlanMode(t *testing.T) {
 		"a write in the workspace":         {tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}}, guard.Deny},
 		"a job":                            {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}}, guard.Deny},
 		"a command in the sandbox":         {tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}, Sandboxed: true}, guard.Deny},
-		"a message to the owner":           {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner}}, guard.Deny},
+		"a message to the owner":           {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner}}, guard.Allow},
+		"a message to somebody else":       {tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{event.ToOwner, "chat:x"}}, guard.Deny},
 		"a page of the web":                {tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Net}, Hosts: []string{"example.org"}, Links: []string{"https://example.org/"}}, guard.Allow},
 		"a page of a private network asks": {tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Net}, Hosts: []string{"nas"}, Private: true}, guard.Ask},
 	} {

@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func task(id int64, state work.State, blockers ...int64) work.Task {
-	t := work.Task{ID: id, Title: "t" + string(rune('0'+id)), Prompt: "do it", State: state, BlockedBy: blockers, Trust: event.Owner, ReplyTo: "chat:1"}
+	t := work.Task{ID: id, Title: fmt.Sprint("t", id), Prompt: "do it", State: state, BlockedBy: blockers, Trust: event.Owner, ReplyTo: "chat:1"}
 	if state != work.Blocked && state != "" {
 		t.Attempt = 1
 	}

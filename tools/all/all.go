@@ -42,7 +42,7 @@ func All(d Deps) []tools.Tool {
 			Guard: d.Guard, Artifacts: d.Artifacts, Spawn: d.Spawn, Environ: d.Environ, Instance: d.Instance, Limits: d.Exec,
 		}),
 		automation.NewCron(d.Jobs),
-		messaging.NewMessage(d.Addresses),
+		messaging.NewMessage(d.Addresses, d.Guard),
 		messaging.NewAsk(),
 		sessions.NewResultRead(d.Artifacts),
 		sessions.NewWaitTask(d.Events),

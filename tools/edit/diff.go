@@ -65,9 +65,16 @@ func unified(oldName, newName string, old, now []byte) (diff string, added, remo
 
 // alike is how many bytes two texts share at both ends, in whole lines and less the lines of context.
 func alike(a, b []byte) (lead, tail int) {
+	const block = 4096
 	short := min(len(a), len(b))
+	for lead+block < short && bytes.Equal(a[lead:lead+block], b[lead:lead+block]) {
+		lead += block
+	}
 	for lead < short && a[lead] == b[lead] {
 		lead++
+	}
+	for tail+block < short-lead && bytes.Equal(a[len(a)-tail-block:len(a)-tail], b[len(b)-tail-block:len(b)-tail]) {
+		tail += block
 	}
 	for tail < short-lead && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/tools"
 )
 
@@ -29,6 +30,9 @@ type Note struct {
 	To      string `json:"to" jsonschema:"owner, or channel:address" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
 	ReplyTo string `json:"reply_to,omitempty" jsonschema:"platform id of the message it answers"`
+
+	Attachments []string `json:"attachments,omitempty" jsonschema:"files" max:"10"`
+	Buttons     []string `json:"buttons,omitempty" jsonschema:"answers to choose" max:"8"`
 }
 
 // Queued is what message answers.
@@ -39,31 +43,88 @@ type Queued struct {
 }
 
 // NewMessage makes the tool message: a text to somebody, by way of the outbox.
-func NewMessage(a Addresses) tools.Tool {
-	m := messenger{a}
+func NewMessage(a Addresses, g *fsguard.Guard) tools.Tool {
+	m := messenger{a, g}
 	return tools.New[Note, Queued](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
 		Description: "Send a message now, in mid-turn or elsewhere. Your final answer is sent without it.",
 	}, m.intent, m.run)
 }
 
-type messenger struct{ addresses Addresses }
+type messenger struct {
+	addresses Addresses
+	guard     *fsguard.Guard
+}
 
-func (m messenger) intent(ctx context.Context, _ tools.Call, in Note) (tools.Intent, error) {
-	to, err := m.resolve(ctx, in)
+// letter is a message that was looked at: where it goes, and the files that go with it.
+type letter struct {
+	to    event.Address
+	files []fsguard.Place
+}
+
+func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.Intent, error) {
+	l, err := m.letter(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
+	}
+	to, scopes := l.to, []tools.Scope{tools.Messages}
+	var paths []tools.Path
+	var ids []string
+	for _, p := range l.files {
+		paths, ids = append(paths, tools.Path{Path: p.Path, Area: tools.Area(p.Area)}), append(ids, p.Path+" "+p.ID())
+	}
+	if len(paths) > 0 {
+		scopes = append(scopes, tools.FSRead)
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool    string        `json:"tool"`
 		To      event.Address `json:"to"`
 		ReplyTo string        `json:"reply_to,omitempty"`
 		Content string        `json:"content"`
-	}{"message", to, in.ReplyTo, in.Content})
+		Files   []string      `json:"files,omitempty"`
+		Buttons []string      `json:"buttons,omitempty"`
+	}{"message", to, in.ReplyTo, in.Content, ids, in.Buttons})
 	return tools.Intent{
-		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{to},
-		Summary: fmt.Sprintf("message %s: %s", to, brief(in.Content)), Canonical: canonical, Keep: to,
+		Effect: tools.Keyed, Scopes: scopes, Addresses: []event.Address{to}, Paths: paths,
+		Summary: fmt.Sprintf("message %s: %s", to, brief(in.Content)), Canonical: canonical, Keep: l,
 	}, err
+}
+
+// letter finds the address and the files.
+func (m messenger) letter(ctx context.Context, call tools.Call, in Note) (letter, error) {
+	to, err := m.resolve(ctx, in)
+	if err != nil {
+		return letter{}, err
+	}
+	l := letter{to: to}
+	if len(in.Attachments) > 0 && to != event.CLI && to != event.ToOwner {
+		return l, tools.Refuse(tools.ConfigError, "say in the text where the file is, or send it to the owner", "attachments: %s carries no files", to.Channel())
+	}
+	for _, path := range in.Attachments {
+		p, err := m.guard.Resolve(call.Workdir, path)
+		switch {
+		case err != nil:
+			return l, tools.Refuse(tools.Validation, "", "attachments: %v", err)
+		case p.Area == fsguard.State:
+			return l, tools.Refuse(tools.Denied, "", "attachments: %s: this is hob's own state; no tool may reach it", path)
+		case !p.Exists() || !p.Info.Mode().IsRegular():
+			return l, tools.Refuse(tools.NotFound, "ls shows what is there", "attachments: there is no file %s", path)
+		}
+		l.files = append(l.files, p)
+	}
+	return l, nil
+}
+
+// body is the text with what the place that it goes to cannot show in another way: files by their paths, answers as words.
+func body(in Note, files []fsguard.Place) string {
+	text := in.Content
+	for _, p := range files {
+		text += fmt.Sprintf("\n[file: %s, %d bytes]", p.Path, p.Info.Size())
+	}
+	if len(in.Buttons) > 0 {
+		text += "\n(answer with one of: " + strings.Join(in.Buttons, " · ") + ")"
+	}
+	return text
 }
 
 // resolve finds the address; an unknown one is refused with the known ones.
@@ -96,19 +157,20 @@ func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) 
 }
 
 func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent tools.Intent) (tools.Result, error) {
-	to, ok := intent.Keep.(event.Address)
+	l, ok := intent.Keep.(letter)
 	if !ok {
 		var err error
-		if to, err = m.resolve(ctx, in); err != nil {
+		if l, err = m.letter(ctx, call, in); err != nil {
 			return tools.Result{}, err
 		}
 	}
+	to := l.to
 	n := utf8.RuneCountInString(in.Content)
 	return tools.Result{
 		Content: fmt.Sprintf("queued for %s (%d characters)", to, n),
 		Data:    Queued{To: to, Key: call.ID, Characters: n},
 		Changes: []tools.Change{event.Out{
-			Key: call.ID, Cause: event.Cause{Kind: event.ByTurn, ID: call.Turn}, To: to, Body: in.Content, ReplyRef: in.ReplyTo, Urgency: event.Normal,
+			Key: call.ID, Cause: event.Cause{Kind: event.ByTurn, ID: call.Turn}, To: to, Body: body(in, l.files), ReplyRef: in.ReplyTo, Urgency: event.Normal,
 		}},
 	}, nil
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/messaging"
 )
@@ -52,8 +55,48 @@ func do(t *testing.T, tool tools.Tool, args string) tools.Result {
 	return res
 }
 
+// space is a guard over a workspace that holds a.txt.
+func space(t *testing.T) *fsguard.Guard {
+	t.Helper()
+	home := t.TempDir()
+	for _, d := range []string{"/ws", "/state"} {
+		if err := os.Mkdir(home+d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(home+"/ws/a.txt", []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestMessageWithFilesAndButtons(t *testing.T) {
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t))
+	args := `{"to": "owner", "content": "here", "attachments": ["a.txt"], "buttons": ["yes", "no"]}`
+	i, err := tool.Intent(t.Context(), call(args))
+	if err != nil || len(i.Paths) != 1 || i.Paths[0].Write || !slices.Contains(i.Scopes, tools.FSRead) {
+		t.Fatalf("%+v %v", i, err)
+	}
+	out, ok := do(t, tool, args).Changes[0].(event.Out)
+	if want := "here\n[file: " + i.Paths[0].Path + ", 4 bytes]\n(answer with one of: yes · no)"; !ok || out.Body != want {
+		t.Errorf("%q, want %q", out.Body, want)
+	}
+	for path, want := range map[string]tools.Code{"none.txt": tools.NotFound, "../state/x": tools.Denied, ".": tools.NotFound, "": tools.Validation} {
+		if res := do(t, tool, `{"to": "owner", "content": "x", "attachments": ["`+path+`"]}`); res.Code != want {
+			t.Errorf("%q: %+v", path, res)
+		}
+	}
+	if res := do(t, tool, `{"to": "telegram:1", "content": "x", "attachments": ["a.txt"]}`); res.Code != tools.ConfigError || !strings.Contains(res.Content, "telegram carries no files") {
+		t.Errorf("%+v", res)
+	}
+}
+
 func TestMessageQueuesOneRow(t *testing.T) {
-	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}})
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t))
 	res := do(t, tool, `{"to": " telegram:1 ", "content": "hällo", "reply_to": "77"}`)
 	want := event.Out{
 		Key: "t3_2", Cause: event.Cause{Kind: event.ByTurn, ID: 3}, To: "telegram:1", Body: "hällo", ReplyRef: "77", Urgency: event.Normal,
@@ -81,10 +124,10 @@ func TestMessageRefuses(t *testing.T) {
 		{known, `{"to": "owner", "content": "  "}`, tools.Validation, "there is no text in it"},
 		{known, `{"to": "none", "content": "x"}`, tools.Validation, "none is nowhere"},
 		{known, `{"to": "owner"}`, tools.Validation, "content: missing"},
-		{known, `{"to": "owner", "content": "x", "buttons": []}`, tools.Validation, "buttons: unknown"},
+		{known, `{"to": "owner", "content": "x", "button": []}`, tools.Validation, "button: unknown; did you mean buttons?"},
 		{directory{err: errors.New("database is gone")}, `{"to": "owner", "content": "x"}`, tools.Unknown, "database is gone"},
 	} {
-		if res := do(t, messaging.NewMessage(c.d), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
+		if res := do(t, messaging.NewMessage(c.d, space(t)), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
 			t.Errorf("%s: %+v", c.args, res)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -153,7 +154,7 @@ func TestHTTPRefusals(t *testing.T) {
 	}{
 		{"no method", args{"url": at}, tools.Validation, "method"},
 		{"a method of the connection", args{"method": "CONNECT", "url": at}, tools.Validation, "method"},
-		{"another host", args{"method": "GET", "url": at, "headers": args{"host": "example.org"}}, tools.Validation, "hob sets host itself"},
+		{"another host", args{"method": "GET", "url": at, "headers": args{"host": "example.org"}}, tools.Validation, "hob sets Host itself"},
 		{"injection", args{"method": "GET", "url": at, "headers": args{"X": "a\r\nY: b"}}, tools.Validation, "characters that no header may hold"},
 		{"twice", args{"method": "GET", "url": at, "headers": args{"x-a": "1", "X-A": "2"}}, tools.Validation, "twice"},
 		{"credentials", args{"method": "GET", "url": "https://u:pw@example.org"}, tools.Validation, "credentials"},
@@ -199,7 +200,7 @@ func TestHTTPSecretsStaySecret(t *testing.T) {
 			w.Header().Set("Location", "https://example.org/?t="+token)
 			w.WriteHeader(http.StatusFound)
 		case "/near":
-			w.Header().Set("Location", "/echo?x="+token)
+			w.Header().Set("Location", "/echo?x="+url.QueryEscape(token))
 			w.WriteHeader(http.StatusFound)
 		case "/odd":
 			w.Header().Set("Location", "ftp://example.org/"+token)

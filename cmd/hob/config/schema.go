@@ -28,8 +28,10 @@ func Schema(r config.Reference) ([]byte, error) {
 			continue
 		}
 		if host, ok := top[group].(object); ok && below != "NAME" { // a section in a section, which stands behind it
-			host["properties"].(object)[below] = partSchema(p)
-			continue
+			if properties, ok := host["properties"].(object); ok {
+				properties[below] = partSchema(p)
+				continue
+			}
 		}
 		name := strings.Join(append([]string{group}, strings.Fields(p.Kind)...), "-")
 		defs[name] = partSchema(p)

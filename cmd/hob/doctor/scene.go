@@ -59,7 +59,7 @@ type status struct {
 		Why string `json:"why"`
 	} `json:"safe_mode"`
 	Sandbox *confinement `json:"sandbox"` // nil: an older hob does not tell
-	Config []string `json:"config"`
+	Config  []string     `json:"config"`
 }
 
 // survey gathers what several checks need. Only a home that cannot be named is an error; the rest is for the checks.

@@ -16,6 +16,10 @@ import (
 	"hob/daemon/fsguard"
 )
 
+// hashLimit is the size, in bytes, up to which new content is told again by its hash too. Beyond that identity, size and time
+// must do, as for everything else.
+const hashLimit = 4 << 20
+
 // Change is what is to become of one file.
 type Change struct {
 	Place  fsguard.Place // as it was when Data was made from it
@@ -70,7 +74,10 @@ func (c *commit) plan(job Job) record {
 		name := filepath.Base(ch.Place.Path)
 		s := step{Folder: filepath.Dir(ch.Place.Path), Name: name}
 		if !ch.Remove {
-			s.Temp, s.Hash, s.Size = fsguard.TempName(name), digest(ch.Data), int64(len(ch.Data))
+			s.Temp = fsguard.TempName(name)
+			if len(ch.Data) <= hashLimit {
+				s.Hash = digest(ch.Data)
+			}
 			for _, dir := range fsguard.Missing(ch.Place) {
 				if !made[dir] {
 					made[dir] = true
@@ -102,7 +109,7 @@ func (c *commit) stage(ctx context.Context) error {
 		c.staged = append(c.staged, s)
 		c.record.Steps[i].FolderID = fsguard.Identity(s.Folder())
 		if t := s.Temp(); t != nil {
-			c.record.Steps[i].TempID = fsguard.Identity(t)
+			c.record.Steps[i].TempMark = markOf(t)
 		}
 		fail.Point("edit.staged")
 	}

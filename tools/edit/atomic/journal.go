@@ -38,9 +38,8 @@ type step struct {
 	FolderID string `json:"folder_id"` // device and inode
 	Name     string `json:"name"`
 	Temp     string `json:"temp,omitempty"` // the new content; "": a removal
-	TempID   string `json:"temp_id,omitempty"`
-	Size     int64  `json:"size,omitempty"` // of the new content
-	Hash     string `json:"hash,omitempty"` // of the new content, SHA-256
+	TempMark string `json:"temp_mark,omitempty"` // the new content, as markOf tells it
+	Hash     string `json:"hash,omitempty"`      // of the new content, SHA-256; "" of a big one
 	Old      string `json:"old,omitempty"`  // second name of what was there before
 	Was      string `json:"was,omitempty"`  // what was there before, as markOf tells it
 }

@@ -212,8 +212,11 @@ func (s step) untouched(root *os.Root) bool {
 
 // genuine says that the temporary file is the one that was staged, and holds what was staged.
 func (s step) genuine(root *os.Root, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() || fsguard.Identity(info) != s.TempID || info.Size() != s.Size {
+	if !info.Mode().IsRegular() || markOf(info) != s.TempMark {
 		return fmt.Errorf("%s: %w", s.Temp, fsguard.ErrMoved)
+	}
+	if s.Hash == "" {
+		return nil
 	}
 	f, err := root.Open(s.Temp)
 	if err != nil {
