@@ -137,23 +137,29 @@ type toolKeys struct {
 	Deny  []string `toml:"deny"`
 	Core  []string `toml:"core"`
 	Exec  any      `toml:"exec"` // looked at by itself
+	Web   any      `toml:"web"`  // looked at by itself
 }
 
-// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec; any other denies every tool.
+// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec, one in
+// [tools.web] web_search; any other denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
-	e := Default().Tools.Exec
+	e, w := Default().Tools.Exec, Default().Tools.Web
 	n := l.root.child("tools")
 	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots) })
+	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
 	exec := typed(l, n.child("exec"), "tools.exec", &e, func(c *checks, e *Exec) { e.Binds = checkPaths(c, "binds", e.Binds) })
-	switch {
-	case !whole:
-		l.snap.Tools = Tools{Deny: []string{DenyAll}, Exec: e}
+	if !whole {
+		l.snap.Tools = Tools{Deny: []string{DenyAll}, Exec: e, Web: w}
 		return
-	case !exec:
+	}
+	if !exec {
 		t.Deny = append(t.Deny, "exec")
 	}
-	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e}
+	if !web {
+		t.Deny = append(t.Deny, "web_search")
+	}
+	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e, Web: w}
 }
 
 // checkPaths drops what is not PATH:ro or PATH:rw.

@@ -64,13 +64,14 @@ type Channel struct {
 }
 
 // Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
-// the same reason Deny has "exec" when [tools.exec] is off.
+// the same reason Deny has "exec" when [tools.exec] is off, and "web_search" when [tools.web] is.
 type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all
 	Deny  []string // names of tools, taken out of Allow; "*": all
 	Core  []string // names of the tools that each request carries; empty: the usual ones; "*": all
 	Exec  Exec
+	Web   ToolWeb
 }
 
 // Exec is [tools.exec]: how shell commands are confined.
@@ -125,7 +126,7 @@ type Backup struct {
 func Default() *Snapshot {
 	return &Snapshot{
 		Models: map[string]Model{},
-		Tools:  Tools{Exec: Exec{Sandbox: "auto"}},
+		Tools:  Tools{Exec: Exec{Sandbox: "auto"}, Web: ToolWeb{Search: "duckduckgo"}},
 		Guard:  Guard{Mode: "ask"},
 		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},

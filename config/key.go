@@ -22,6 +22,7 @@ const (
 	Duration Type = "time with its unit"
 	List     Type = "list of texts"
 	Table    Type = "table"
+	Tables   Type = "tables by their names"
 	Anything Type = "anything"
 )
 
@@ -152,6 +153,8 @@ func typeOf(v reflect.Value) Type {
 		return Number
 	case reflect.Struct:
 		return Table
+	case reflect.Map:
+		return Tables
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.String {
 			return List

@@ -282,7 +282,7 @@ func (l *loader) literals(n *node, path string) {
 
 // secretKey knows the keys that hold secrets by their names.
 func secretKey(name string) bool {
-	for _, word := range []string{"token", "api_key", "password", "secret"} {
+	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
 		if name == word || strings.HasSuffix(name, "_"+word) {
 			return true
 		}

@@ -115,7 +115,7 @@ func (v view) present() [][]string {
 		}
 		for _, name := range v.root.child(group).names() {
 			path := []string{group, name}
-			if p.Kind == "" || p.Kind == kindOf(v.root, path) {
+			if p.fits(path) && (p.Kind == "" || p.Kind == kindOf(v.root, path)) {
 				all = append(all, path)
 			}
 		}
@@ -191,6 +191,7 @@ func (v view) value(section []string, k Key) Setting {
 // held is the value of a key in the snapshot, nil for what plug-ins decode.
 func (v view) held(section []string, k Key) any {
 	var in any
+	names := strings.Split(k.Name, ".")
 	switch section[0] {
 	case "models":
 		m, ok := v.snap.Models[section[1]]
@@ -202,9 +203,10 @@ func (v view) held(section []string, k Key) any {
 		return nil
 	default:
 		in = reflect.ValueOf(v.snap).Elem().FieldByName(strings.ToUpper(section[0][:1]) + section[0][1:]).Interface()
+		names = slices.Concat(section[1:], names) // a section in a section is a field
 	}
 	at := reflect.ValueOf(in)
-	for _, name := range strings.Split(k.Name, ".") {
+	for _, name := range names {
 		at = fieldsOf(addressable(at).Elem())[name]
 	}
 	if k.Type == Table {

@@ -15,8 +15,10 @@ import (
 	"hob/daemon/models"
 	"hob/daemon/sandbox"
 	"hob/daemon/store"
+	"hob/daemon/store/family"
 	"hob/daemon/work"
 	"hob/scheduler"
+	"hob/tools"
 )
 
 // How long thread and scheduler may go without progress before health says so. Both look around at least every half minute.
@@ -48,11 +50,12 @@ type Status struct {
 
 // ThreadStatus is what the thread does.
 type ThreadStatus struct {
-	State   string       `json:"state"`          // idle, running, stuck
-	Turn    int64        `json:"turn,omitempty"` // the one that runs
-	Queued  int          `json:"queued"`         // inbox rows
-	Waiting int          `json:"waiting"`        // parked turns
-	Todo    []work.Tally `json:"todo,omitempty"` // lists with something left to do, and conversations that plan
+	State    string        `json:"state"`              // idle, running, stuck
+	Turn     int64         `json:"turn,omitempty"`     // the one that runs
+	Queued   int           `json:"queued"`             // inbox rows
+	Waiting  int           `json:"waiting"`            // parked turns
+	Children []tools.Agent `json:"children,omitempty"` // sub-agents that have not ended
+	Todo     []work.Tally  `json:"todo,omitempty"`     // lists with something left to do, and conversations that plan
 }
 
 // OutboxStatus counts what has not gone out.
@@ -157,7 +160,10 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Sandbox: d.live.Load().kit.Sandbox.State(), Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
-	s.Thread.Todo, err = backlog(d.store).Tallies(ctx)
+	if s.Thread.Todo, err = backlog(d.store).Tallies(ctx); err != nil {
+		return s, err
+	}
+	s.Thread.Children, err = family.NewReader(d.store.Reader()).OpenAgents(ctx)
 	return s, err
 }
 
@@ -246,6 +252,9 @@ func (b board) short(ctx context.Context) (string, error) {
 		plural(s.Thread.Queued, "message waits", "messages wait"), plural(s.Thread.Waiting, "turn is parked", "turns are parked"), plural(s.Questions, "question is open", "questions are open"))
 	if s.Thread.Turn != 0 {
 		text += fmt.Sprintf(" Turn %d is running.", s.Thread.Turn)
+	}
+	if n := len(s.Thread.Children); n > 0 {
+		text += " " + plural(n, "sub-agent works", "sub-agents work") + "."
 	}
 	if !s.Scheduler.Next.IsZero() {
 		text += " Next job: " + s.Scheduler.NextJob + " at " + b.local(s.Scheduler.Next) + "."

@@ -103,6 +103,7 @@ func eventTypes() []string {
 	return []string{
 		"event.accepted", "event.dropped", "event.expired", "turn.started", "turn.finished", "turn.waiting", "turn.resumed", "turn.joined", "tool.started", "tool.finished",
 		"question.asked", "question.answered", "question.expired", "message.sent", "command.done", "safe-mode.off", "task.finished",
+		"child.spawned", "child.finished",
 	}
 }
 

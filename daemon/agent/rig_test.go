@@ -56,7 +56,8 @@ type rig struct {
 	shelved  map[string]string
 	ext      int
 
-	small  llm.Model // that sub-agents can be given
+	small  llm.Model                       // that sub-agents can be given
+	ledger func(agent.Ledger) agent.Ledger // stands before the store
 	thread *agent.Thread
 	lanes  *agent.Lanes
 	desk   *agent.Desk
@@ -155,6 +156,9 @@ func (r *rig) wire() {
 		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
 	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	if r.ledger != nil {
+		r.thread.Ledger = r.ledger(r.store)
+	}
 	r.thread.Boundary = r.desk.Serve
 	r.lanes = &agent.Lanes{Thread: r.thread, Family: r.store, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }

@@ -116,7 +116,7 @@ func helperGaps() []string {
 	var list []string
 	switch v := landlockVersion(); {
 	case v == 0:
-		list = append(list, "no Landlock: the kernel (5.13 or newer) has it switched off")
+		list = append(list, "no Landlock: the kernel is older than 5.13, or it is switched off or forbidden here")
 	case v < 6:
 		list = append(list, "Landlock here does not keep abstract sockets and signals in (Linux 6.12 does)")
 	}

@@ -42,7 +42,7 @@ func (s *core) begin(ctx context.Context) error {
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}
-		if err := bookOrphans(tx); err != nil {
+		if err := tx.book().Orphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
 		}
 		fail.Point("recovery")

@@ -27,7 +27,7 @@ func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (
 			return fmt.Errorf("%s: %w", source, turn.ErrBudget)
 		}
 		c.day = b.Day
-		return c.book(tx, most)
+		return tx.book().Add(c.day, c.source, most)
 	})
 	return c, err
 }
@@ -35,16 +35,6 @@ func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (
 // Correct replaces what was booked by what was really used.
 func (s Spending) Correct(ctx context.Context, c Charge, used turn.Amount) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		return c.book(tx, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})
+		return tx.book().Add(c.day, c.source, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})
 	})
-}
-
-func (c Charge) book(tx *Tx, a turn.Amount) error {
-	for _, scope := range []string{scopeAll, c.source} {
-		if err := tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, max(?3, 0), max(?4, 0))
-			ON CONFLICT (day, scope) DO UPDATE SET used_tokens = max(used_tokens + ?3, 0), used_micros = max(used_micros + ?4, 0)`, c.day, scope, a.Tokens, a.Micros); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -36,4 +36,4 @@ func (tx *Tx) End(id int64, state turn.Status, why string) error { return endTur
 func (tx *Tx) Claim(id int64) (bool, error) { return resumeTurn(tx, id) }
 
 // Book counts the model requests that nobody waits for any more as paid.
-func (tx *Tx) Book() error { return bookOrphans(tx) }
+func (tx *Tx) Book() error { return tx.book().Orphans() }

@@ -35,7 +35,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 		// Whoever asks for work steps no turn: one that is still marked so was left by an error.
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL")
 		if err == nil && left > 0 {
-			err = bookOrphans(tx)
+			err = tx.book().Orphans()
 		}
 		if err != nil {
 			return fmt.Errorf("take back the running turn: %w", err)

@@ -170,7 +170,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 // controlStep writes a step and, when a model step ends, puts its real usage in the place of its reservation.
 func controlStep(tx *Tx, id int64, p turn.Step) error {
 	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
-		if err := settleSpend(tx, id, p); err != nil {
+		if err := tx.book().Settle(id, p); err != nil {
 			return err
 		}
 		p.Reserve = turn.Amount{}

@@ -8,15 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/store/ledger"
 	"hob/daemon/store/view"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 )
-
-// The scope that the daily cap counts.
-const scopeAll = "all"
 
 // Budget is the spending of a day.
 type Budget struct {
@@ -64,96 +61,11 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	if err := warnBudget(tx, b, p.Reserve); err != nil {
 		return err
 	}
-	source, err := sourceScope(tx, t.ID)
-	if err != nil {
-		return err
-	}
-	for _, scope := range []string{scopeAll, source} {
-		if err := tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
-			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
-			b.Day, scope, p.Reserve.Tokens, p.Reserve.Micros); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.book().Reserve(t.ID, b.Day, p.Reserve)
 }
 
-// sourceScope is who a turn spends for; a sub-agent spends for its parent's.
-func sourceScope(tx *Tx, id int64) (scope string, err error) {
-	err = tx.One("SELECT 'source:' || iif(t.fire IS NULL, s.key, 'jobs') FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = (SELECT coalesce(parent, id) FROM turns WHERE id = ?)", []any{id}, &scope)
-	return scope, err
-}
-
-// settleSpend replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
-func settleSpend(tx *Tx, id int64, p turn.Step) error {
-	var started int64
-	var r turn.Amount
-	err := tx.One("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
-	if errors.Is(err, sql.ErrNoRows) { // nothing was reserved for a model that costs nothing
-		return tx.Run("UPDATE turns SET tokens = tokens + ? WHERE id = ?", p.Usage.Tokens(), id)
-	}
-	if err != nil {
-		return err
-	}
-	used := turn.Amount{Micros: p.Usage.Cost}
-	if !p.Usage.Priced {
-		used = turn.Amount{Tokens: p.Usage.Tokens()}
-	}
-	return bookSpend(tx, id, db.Time(started), r, used, p.Usage.Tokens())
-}
-
-// bookSpend counts what a request has used on its day and on its turn, whose tokens are counted whatever they cost.
-func bookSpend(tx *Tx, id int64, started time.Time, reserved, used turn.Amount, tokens int64) error {
-	source, err := sourceScope(tx, id)
-	if err != nil {
-		return err
-	}
-	if err := tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", tokens, used.Micros, id); err != nil {
-		return err
-	}
-	for _, scope := range []string{scopeAll, source} {
-		// The owner's zone may have changed since: then the day has no such reservation.
-		if err := tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
-			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
-			used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
-			tx.core.day(started), scope, used.Tokens, used.Micros, reserved.Tokens, reserved.Micros); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// bookOrphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
-func bookOrphans(tx *Tx) error {
-	type orphan struct {
-		turn    int64
-		n       int
-		r       turn.Amount
-		started time.Time
-	}
-	rs, err := tx.Query("SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent' AND turn NOT IN (SELECT id FROM turns WHERE state = 'running')")
-	list, err := db.Collect(rs, err, func(rs *sql.Rows) (orphan, error) {
-		var o orphan
-		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, db.Stamp(&o.started))
-		return o, err
-	})
-	if err != nil {
-		return err
-	}
-	for _, o := range list {
-		used := o.r
-		if used.Micros > 0 {
-			used.Tokens = 0
-		}
-		if err := bookSpend(tx, o.turn, o.started, o.r, used, used.Tokens); err != nil {
-			return err
-		}
-		if err := tx.Run("UPDATE steps SET state = 'unknown', reserve_tokens = 0, reserve_micros = 0, ended = ? WHERE turn = ? AND n = ?", db.Micros(tx.Now), o.turn, o.n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// book is the ledger as one transaction sees it.
+func (tx *Tx) book() ledger.Book { return ledger.Book{Tx: tx.Tx, Day: tx.core.day} }
 
 func readBudget(tx *Tx) (Budget, error) {
 	p := tx.core.opt.Policy()
@@ -167,7 +79,7 @@ func readBudget(tx *Tx) (Budget, error) {
 			*to, b.Set = n, true
 		}
 	}
-	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, scopeAll},
+	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, ledger.All},
 		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.UsedMicros)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil

@@ -214,7 +214,7 @@ func TestADocumentThatWasReadIsSeen(t *testing.T) {
 // Lines far into a large file are those that stand there, whichever block they begin in.
 func TestReadFarIntoALargeFile(t *testing.T) {
 	d := newDesk(t)
-	const width = 16 // bytes of a line: a block of 4 MB has 1<<18 of them
+	const width = 17 // bytes of a line: no block of 4 MB begins where a line does, but for the first and each 17th
 	var b bytes.Buffer
 	for i := 0; b.Len() < 33<<20; i++ {
 		fmt.Fprintf(&b, "%0*d\n", width-1, i)
@@ -235,6 +235,21 @@ func TestReadFarIntoALargeFile(t *testing.T) {
 	}
 	if res := d.do(t, d.read, args{"path": "big", "offset": all + 1}); !strings.Contains(res.Content, fmt.Sprintf("offset %d shows its last line", all)) {
 		t.Errorf("%s", res.Content)
+	}
+}
+
+// A file that ends with a block, in the middle of a line, has that line.
+func TestReadALargeFileThatEndsWithABlock(t *testing.T) {
+	d := newDesk(t)
+	const lines = 16 << 20 / 16
+	d.put(t, "big", strings.Repeat("fifteen letters\n", lines-1)+"sixteen letters!")
+	for _, offset := range []int{lines, lines + 5} {
+		if res := d.do(t, d.read, args{"path": "big", "offset": offset}); !strings.Contains(res.Content, "has only 1,048,576 lines\nhint: offset 1048575") {
+			t.Errorf("%s", res.Content)
+		}
+	}
+	if p, _ := d.do(t, d.read, args{"path": "big", "offset": lines - 1}).Data.(fs.Page); p.Text != "sixteen letters!" {
+		t.Errorf("%q", p.Text)
 	}
 }
 

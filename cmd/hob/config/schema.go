@@ -121,6 +121,8 @@ func shape(k config.Key) object {
 		return object{"type": "array", "items": texts(k)}
 	case config.Table:
 		return tableSchema(k.Keys)
+	case config.Tables:
+		return object{"type": "object"}
 	case config.Text:
 		return texts(k)
 	}

@@ -27,11 +27,12 @@ type status struct {
 	Uptime  int64       `json:"uptime_ms"`
 	Zone    string      `json:"zone"`
 	Thread  struct {
-		State   string     `json:"state"`
-		Turn    int64      `json:"turn"`
-		Queued  int64      `json:"queued"`
-		Waiting int64      `json:"waiting"`
-		Todo    []todoLine `json:"todo"`
+		State    string      `json:"state"`
+		Turn     int64       `json:"turn"`
+		Queued   int64       `json:"queued"`
+		Waiting  int64       `json:"waiting"`
+		Children []childLine `json:"children"`
+		Todo     []todoLine  `json:"todo"`
 	} `json:"thread"`
 	Questions int64         `json:"questions"`
 	Channels  []channelLine `json:"channels"`
@@ -164,6 +165,9 @@ func (s status) page(p sheet) string {
 		line("channels", c.Name+" receiving "+c.Receiving.text(p))
 		line("channels", c.Name+" sending "+c.Sending.text(p))
 	}
+	for _, c := range s.Thread.Children {
+		line("sub-agent", c.text())
+	}
 	for _, t := range s.Thread.Todo {
 		line("todo", t.text())
 	}
@@ -183,6 +187,25 @@ func (s status) page(p sheet) string {
 		line("safe mode", s.SafeMode.Why+"; leave it with: hob safe-mode off")
 	}
 	return b.String()
+}
+
+// childLine is a sub-agent that has not ended.
+type childLine struct {
+	ID       string        `json:"id"`
+	Title    string        `json:"title"`
+	State    string        `json:"state"`
+	Turn     int64         `json:"turn"`
+	Running  time.Duration `json:"running_ns"`
+	Timeout  time.Duration `json:"timeout_ns"`
+	Requests int           `json:"requests"`
+}
+
+func (c childLine) text() string {
+	text := c.ID + " · " + c.Title
+	if c.State != "running" {
+		return text + " · waits for a free lane"
+	}
+	return text + fmt.Sprintf(" · turn %d · %s of %s · %d requests", c.Turn, c.Running.Round(time.Second), c.Timeout, c.Requests)
 }
 
 // todoLine is the todo list of a conversation.

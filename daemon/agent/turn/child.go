@@ -38,7 +38,8 @@ type Child struct {
 }
 
 // Limits is what a turn may still use. A family shares the requests of one turn: a parent has what its sub-agents leave, and each
-// of those at most as much as it leaves to the others, so that all together never need more.
+// of those at most as much as it leaves to the others, so that all together need no more, but for the one
+// that each may make.
 func (k Kin) Limits(all Limits) Limits {
 	if all.Requests > 0 {
 		left := all.Requests - k.Requests

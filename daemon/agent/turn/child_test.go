@@ -35,7 +35,8 @@ func TestLimitsOfAFamily(t *testing.T) {
 	}
 }
 
-// However requests fall, a family never makes more than one turn may, and its parent has something left.
+// However requests fall, a family makes no more than one turn may, and its parent has something left; but for the one that each
+// sub-agent has, however late it begins.
 func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := turn.Limits{Requests: rapid.IntRange(4, 60).Draw(t, "limit")}
@@ -48,8 +49,14 @@ func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 				sum++
 			}
 		}
-		if sum > all.Requests-1 {
-			t.Fatalf("%d requests of %d are made: the parent has none left", sum, all.Requests)
+		late := 0
+		for _, n := range made {
+			if n == 1 {
+				late++
+			}
+		}
+		if sum > all.Requests-1+late {
+			t.Fatalf("%d requests of %d are made, by sub-agents %v: the parent has none left", sum, all.Requests, made)
 		}
 	})
 }

@@ -37,11 +37,11 @@ type step struct {
 	Folder   string `json:"folder"`
 	FolderID string `json:"folder_id"` // device and inode
 	Name     string `json:"name"`
-	Temp     string `json:"temp,omitempty"` // the new content; "": a removal
+	Temp     string `json:"temp,omitempty"`      // the new content; "": a removal
 	TempMark string `json:"temp_mark,omitempty"` // the new content, as markOf tells it
 	Hash     string `json:"hash,omitempty"`      // of the new content, SHA-256; "" of a big one
-	Old      string `json:"old,omitempty"`  // second name of what was there before
-	Was      string `json:"was,omitempty"`  // what was there before, as markOf tells it
+	Old      string `json:"old,omitempty"`       // second name of what was there before
+	Was      string `json:"was,omitempty"`       // what was there before, as markOf tells it
 }
 
 // book is the place of one job's records. Its files are hob's own state: they are written with plain system calls,

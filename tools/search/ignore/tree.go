@@ -165,6 +165,9 @@ func under(dir, path string) string {
 // Verdict judges a name in a folder, as git and ripgrep do: the nearest file that speaks of it counts, .rgignore before
 // .ignore before .gitignore before the repository's excludes before the owner's; git's files end at their repository.
 func (n *Node) Verdict(dir, name string, folder bool) Verdict {
+	if n == nil {
+		return None
+	}
 	var found [5]Verdict
 	inside := true
 	for ; n != nil; n = n.above {

@@ -49,6 +49,9 @@ type lazy struct {
 	states  []state
 	known   map[string]uint32
 	threads int
+	first   uint32    // the state at the beginning of a line; unknown: not worked out
+	idle    [256]bool // bytes that lead from the state inside a line, where nothing has begun, back to it
+	rest    uint32    // that state; unknown: not worked out
 
 	key   []byte
 	marks []uint32 // of a position: the round in which it was added
@@ -72,18 +75,42 @@ func (l *lazy) forget() {
 	l.cells = append(l.cells[:0], make([]uint32, 2*l.row)...)
 	l.states = append(l.states[:0], state{}, state{})
 	l.known = map[string]uint32{}
-	l.threads = 0
+	l.threads, l.first, l.rest = 0, unknown, unknown
 }
 
 // start is the state before a line (or, when matches reach over line breaks, the text).
 func (l *lazy) start() uint32 {
+	if l.first == unknown {
+		l.first = l.fresh(textEdge)
+	}
+	return l.first
+}
+
+// fresh is the state in which nothing of a match has been read.
+func (l *lazy) fresh(before kind) uint32 {
 	l.begin()
-	var at []uint32
-	at, done := l.follow(at, uint32(l.prog.Start), 0, false) //nolint:gosec // a position
+	at, done := l.follow(nil, uint32(l.prog.Start), 0, false) //nolint:gosec // a position
 	if done {
 		return matched * l.row
 	}
-	return l.intern(at, textEdge)
+	return l.intern(at, before)
+}
+
+// settle works out the state of rest, and which bytes do not disturb it. Most of a text is passed in it.
+func (l *lazy) settle() {
+	l.idle = [256]bool{}
+	l.rest = l.fresh(plainRune)
+	if l.rest < 2*l.row {
+		return
+	}
+	for b, c := range l.classes.ascii[:utf8.RuneSelf] {
+		rest := l.rest
+		next := l.step(rest, uint32(c))
+		if l.rest != rest { // forgotten meanwhile
+			return
+		}
+		l.idle[b] = next == rest
+	}
 }
 
 func (l *lazy) begin() {
@@ -234,13 +261,21 @@ func (l *lazy) flags(before, after kind) syntax.EmptyOp {
 // find is a place in the first line of text, from a beginning of a line on, that the expression matches: between the
 // line's first byte and its break. -1: there is none.
 func (l *lazy) find(text []byte, from int) int {
+	if l.rest == unknown {
+		l.settle()
+	}
 	s := l.start()
 	special := 2 * l.row
 	if s < special {
 		return from
 	}
-	class, cells := &l.classes.ascii, l.cells
+	class, cells, rest := &l.classes.ascii, l.cells, l.rest
 	for i := from; i < len(text); {
+		if s == rest {
+			if i = l.pass(text, i); i == len(text) {
+				break
+			}
+		}
 		c := uint32(class[text[i]])
 		if c != uint32(l.classes.wide) {
 			if next := cells[s+c]; next >= special {
@@ -258,7 +293,7 @@ func (l *lazy) find(text []byte, from int) int {
 		next := l.cells[s+c]
 		if next == unknown {
 			next = l.step(s, c)
-			cells = l.cells
+			cells, rest = l.cells, l.rest
 		}
 		if next < special {
 			return i
@@ -273,4 +308,18 @@ func (l *lazy) find(text []byte, from int) int {
 		return len(text)
 	}
 	return -1
+}
+
+// pass skips bytes that do not disturb the state of rest.
+func (l *lazy) pass(text []byte, i int) int {
+	idle := &l.idle
+	for ; i+4 <= len(text); i += 4 {
+		if !(idle[text[i]] && idle[text[i+1]] && idle[text[i+2]] && idle[text[i+3]]) {
+			break
+		}
+	}
+	for i < len(text) && idle[text[i]] {
+		i++
+	}
+	return i
 }

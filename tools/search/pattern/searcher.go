@@ -9,7 +9,8 @@ type Searcher struct {
 	finders []finder
 	text    []byte
 	plain   bool // this text is for the automaton alone
-	vain    int  // places that a literal led to for nothing, against the bytes passed
+	vain    int  // places that a literal led to for nothing
+	passed  int  // bytes of the texts before
 }
 
 // Searcher makes a searcher.
@@ -23,8 +24,9 @@ func (p *Pattern) Searcher() *Searcher {
 
 // Reset begins with a text: whole lines; only the last may lack its break.
 func (s *Searcher) Reset(text []byte) {
-	s.text, s.vain = text, 0
-	s.plain = len(s.finders) == 0 || s.finders[0].fold && odd(text)
+	s.passed += len(s.text)
+	s.text = text
+	s.plain = len(s.finders) == 0 || s.futile(0) || s.finders[0].fold && odd(text)
 	for i := range s.finders {
 		s.finders[i].reset()
 	}
@@ -55,10 +57,9 @@ func (s *Searcher) Next(from int) (start, end int) {
 		if s.p.exact || s.auto.find(s.text[start:end], 0) >= 0 {
 			return start, end
 		}
-		if s.vain++; s.vain > 16 && s.vain*200 > end { // the literal is everywhere
-			s.plain = true
-		}
+		s.vain++
 		from = end + 1
+		s.plain = s.futile(from)
 	}
 	return -1, -1
 }
@@ -70,6 +71,9 @@ func (s *Searcher) Any() bool {
 	}
 	return s.auto.find(s.text, 0) >= 0
 }
+
+// futile says that the literals are everywhere, so that looking for them does not pay.
+func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.passed+here }
 
 // nearest is where the first of the literals stands, len(text) when none does.
 func (s *Searcher) nearest(from int) int {

@@ -1,0 +1,125 @@
+// Package ledger keeps what requests to models cost: reservations before they are made, and what they really used. It works inside
+// the transactions of package store; the caps are that package's.
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/store/db"
+)
+
+// All is the scope that the daily cap counts.
+const All = "all"
+
+// Book is the table spend inside one transaction.
+type Book struct {
+	Tx  *db.Tx
+	Day func(time.Time) string // the day of an instant in the owner's zone
+}
+
+// Reserve books what a turn's request may cost before it starts, on the day, and on the turn's source.
+func (b Book) Reserve(id int64, day string, a turn.Amount) error {
+	source, err := b.source(id)
+	if err != nil {
+		return err
+	}
+	for _, scope := range []string{All, source} {
+		if err := b.Tx.Run(`INSERT INTO spend (day, scope, reserved_tokens, reserved_micros) VALUES (?, ?, ?, ?)
+			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = reserved_tokens + excluded.reserved_tokens, reserved_micros = reserved_micros + excluded.reserved_micros`,
+			day, scope, a.Tokens, a.Micros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add books what a request outside of any turn has used, or less of it.
+func (b Book) Add(day, source string, a turn.Amount) error {
+	for _, scope := range []string{All, source} {
+		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, max(?3, 0), max(?4, 0))
+			ON CONFLICT (day, scope) DO UPDATE SET used_tokens = max(used_tokens + ?3, 0), used_micros = max(used_micros + ?4, 0)`, day, scope, a.Tokens, a.Micros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source is who a turn spends for; a sub-agent spends for its parent's.
+func (b Book) source(id int64) (scope string, err error) {
+	err = b.Tx.One("SELECT 'source:' || iif(t.fire IS NULL, s.key, 'jobs') FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = (SELECT coalesce(parent, id) FROM turns WHERE id = ?)", []any{id}, &scope)
+	return scope, err
+}
+
+// Settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
+func (b Book) Settle(id int64, p turn.Step) error {
+	var started int64
+	var r turn.Amount
+	err := b.Tx.One("SELECT reserve_tokens, reserve_micros, started FROM steps WHERE turn = ? AND n = ?", []any{id, p.N}, &r.Tokens, &r.Micros, &started)
+	if errors.Is(err, sql.ErrNoRows) { // nothing was reserved for a model that costs nothing
+		return b.Tx.Run("UPDATE turns SET tokens = tokens + ? WHERE id = ?", p.Usage.Tokens(), id)
+	}
+	if err != nil {
+		return err
+	}
+	used := turn.Amount{Micros: p.Usage.Cost}
+	if !p.Usage.Priced {
+		used = turn.Amount{Tokens: p.Usage.Tokens()}
+	}
+	return b.count(id, db.Time(started), r, used, p.Usage.Tokens())
+}
+
+// count counts what a request has used on its day and on its turn, whose tokens are counted whatever they cost.
+func (b Book) count(id int64, started time.Time, reserved, used turn.Amount, tokens int64) error {
+	source, err := b.source(id)
+	if err != nil {
+		return err
+	}
+	if err := b.Tx.Run("UPDATE turns SET tokens = tokens + ?, cost = cost + ? WHERE id = ?", tokens, used.Micros, id); err != nil {
+		return err
+	}
+	for _, scope := range []string{All, source} {
+		// The owner's zone may have changed since: then the day has no such reservation.
+		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, ?3, ?4)
+			ON CONFLICT (day, scope) DO UPDATE SET reserved_tokens = max(reserved_tokens - ?5, 0), reserved_micros = max(reserved_micros - ?6, 0),
+			used_tokens = used_tokens + ?3, used_micros = used_micros + ?4`,
+			b.Day(started), scope, used.Tokens, used.Micros, reserved.Tokens, reserved.Micros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Orphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
+func (b Book) Orphans() error {
+	type orphan struct {
+		turn    int64
+		n       int
+		r       turn.Amount
+		started time.Time
+	}
+	rs, err := b.Tx.Query("SELECT turn, n, reserve_tokens, reserve_micros, started FROM steps WHERE kind = 'model' AND state = 'intent' AND turn NOT IN (SELECT id FROM turns WHERE state = 'running')")
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (orphan, error) {
+		var o orphan
+		err := rs.Scan(&o.turn, &o.n, &o.r.Tokens, &o.r.Micros, db.Stamp(&o.started))
+		return o, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		used := o.r
+		if used.Micros > 0 {
+			used.Tokens = 0
+		}
+		if err := b.count(o.turn, o.started, o.r, used, used.Tokens); err != nil {
+			return err
+		}
+		if err := b.Tx.Run("UPDATE steps SET state = 'unknown', reserve_tokens = 0, reserve_micros = 0, ended = ? WHERE turn = ? AND n = ?", db.Micros(b.Tx.Now), o.turn, o.n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+//go:build unix
+
+package edit_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hob/tools"
+)
+
+// While another process swaps a folder for a link out of the workspace, over and over, no patch lands outside, and each does all
+// or nothing.
+func TestASwappedFolderLeadsNowhere(t *testing.T) {
+	d := newDesk(t)
+	out := filepath.Join(d.top, "out")
+	must(t, os.Mkdir(out, 0o700))
+	must(t, os.WriteFile(filepath.Join(out, "f"), []byte("outside\n"), 0o600))
+	d.put(t, "dir/f", abc)
+	dir, away := filepath.Join(d.dir, "dir"), filepath.Join(d.dir, "away")
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if err := errors.Join(os.Rename(dir, away), os.Symlink(out, dir), os.Remove(dir), os.Rename(away, dir)); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	c := d.call(t, "t1_1", args{"patch": around("*** Update File: dir/f\n@@\n b\n*** Add File: dir/new\n+x")})
+	codes := map[tools.Code]int{}
+	for range 200 {
+		clear(d.seen)
+		intent, err := d.patch.Intent(t.Context(), c)
+		if err != nil {
+			codes[tools.ErrorResult(err).Code]++
+			continue
+		}
+		if intent.Paths[0].Area != tools.Workspace { // it saw the link: the gate would ask
+			continue
+		}
+		res, err := d.patch.Run(t.Context(), c, intent)
+		must(t, err)
+		codes[res.Code]++
+	}
+	close(stop)
+	if err := <-stopped; err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Logf("the other process ended: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(out, "new")); err == nil {
+		t.Error("a file was written outside")
+	}
+	if raw, err := os.ReadFile(filepath.Join(out, "f")); err != nil || string(raw) != "outside\n" {
+		t.Errorf("%q %v", raw, err)
+	}
+	t.Logf("%v", codes)
+}
