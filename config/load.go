@@ -1,22 +1,15 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 
+	"hob/config/source"
 	"hob/daemon/secret"
 )
-
-// maxFile bounds the file, in bytes.
-const maxFile = 1 << 20
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
@@ -27,7 +20,7 @@ func sections() []string {
 // empty one. Problems are mistakes that leave the rest usable; an error (Errors for a file that is not TOML)
 // means that there is no snapshot.
 func Load(path string, env []string) (*Snapshot, []Problem, error) {
-	doc, open, err := read(path)
+	doc, open, err := source.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,33 +51,6 @@ func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Pr
 		return place{a.Line, a.Column}.compare(place{b.Line, b.Column})
 	})
 	return l.snap, l.problems, nil
-}
-
-// read returns the file's content and whether others can read it.
-func read(path string) (doc []byte, readable bool, err error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, fmt.Errorf("read config: %w", err)
-	case info.IsDir():
-		return nil, false, fmt.Errorf("read config: %s is a folder; want a file", path)
-	case !info.Mode().IsRegular():
-		return nil, false, fmt.Errorf("read config: %s is no regular file", path)
-	case info.Size() > maxFile:
-		return nil, false, fmt.Errorf("read config: %s has %d bytes; at most %d are read", path, info.Size(), maxFile)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, false, fmt.Errorf("read config: %w", err)
-	}
-	doc, err = io.ReadAll(io.LimitReader(f, maxFile))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, false, fmt.Errorf("read config: %w", err)
-	}
-	// Windows keeps no such bits.
-	return doc, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, nil
 }
 
 // loader fills one snapshot.

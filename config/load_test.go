@@ -98,7 +98,7 @@ func TestEverySectionIsRead(t *testing.T) {
 	want.Web.Listen = "localhost:0"
 	want.Daemon = config.Daemon{MaxAttempts: 5, SafeModeAfter: 4}
 	want.Turn = config.Turn{MaxSteps: 7, MaxRunning: 90 * time.Minute}
-	want.Tools = config.Tools{Roots: []string{"~/Downloads:ro", "/srv/a:b:rw"}, Allow: []string{"read"}, Deny: []string{"write"}, Exec: config.Default().Tools.Exec}
+	want.Tools = config.Tools{Roots: []string{"~/Downloads:ro", "/srv/a:b:rw"}, Allow: []string{"read"}, Deny: []string{"write"}, Exec: config.Default().Tools.Exec, Web: config.Default().Tools.Web}
 	want.Channels, want.Jobs = got.Channels, got.Jobs
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -194,7 +194,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"[tools]\ndeny = \"exec\"\nexec = true\n", []string{`config.toml:2:8: deny: want a list, found "exec", so [tools] is off`, `config.toml:3:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools]\nexec = true\n", []string{`config.toml:2:8: exec: want a section, found true, so [tools.exec] is off`}},
-		{"[tools.web]\n", []string{`config.toml:1:8: unknown section "web": known here: allow, deny, exec, roots`}},
+		{"[tools.webb]\n", []string{`config.toml:1:8: unknown section "webb": did you mean "web"?`}},
 		{"a = \n", []string{`config.toml:1:5: unexpected end of line at start of value: there is no value behind the =`}},
 		{"[model]\nmodel = gpt-4\n", []string{`config.toml:2:9: unexpected 'g' at start of value: a text, or a time with its unit, stands in quotes: model = "…"`}},
 		{"[turn]\nmax_running = 5m\n", []string{`config.toml:2:16: strings must be quoted: a text, or a time with its unit, stands in quotes: max_running = "…"`}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/config/source"
 	"hob/daemon/secret"
 )
 
@@ -62,7 +63,7 @@ func (s Setting) Origin() string {
 // Look returns the value of a key that is in force with the file at path and the variables of env; for a section those of all its keys,
 // and for "" those of all sections that are there. The error is that of the file, or Errors for a key that is not known.
 func (r Reference) Look(path string, env []string, key string) ([]Setting, error) {
-	doc, _, err := read(path)
+	doc, _, err := source.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +263,7 @@ func (k Key) discreet(v any) any {
 // Names are the full names of all keys that can stand in the file at path, for completion: where a name is the owner's to choose, those that
 // are there, and the example of the reference. A file that cannot be read has none.
 func (r Reference) Names(path string) []string {
-	doc, _, err := read(path)
+	doc, _, err := source.Read(path)
 	if err != nil {
 		doc = nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hob/config/source"
 )
 
 // Reference knows every key of the file: config's own, and those of the plug-ins that it was told of.
@@ -184,7 +186,7 @@ func (r Reference) Kinds() []string {
 
 // CheckFile is Check for a file, which may be missing; it also advises on secrets that others can read.
 func (r Reference) CheckFile(path string, env []string) ([]Problem, error) {
-	doc, open, err := read(path)
+	doc, open, err := source.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 // kin is the sub-agents' side of the store.
 func (s *core) kin() family.Kin {
-	return family.New(s.read(), func(ctx context.Context, f func(family.Claims) error) error {
-		return s.Write(ctx, func(tx *Tx) error { return f(tx) })
+	return family.New(s.read(), func(ctx context.Context, f func(family.Tx, family.Claims) error) error {
+		return s.Write(ctx, func(tx *Tx) error { return f(tx, tx) })
 	})
 }
 

@@ -22,16 +22,17 @@ type row struct {
 // table is the design's. The first row that matches counts. A package that no row matches has no place in hob.
 var table = []row{
 	{pkg: "daemon/event"},
-	{pkg: "config"},
+	{pkg: "config", may: words("config/source")},
+	{pkg: "config/source"},
 	{pkg: "daemon/sandbox"},
 	{pkg: "tools", event: true},
 	{pkg: "channels", event: true},
 	{pkg: "scheduler", event: true},
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true}, // the config's sections become models
+	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                   // the config's sections become models
 	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")}, // the config becomes a set of tools
-	{pkg: "daemon/hooks", may: words("tools"), event: true}, // the owner's own commands around calls
+	{pkg: "daemon/hooks", may: words("tools"), event: true},                                             // the owner's own commands around calls
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
@@ -57,7 +58,7 @@ var table = []row{
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true}, // which looks at everything
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config daemon/control/client daemon/control/console scheduler"), event: true},                     // a family of commands
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/source daemon/control/client daemon/control/console scheduler"), event: true},       // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }

@@ -20,6 +20,12 @@ const (
 	killRounds = 100                    // looks after KILL; a process in a system call may take a while
 )
 
+// The size of a command's terminal.
+const (
+	terminalRows    = 40
+	terminalColumns = 120
+)
+
 // order is a command ready to be started.
 type order struct {
 	argv   []string

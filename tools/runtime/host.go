@@ -16,9 +16,11 @@ type Host struct {
 
 // remote is what the far side is given: it runs the command, and ends the session's whole process group when the connection is
 // gone, which shows in the end of its input. $1 is the command. It speaks plain sh, whatever the owner's shell there is.
-const remote = `(trap "" HUP TERM; cat; kill -TERM 0; sleep 1; kill -KILL 0) <&0 >/dev/null 2>&1 & w=$!
+const remote = `exec 3<&0 </dev/null
+(trap "" HUP TERM; cat <&3; kill -TERM 0; sleep 1; kill -KILL 0) >/dev/null 2>&1 & w=$!
+exec 3<&-
 s=sh; command -v bash >/dev/null 2>&1 && s=bash
-$s -c "$1" </dev/null; c=$?
+$s -c "$1"; c=$?
 kill -KILL $w; exit $c`
 
 // remoteTerminal is remote in a terminal: the far kernel hangs up what runs in it when the connection is gone.

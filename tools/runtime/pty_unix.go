@@ -12,12 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The size of a command's terminal.
-const (
-	terminalRows    = 40
-	terminalColumns = 120
-)
-
 // openTerminal makes a terminal: hob's end, on which deadlines work, and the command's.
 func openTerminal() (master, terminal *os.File, err error) {
 	opened, terminal, err := pty.Open()

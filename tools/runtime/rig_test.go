@@ -26,7 +26,12 @@ import (
 	"hob/tools/runtime"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("HOB_TEST_ZOO") != "" {
+		os.Exit(playHob())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type shelf struct {
 	kept [][]byte

@@ -12,6 +12,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/config/source"
 	"hob/daemon/control/client"
 )
 
@@ -85,11 +86,11 @@ func (k keys) docsCommand() *cobra.Command {
 			if out == "" {
 				return k.Text(Page(k.Reference))
 			}
-			before, err := config.Content(out)
+			before, err := source.Content(out)
 			if err != nil {
 				return err
 			}
-			return config.Write(out, before, []byte(Page(k.Reference)))
+			return source.Write(out, before, []byte(Page(k.Reference)))
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write it into this file")

@@ -17,6 +17,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
+	"hob/config/source"
 	"hob/daemon/control/console"
 )
 
@@ -41,7 +42,7 @@ func (k keys) editCommand() *cobra.Command {
 
 // edit works on a copy, so that the file is the old one or a whole new one, whatever happens to the editor.
 func (k keys) edit(cmd *cobra.Command, path string) (err error) {
-	before, err := config.Content(path)
+	before, err := source.Content(path)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (k keys) draft(ctx context.Context, draft, path string) ([]byte, error) {
 		if err := k.open(ctx, draft); err != nil {
 			return nil, err
 		}
-		doc, err := config.Content(draft)
+		doc, err := source.Content(draft)
 		if err != nil {
 			return nil, err
 		}

@@ -10,9 +10,8 @@ import (
 	"hob/daemon/store/db"
 )
 
-// Claims is a transaction that may also claim turns.
+// Claims is what a transaction of the store can do for a queue.
 type Claims interface {
-	Tx
 	// Claim makes a ready turn a running one and counts the attempt. False: it has had its attempts and is dead now.
 	Claim(id int64) (bool, error)
 	// Book counts the model requests that nobody waits for any more as paid.
@@ -22,11 +21,11 @@ type Claims interface {
 // Kin is the sub-agents' side of the queue. It is safe for concurrent use; each method is one transaction.
 type Kin struct {
 	read  *db.Readers
-	write func(ctx context.Context, f func(Claims) error) error
+	write func(ctx context.Context, f func(Tx, Claims) error) error
 }
 
 // New makes the sub-agents' side of a store.
-func New(read *db.Readers, write func(ctx context.Context, f func(Claims) error) error) Kin {
+func New(read *db.Readers, write func(ctx context.Context, f func(Tx, Claims) error) error) Kin {
 	return Kin{read, write}
 }
 
@@ -43,23 +42,23 @@ func (k Kin) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, er
 	if err != nil {
 		return 0, false, fmt.Errorf("encode held turns: %w", err)
 	}
-	err = k.write(ctx, func(tx Claims) error {
+	err = k.write(ctx, func(tx Tx, queue Claims) error {
 		id = 0
 		left, err := tx.Rows().Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?))", string(list))
 		if err == nil && left > 0 {
-			err = tx.Book()
+			err = queue.Book()
 		}
 		if err != nil {
 			return fmt.Errorf("take back sub-agents: %w", err)
 		}
-		id, err = claimNext(tx)
+		id, err = claimNext(tx, queue)
 		return err
 	})
 	return id, id != 0, err
 }
 
 // claimNext claims the first ready sub-agent that is not to stop and has attempts left; 0: there is none.
-func claimNext(tx Claims) (int64, error) {
+func claimNext(tx Tx, queue Claims) (int64, error) {
 	for {
 		var id int64
 		var halt bool
@@ -74,7 +73,7 @@ func claimNext(tx Claims) (int64, error) {
 			}
 			continue
 		}
-		if alive, err := tx.Claim(id); err != nil || alive {
+		if alive, err := queue.Claim(id); err != nil || alive {
 			return id, err
 		}
 	}
@@ -90,14 +89,14 @@ func scanID(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }
 
 // DrainChildren puts the sub-agents that run back without counting an attempt: the next start goes on with them.
 func (k Kin) DrainChildren(ctx context.Context) error {
-	return k.write(ctx, func(tx Claims) error {
+	return k.write(ctx, func(tx Tx, _ Claims) error {
 		return tx.Rows().Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NOT NULL")
 	})
 }
 
 // StopChildren stops all sub-agents, and the turns that are parked for one. It returns how many sub-agents that were.
 func (k Kin) StopChildren(ctx context.Context) (n int, err error) {
-	err = k.write(ctx, func(tx Claims) error {
+	err = k.write(ctx, func(tx Tx, _ Claims) error {
 		if err := tx.Rows().One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
 			return err
 		}
@@ -117,7 +116,7 @@ func (k Kin) StopChildren(ctx context.Context) (n int, err error) {
 
 // StopParked ends all turns that do not run, sub-agents with their parents, and returns how many.
 func (k Kin) StopParked(ctx context.Context) (n int, err error) {
-	err = k.write(ctx, func(tx Claims) error {
+	err = k.write(ctx, func(tx Tx, _ Claims) error {
 		rs, err := tx.Rows().Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
 		ids, err := db.Collect(rs, err, scanID)
 		if err != nil {
@@ -140,7 +139,7 @@ func endAll(tx Tx, ids []int64) error {
 
 // StopTurn ends one turn that the thread does not step at the moment; a sub-agent that runs ends as soon as its lane knows. False: it has ended already.
 func (k Kin) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
-	err = k.write(ctx, func(tx Claims) error {
+	err = k.write(ctx, func(tx Tx, _ Claims) error {
 		var n int
 		if err := tx.Rows().One("SELECT count(*) FROM turns WHERE id = ? AND ended = 0", []any{id}, &n); err != nil || n == 0 {
 			return err

@@ -37,7 +37,7 @@ CREATE TABLE tasks (
 ) STRICT;
 CREATE INDEX tasks_open ON tasks (state) WHERE state NOT IN ('done', 'cancelled');
 
--- The owner may drop the inbox row of a task, and retry it: the task goes with it.
+-- The owner may drop the inbox row of a task, and retry it: the task goes with it. Its end has the row's time, for there is no clock in SQL.
 CREATE TRIGGER tasks_dropped AFTER UPDATE OF state ON inbox WHEN new.source = 'task' AND new.state = 'dropped'
 BEGIN
   UPDATE tasks SET state = 'cancelled', result = new.reason, ended = max(new.received, 1) WHERE id = CAST(new.ext_id AS INTEGER) AND state = 'queued' AND new.ext_id = id || '/' || attempt;

@@ -1,9 +1,11 @@
-package config
+// Package source reads and writes the file that the config stands in: whole, or not at all. It knows nothing of what is in it.
+package source
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,10 +22,43 @@ var ErrChanged = errors.New("the file was changed in the meantime")
 // abandoned is how old a half-written file must be before it counts as what a crash has left.
 const abandoned = 30 * time.Second
 
-// Content returns the file's bytes, none when it is missing. Its errors are those of Load.
+// maxFile bounds the file, in bytes.
+const maxFile = 1 << 20
+
+// Unfinished ends the name of a copy that is being written.
+const Unfinished = ".new"
+
+// Content returns the file's bytes, none when it is missing. Its errors are those of Read.
 func Content(path string) ([]byte, error) {
-	doc, _, err := read(path)
+	doc, _, err := Read(path)
 	return doc, err
+}
+
+// Read returns the file's content and whether others can read it.
+func Read(path string) (doc []byte, readable bool, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read config: %w", err)
+	case info.IsDir():
+		return nil, false, fmt.Errorf("read config: %s is a folder; want a file", path)
+	case !info.Mode().IsRegular():
+		return nil, false, fmt.Errorf("read config: %s is no regular file", path)
+	case info.Size() > maxFile:
+		return nil, false, fmt.Errorf("read config: %s has %d bytes; at most %d are read", path, info.Size(), maxFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	doc, err = io.ReadAll(io.LimitReader(f, maxFile))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, false, fmt.Errorf("read config: %w", err)
+	}
+	// Windows keeps no such bits.
+	return doc, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, nil
 }
 
 // Write puts doc in the place of before, which Content has returned: a crash at any moment leaves one of the two, whole. The file keeps its
@@ -44,7 +79,7 @@ func Write(path string, before, doc []byte) error {
 	} else if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("write config: %w", err)
 	}
-	temp := path + unfinished
+	temp := path + Unfinished
 	if info, err := os.Lstat(temp); err == nil && time.Since(info.ModTime()) > abandoned {
 		if err := os.Remove(temp); err != nil {
 			return fmt.Errorf("clean up: %w", err)
@@ -59,17 +94,17 @@ func Write(path string, before, doc []byte) error {
 		return fmt.Errorf("write config: %w", err)
 	}
 	unchanged := func() error {
-		now, _, err := read(path)
+		now, _, err := Read(path)
 		if err == nil && !bytes.Equal(now, before) {
 			err = ErrChanged
 		}
 		return err
 	}
-	return finish(f, path, doc, mode, unchanged)
+	return Finish(f, path, doc, mode, unchanged)
 }
 
-// finish writes a new file, and renames it over the one at path if ready allows it. What cannot be finished is removed.
-func finish(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
+// Finish writes a new file, and renames it over the one at path if ready allows it. What cannot be finished is removed.
+func Finish(f *os.File, path string, doc []byte, mode fs.FileMode, ready func() error) error {
 	_, err := f.Write(doc)
 	if err == nil {
 		err = errors.Join(f.Chmod(mode), f.Sync()) // the umask may have narrowed the mode

@@ -1,4 +1,4 @@
-package config_test
+package source_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/config"
+	"hob/config/source"
 )
 
 func content(t *testing.T, path string) string {
@@ -34,7 +34,7 @@ func alone(t *testing.T, dir string, names ...string) {
 func TestWriteKeepsTheMode(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home")
 	path := filepath.Join(dir, "config.toml")
-	if err := config.Write(path, nil, []byte("a = 1\n")); err != nil {
+	if err := source.Write(path, nil, []byte("a = 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	modes := func(want ...os.FileMode) {
@@ -51,7 +51,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 	if err := os.Chmod(path, 0o660); err != nil { //nolint:gosec // a mode that is to be kept
 		t.Fatal(err)
 	}
-	if err := config.Write(path, []byte("a = 1\n"), []byte("a = 2\n")); err != nil || content(t, path) != "a = 2\n" {
+	if err := source.Write(path, []byte("a = 1\n"), []byte("a = 2\n")); err != nil || content(t, path) != "a = 2\n" {
 		t.Errorf("%v", err)
 	}
 	if runtime.GOOS != "windows" {
@@ -70,7 +70,7 @@ func TestWriteGoesWhereASymlinkLeads(t *testing.T) {
 	if err := os.Symlink(filepath.Join(real, "hob.toml"), path); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.Write(path, []byte("old"), []byte("new")); err != nil {
+	if err := source.Write(path, []byte("old"), []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(path)
@@ -85,7 +85,7 @@ func TestWriteSeesWhatSomebodyElseHasWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	write(t, path, "theirs", 0o600)
 	for _, before := range []string{"", "old", "theirs\n"} {
-		if err := config.Write(path, []byte(before), []byte("mine")); !errors.Is(err, config.ErrChanged) || content(t, path) != "theirs" {
+		if err := source.Write(path, []byte(before), []byte("mine")); !errors.Is(err, source.ErrChanged) || content(t, path) != "theirs" {
 			t.Errorf("%q: %v, and %q stands there", before, err, content(t, path))
 		}
 	}
@@ -96,14 +96,14 @@ func TestWhatACrashHasLeftIsReplacedWhenItIsOld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	write(t, path, "old", 0o600)
 	write(t, path+".new", "ha", 0o600)
-	if err := config.Write(path, []byte("old"), []byte("new")); !errors.Is(err, config.ErrChanged) || content(t, path) != "old" {
+	if err := source.Write(path, []byte("old"), []byte("new")); !errors.Is(err, source.ErrChanged) || content(t, path) != "old" {
 		t.Errorf("one that may be under way: %v, %q", err, content(t, path))
 	}
 	past := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(path+".new", past, past); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.Write(path, []byte("old"), []byte("new")); err != nil || content(t, path) != "new" {
+	if err := source.Write(path, []byte("old"), []byte("new")); err != nil || content(t, path) != "new" {
 		t.Errorf("an old one: %v, %q", err, content(t, path))
 	}
 	alone(t, filepath.Dir(path), "config.toml")
@@ -116,7 +116,7 @@ func TestARenameThatFailsLeavesTheOldFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := config.Write(path, nil, []byte("new")); err == nil || !strings.Contains(err.Error(), "config.toml") {
+	if err := source.Write(path, nil, []byte("new")); err == nil || !strings.Contains(err.Error(), "config.toml") {
 		t.Errorf("got %v", err)
 	}
 	alone(t, dir, "config.toml")
@@ -125,7 +125,7 @@ func TestARenameThatFailsLeavesTheOldFile(t *testing.T) {
 
 func TestWriteRefusesWhatWouldNotBeRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	if err := config.Write(path, nil, make([]byte, 1<<20+1)); err == nil {
+	if err := source.Write(path, nil, make([]byte, 1<<20+1)); err == nil {
 		t.Error("more than is read was written")
 	}
 	alone(t, filepath.Dir(path))
@@ -138,14 +138,14 @@ func TestWritersDoNotLoseEachOthersChanges(t *testing.T) {
 	for _, line := range []string{"a\n", "b\n", "c\n", "d\n"} {
 		wg.Go(func() {
 			for {
-				before, err := config.Content(path)
+				before, err := source.Content(path)
 				if err == nil {
-					err = config.Write(path, before, append(before, line...))
+					err = source.Write(path, before, append(before, line...))
 				}
 				if err == nil {
 					return
 				}
-				if !errors.Is(err, config.ErrChanged) {
+				if !errors.Is(err, source.ErrChanged) {
 					t.Error(err)
 					return
 				}
@@ -161,4 +161,13 @@ func TestWritersDoNotLoseEachOthersChanges(t *testing.T) {
 		}
 	}
 	alone(t, filepath.Dir(path), "config.toml")
+}
+func write(t *testing.T, path, doc string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(doc), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
 }

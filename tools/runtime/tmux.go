@@ -1,0 +1,252 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	osexec "os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/sandbox"
+	"hob/tools"
+	"hob/tools/runtime/inspect"
+)
+
+// tmuxTime bounds one call of tmux, which answers in milliseconds.
+const tmuxTime = 10 * time.Second
+
+// Multiplexing is what tmux takes.
+type Multiplexing struct {
+	Action  string `json:"action" jsonschema:"what to do" enum:"create,send,capture,kill,list"`
+	Session string `json:"session,omitempty" jsonschema:"name of the session; all but list need it"`
+	Window  string `json:"window,omitempty" jsonschema:"name or number of a window; create makes a new one in a session that exists"`
+	Pane    string `json:"pane,omitempty" jsonschema:"number of a pane"`
+	Command string `json:"command,omitempty" jsonschema:"create, send: a line to type, or a key such as C-c or Enter"`
+}
+
+// Multiplexed is what tmux answers.
+type Multiplexed struct {
+	Sessions []string `json:"sessions,omitempty" jsonschema:"list: the sessions, a line each"`
+	Screen   string   `json:"screen,omitempty" jsonschema:"capture: what the pane shows, with its history"`
+	Attach   string   `json:"attach" jsonschema:"the command by which people see it"`
+}
+
+// TmuxDeps is what the tool tmux works with.
+type TmuxDeps struct {
+	Exec ExecDeps // of which it uses Guard, Sandbox, Environ, Instance and Limits
+}
+
+// NewTmux makes the tool tmux: terminals that outlive hob, on a tmux server of this instance's own. They are not confined:
+// where commands must be, the tool only looks and ends.
+func NewTmux(d TmuxDeps) tools.Tool {
+	d.Exec.Limits = d.Exec.Limits.filled()
+	m := multiplexer{d.Exec}
+	return available{tools.New[Multiplexing, Multiplexed](tools.Spec{
+		Name: "tmux", Group: "runtime", SelfPaging: true, Positional: "action", Example: "list",
+		Description: "Terminals that outlive hob, for what must keep running. create, send a line, capture the screen, kill, list.",
+	}, m.intent, m.run)}
+}
+
+// available is tmux as far as it is installed.
+type available struct{ tools.Tool }
+
+// Missing says whether tmux is not installed.
+func (available) Missing() string {
+	if _, err := osexec.LookPath("tmux"); err != nil {
+		return "tmux is not installed"
+	}
+	return ""
+}
+
+type multiplexer struct{ ExecDeps }
+
+// Names that stay one word of tmux's targets; keys that it knows by name.
+var (
+	tmuxName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	tmuxKey  = regexp.MustCompile(`^((C|M|C-M)-.|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F[1-9]|F1[0-2])$`)
+)
+
+func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing) (tools.Intent, error) {
+	if err := m.sound(in); err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool   string       `json:"tool"`
+		Server string       `json:"server"`
+		Do     Multiplexing `json:"do"`
+	}{"tmux", m.server(), in})
+	i := tools.Intent{Effect: tools.Read, Summary: "tmux " + in.Action + " " + in.target(), Canonical: canonical}
+	switch in.Action {
+	case "list":
+	case "capture":
+		i.Foreign = "output of a command outside the sandbox"
+	default:
+		i.Effect, i.Scopes = tools.Once, []tools.Scope{tools.Exec, tools.Net}
+		if in.Command != "" {
+			v := inspect.Command(in.Command, m.Guard.Home(), m.Guard.Workspace())
+			i.Summary, i.Warnings, i.Denied = i.Summary+": "+brief(in.Command), v.Warnings, v.Denied
+		}
+	}
+	return i, err
+}
+
+func (m multiplexer) sound(in Multiplexing) error {
+	if in.Action == "list" {
+		return nil
+	}
+	for name, value := range map[string]string{"session": in.Session, "window": in.Window, "pane": in.Pane} {
+		if (value != "" || name == "session") && !tmuxName.MatchString(value) {
+			return tools.Refuse(tools.Validation, "", "%s: want letters, digits, - and _, got %q", name, value)
+		}
+	}
+	if in.Action == "send" && in.Command == "" {
+		return tools.Refuse(tools.Validation, "", "command: the action send needs it")
+	}
+	if strings.ContainsAny(in.Command, "\x00\n\r") {
+		return tools.Refuse(tools.Validation, "send the lines one by one", "command: want one line")
+	}
+	if m.Sandbox != nil && m.Sandbox.Required() && (in.Action == "create" || in.Action == "send") {
+		return tools.Refuse(tools.Denied, `[tools.exec] sandbox = "auto" allows it`, `[tools.exec] sandbox = %q: nothing runs in tmux, which is not confined`, sandbox.Require)
+	}
+	return nil
+}
+
+// target is what the call is about, as tmux names it; the = keeps it from taking a prefix of a name.
+func (in Multiplexing) target() string {
+	switch {
+	case in.Session == "":
+		return ""
+	case in.Pane != "":
+		return "=" + in.Session + ":" + in.Window + "." + in.Pane
+	case in.Action == "kill" && in.Window == "":
+		return "=" + in.Session
+	default:
+		return "=" + in.Session + ":" + in.Window
+	}
+}
+
+// server is the name of this instance's tmux server.
+func (m multiplexer) server() string { return "hob-" + m.Instance }
+
+func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, intent tools.Intent) (tools.Result, error) {
+	if err := m.sound(in); err != nil {
+		return tools.Result{}, err
+	}
+	if intent.Denied != "" {
+		return tools.Fail(tools.Denied, "", "%s", intent.Denied), nil
+	}
+	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + or(in.Session, "NAME")}
+	switch in.Action {
+	case "list":
+		list, err := TmuxSessions(ctx, m.ExecDeps)
+		out.Sessions = list
+		return tools.Result{Content: or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
+	case "capture":
+		screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
+		if err != nil {
+			return tools.Result{}, err
+		}
+		screen = strings.TrimRight(screen, "\n")
+		out.Screen = excerpt([]byte(screen), 0, nil, m.Limits.Preview)
+		return tools.Result{Content: or(out.Screen, "(empty)"), Data: out}, nil
+	case "create":
+		if err := m.create(ctx, call, in); err != nil {
+			return tools.Result{}, err
+		}
+	case "kill":
+		if _, err := m.tmux(ctx, call, in.killing(), "-t", in.target()); err != nil {
+			return tools.Result{}, err
+		}
+		return tools.Result{Content: "ended " + in.target()[1:], Data: out}, nil
+	}
+	if err := m.send(ctx, call, in); err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Result{Content: in.Action + ": done; capture shows it, and people see it with: " + out.Attach, Data: out}, nil
+}
+
+func (in Multiplexing) killing() string {
+	switch {
+	case in.Pane != "":
+		return "kill-pane"
+	case in.Window != "":
+		return "kill-window"
+	default:
+		return "kill-session"
+	}
+}
+
+// create makes a session, or a window in one that exists.
+func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexing) error {
+	dir := or(call.Workdir, m.Guard.Workspace())
+	if _, err := m.tmux(ctx, call, "has-session", "-t", "="+in.Session); err == nil {
+		if in.Window == "" {
+			return tools.Refuse(tools.Conflict, "give a window to make one in it, or use send", "there is a session %s already", in.Session)
+		}
+		_, err := m.tmux(ctx, call, "new-window", "-d", "-t", "="+in.Session+":", "-n", in.Window, "-c", dir)
+		return err
+	}
+	args := []string{"new-session", "-d", "-s", in.Session, "-x", fmt.Sprint(terminalColumns), "-y", fmt.Sprint(terminalRows), "-c", dir}
+	if in.Window != "" {
+		args = append(args, "-n", in.Window)
+	}
+	_, err := m.tmux(ctx, call, args...)
+	return err
+}
+
+// send types a line, or one key.
+func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing) error {
+	if in.Command == "" {
+		return nil
+	}
+	if tmuxKey.MatchString(in.Command) {
+		_, err := m.tmux(ctx, call, "send-keys", "-t", in.target(), in.Command)
+		return err
+	}
+	if _, err := m.tmux(ctx, call, "send-keys", "-l", "-t", in.target(), "--", in.Command); err != nil {
+		return err
+	}
+	_, err := m.tmux(ctx, call, "send-keys", "-t", in.target(), "Enter")
+	return err
+}
+
+// tmux calls the program. Its server, and all that runs in it, has the environment that commands have, without the mark by which
+// processes of an earlier hob are ended.
+func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
+	defer cancel()
+	cmd := osexec.CommandContext(ctx, "tmux", append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
+	env := environment(m.Environ, setting{home: m.Guard.Home(), zone: call.Zone, cwd: m.Guard.Workspace(), pty: true}, nil)
+	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, marker+"=") })
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	if _, failed := errors.AsType[*osexec.ExitError](err); failed && ctx.Err() == nil {
+		return "", tools.Refuse(tools.NotFound, "list shows the sessions", "tmux: %s", strings.TrimSpace(said.String()))
+	}
+	if err != nil {
+		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
+	}
+	return out.String(), nil
+}
+
+// TmuxSessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
+// There are none where tmux is missing or no server runs.
+func TmuxSessions(ctx context.Context, d ExecDeps) ([]string, error) {
+	if (available{}).Missing() != "" {
+		return nil, nil
+	}
+	m := multiplexer{d}
+	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_name}: #{session_windows} windows, since #{t:session_created}")
+	if err != nil {
+		if tools.ErrorResult(err).Code == tools.NotFound { // no server runs
+			return nil, nil
+		}
+		return nil, err
+	}
+	return strings.Split(strings.TrimSpace(text), "\n"), nil
+}

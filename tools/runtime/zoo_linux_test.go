@@ -1,0 +1,184 @@
+package runtime_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hob/daemon/fsguard"
+	"hob/daemon/sandbox"
+	"hob/daemon/spawn"
+	"hob/tools"
+	"hob/tools/runtime"
+)
+
+// zoo are the ways to leave something behind, and to multiply. Each of its processes carries token in its command line, and each
+// command writes "ready" when all have begun.
+func zoo(token string) map[string]string {
+	out := map[string]string{
+		"a tree that grows":                 `echo 'n=$1; if [ $n -gt 0 ]; then bash t $((n-1)) TOKEN & bash t $((n-1)) TOKEN & fi; exec sleep 1000TOKEN' > t; bash t 5 TOKEN & sleep 0.5; echo ready`,
+		"a tree that grows in new sessions": `echo 'n=$1; if [ $n -gt 0 ]; then setsid bash t $((n-1)) TOKEN & setsid bash t $((n-1)) TOKEN & fi; trap "" TERM HUP INT; exec sleep 1000TOKEN' > t; bash t 4 TOKEN & sleep 0.7; echo ready`,
+		"each ends when the next has begun": `echo 'bash r TOKEN & sleep 0.01TOKEN' > r; bash r TOKEN & sleep 0.2; echo ready`,
+	}
+	for name, command := range leavers() {
+		out[name] = command + "; echo ready"
+	}
+	for name, command := range out {
+		out[name] = strings.NewReplacer("sleep 1000TOKEN", "sleep "+token, "sleep 1000", "sleep "+token, "0.01TOKEN", "0.01", "TOKEN", token).Replace(command)
+	}
+	return out
+}
+
+// survivors are the processes with token in their command line.
+func survivors(t *testing.T, token string) []string {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, path := range lines {
+		raw, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(raw, []byte(token)) {
+			continue // gone
+		}
+		out = append(out, strings.ReplaceAll(string(raw), "\x00", " "))
+	}
+	return out
+}
+
+// extinct waits until there are no survivors.
+func extinct(t *testing.T, token string) {
+	t.Helper()
+	var left []string
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+		if left = survivors(t, token); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("%d survivors: %.300q", len(left), left)
+}
+
+// token is a number of seconds that no other sleep has.
+func token(n int) string { return fmt.Sprintf("%d.%d", 1000+n, os.Getpid()) }
+
+func TestZoo(t *testing.T) {
+	n := 0
+	for name, command := range zoo("TOKEN") {
+		for where, b := range map[string]*bench{"in the sandbox": boxed(t, false), "outside": newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				n++
+				token := token(n)
+				if res, out := b.run(t, sh(strings.ReplaceAll(command, "TOKEN", token))); res.IsError || !strings.HasSuffix(out.Output, "ready\n") {
+					t.Fatalf("%+v", res)
+				}
+				if left := survivors(t, token); len(left) > 0 {
+					t.Errorf("%d survivors: %.300q", len(left), left)
+				}
+				id := b.background(t, strings.ReplaceAll(command, "TOKEN", token)+"; read x")
+				b.poll(t, id, "filter", "ready")
+				if len(survivors(t, token)) == 0 {
+					t.Error("nothing was there to be ended")
+				}
+				b.handle(t, map[string]any{"action": "kill", "process_id": id})
+				if left := survivors(t, token); len(left) > 0 {
+					t.Errorf("%d survivors: %.300q", len(left), left)
+				}
+			})
+		}
+	}
+}
+
+// zooHob is what this program is when it plays a hob that will be killed: it runs the command of its argument, and says when
+// that has begun.
+const zooHob = "HOB_TEST_ZOO"
+
+func playHob() int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	g, err := fsguard.New(fsguard.Config{Workspace: dir, State: filepath.Join(dir, "state"), Home: filepath.Join(dir, "home")})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	ctx := context.Background()
+	d := runtime.ExecDeps{Guard: g, Spawn: spawn.New(slog.Default(), nil), Instance: os.Getenv(zooHob), Environ: os.Environ()}
+	if len(os.Args) > 2 {
+		d.Sandbox = sandbox.New(ctx, sandbox.Config{Mode: sandbox.Require, Home: filepath.Join(dir, "home"), State: filepath.Join(dir, "state")})
+	}
+	call := tools.Call{ID: "t1_1", Workdir: dir, Args: []byte(fmt.Sprintf(`{"command": %q}`, os.Args[1]))}
+	e := runtime.NewExec(d)
+	intent, err := e.Intent(ctx, call)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	res, err := e.Run(ctx, call, intent)
+	fmt.Println(res.Content, err)
+	return 1
+}
+
+// A hob that is killed takes with it what ran in the sandbox; what ran outside of it is found when hob starts again.
+func TestZooAfterHobWasKilled(t *testing.T) {
+	n := 100
+	for name, command := range zoo("TOKEN") {
+		for where, box := range map[string][]string{"in the sandbox": {"boxed"}, "outside": nil} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				if box != nil {
+					boxed(t, false) // or skip
+				} else if strings.Contains(name, "cleared environment") {
+					t.Skip("outside the sandbox it is only known by the session of a shell that is gone")
+				}
+				n++
+				token := token(n)
+				dir := t.TempDir()
+				fifo := filepath.Join(dir, "begun")
+				if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				instance := fmt.Sprintf("zoo-%d-%d", os.Getpid(), n)
+				cmd := osexec.Command(os.Args[0], append([]string{strings.ReplaceAll(command, "TOKEN", token) + " > begun; sleep " + token}, box...)...) //nolint:gosec // this test
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), zooHob+"="+instance)
+				out, err := cmd.StdoutPipe()
+				if err = errors.Join(err, cmd.Start()); err != nil {
+					t.Fatal(err)
+				}
+				begun, err := os.Open(fifo) // blocks until the command has opened it too
+				if err != nil {
+					t.Fatal(err)
+				}
+				for lines := bufio.NewScanner(begun); lines.Scan() && lines.Text() != "ready"; {
+				}
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				if said, err := bufio.NewReader(out).ReadString('\n'); err == nil {
+					t.Errorf("hob said %q", said)
+				}
+				_ = cmd.Wait() // it was killed
+				if err := begun.Close(); err != nil {
+					t.Error(err)
+				}
+				if box == nil {
+					if _, err := runtime.KillOrphans(t.Context(), instance); err != nil {
+						t.Error(err)
+					}
+				}
+				extinct(t, token)
+			})
+		}
+	}
+}
