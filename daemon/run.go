@@ -21,6 +21,8 @@ import (
 	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/toolbox"
+	"hob/tools/edit"
 	"hob/tools/runtime"
 )
 
@@ -90,6 +92,9 @@ func (d *daemon) recover(ctx context.Context) error {
 	fail.Point("orphans.ended")
 	if fail.Broken("keep-temp") {
 		return nil
+	}
+	if err := edit.Recover(ctx, toolbox.Journal(d.opt.state())); err != nil { // before half-written files are swept
+		d.log.Error("a change of several files was cut off, and could not be ended", "err", err)
 	}
 	for _, left := range []string{"*.tmp", filepath.Join("backups", "*.part"), filepath.Join("backups", "*.part-journal")} {
 		files, err := filepath.Glob(filepath.Join(d.opt.state(), left))

@@ -85,7 +85,7 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 func (d *daemon) bench() *toolbox.Bench {
 	return &toolbox.Bench{
 		Workspace: d.opt.workspace(), State: d.opt.state(), Self: d.opt.Self, Instance: d.opt.instance(), Environ: os.Environ(), Events: eventTypes(), Seen: fs.NewSeen(),
-		Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d}, Marked: d.store.Marks(), Log: d.log,
+		Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d}, Backlog: backlog(d.store), Marked: d.store.Marks(), Log: d.log,
 	}
 }
 

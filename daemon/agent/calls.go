@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -318,6 +319,9 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	if !result.IsError {
 		c.Changes = append(c.Changes, result.Changes...)
 	}
+	if !result.IsError && (taint != "" || j.Call.Tainted) {
+		c.Changes = append(c.Changes, marks(j)...)
+	}
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
@@ -331,6 +335,18 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	}
 	fail.Point("tool.result")
 	return err
+}
+
+// marks are the files that a call has written after foreign text had been read, or out of it: they count as foreign from now on. What
+// a command writes its tool finds out itself.
+func marks(j Judged) []tools.Change {
+	var list []tools.Change
+	for _, p := range j.Intent.Paths {
+		if p.Write && p.Area != tools.Scratch && !slices.Contains(j.Intent.Scopes, tools.Exec) {
+			list = append(list, tools.Mark{Path: p.Path, Why: "written by a turn that had read foreign text"})
+		}
+	}
+	return list
 }
 
 func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {

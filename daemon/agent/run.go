@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -155,7 +156,7 @@ func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
 		Key: fmt.Sprintf("turn:%d:final", t.ID), Cause: event.Cause{Kind: event.ByTurn, ID: t.ID},
 		To: t.ReplyTo, ReplyRef: t.ReplyRef, Body: f.Text, Urgency: event.Urgent,
 	}
-	if t.Fire != 0 {
+	if t.Fire != 0 || strings.HasPrefix(t.Key, "task:") { // nobody sits and waits for it
 		out.Urgency, out.ReplyRef = event.Normal, ""
 	}
 	if f.State == turn.Failed {

@@ -197,3 +197,42 @@ func (b brokenOnce) Load(ctx context.Context, id int64) (turn.State, error) {
 	}
 	return b.Ledger.Load(ctx, id)
 }
+
+// What another lane has in flight is not counted as lost when one sub-agent is taken back.
+func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
+	two := []llm.Answer{task(map[string]any{"prompt": "p", "background": true}), task(map[string]any{"prompt": "q", "background": true})}
+	failed := false
+	var asked chan struct{}
+	bubble(t, kinship(spawns(two...), func(ctx context.Context, last string, _ llm.Request) (llm.Answer, error) {
+		if last == "q" {
+			return llmtest.Say("found"), nil
+		}
+		close(asked)
+		<-ctx.Done()
+		return llm.Answer{}, ctx.Err()
+	}), func(r *rig) {
+		r.ask("go")
+		if c := r.turns(); !failed || c[1].State != turn.Running || c[1].Attempts != 1 || c[2].State != turn.Done || c[2].Attempts != 2 {
+			t.Errorf("turns %+v", c)
+		}
+		if b := r.budget(); b.ReservedTokens == 0 {
+			t.Error("the request in flight is not reserved any more")
+		}
+		r.ask("/stop")
+		if b := r.budget(); b.ReservedTokens != 0 {
+			t.Errorf("%d tokens are still reserved", b.ReservedTokens)
+		}
+	}, lanes, func(r *rig) {
+		asked = make(chan struct{})
+		r.ledger = func(l agent.Ledger) agent.Ledger {
+			return brokenOnce{l, func(id int64) error {
+				if id != 3 || failed {
+					return nil
+				}
+				<-asked
+				failed = true
+				return errors.New("disk I/O error")
+			}}
+		}
+	})
+}

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,7 +25,20 @@ import (
 	"hob/daemon/netguard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain sets a proxy at which nobody listens: the standard library reads it once in a process.
+func TestMain(m *testing.M) {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {
+		if err := os.Setenv(name, "http://127.0.0.1:1"); err != nil {
+			panic(err)
+		}
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy", "REQUEST_METHOD"} {
+		if err := os.Unsetenv(name); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // home is the one network that the tests open: their own server's address.
 func home() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} }
@@ -171,7 +185,7 @@ func TestRedirects(t *testing.T) {
 
 // What a server sends is bounded, as sent and unpacked.
 func TestLargeAnswers(t *testing.T) {
-	packed := bomb(t)
+	packed, sent := bomb(t), atomic.Int64{}
 	s, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/fits":
@@ -180,7 +194,8 @@ func TestLargeAnswers(t *testing.T) {
 			w.Header().Set("Content-Length", "99999999999")
 		case "/endless":
 			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+				n, err := w.Write(make([]byte, 32<<10))
+				if sent.Add(int64(n)); err != nil {
 					return
 				}
 			}
@@ -199,6 +214,9 @@ func TestLargeAnswers(t *testing.T) {
 		if !errors.Is(err, kind) || kind == nil && (err != nil || len(answer.Body) != 1<<20) {
 			t.Errorf("%s: %v, %d bytes", path, err, len(answer.Body))
 		}
+	}
+	if n := sent.Load(); n > 32<<20 { // what was read, and what lies in the buffers of two sockets
+		t.Errorf("%d MB of an endless answer were taken", n>>20)
 	}
 	if _, err := client.Do(t.Context(), netguard.Request{Link: s.URL + "/header"}); err == nil || !strings.Contains(err.Error(), "header") {
 		t.Errorf("a megabyte of header: %v", err)
@@ -256,11 +274,8 @@ func TestSlowAnswers(t *testing.T) {
 
 // Nothing of the environment and nothing of an earlier exchange has a part in a later one.
 func TestNothingIsKept(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	t.Setenv("http_proxy", "http://127.0.0.1:1")
-	t.Setenv("ALL_PROXY", "http://127.0.0.1:1")
 	from := map[string]bool{}
-	s, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if from[r.RemoteAddr] {
 			t.Error("a connection served two exchanges")
 		}
@@ -270,8 +285,15 @@ func TestNothingIsKept(t *testing.T) {
 		}
 		w.Header().Set("Set-Cookie", "id=1")
 	})
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By a name: proxies are never asked for this machine's own numbers.
+	_, resolver := serveNames(t, map[string][][]netip.Addr{"example.com": {addrs("127.0.0.1")}})
+	client := netguard.NewClient(netguard.Config{Allow: home(), Resolver: resolver})
 	for range 3 {
-		if _, err := client.Do(t.Context(), netguard.Request{Link: s.URL, Header: http.Header{"X-Once": {"1"}}}); err != nil {
+		if _, err := client.Do(t.Context(), netguard.Request{Link: "http://example.com:" + port, Header: http.Header{"X-Once": {"1"}}}); err != nil {
 			t.Error(err)
 		}
 	}

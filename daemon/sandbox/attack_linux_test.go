@@ -62,17 +62,18 @@ func attacks() map[string]func(string) error {
 		"key-add": func(string) error {
 			return opened(unix.AddKey("user", "hob-planted", []byte("x"), unix.KEY_SPEC_USER_KEYRING))
 		},
-		"mount":      func(to string) error { return unix.Mount("none", to, "tmpfs", 0, "") },
-		"bind":       func(from string) error { return unix.Mount(from, "/tmp", "", unix.MS_BIND, "") },
-		"mount-proc": func(string) error { return unix.Mount("proc", "/tmp", "proc", 0, "") },
-		"mount-sys":  func(string) error { return unix.Mount("sysfs", "/tmp", "sysfs", 0, "") },
-		"mount-cg":   func(string) error { return unix.Mount("cgroup2", "/tmp", "cgroup2", 0, "") },
-		"remount":    func(at string) error { return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND, "") },
-		"private":    func(string) error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") },
-		"umount":     func(at string) error { return unix.Unmount(at, unix.MNT_DETACH) },
-		"pivot":      func(string) error { return unix.PivotRoot("/tmp", "/tmp") },
-		"fsopen":     func(string) error { return opened(unix.Fsopen("tmpfs", 0)) },
-		"open-tree":  func(path string) error { return opened(unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE)) },
+		"shared-memory": shared,
+		"mount":         func(to string) error { return unix.Mount("none", to, "tmpfs", 0, "") },
+		"bind":          func(from string) error { return unix.Mount(from, "/tmp", "", unix.MS_BIND, "") },
+		"mount-proc":    func(string) error { return unix.Mount("proc", "/tmp", "proc", 0, "") },
+		"mount-sys":     func(string) error { return unix.Mount("sysfs", "/tmp", "sysfs", 0, "") },
+		"mount-cg":      func(string) error { return unix.Mount("cgroup2", "/tmp", "cgroup2", 0, "") },
+		"remount":       func(at string) error { return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND, "") },
+		"private":       func(string) error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "") },
+		"umount":        func(at string) error { return unix.Unmount(at, unix.MNT_DETACH) },
+		"pivot":         func(string) error { return unix.PivotRoot("/tmp", "/tmp") },
+		"fsopen":        func(string) error { return opened(unix.Fsopen("tmpfs", 0)) },
+		"open-tree":     func(path string) error { return opened(unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE)) },
 		"setattr": func(at string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		},
@@ -218,6 +219,16 @@ func readKey(id string) error {
 		fmt.Printf("%s\n", buf[:n])
 	}
 	return err
+}
+
+// shared reads memory that processes share by a number.
+func shared(id string) error {
+	data, err := unix.SysvShmAttach(number(id), 0, unix.SHM_RDONLY)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n", data[:len(token)])
+	return nil
 }
 
 func setns(path string) error {

@@ -170,7 +170,7 @@ func devices() []string {
 func calls() []string {
 	with := map[string]string{
 		"ptrace": "$VICTIM", "seize": "$VICTIM", "vm-read": "$VICTIM", "pidfd": "$VICTIM", "pidfd-get": "$VICTIM", "kill": "$VICTIM", "tgkill": "$VICTIM", "stop": "$VICTIM", "nice": "$VICTIM",
-		"rlimit": "$VICTIM", "abstract": "$ABSTRACT", "abstract-dg": "$ABSTRACTDG", "socket": "$SOCK", "tcp": "$TCP4", "udp": "$UDP", "keyctl": "$KEY", "mount": "/tmp", "bind": "$WS",
+		"rlimit": "$VICTIM", "abstract": "$ABSTRACT", "abstract-dg": "$ABSTRACTDG", "socket": "$SOCK", "tcp": "$TCP4", "udp": "$UDP", "keyctl": "$KEY", "shared-memory": "$SHMID", "mount": "/tmp", "bind": "$WS",
 		"remount": "/usr", "umount": "$WS/.scratch", "open-tree": "$WS", "setattr": "/usr", "chroot": "/tmp", "setns": "/proc/self/ns/net", "mknod": "$WS/b", "mknod-null": "$WS/c", "handle": "$WS",
 	}
 	var list []string
@@ -195,7 +195,7 @@ func folders() []string {
 		"home listing", `ls -A "$HOME" | grep -v -x -e .gitconfig -e .hob -e projects -e docs -e made && echo BREACH`, "hob's folder", `ls -A "$HOME/.hob" | grep -v -x workspace && echo BREACH`, "state listing", `ls -A "$STATEDIR" | grep . && echo BREACH`,
 		"other homes", `ls -A /home /root | grep -v : | grep -v "^$" | grep -v -x "$(basename "$HOME")" && echo BREACH`, "boot", `ls /boot && echo BREACH`, "var", `ls /var/lib/dpkg /var/log && echo BREACH`, "mnt", `ls -d /mnt /media /srv && echo BREACH`,
 		"link to the root", `cat "$WS/link-root$STATE"`, "link to proc", `cat "$WS/link-proc$STATE"`, "link to the state", `cat "$WS/link-dir/hob.db"`, "write by a link", `echo pwned > "$WS/link-dir/hob.db"`,
-		"walk all", `timeout 6 grep -rIsl --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr --exclude-dir=etc --exclude-dir=lib -F "CANARY-7f3a""9c" / && echo BREACH`, "locate", `locate hob.db && echo BREACH`, "glob all", `echo /*/*/*/.ssh/id /*/*/*/*/state/token | grep -v '\*' && echo BREACH`,
+		"walk all", `grep -rIsl -F "CANARY-7f3a""9c" "$HOME" "$TOP" /tmp /var /dev/shm /root /home /mnt /srv /media && echo BREACH`, "locate", `locate hob.db && echo BREACH`, "glob all", `echo /*/*/*/.ssh/id /*/*/*/*/state/token | grep -v '\*' && echo BREACH`,
 		"swap the folder", `mv "$WS" "$WS.old" && echo BREACH`, "mask by a rename", `mv "$WS/.scratch" "$WS/other" && echo BREACH`, "remove the mask", `rm -rf "$WS/.scratch" "$WS/.env"`, "rename over the mask", `echo x > "$WS/n"; mv -f "$WS/n" "$WS/.env" && echo BREACH`,
 		"chroot", `chroot / cat "$STATE"`, "pivot", `unshare -Urm pivot_root / /tmp && echo BREACH`, "nested box", `bwrap --bind / / cat "$STATE"`, "nested user", `bwrap --unshare-user --bind / / --proc /proc true && echo BREACH`,
 		"bind over", `mount --bind "$WS" /usr && echo BREACH`, "umount the home", `umount -l "$HOME"; cat "$SSH"`, "umount all", `umount -a; cat "$STATE"`, "overlay", `mount -t overlay none -o lowerdir=/,upperdir=/tmp/u,workdir=/tmp/w /tmp && echo BREACH`,

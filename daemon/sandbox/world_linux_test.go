@@ -81,6 +81,7 @@ func newWorld(t *testing.T) *world {
 	w.process(t)
 	w.listen(t)
 	w.keyring(t)
+	w.share(t)
 	for name, path := range w.secrets {
 		w.env = append(w.env, name+"="+path)
 	}
@@ -180,6 +181,22 @@ func (w *world) keyring(t *testing.T) {
 	}
 	w.key = id
 	t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
+}
+
+// share puts memory where every process of the machine finds it.
+func (w *world) share(t *testing.T) {
+	t.Helper()
+	id, err := unix.SysvShmGet(0, 4096, unix.IPC_CREAT|0o600)
+	must(t, err)
+	t.Cleanup(func() {
+		_, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+		must(t, err)
+	})
+	data, err := unix.SysvShmAttach(id, 0, 0)
+	must(t, err)
+	copy(data, token)
+	must(t, unix.SysvShmDetach(data))
+	w.env = append(w.env, fmt.Sprintf("SHMID=%d", id))
 }
 
 // harm says what of the canaries was touched.

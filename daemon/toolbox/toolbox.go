@@ -21,6 +21,7 @@ import (
 	"hob/tools/catalog"
 	"hob/tools/fs"
 	"hob/tools/messaging"
+	"hob/tools/work"
 )
 
 // Bench is what the tools work with for the life of the process. Every field but Self must be set.
@@ -36,6 +37,7 @@ type Bench struct {
 	Artifacts all.Artifacts
 	Jobs      automation.Jobs
 	Addresses messaging.Addresses
+	Backlog   work.Backlog
 	Marked    Marks
 	Log       *slog.Logger
 }
@@ -62,6 +64,9 @@ type Missing struct {
 	Spec tools.Spec
 	Why  string
 }
+
+// Journal is the folder, in hob's own, that edit.Recover looks through at start.
+func Journal(state string) string { return filepath.Join(state, "edits") }
 
 // Kit makes the tools. Its error says what of the config cannot be.
 func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
@@ -122,7 +127,7 @@ func (k Kit) deferred(list []tools.Tool) []tools.Spec {
 
 func (b *Bench) deps(g *fsguard.Guard) all.Deps {
 	return all.Deps{
-		Guard: g, Seen: b.Seen, Spawn: b.Spawn, Artifacts: b.Artifacts, Jobs: b.Jobs, Addresses: b.Addresses,
+		Guard: g, Seen: b.Seen, Spawn: b.Spawn, Artifacts: b.Artifacts, Jobs: b.Jobs, Addresses: b.Addresses, Backlog: b.Backlog, Journal: Journal(b.State),
 		Events: b.Events, Environ: b.Environ, Instance: b.Instance,
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/automation"
+	"hob/tools/edit"
 	"hob/tools/fs"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
 	"hob/tools/sessions"
+	"hob/tools/work"
 )
 
 // Artifacts is the shelf of large results: exec fills it, result_read reads it.
@@ -26,6 +28,8 @@ type Deps struct {
 	Artifacts Artifacts
 	Jobs      automation.Jobs
 	Addresses messaging.Addresses
+	Backlog   work.Backlog
+	Journal   string   // the folder in which changes of several files are written down before they are made
 	Events    []string // the types of hob's event stream
 	Environ   []string // hob's own environment
 	Instance  string   // marks the processes of this home; no slash in it
@@ -34,10 +38,14 @@ type Deps struct {
 
 // All lists the tools. A new one is a line here.
 func All(d Deps) []tools.Tool {
+	e := edit.Deps{Guard: d.Guard, Seen: d.Seen, Journal: d.Journal}
 	return []tools.Tool{
 		fs.NewRead(d.Guard, d.Seen),
 		fs.NewWrite(d.Guard, d.Seen),
 		fs.NewLs(d.Guard),
+		edit.NewEdit(e),
+		edit.NewPatch(e),
+		edit.NewNotebook(e),
 		runtime.NewExec(runtime.ExecDeps{
 			Guard: d.Guard, Artifacts: d.Artifacts, Spawn: d.Spawn, Environ: d.Environ, Instance: d.Instance, Limits: d.Exec,
 		}),
@@ -46,5 +54,12 @@ func All(d Deps) []tools.Tool {
 		messaging.NewAsk(),
 		sessions.NewResultRead(d.Artifacts),
 		sessions.NewWaitTask(d.Events),
+		work.NewTodo(),
+		work.NewPlan(),
+		work.NewTaskAdd(d.Backlog),
+		work.NewTaskList(d.Backlog),
+		work.NewTaskUpdate(d.Backlog),
+		work.NewCompleteTask(d.Backlog),
+		work.NewFailTask(d.Backlog),
 	}
 }

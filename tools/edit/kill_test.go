@@ -145,8 +145,14 @@ func TestRecoverIsNotLedAway(t *testing.T) {
 	}
 	dieAt(t, d, "edit.journal")
 	out := filepath.Join(d.top, "out")
-	must(t, os.Rename(filepath.Join(d.dir, "x", "y"), out))
-	must(t, os.Mkdir(filepath.Join(d.dir, "x", "y"), 0o700))
+	must(t, os.Mkdir(out, 0o700))
+	staged, err := filepath.Glob(filepath.Join(d.dir, "x", "y", ".hob-*.tmp"))
+	if err != nil || len(staged) != 1 {
+		t.Fatal(staged, err)
+	}
+	must(t, os.Link(staged[0], filepath.Join(out, filepath.Base(staged[0])))) // even with the very file in it
+	must(t, os.RemoveAll(filepath.Join(d.dir, "x", "y")))
+	must(t, os.Symlink(out, filepath.Join(d.dir, "x", "y")))
 	temps, err := filepath.Glob(filepath.Join(d.dir, ".hob-*.tmp"))
 	must(t, err)
 	for _, temp := range temps {

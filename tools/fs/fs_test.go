@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,11 +68,15 @@ func newDesk(t testing.TB) desk {
 	must(t, err)
 	self, err := os.Executable()
 	must(t, err)
+	helper := []string{self, "read-pdf"}
+	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
+		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
+	}
 	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
 	d.shelf = &shelf{}
-	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Shelf: d.shelf, Spawn: group, Helper: []string{self, "read-pdf"}})
+	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Shelf: d.shelf, Spawn: group, Helper: helper})
 	d.write, d.ls = fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
 	return d
 }

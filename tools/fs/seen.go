@@ -68,9 +68,9 @@ func (s *Seen) look(session int64, path string) (mark, bool) {
 	return m, ok
 }
 
-// changed says whether a file looks other than when the session last saw it; false when it never did.
+// Changed says whether a file looks other than when the session last saw it; false when it never did.
 // Content decides; time and size only where the file is too big to hash.
-func (s *Seen) changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error) {
+func (s *Seen) Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error) {
 	was, ok := s.look(session, p.Path)
 	if !ok {
 		return false, nil
@@ -111,14 +111,22 @@ func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
 	return m, nil
 }
 
-// forget drops what a session knows of a file, and is true: the refusal that goes with it is given once.
-func (s *Seen) forget(session int64, path string) bool {
+// Wrote remembers what a session has just written.
+func (s *Seen) Wrote(session int64, path string, info iofs.FileInfo, data []byte) {
+	m := mark{mtime: info.ModTime(), size: info.Size(), hashed: len(data) <= hashLimit}
+	if m.hashed {
+		m.hash = sha256.Sum256(data)
+	}
+	s.note(session, path, m)
+}
+
+// Forget drops what a session knows of a file.
+func (s *Seen) Forget(session int64, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := seenKey{session, path}
 	delete(s.marks, k)
 	s.order = slices.DeleteFunc(s.order, func(o seenKey) bool { return o == k })
-	return true
 }
 
 // holds says whether a file holds exactly these bytes.

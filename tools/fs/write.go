@@ -3,7 +3,6 @@ package fs
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -107,9 +106,7 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	if err != nil {
 		return tools.Result{}, refusal(w.guard, call, in.Path, err)
 	}
-	w.seen.note(call.Session, p.Path, mark{
-		mtime: info.ModTime(), size: info.Size(), hash: sha256.Sum256(data), hashed: len(data) <= hashLimit,
-	})
+	w.seen.Wrote(call.Session, p.Path, info, data)
 	return said(in, p, data), nil
 }
 
@@ -118,12 +115,13 @@ func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Re
 	if in.OnConflict == "error" && p.Exists() {
 		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", shown(in.Path), sized(p.Info.Size())), true
 	}
-	changed, err := w.seen.changed(w.guard, call.Session, p)
+	changed, err := w.seen.Changed(w.guard, call.Session, p)
 	switch {
 	case err != nil:
 		return tools.ErrorResult(refusal(w.guard, call, in.Path, err)), true
 	case changed && !p.Exists():
-		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", shown(in.Path)), w.seen.forget(call.Session, p.Path)
+		w.seen.Forget(call.Session, p.Path) // this refusal is given once
+		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", shown(in.Path)), true
 	case changed:
 		return tools.Fail(tools.Conflict, "read it again, then write", "%s changed since you last read it", shown(in.Path)), true
 	}

@@ -39,7 +39,7 @@ func sshHost(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"host", "me"} {
-		if out, err := osexec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil { //nolint:gosec // this test
+		if out, err := osexec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -58,7 +58,7 @@ func sshHost(t *testing.T) []string {
 		}
 	}
 	var said bytes.Buffer
-	cmd := osexec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "server")) //nolint:gosec // this test
+	cmd := osexec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "server"))
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,8 +35,8 @@ func (b *bench) background(t testing.TB, command string) string {
 func (b *bench) poll(t testing.TB, id string, more ...any) (string, runtime.Process) {
 	t.Helper()
 	args := map[string]any{"action": "poll", "process_id": id, "wait": 60}
-	for i := 0; i < len(more); i += 2 {
-		args[more[i].(string)] = more[i+1]
+	for pair := range slices.Chunk(more, 2) {
+		args[pair[0].(string)] = pair[1]
 	}
 	res, out := b.handle(t, args)
 	if res.IsError || len(out.Processes) != 1 || out.Processes[0].ID != id {

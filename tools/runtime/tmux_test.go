@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/daemon/sandbox"
 	"hob/tools"
@@ -30,7 +31,7 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 		t.Skip(missing)
 	}
 	t.Cleanup(func() {
-		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run() //nolint:gosec // this test's own
+		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run()
 	})
 	return func(args map[string]any) (tools.Result, runtime.Multiplexed) {
 		raw, err := json.Marshal(args)
@@ -63,11 +64,13 @@ func TestTmux(t *testing.T) {
 			if slices.Contains(strings.Split(out.Screen, "\n"), line) {
 				return
 			}
+			<-time.After(20 * time.Millisecond)
 		}
 		t.Fatalf("%q is not shown", line)
 	}
 	until("abc", map[string]any{"session": "work"})
-	do(map[string]any{"action": "send", "session": "work", "command": "sleep 1000; echo in't'errupted"})
+	do(map[string]any{"action": "send", "session": "work", "command": "echo begu'n'; sleep 1000"})
+	until("begun", map[string]any{"session": "work"})
 	do(map[string]any{"action": "send", "session": "work", "command": "C-c"})
 	do(map[string]any{"action": "send", "session": "work", "command": "echo go'e's on"})
 	until("goes on", map[string]any{"session": "work"})

@@ -15,9 +15,6 @@ import (
 	"hob/tools/search/wild"
 )
 
-// maxFiles is how many files glob lists.
-const maxFiles = 1000
-
 // Wanted is what glob takes.
 type Wanted struct {
 	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, src/!(*_test).go" min:"1" max:"1000"`
@@ -80,7 +77,7 @@ func anchored(path, pattern string) (start, rest string) {
 	}
 	names := strings.Split(pattern, "/")
 	n := 0
-	for n < len(names)-1 && !strings.ContainsAny(names[n], `*?[{\!`) && (absolute || names[n] == "..") {
+	for n < len(names)-1 && !strings.ContainsAny(names[n], `*?[{\!`) {
 		n++
 	}
 	start, rest = strings.Join(names[:n], "/"), strings.Join(names[n:], "/")

@@ -18,7 +18,7 @@ func FuzzApply(f *testing.F) {
 	f.Add("{\n \"cells\": [\n  {\n   \"id\": \"x\",\n   \"source\": [\n    \"a\\n\"\n   ]\n  },\n  {\"source\": \"b\"}\n ],\n \"nbformat\": 4, \"nbformat_minor\": 5\n}", "x", "b\nc", 2, "")
 	f.Fuzz(func(t *testing.T, file, cell, source string, mode int, kind string) {
 		e := notebook.Edit{Cell: cell, Source: source, ID: "fresh"}
-		e.Mode = []notebook.Mode{notebook.Replace, notebook.Insert, notebook.Delete}[uint(mode)%3] //nolint:gosec // any number will do
+		e.Mode = []notebook.Mode{notebook.Replace, notebook.Insert, notebook.Delete}[uint(mode)%3]
 		if slices.Contains([]string{"code", "markdown", "raw"}, kind) {
 			e.Type = kind
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,17 @@ func TestMain(m *testing.M) {
 		os.Exit(document.Helper(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// helper is the command that reads PDF files. A program with the race detector would sleep for a second when it ends.
+func helper(t testing.TB) []string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	if env, err := exec.LookPath("env"); err == nil {
+		return []string{env, "GORACE=atexit_sleep_ms=0", self, "read-pdf"}
+	}
+	return []string{self, "read-pdf"}
 }
 
 func must(t testing.TB, err error) {
@@ -112,10 +124,8 @@ func readPDF(t testing.TB, ctx context.Context, content, pages string) (outcome,
 	f, err := os.Open(path)
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
-	self, err := os.Executable()
-	must(t, err)
 	var o outcome
-	err = document.ReadPDF(ctx, []string{self, "read-pdf"}, f, pages, func(n int, r io.Reader) error {
+	err = document.ReadPDF(ctx, helper(t), f, pages, func(n int, r io.Reader) error {
 		raw, err := io.ReadAll(r)
 		o = outcome{n, string(raw)}
 		return err
@@ -287,10 +297,8 @@ func TestPDFIsReadAsFarAsItIsWanted(t *testing.T) {
 	f, err := os.Open(path)
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
-	self, err := os.Executable()
-	must(t, err)
 	first := make([]byte, 19)
-	err = document.ReadPDF(t.Context(), []string{self, "read-pdf"}, f, "", func(_ int, r io.Reader) error {
+	err = document.ReadPDF(t.Context(), helper(t), f, "", func(_ int, r io.Reader) error {
 		_, err := io.ReadFull(r, first)
 		return err
 	})
@@ -298,7 +306,7 @@ func TestPDFIsReadAsFarAsItIsWanted(t *testing.T) {
 		t.Errorf("%q %v", first, err)
 	}
 	stop := errors.New("enough")
-	err = document.ReadPDF(t.Context(), []string{self, "read-pdf"}, f, "", func(int, io.Reader) error { return stop })
+	err = document.ReadPDF(t.Context(), helper(t), f, "", func(int, io.Reader) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -309,9 +317,9 @@ func TestPDFWithoutAHelper(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
 	use := func(int, io.Reader) error { return nil }
-	for _, helper := range [][]string{nil, {filepath.Join(t.TempDir(), "nothing")}, {"true"}} {
-		if err := document.ReadPDF(t.Context(), helper, f, "", use); !errors.Is(err, document.ErrHelper) {
-			t.Errorf("%v: %v", helper, err)
+	for _, command := range [][]string{nil, {filepath.Join(t.TempDir(), "nothing")}, {"true"}} {
+		if err := document.ReadPDF(t.Context(), command, f, "", use); !errors.Is(err, document.ErrHelper) {
+			t.Errorf("%v: %v", command, err)
 		}
 	}
 }

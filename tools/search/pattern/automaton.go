@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"encoding/binary"
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
@@ -169,7 +170,7 @@ func (l *lazy) intern(at []uint32, before kind) uint32 {
 	slices.Sort(at)
 	l.key = append(l.key[:0], byte(before))
 	for _, pc := range at {
-		l.key = append(l.key, byte(pc), byte(pc>>8), byte(pc>>16), byte(pc>>24))
+		l.key = binary.LittleEndian.AppendUint32(l.key, pc)
 	}
 	if id, ok := l.known[string(l.key)]; ok {
 		return id

@@ -108,7 +108,7 @@ func edges(in *syntax.Inst) []rune {
 	}
 	first := in.Rune[0]
 	list := []rune{first, first + 1}
-	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 {
+	if syntax.Flags(in.Arg)&syntax.FoldCase != 0 { //nolint:gosec // as the standard package reads it
 		for r := unicode.SimpleFold(first); r != first; r = unicode.SimpleFold(r) {
 			list = append(list, r, r+1)
 		}

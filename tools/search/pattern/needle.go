@@ -73,14 +73,14 @@ func (f *finder) find(text []byte, from int) int {
 }
 
 func (f *finder) single(text []byte, from int) int {
-	rare, before, last, first := f.rare, f.at, len(f.text)-1-f.at, f.text[0]
+	rare, before, last, first, any := f.rare, f.at, len(f.text)-1-f.at, f.text[0], f.fold
 	for at := from + before; at < len(text); at++ {
 		i := bytes.IndexByte(text[at:], rare)
 		if i < 0 {
 			break
 		}
 		at += i
-		if at+last < len(text) && at >= before && text[at-before] == first && f.stands(text, at-before) {
+		if at+last < len(text) && at >= before && (any || text[at-before] == first) && f.stands(text, at-before) {
 			return at - before
 		}
 	}

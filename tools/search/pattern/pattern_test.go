@@ -53,7 +53,7 @@ func expressions() []string {
 	return []string{
 		"foo", "", "^", "$", "^$", "a|b", "foo|bar|baz", "f(oo|ar)b", "[Ff]oo", "fo{2,3}", "(foo)+x?", "x*", "^foo", "foo$", `\bfoo\b`, `\Bo`,
 		`\Afoo\z`, `[^a]`, `\s`, `\S+\s\S+`, `\w+\(`, `.`, `.{3}`, `ä`, `[ä-ö]`, `\pL+`, `\P{Greek}`, `(?i)straße`, `(?i)K`, `(?i)ask`, `(?i:f)oo`,
-		`(?-m:^)a`, `(?s).`, `a.b`, `[[:upper:]]{2}`, `foo.*bar`, `(a|b)*c`, `a{0}`, "\ufffd", "x\ufffd|y", `[\x{fffd}]`, `err(or)?s?$`, `(?U)a+`, `(|a)b`, `\x00`, `[^\n]$`, "[\n\r]", "[\na]b?",
+		`(?-m:^)a`, `(?s).`, `a.b`, `[[:upper:]]{2}`, `foo.*bar`, `(a|b)*c`, `a{0}`, "\ufffd", "x\ufffd|y", `[\x{fffd}]`, `err(or)?s?$`, `(?U)a+`, `(|a)b`, `\x00`, `[^\n]$`, `x\.y`, `fo(o)?:`, "[\n\r]", "[\na]b?",
 	}
 }
 
@@ -61,7 +61,7 @@ func texts() []string {
 	return []string{
 		"", "\n", "\n\n", "foo", "foo\n", "a\nfoo bar\n\nbaz\n", "xfoo foo\nFOO\nfoobar\nfarb\n", "straße STRASSE STRAßE\n", "K k \u212a\n\u212a\nas\u212a\na\u017fk\n",
 		"ä\nö\nü\n", "a\xffb\n\xff\n\xe2\x82\na\u20acb\n", "\ufffd\nx\xfe\n", "error\nerrors\nerr \n", "func main() {\n\treturn\n}\n", strings.Repeat("x", 300) + "\nfoo(\n",
-		"a\x00b\n", "αβγ\nabc\n", "b\nab\naab\nc\naabbc",
+		"a\x00b\n", "αβγ\nabc\n", "b\nab\naab\nc\naabbc", "X.Y x.y\nX.y\nFoo: fO:\nxFO:\n",
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *Reader) fill() error {
 	r.next += int64(len(fresh))
 	if i := bytes.IndexByte(fresh, 0); i >= 0 {
 		r.nul = start + int64(i)
-		fresh, err = fresh[:r.before(i)], io.EOF
+		fresh, err = fresh[:r.before(start)], io.EOF
 	}
 	r.have += len(fresh)
 	if errors.Is(err, io.EOF) {
@@ -123,14 +123,11 @@ func (r *Reader) fill() error {
 	return err
 }
 
-// before is how much of what was read stands before a NUL and can count as text: nothing of the opening, else the whole
-// lines before it.
-func (r *Reader) before(i int) int {
-	if r.nul < opening {
-		r.have = 0
-		return 0
-	}
-	end := bytes.LastIndexByte(r.buf[:r.have+i], '\n') + 1
+// before is how much of what was read, from offset start on, stands before a NUL and counts as text: the whole lines of
+// the stretches of 64 KB before the one with the NUL, as ripgrep has it.
+func (r *Reader) before(start int64) int {
+	room := max(0, r.have+int(r.nul/opening*opening-start))
+	end := bytes.LastIndexByte(r.buf[:room], '\n') + 1
 	if end < r.have {
 		r.have = end
 		return 0

@@ -35,7 +35,7 @@ func (h handle) stat(name string) (Info, error) {
 	var st unix.Stat_t
 	for {
 		err := unix.Fstatat(int(h), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR { //nolint:errorlint // a plain number, asked for each file
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func (h handle) open(name string, size int64) (io.ReadCloser, error) {
 func openat(dir int, name string, flags int) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags, 0)
-		if err == unix.EINTR { //nolint:errorlint // a plain number, asked for each file
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
@@ -88,7 +88,7 @@ type regular struct {
 func (f *regular) Read(p []byte) (int, error) {
 	for {
 		n, err := unix.Read(f.fd, p)
-		if err == unix.EINTR { //nolint:errorlint // a plain number
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
@@ -125,7 +125,7 @@ func (r *reader) entries(h handle) ([]Entry, error) {
 	r.names, r.ends, r.kinds = r.names[:0], r.ends[:0], r.kinds[:0]
 	for {
 		n, err := unix.Getdents(int(h), r.buf)
-		if err == unix.EINTR { //nolint:errorlint // a plain number
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {

@@ -157,6 +157,8 @@ func classRune(s string) (rune, string) {
 // match reports whether a name matches; one that begins with a dot wants a pattern that does.
 func (p *part) match(name string) bool {
 	switch {
+	case name == "":
+		return false
 	case p.literal:
 		return name == p.text
 	case name[0] == '.' && !p.dotted():

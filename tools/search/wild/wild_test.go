@@ -48,6 +48,7 @@ func TestPath(t *testing.T) {
 		{"./a//b", []string{"a/b"}, []string{"b"}},
 		{"a/", []string{"a/b", "a/b/c"}, []string{"a"}},
 		{"!a", []string{"!a"}, []string{"b"}},
+		{"**/a", []string{"a"}, []string{"", "/b", "a/"}},
 	} {
 		p, err := wild.New(c.pattern)
 		if err != nil {
@@ -111,6 +112,7 @@ func TestNamedFolders(t *testing.T) {
 func FuzzWild(f *testing.F) {
 	for _, s := range []string{"a*b?c", "[a-z]*", "!(a|b)*", "{a,b}", `\`, "[", "!(!(!(a)*)*)*b", "**", "[^-a]"} {
 		f.Add(s, "abc.go")
+		f.Add(s, "a//b/")
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if len(pattern) > 60 || len(name) > 60 {
