@@ -23,6 +23,8 @@ type Snapshot struct {
 	Turn     Turn
 	Backup   Backup
 
+	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
+
 	off map[string]bool
 }
 
@@ -64,7 +66,7 @@ type Channel struct {
 }
 
 // Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
-// the same reason Deny has "exec" when [tools.exec] is off, and "web_search" when [tools.web] is.
+// the same reason Deny is everything when [[tool_hooks]] is off, has "exec" when [tools.exec] is, and "web_search" when [tools.web] is.
 type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all

@@ -26,6 +26,7 @@ func core() []Part {
 			Path: "tools.web", Doc: "How the web is searched, and what may be sent there: see security.md. A mistake in this section denies `web_search`.",
 			Keys: Describe(d.Tools.Web, webNotes()),
 		},
+		toolHooksPart(),
 		{Path: "guard", Doc: "When hob asks before it acts.", Keys: Describe(d.Guard, []Note{{
 			Name: "mode", Words: []string{"ask", "open"}, Example: `"ask"`,
 			Doc: "`ask` wants your yes before effects that cannot be taken back; `open` asks nothing, but for what is always denied.",

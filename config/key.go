@@ -59,6 +59,7 @@ type Part struct {
 	Doc   string // one or more sentences
 	Keys  []Key
 
+	Several bool   // tables in a list: each is written [[path]], and its keys have no full names, which get and set could tell apart
 	Like    string // the part whose keys these are, "" when they are its own
 	Example string // what stands in it where sections stand together; "": an example of each key
 

@@ -13,7 +13,7 @@ import (
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", "tools", "turn", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", toolHooks, "tools", "turn", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
@@ -73,6 +73,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
 	l.tools()
+	l.hooks()
 }
 
 // typed decodes one section, compares it with what its keys allow and lets check look at the rest (nil: there is none); one that is bad

@@ -98,11 +98,33 @@ type view struct {
 func (v view) everything() []Setting {
 	var all []Setting
 	for _, section := range v.present() {
+		if s, ok := v.several(section); ok {
+			all = append(all, s)
+		}
 		if p, ok := v.at(v.root, section); ok {
 			all = append(all, v.section(p, section)...)
 		}
 	}
 	return all
+}
+
+// several is a list of tables as one setting; false when path names none.
+func (v view) several(path []string) (Setting, bool) {
+	i := slices.IndexFunc(v.parts, func(p Part) bool { return p.Several && p.fits(path) })
+	if i < 0 {
+		return Setting{}, false
+	}
+	s := Setting{Key: KeyText(path), Unset: "none", From: FromDefault, Off: v.snap.Off(v.parts[i].Path)}
+	if n := v.root.at(path); n != nil {
+		s.From, s.File, s.Line, s.Column = FromFile, v.file, n.value.line, n.value.column
+		if n.env != "" {
+			s.From, s.Variable = FromEnvironment, n.env
+		}
+		if !s.Off {
+			s.Value, s.Unset = n.plain(), ""
+		}
+	}
+	return s, true
 }
 
 // present are the sections that hold something, and those of the core that always do.
@@ -125,6 +147,9 @@ func (v view) present() [][]string {
 }
 
 func (v view) look(path []string) ([]Setting, error) {
+	if s, ok := v.several(path); ok {
+		return []Setting{s}, nil
+	}
 	if p, ok := v.at(v.root, path); ok && (len(path) == 1 || v.root.at(path) != nil) {
 		return v.section(p, path), nil
 	}

@@ -73,7 +73,7 @@ func nearest(name string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	case len(known) == 0:
 		return "there are no keys here"
-	case len(known) <= 12:
+	case len(known) <= 13:
 		return "known here: " + strings.Join(known, ", ")
 	}
 	return ""

@@ -68,7 +68,7 @@ func (p Part) Shown() string { return strings.ReplaceAll(p.Path, "NAME", p.Named
 // at finds the part of a section; root tells the kinds of its channels.
 func (r Reference) at(root *node, path []string) (Part, bool) {
 	for _, p := range r.parts {
-		if p.fits(path) && (p.Kind == "" || p.Kind == kindOf(root, path)) {
+		if !p.Several && p.fits(path) && (p.Kind == "" || p.Kind == kindOf(root, path)) {
 			return p, true
 		}
 	}
@@ -143,6 +143,9 @@ func (r Reference) noSection(root *node, path []string) *Problem {
 	var channel bool
 	for _, part := range r.parts {
 		switch {
+		case part.Several && part.fits(path[:1]):
+			p.Text, p.Hint = fmt.Sprintf("[[%s]] is a list of tables, whose keys have no names of their own here", part.Path), "change it with: hob config edit"
+			return p
 		case part.fits(path):
 			p.Text, p.Hint = fmt.Sprintf("%s is a section", p.Key), fmt.Sprintf("name a key in it, for example %s.%s", p.Key, part.Keys[0].Name)
 			return p

@@ -2,15 +2,26 @@ package daemon
 
 import (
 	"context"
+	"os"
 
 	"hob/config"
 	"hob/daemon/sandbox"
 	"hob/daemon/toolbox"
+	"hob/tools/fs/document"
 )
 
-// Enter serves the sandbox's second layer: hob's executable, called inside a box, confines itself and becomes the command. A main
-// calls it before anything else and, when asked is true, ends with code. Options.Self names the executable.
-func Enter(args []string) (code int, asked bool) { return sandbox.Enter(args) }
+// readPDF is the word by which hob's executable is asked to read a PDF file, in a process of its own.
+const readPDF = "read-pdf"
+
+// Enter serves what hob's executable does for another hob: the sandbox's second layer, where it confines itself and becomes the command,
+// and the reading of PDF files, which may take down the process that does it. A main calls it before anything else and, when asked is
+// true, ends with code. Options.Self names the executable.
+func Enter(args []string) (code int, asked bool) {
+	if len(args) == 2 && args[0] == readPDF {
+		return document.Helper(args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	}
+	return sandbox.Enter(args)
+}
 
 // Confinement finds out, by trying, how a hob with this home, executable and config would confine shell commands.
 func Confinement(ctx context.Context, home, self string, c *config.Snapshot) sandbox.State {

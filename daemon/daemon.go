@@ -21,6 +21,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/models"
+	"hob/daemon/prompt"
 	"hob/daemon/secret"
 	"hob/daemon/shelf"
 	"hob/daemon/spawn"
@@ -28,6 +29,7 @@ import (
 	"hob/daemon/store/view"
 	"hob/daemon/toolbox"
 	"hob/scheduler"
+	"hob/tools/runtime"
 )
 
 // daemon is the running process: what its parts are, and the one snapshot of the config that all read.
@@ -63,6 +65,8 @@ type parts struct {
 	runner   *scheduler.Runner
 	desk     *agent.Desk
 	thread   *agent.Thread
+	lanes    *agent.Lanes
+	registry *runtime.Registry
 	dispatch *agent.Dispatch
 	pump     *channels.Pump
 }
@@ -145,7 +149,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 
 // system is the stable part of the prompt.
 func (d conf) system() string {
-	text, err := systemText(d.opt.workspace(), d.config().Owner.Name, d.store.Marks().Why)
+	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, d.store.Marks().Why)
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)
 	}

@@ -160,6 +160,8 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	}
 	out.Go(out.ctx, "outbox", d.pump.Run)
 	core.Go(core.ctx, "thread", d.thread.Run)
+	core.Go(core.ctx, "sub-agents", d.lanes.Run)
+	core.Go(core.ctx, "background commands", d.registry.Run)
 	core.Go(core.ctx, "commands", d.desk.Run)
 	in.Go(in.ctx, "scheduler", d.fire)
 	in.Go(in.ctx, "channels", d.host.Run)

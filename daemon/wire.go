@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 
 	"hob/channels"
 	"hob/channels/cli"
@@ -11,14 +10,15 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
+	"hob/daemon/llm"
 	"hob/daemon/llm/builtin"
+	"hob/daemon/self"
 	"hob/daemon/store"
 	"hob/daemon/store/db"
 	"hob/daemon/store/work"
-	"hob/daemon/toolbox"
 	"hob/scheduler"
 	"hob/tools"
-	"hob/tools/fs"
+	"hob/tools/runtime"
 )
 
 // Who is connected to whom. The store fits every need that a part declares.
@@ -28,7 +28,8 @@ var (
 	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}
-	_ agent.Commands      = store.Commands{} // the desk serves commands
+	_ agent.Family        = (*store.Store)(nil) // the lanes of sub-agents
+	_ agent.Commands      = store.Commands{}    // the desk serves commands
 	_ agent.Conversations = (*store.Store)(nil)
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
 )
@@ -36,6 +37,10 @@ var (
 // wire makes the parts.
 func (d *daemon) wire(out, in stage) error {
 	d.group = out.Group
+	d.registry = runtime.NewRegistry(self.Reports{Record: d.store.Record, Accept: func(ctx context.Context, in event.In) error {
+		_, err := d.store.Accept(ctx, []event.In{in}, nil)
+		return err
+	}})
 	d.tools = d.bench()
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
@@ -46,6 +51,9 @@ func (d *daemon) wire(out, in stage) error {
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
 		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
+	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store, Named: func(ctx context.Context, name string) *llm.Chain {
+		return conf{d}.maker().Lineup(ctx, d.config(), name).Chain
+	}}
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
@@ -79,14 +87,6 @@ func (s stage) values(name string, bell func() <-chan struct{}) <-chan struct{} 
 		}
 	})
 	return c
-}
-
-// bench is what the tools work with.
-func (d *daemon) bench() *toolbox.Bench {
-	return &toolbox.Bench{
-		Workspace: d.opt.workspace(), State: d.opt.state(), Self: d.opt.Self, Instance: d.opt.instance(), Environ: os.Environ(), Events: eventTypes(), Seen: fs.NewSeen(),
-		Spawn: d.group, Artifacts: d.shelf, Jobs: d.schedule(), Addresses: addresses{d}, Backlog: backlog(d.store), Marked: d.store.Marks(), Log: d.log,
-	}
 }
 
 // liveSet is the tools as the config in force allows them.

@@ -76,8 +76,3 @@ func NewClient(c Config) *Client {
 
 // Client asks the public web. See Do.
 type Client struct{ conf Config }
-
-// Limits are what Do holds to, for those who tell people.
-func (c *Client) Limits() (timeout time.Duration, maxBytes int64, maxRedirects int) {
-	return c.conf.Timeout, c.conf.MaxBytes, c.conf.MaxRedirects
-}

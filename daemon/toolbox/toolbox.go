@@ -13,32 +13,20 @@ import (
 
 	"hob/config"
 	"hob/daemon/fsguard"
+	"hob/daemon/netguard"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/all"
-	"hob/tools/automation"
 	"hob/tools/catalog"
-	"hob/tools/fs"
-	"hob/tools/messaging"
-	"hob/tools/work"
+	"hob/tools/web"
 )
 
 // Bench is what the tools work with for the life of the process. Every field but Self must be set.
 type Bench struct {
+	all.Services
 	Workspace string // absolute
-	State     string // hob's own folder, absolute
 	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
-	Instance  string // marks the processes of this home; no slash in it
-	Environ   []string
-	Events    []string // the types of the event stream that a turn can wait for
-	Seen      *fs.Seen // what each session has read
-	Spawn     *spawn.Group
-	Artifacts all.Artifacts
-	Jobs      automation.Jobs
-	Addresses messaging.Addresses
-	Backlog   work.Backlog
-	Marked    Marks
+	Marks     Marks
 	Log       *slog.Logger
 }
 
@@ -46,8 +34,6 @@ type Bench struct {
 type Marks interface {
 	// Why says why a path counts as foreign, "" when it does not.
 	Why(path string) string
-	// Paths are all such paths.
-	Paths() []string
 }
 
 // Kit is the tools that one state of the config allows.
@@ -75,12 +61,12 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
 	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c), core: c.Tools.Core}
-	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marked.Why})
+	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marks.Why})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
 	var list []tools.Tool
-	for _, t := range all.All(b.deps(k.Guard)) {
+	for _, t := range all.All(b.Services, setup(k, c)) {
 		if !allowed(c.Tools, t.Spec().Name) {
 			continue
 		}
@@ -125,11 +111,15 @@ func (k Kit) deferred(list []tools.Tool) []tools.Spec {
 	return specs
 }
 
-func (b *Bench) deps(g *fsguard.Guard) all.Deps {
-	return all.Deps{
-		Guard: g, Seen: b.Seen, Spawn: b.Spawn, Artifacts: b.Artifacts, Jobs: b.Jobs, Addresses: b.Addresses, Backlog: b.Backlog, Journal: Journal(b.State),
-		Events: b.Events, Environ: b.Environ, Instance: b.Instance,
+// setup is what the config says of the tools.
+func setup(k Kit, c *config.Snapshot) all.Setup {
+	w := c.Tools.Web
+	s := all.Setup{Guard: k.Guard, Sandbox: k.Sandbox, Client: netguard.NewClient(netguard.Config{Allow: w.Prefixes()}), Secrets: map[string]web.Secret{}}
+	s.Search.Engine, s.Search.URL, s.Search.Key = w.Search, w.SearchURL, w.SearchKey
+	for name, one := range w.Secrets {
+		s.Secrets[name] = web.Secret{Value: one.Secret, Hosts: one.Hosts}
 	}
+	return s
 }
 
 func allowed(c config.Tools, name string) bool {

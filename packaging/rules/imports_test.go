@@ -32,12 +32,14 @@ var table = []row{
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                   // the config's sections become models
 	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")}, // the config becomes a set of tools
+	{pkg: "daemon/prompt"},
+	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
 	{pkg: "daemon/hooks", may: words("tools"), event: true},                                             // the owner's own commands around calls
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
-	{pkg: "tools/all", may: words("tools tools/*"), event: true},
+	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/*", may: words("channels"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},

@@ -3,6 +3,8 @@ package all
 
 import (
 	"hob/daemon/fsguard"
+	"hob/daemon/netguard"
+	"hob/daemon/sandbox"
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/automation"
@@ -10,56 +12,95 @@ import (
 	"hob/tools/fs"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
+	"hob/tools/search"
 	"hob/tools/sessions"
+	"hob/tools/web"
 	"hob/tools/work"
 )
 
-// Artifacts is the shelf of large results: exec fills it, result_read reads it.
+// Artifacts is the shelf of large results: exec and read fill it, result_read reads it.
 type Artifacts interface {
 	runtime.Artifacts
 	sessions.Artifacts
+	fs.Shelf
 }
 
-// Deps is what the tools work with.
-type Deps struct {
-	Guard     *fsguard.Guard
-	Seen      *fs.Seen // what each session has read; one for the life of the process
-	Spawn     *spawn.Group
+// Services are what the tools work with for the life of the process.
+type Services struct {
 	Artifacts Artifacts
+	Seen      *fs.Seen // what each session has read
+	Spawn     *spawn.Group
+	Registry  *runtime.Registry // of background commands
 	Jobs      automation.Jobs
 	Addresses messaging.Addresses
 	Backlog   work.Backlog
-	Journal   string   // the folder in which changes of several files are written down before they are made
-	Events    []string // the types of hob's event stream
-	Environ   []string // hob's own environment
-	Instance  string   // marks the processes of this home; no slash in it
-	Exec      runtime.Limits
+	Agents    sessions.Agents
+	Talks     sessions.Talks
+	Gauge     sessions.Gauge
+	Models    sessions.Models
+	Resolve   web.Resolve     // looks up the references to secrets
+	Marked    func() []string // the paths that count as foreign
+	Events    []string        // the types of hob's event stream
+	Environ   []string        // hob's own environment
+	Instance  string          // marks the processes of this home; no slash in it
+	State     string          // hob's own folder, absolute
+	Journal   string          // the folder in it where changes of several files are written down before they are made
+	ReadPDF   []string        // the command that reads PDF files; empty: they are refused
+}
+
+// Setup is what one state of the config makes of them.
+type Setup struct {
+	Guard   *fsguard.Guard
+	Sandbox *sandbox.Sandbox // nil: commands are not confined
+	Hosts   map[string]runtime.Host
+	Limits  runtime.Limits
+	Client  *netguard.Client
+	Secrets map[string]web.Secret
+	Search  web.SearchDeps // Engine, URL and Key
 }
 
 // All lists the tools. A new one is a line here.
-func All(d Deps) []tools.Tool {
-	e := edit.Deps{Guard: d.Guard, Seen: d.Seen, Journal: d.Journal}
+func All(s Services, c Setup) []tools.Tool {
+	exec := runtime.ExecDeps{
+		Guard: c.Guard, Artifacts: s.Artifacts, Spawn: s.Spawn, Registry: s.Registry, Sandbox: c.Sandbox, Hosts: c.Hosts, Marked: s.Marked,
+		Environ: s.Environ, Instance: s.Instance, Limits: c.Limits,
+	}
+	files := edit.Deps{Guard: c.Guard, Seen: s.Seen, Journal: s.Journal}
+	find := search.Deps{Guard: c.Guard, State: s.State}
+	c.Search.Client, c.Search.Resolve = c.Client, s.Resolve
 	return []tools.Tool{
-		fs.NewRead(d.Guard, d.Seen),
-		fs.NewWrite(d.Guard, d.Seen),
-		fs.NewLs(d.Guard),
-		edit.NewEdit(e),
-		edit.NewPatch(e),
-		edit.NewNotebook(e),
-		runtime.NewExec(runtime.ExecDeps{
-			Guard: d.Guard, Artifacts: d.Artifacts, Spawn: d.Spawn, Environ: d.Environ, Instance: d.Instance, Limits: d.Exec,
-		}),
-		automation.NewCron(d.Jobs),
-		messaging.NewMessage(d.Addresses, d.Guard),
+		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Shelf: s.Artifacts, Spawn: s.Spawn, Helper: s.ReadPDF}),
+		fs.NewWrite(c.Guard, s.Seen),
+		edit.NewEdit(files),
+		edit.NewPatch(files),
+		search.NewGrep(find),
+		search.NewGlob(find),
+		fs.NewLs(c.Guard),
+		runtime.NewExec(exec),
+		runtime.NewProcess(exec),
+		automation.NewCron(s.Jobs),
+		messaging.NewMessage(s.Addresses, c.Guard),
 		messaging.NewAsk(),
-		sessions.NewResultRead(d.Artifacts),
-		sessions.NewWaitTask(d.Events),
+		sessions.NewSessionsSpawn(s.Agents, s.Models),
+		sessions.NewResultRead(s.Artifacts),
 		work.NewTodo(),
+		web.NewFetch(c.Client),
 		work.NewPlan(),
-		work.NewTaskAdd(d.Backlog),
-		work.NewTaskList(d.Backlog),
-		work.NewTaskUpdate(d.Backlog),
-		work.NewCompleteTask(d.Backlog),
-		work.NewFailTask(d.Backlog),
+		edit.NewNotebook(files),
+		runtime.NewTmux(runtime.TmuxDeps{Exec: exec}),
+		sessions.NewAgentsList(s.Gauge),
+		sessions.NewSessionsList(s.Talks),
+		sessions.NewSessionsHistory(s.Talks),
+		sessions.NewSessionsSend(s.Talks),
+		sessions.NewSubagents(s.Agents, s.Talks),
+		sessions.NewSessionsStatus(s.Talks, s.Gauge),
+		sessions.NewWaitTask(s.Events),
+		work.NewTaskAdd(s.Backlog),
+		work.NewTaskList(s.Backlog),
+		work.NewTaskUpdate(s.Backlog),
+		work.NewCompleteTask(s.Backlog),
+		work.NewFailTask(s.Backlog),
+		web.NewSearch(c.Search),
+		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
 	}
 }

@@ -80,7 +80,7 @@ func rows(t *testing.T) []row {
 		if p.Like != "" {
 			continue // its keys are those of another part
 		}
-		header := slices.Index(doc, "["+strings.ReplaceAll(p.Path, "NAME", p.Named)+"]")
+		header := slices.IndexFunc(doc, func(s string) bool { return strings.Trim(s, "[]") == strings.ReplaceAll(p.Path, "NAME", p.Named) })
 		for _, k := range all(p.Keys) {
 			name, _, _ := strings.Cut(k.Name, ".")
 			if other, ok := inPlaceOf()[name]; ok && p.Named != "" {
@@ -145,6 +145,9 @@ func TestEachKeyMissing(t *testing.T) {
 		"channels.NAME.token": "owner: a topic is the owner's only with an access token",
 		"jobs.NAME.prompt":    "prompt: it is empty",
 		"jobs.NAME.when":      "schedule",
+		"tool_hooks.tools":    "tools: missing",
+		"tool_hooks.when":     "when: missing",
+		"tool_hooks.command":  "command: missing",
 	}
 	for _, r := range rows(t) {
 		if r.key.Apart || strings.Contains(r.key.Name, ".") {
@@ -295,6 +298,8 @@ func samples(t *testing.T) []sample {
 	add("an empty exec", true, "[tools.exec]\n")
 	add("a key of exec", true, "[tools.exec]\nsandbox = \"off\"\n")
 	add("an unknown key of exec", false, "[tools.exec]\nsandbocks = \"off\"\n")
+	add("no hooks", true, "tool_hooks = []\n")
+	add("a hook that is no list", false, "[tool_hooks]\ntools = [\"exec\"]\nwhen = \"after\"\ncommand = \"true\"\n")
 	add("an unknown key of another model", false, "[models.a]\nmodl = \"x\"\n")
 	for _, r := range rows(t) {
 		name := r.part.Path + "." + r.key.Name + " "

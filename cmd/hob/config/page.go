@@ -32,7 +32,11 @@ func Page(r config.Reference) string {
 
 // shown writes the section with an example of each of its keys.
 func shown(b *strings.Builder, p config.Part) {
-	fmt.Fprintf(b, "[%s]\n%s", p.Shown(), p.Example)
+	header := "[" + p.Shown() + "]"
+	if p.Several {
+		header = "[" + header + "]"
+	}
+	fmt.Fprintf(b, "%s\n%s", header, p.Example)
 	if p.Example != "" {
 		return
 	}
@@ -47,6 +51,9 @@ func explain(b *strings.Builder, p config.Part) {
 	title := p.Path
 	if p.Kind != "" {
 		title += ", kind " + p.Kind
+	}
+	if p.Several {
+		title = "[[" + title + "]]"
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n", title, p.Doc)
 	if p.Like != "" {

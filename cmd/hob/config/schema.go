@@ -73,6 +73,9 @@ func channelSchema(kinds []string) object {
 
 func partSchema(p config.Part) object {
 	s := tableSchema(p.Keys)
+	if p.Several {
+		s = object{"type": "array", "items": s}
+	}
 	s["description"] = plainText(p.Doc)
 	if p.Kind != "" {
 		if kind, ok := s["properties"].(object)["kind"].(object); ok {

@@ -11,9 +11,9 @@ import (
 
 // Sizes in bytes.
 const (
-	block   = 256 << 10 // read at once
-	opening = 64 << 10  // a NUL in here makes a file binary from the start
-	longest = 64 << 20  // a line may be, or the whole of a text
+	block   = 64 << 10 // read at once
+	opening = 64 << 10 // a NUL in here makes a file binary from the start
+	longest = 64 << 20 // a line may be, or the whole of a text
 )
 
 // ErrLong is a line, or a text that is wanted whole, of more than 64 MB.

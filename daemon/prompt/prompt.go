@@ -1,4 +1,6 @@
-package daemon
+// Package prompt writes the stable part of what a model is told: who it is, how it works, and what the owner wrote down for it in the
+// workspace. It reads files and keeps nothing.
+package prompt
 
 import (
 	"errors"
@@ -34,9 +36,9 @@ func files() []string {
 	return []string{"AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md", "CAPABILITIES.md"}
 }
 
-// systemText is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
+// System is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
 // would speak in every conversation.
-func systemText(workspace, owner string, foreign func(path string) string) (string, error) {
+func System(workspace, owner string, foreign func(path string) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
@@ -56,7 +58,7 @@ func systemText(workspace, owner string, foreign func(path string) string) (stri
 		if err != nil {
 			return b.String(), fmt.Errorf("read %s: %w", name, err)
 		}
-		part := shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), min(mostOfFile, left))
+		part := Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), min(mostOfFile, left))
 		if part == "" {
 			continue
 		}
@@ -66,8 +68,8 @@ func systemText(workspace, owner string, foreign func(path string) string) (stri
 	return b.String(), nil
 }
 
-// shorten keeps 70 % of the limit from the head and 20 % from the tail of a text that is longer.
-func shorten(text string, most int) string {
+// Shorten keeps 70 % of the limit from the head and 20 % from the tail of a text that is longer.
+func Shorten(text string, most int) string {
 	all := []rune(text)
 	if len(all) <= most {
 		return text

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"path"
+	"reflect"
+	"strings"
+)
+
+// ToolHook is one of [[tool_hooks]]: a command of the owner's around calls of tools. When the section is off, Tools.Deny is everything:
+// a call that a hook would have refused must not pass because of a mistake.
+type ToolHook struct {
+	Tools   []string `toml:"tools"`   // patterns over names of tools, as path.Match reads them; at least one
+	When    string   `toml:"when"`    // "before" or "after"
+	Command string   `toml:"command"` // for the shell; not empty
+}
+
+const toolHooks = "tool_hooks"
+
+// hooks reads [[tool_hooks]]. A mistake in any of them denies every tool.
+func (l *loader) hooks() {
+	n := l.root.child(toolHooks)
+	if n == nil {
+		return
+	}
+	good := n.list != nil
+	if !good {
+		d := &decoder{file: l.file, section: toolHooks}
+		d.add(n, n.value, toolHooks, "want tables, each written [["+toolHooks+"]], found "+n.kind(), "", true)
+		l.problems = append(l.problems, d.problems...)
+	}
+	var all []ToolHook
+	for _, one := range n.list {
+		var h ToolHook
+		good = typed(l, one, toolHooks, &h, checkToolHook) && good
+		all = append(all, h)
+	}
+	if good {
+		l.snap.ToolHooks = all
+		return
+	}
+	l.snap.off[toolHooks] = true
+	l.snap.Tools.Deny = []string{DenyAll}
+}
+
+// checkToolHook wants every key: one that is left out, or misspelt, would make a hook that never runs.
+func checkToolHook(c *checks, h *ToolHook) {
+	for _, key := range sorted(keysOf(fieldsOf(reflect.ValueOf(h).Elem()))) {
+		if !c.given(key) {
+			c.wrong(key, "missing")
+		}
+	}
+	if c.given("tools") && len(h.Tools) == 0 {
+		c.wrong("tools", "want the names of tools, or patterns like \"web_*\"")
+	}
+	for i, pattern := range h.Tools {
+		if _, err := path.Match(pattern, ""); err != nil || strings.TrimSpace(pattern) == "" {
+			c.note("tools", c.at("tools").element(i), true, "tools: want a name of a tool, or a pattern like \"web_*\", found "+Quote(pattern))
+		}
+	}
+	if c.given("command") && strings.TrimSpace(h.Command) == "" {
+		c.wrong("command", "it is empty")
+	}
+}
+
+func toolHooksPart() Part {
+	return Part{
+		Path: toolHooks, Several: true,
+		Doc: "Commands of your own around calls of tools, as many as there are tables, in the order of the file. Each reads the call as one JSON object on its " +
+			"standard input (`tool`, `arguments`, `summary`, `trust`, `tainted`; after the call also `result`), runs in the workspace with hob's environment less " +
+			"all secrets, and may take 30 seconds. Every key is needed. A mistake in any of the tables denies every tool.",
+		Keys: Describe(ToolHook{}, []Note{
+			{Name: "tools", Unset: "a mistake", Example: `["exec", "web_*"]`, Doc: "Names of tools, or patterns with `*`, `?` and `[a-z]`."},
+			{
+				Name: "when", Unset: "a mistake", Words: []string{"before", "after"}, Example: `"after"`,
+				Doc: "`before` the call, which a command that ends with another code than 0 refuses, its output being the reason; or `after` it.",
+			},
+			{Name: "command", Unset: "a mistake", Example: `"cat >> calls.log"`, Doc: "What the shell runs (`sh -c`; `cmd /C` on Windows)."},
+		}),
+	}
+}
