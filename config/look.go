@@ -43,7 +43,7 @@ func (s Setting) Text() string {
 	case string:
 		return v
 	default:
-		return TOML(v)
+		return source.TOML(v)
 	}
 }
 
@@ -114,7 +114,7 @@ func (v view) several(path []string) (Setting, bool) {
 	if i < 0 {
 		return Setting{}, false
 	}
-	s := Setting{Key: KeyText(path), Unset: "none", From: FromDefault, Off: v.snap.Off(v.parts[i].Path)}
+	s := Setting{Key: source.KeyText(path), Unset: "none", From: FromDefault, Off: v.snap.Off(v.parts[i].Path)}
 	if n := v.root.at(path); n != nil {
 		s.From, s.File, s.Line, s.Column = FromFile, v.file, n.value.line, n.value.column
 		if n.env != "" {
@@ -188,7 +188,7 @@ func (v view) setting(section []string, k Key) Setting {
 
 func (v view) value(section []string, k Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
-	s := Setting{Key: KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
+	s := Setting{Key: source.KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
 	if s.Off || n == nil {
 		if core := v.held(section, k); s.Off && core != nil {
@@ -301,7 +301,7 @@ func (r Reference) Names(path string) []string {
 	for _, section := range v.present() {
 		if p, ok := v.at(root, section); ok {
 			for _, k := range Flat(p.Keys) {
-				names = append(names, KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
+				names = append(names, source.KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
 			}
 		}
 	}

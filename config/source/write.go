@@ -1,4 +1,5 @@
-// Package source reads and writes the file that the config stands in: whole, or not at all. It knows nothing of what is in it.
+// Package source reads and writes the file that the config stands in, whole or not at all, and writes values as TOML has them. It knows
+// nothing of what a file means.
 package source
 
 import (

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 )
 
 // Mode says what is done where commands cannot be confined.
@@ -68,35 +69,45 @@ type State struct {
 // Sandbox confines processes. It is safe for concurrent use.
 type Sandbox struct {
 	conf  Config
+	probe func() finding // runs once, at the first use
+}
+
+// finding is how commands can be confined.
+type finding struct {
 	state State
 	argv  func(layout, []string) ([]string, error) // nil: nothing here confines
 }
 
-// New finds out, by really running it, how commands can be confined here. It never fails: what is missing is in State.
+// New makes a sandbox. How commands can be confined here it finds out by really running it, at the first use; whoever does not
+// want to wait for that then, asks for State early. It never fails: what is missing is in State.
 func New(ctx context.Context, c Config) *Sandbox {
 	if c.Mode == "" {
 		c.Mode = Auto
 	}
-	s := &Sandbox{conf: c}
-	if c.Mode == Off {
-		s.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
-	} else {
-		s.state, s.argv = find(ctx, c)
-	}
-	s.state.Mode = c.Mode
-	s.state.Network = c.Network || !s.state.Works
-	return s
+	ctx = context.WithoutCancel(ctx) // the probe has times of its own
+	return &Sandbox{c, sync.OnceValue(func() finding { return look(ctx, c) })}
 }
 
-// State is what New found. The caller may keep it.
+func look(ctx context.Context, c Config) (f finding) {
+	if c.Mode == Off {
+		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
+	} else {
+		f.state, f.argv = find(ctx, c)
+	}
+	f.state.Mode = c.Mode
+	f.state.Network = c.Network || !f.state.Works
+	return f
+}
+
+// State is how commands are confined. The caller may keep it.
 func (s *Sandbox) State() State {
-	state := s.state
+	state := s.probe().state
 	state.Layers = slices.Clone(state.Layers)
 	return state
 }
 
 // Works says whether Wrap confines.
-func (s *Sandbox) Works() bool { return s.state.Works }
+func (s *Sandbox) Works() bool { return s.probe().state.Works }
 
 // Required says whether no command may run unconfined.
 func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
@@ -106,12 +117,13 @@ func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
 // variable of the environment that names a folder which is not visible inside, TMPDIR above all, is the caller's to leave out.
 // ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made.
 func (s *Sandbox) Wrap(b Box, argv []string) ([]string, error) {
-	if s.argv == nil {
+	f := s.probe()
+	if f.argv == nil {
 		return nil, ErrNone
 	}
 	l, err := lay(s.conf, b)
 	if err != nil {
 		return nil, err
 	}
-	return s.argv(l, argv)
+	return f.argv(l, argv)
 }

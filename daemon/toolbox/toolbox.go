@@ -80,6 +80,10 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		rest := k.deferred(list)
 		list = append(list, catalog.New(rest))
 	}
+	b.Spawn.Once("sandbox", func() error {
+		k.Sandbox.State() // looked at now, so that the first command need not wait for it
+		return nil
+	})
 	k.Set, err = tools.NewSet(list...)
 	return k, err
 }

@@ -17,6 +17,14 @@ func allowed(name string) bool {
 	}, name)
 }
 
+// Handed is what of an environment is handed on to commands: nothing that could be a secret.
+func Handed(own []string) []string {
+	return slices.DeleteFunc(slices.Clone(own), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return !allowed(name)
+	})
+}
+
 // setting is where a command runs, as far as its environment depends on it.
 type setting struct {
 	home, zone, cwd, mark string

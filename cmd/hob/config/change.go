@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hob/config"
+	"hob/config/source"
 )
 
 // Change is one key that is to be set, or taken out.
@@ -106,11 +107,11 @@ func canGo(file string, doc []byte, path []string) error {
 	for _, name := range path {
 		inner, ok := at.(map[string]any)
 		if at = inner[name]; !ok || at == nil {
-			return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
+			return config.Errors{{File: file, Key: source.KeyText(path), Text: source.KeyText(path) + " does not stand in the file, so that there is nothing to take out"}}
 		}
 	}
 	if _, section := at.(map[string]any); section && !inFile(doc, path) {
-		return config.Errors{{File: file, Key: config.KeyText(path), Text: config.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
+		return config.Errors{{File: file, Key: source.KeyText(path), Text: source.KeyText(path) + " is a section", Hint: "take out its keys one by one, or the whole with: hob config edit"}}
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func literal(k config.Key, text string) (string, error) {
 	}
 	switch k.Type {
 	case config.Text:
-		return config.Quote(raw), nil
+		return source.Quote(raw), nil
 	case config.Switch:
 		if text != "true" && text != "false" {
 			return want("true or false")
@@ -152,7 +153,7 @@ func literal(k config.Key, text string) (string, error) {
 		if _, err := time.ParseDuration(text); err != nil {
 			return want(`a time with its unit, like "30m" or "1h30m"`)
 		}
-		return config.Quote(text), nil
+		return source.Quote(text), nil
 	case config.List:
 		if !strings.HasPrefix(text, "[") {
 			return listText(text), nil
@@ -190,7 +191,7 @@ func listText(text string) string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
-			parts = append(parts, config.Quote(part))
+			parts = append(parts, source.Quote(part))
 		}
 	}
 	return "[" + strings.Join(parts, ", ") + "]"

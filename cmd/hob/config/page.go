@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hob/config"
+	"hob/config/source"
 )
 
 //go:embed page.md
@@ -95,7 +96,7 @@ func otherwise(k config.Key) string {
 	case string:
 		return "`" + strconv.Quote(v) + "`"
 	}
-	return "`" + config.TOML(k.Default) + "`"
+	return "`" + source.TOML(k.Default) + "`"
 }
 
 // cell is a text within a table of Markdown.
