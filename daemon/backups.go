@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -128,4 +130,16 @@ func (a acts) backup(ctx context.Context, path string) (any, error) {
 		return nil, backupFault(err)
 	}
 	return madeBackup{r, (a.clock.Mono() - start).Milliseconds()}, nil
+}
+
+// backupFault is what a user reads when a backup could not be written.
+func backupFault(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return &event.Fault{Kind: event.Clash, Text: "there is a file of that name already", Hint: "choose another path", Err: err}
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return &event.Fault{Kind: event.Invalid, Text: err.Error(), Hint: "choose a folder that exists and that hob may write to", Err: err}
+	default:
+		return err
+	}
 }

@@ -13,15 +13,17 @@ import (
 	"hob/tools/fs"
 )
 
-// bench is what the tools work with.
-func (d *daemon) bench() *toolbox.Bench {
+// workshop makes what the tools work with.
+type workshop struct{ *daemon }
+
+func (d workshop) bench() *toolbox.Bench {
 	kin := family.NewReader(d.store.Reader())
 	b := &toolbox.Bench{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Log: d.log, Services: all.Services{
-		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Jobs: d.schedule(), Addresses: addresses{d}, Backlog: backlog(d.store),
-		Agents: kin, Talks: kin, Models: d.knows, Resolve: conf{d}.resolve, Marked: d.store.Marks().Paths,
+		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Jobs: d.schedule(), Addresses: addresses(d), Backlog: backlog(d.store),
+		Agents: kin, Talks: kin, Models: d.knows, Resolve: conf(d).resolve, Marked: d.store.Marks().Paths,
 		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(), State: d.opt.state(), Journal: toolbox.Journal(d.opt.state()),
 		Gauge: self.Gauge{
-			Model: func() llm.Info { return d.chain().First().Info() }, Running: func() int64 { return d.thread.Running() }, Tools: liveSet{d}.Specs, Room: d.room,
+			Model: func() llm.Info { return d.chain().First().Info() }, Running: func() int64 { return d.thread.Running() }, Tools: liveSet(d).Specs, Room: d.room,
 		},
 	}}
 	if d.opt.Self != "" {
@@ -31,13 +33,13 @@ func (d *daemon) bench() *toolbox.Bench {
 }
 
 // knows checks the name of a model.
-func (d *daemon) knows(name string) error {
+func (d workshop) knows(name string) error {
 	_, _, err := models.Pick(d.config(), name)
 	return err
 }
 
 // room is what may still be spent today; below 0: no limit.
-func (d *daemon) room(ctx context.Context) (micros, tokens int64, err error) {
+func (d workshop) room(ctx context.Context) (micros, tokens int64, err error) {
 	b, err := d.store.Spent(ctx)
 	micros, tokens = -1, -1
 	if b.PerDayMicros >= 0 {

@@ -18,6 +18,7 @@ import (
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/guard"
+	"hob/daemon/hooks"
 	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/models"
@@ -74,8 +75,20 @@ type parts struct {
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
 	models.Lineup
-	kit toolbox.Kit // the tools that the config allows, confined to its roots
-	off []string    // channels and jobs of the config that cannot be used, and why
+	kit   toolbox.Kit  // the tools that the config allows, confined to its roots
+	hooks []hooks.Hook // the owner's own commands around their calls
+	off   []string     // channels and jobs of the config that cannot be used, and why
+}
+
+// hooked are the commands of a config. A mistake among them denies every tool; those of before stay, for the calls that were judged before.
+func (l *live) hooked(c *config.Snapshot) (list []hooks.Hook) {
+	if l != nil && c.Off("tool_hooks") {
+		return l.hooks
+	}
+	for _, h := range c.ToolHooks {
+		list = append(list, hooks.Hook(h))
+	}
+	return list
 }
 
 func (d *daemon) config() *config.Snapshot { return d.file.Current() }

@@ -71,7 +71,8 @@ func (d conf) reload(ctx context.Context) error {
 
 // renew swaps in what is made out of the config: the model and the tools.
 func (d conf) renew(ctx context.Context) error {
-	kit, err := d.tools.Kit(ctx, d.config())
+	c := d.config()
+	kit, err := d.tools.Kit(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func (d conf) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the chosen model: %w", err)
 	}
-	lineup := d.maker().Lineup(ctx, d.config(), chosen)
+	lineup := d.maker().Lineup(ctx, c, chosen)
 	for _, fault := range lineup.Faults {
 		d.log.Error("a model of the config cannot be used", "err", fault.Err, "first", lineup.Chain.First().Info().Name())
 	}
-	d.live.Store(&live{Lineup: lineup, kit: kit})
+	d.live.Store(&live{Lineup: lineup, kit: kit, hooks: d.live.Load().hooked(c)})
 	return nil
 }
 

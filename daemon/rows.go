@@ -9,6 +9,7 @@ import (
 	"hob/daemon/guard"
 	"hob/daemon/models"
 	"hob/daemon/store"
+	"hob/daemon/store/trust"
 	"hob/daemon/store/view"
 	"hob/daemon/store/work"
 )
@@ -18,6 +19,7 @@ type rows struct {
 	view     *view.View
 	budget   func(ctx context.Context) (store.Budget, error)
 	grants   func(ctx context.Context) ([]guard.Grant, error)
+	marks    func(ctx context.Context) ([]trust.Mark, error)
 	schedule schedule
 	status   func(ctx context.Context) (Status, error)
 	models   roster
@@ -50,7 +52,7 @@ func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, e
 	case "audit":
 		return r.view.AuditRows(ctx, f)
 	case "marks":
-		return r.view.MarkRows(ctx)
+		return r.marks(ctx)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is nothing called %s", resource)
 	}

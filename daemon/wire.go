@@ -3,12 +3,14 @@ package daemon
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 
 	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/agent"
 	"hob/daemon/control"
 	"hob/daemon/event"
+	"hob/daemon/hooks"
 	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/llm/builtin"
@@ -16,6 +18,7 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/store/db"
 	"hob/daemon/store/work"
+	"hob/daemon/toolcall"
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/runtime"
@@ -41,11 +44,14 @@ func (d *daemon) wire(out, in stage) error {
 		_, err := d.store.Accept(ctx, []event.In{in}, nil)
 		return err
 	}})
-	d.tools = d.bench()
+	d.tools = workshop{d}.bench()
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
-	d.dispatch = &agent.Dispatch{Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log}
+	d.dispatch = &agent.Dispatch{
+		Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
+		Hooks: &hooks.Hooks{List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.Handed(os.Environ()), Log: d.log},
+	}
 	d.thread = &agent.Thread{
 		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
@@ -120,9 +126,9 @@ func backlog(s *store.Store) work.Desk {
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
-		Tools:  toolCalls{dispatch: d.dispatch, store: d.store, ids: d.ids, clock: d.clock},
+		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
 	}
 }

@@ -26,7 +26,7 @@ func trustCommand(a *cli.App) *cobra.Command {
 			},
 		}),
 		&cobra.Command{
-			Use: "accept PATH", Short: "Say that you trust what a file, or a folder, holds", Args: cli.Exactly(1, "a PATH"),
+			Use: "accept PATH", Short: "Say that you trust what a file, or a folder, holds", Args: cli.Exactly(1, "a PATH"), ValidArgsFunction: cli.Complete(a, "marks"),
 			Example: "  hob trust accept ~/.hob/workspace/AGENTS.md",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])

@@ -222,6 +222,11 @@ func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
 	})
 }
 
+// MarkRows lists the files that count as foreign text.
+func (s Questions) MarkRows(ctx context.Context) ([]trust.Mark, error) {
+	return trust.List(ctx, s.read())
+}
+
 // Unmark says that the owner trusts what a marked file holds.
 func (s Questions) Unmark(ctx context.Context, path string) error {
 	err := s.Write(ctx, func(tx *Tx) error { return trust.Drop(tx.Tx, path) })

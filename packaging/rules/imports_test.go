@@ -33,8 +33,9 @@ var table = []row{
 	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                   // the config's sections become models
 	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")}, // the config becomes a set of tools
 	{pkg: "daemon/prompt"},
+	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
 	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
-	{pkg: "daemon/hooks", may: words("tools"), event: true},                                             // the owner's own commands around calls
+	{pkg: "daemon/hooks", may: words("tools"), event: true},                   // the owner's own commands around calls
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
+	"regexp"
 
 	"hob/daemon/fsguard"
 	"hob/tools"
@@ -97,17 +99,57 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	if res, stop := w.conflict(call, in, p); stop {
 		return res, nil
 	}
+	data := []byte(in.Content)
+	name, err := w.placeholder(p, data)
+	if err != nil {
+		return tools.Result{}, refusal(w.guard, call, in.Path, err)
+	}
+	if name != "" {
+		return tools.Fail(tools.Validation, "it stands for a value that you were not shown: change the rest of the file with edit",
+			"%s: the content holds the placeholder %s", shown(in.Path), name), nil
+	}
 	var opts []fsguard.Option
 	if in.OnConflict == "error" {
 		opts = append(opts, fsguard.NewOnly)
 	}
-	data := []byte(in.Content)
 	info, err := w.guard.WriteFile(p, data, 0o644, opts...)
 	if err != nil {
 		return tools.Result{}, refusal(w.guard, call, in.Path, err)
 	}
 	w.seen.Wrote(call.Session, p.Path, info, data)
 	return said(in, p, data), nil
+}
+
+// secretMark is what stands in texts for the value of a secret (daemon/secret).
+var secretMark = regexp.MustCompile(`\[secret [^\]\s]{1,200}\]`)
+
+// maxMarked is how much of an old file is searched for marks of secrets, in bytes. What lies beyond counts as having none.
+const maxMarked = 64 << 20
+
+// placeholder names a mark of a secret that the new content has more often than what is there: written out, it would take the
+// place of the secret itself.
+func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
+	marks := secretMark.FindAll(data, -1)
+	if len(marks) == 0 {
+		return "", nil
+	}
+	var old []byte
+	if p.Exists() {
+		f, err := w.guard.Open(p)
+		if err != nil {
+			return "", err
+		}
+		old, err = io.ReadAll(io.LimitReader(f, maxMarked))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	for _, m := range marks {
+		if bytes.Count(data, m) > bytes.Count(old, m) {
+			return string(m), nil
+		}
+	}
+	return "", nil
 }
 
 // conflict refuses what the caller asked to refuse, and to wipe out what he has not seen.

@@ -52,6 +52,37 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// What stands for a secret is not written in its place. A file that holds such words already may keep them, as often as it does.
+func TestWriteRefusesPlaceholders(t *testing.T) {
+	for _, c := range []struct{ name, old, content, refused string }{
+		{"new", "", "key = [secret ntfy.token]\n", "[secret ntfy.token]"},
+		{"in the secret's place", "key = tk_1\n", "key = [secret ntfy.token]\n", "[secret ntfy.token]"},
+		{"there already", "say [secret x]\n", "do say [secret x]\n", ""},
+		{"once more", "say [secret x]\n", "[secret x] [secret x]", "[secret x]"},
+		{"another one", "say [secret x]\n", "[secret x] [secret y]", "[secret y]"},
+		{"no placeholder", "", "a [secret] [secret a b] [secrets x]", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			want := c.content
+			if c.old != "" {
+				d.put(t, "f", c.old)
+			}
+			res := d.do(t, d.write, args{"path": "f", "content": c.content})
+			if c.refused != "" {
+				want = c.old
+				if res.Code != tools.Validation || !strings.Contains(res.Content, "the placeholder "+c.refused+"\n") {
+					t.Errorf("%q %s", res.Code, res.Content)
+				}
+			}
+			got, err := os.ReadFile(filepath.Join(d.dir, "f"))
+			if string(got) != want || (err != nil) != (want == "") {
+				t.Errorf("%q %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
 func TestWriteDoesNotWipeOutAChange(t *testing.T) {
 	d := newDesk(t)
 	for _, c := range []struct {

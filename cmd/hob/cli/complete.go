@@ -35,6 +35,7 @@ func namings(resource string) naming {
 		"questions": {key: "code", about: "text", state: "open"},
 		"tools":     {key: "name", about: "description"},
 		"grants":    {key: "id", about: "pattern"},
+		"marks":     {key: "path", about: "why"},
 		"turns":     {key: "id", about: "text", last: true},
 		"outbox":    {key: "id", about: "body", last: true},
 		"inbox":     {key: "seq", about: "text", last: true},

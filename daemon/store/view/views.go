@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
-	"hob/daemon/store/trust"
 
 	"hob/daemon/event"
 )
@@ -245,9 +244,6 @@ type AuditRow struct {
 	Out      int64       `json:"out"`                   // bytes of the result
 	Result   string      `json:"result_hash,omitempty"` // of the result's text
 }
-
-// MarkRows lists the files that count as foreign text.
-func (s *View) MarkRows(ctx context.Context) ([]trust.Mark, error) { return trust.List(ctx, s.read) }
 
 // AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
 // the owner.

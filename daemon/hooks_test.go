@@ -1,0 +1,55 @@
+//go:build unix
+
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/control/client"
+)
+
+// run calls a tool as the command line does.
+func (r *running) run(tool, args string) client.Outcome {
+	r.t.Helper()
+	out, err := r.client.Tool(r.t.Context(), tool, client.ToolCall{Input: json.RawMessage(args), Workdir: filepath.Join(r.home, "workspace")})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+// TestHooksOfTheConfigStandAroundCalls refuses one tool by a hook, lets another pass and notes it afterwards, and takes the hook
+// out again while hob runs.
+func TestHooksOfTheConfigStandAroundCalls(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "canary-1")
+	home := t.TempDir()
+	const hook = "[[tool_hooks]]\ntools = [%q]\nwhen = %q\ncommand = %q\n"
+	write(t, home, fmt.Sprintf(hook, "l?", "before", "echo not today; exit 1")+fmt.Sprintf(hook, "write", "after", "cat > seen; env > env"))
+	r := start(t, home)
+	if out := r.run("ls", `{"path": "."}`); out.Success || out.Error != "PERMISSION_DENIED" || !strings.Contains(out.Message, "not today") {
+		t.Errorf("ls: %+v", out)
+	}
+	if out := r.run("write", `{"path": "a.txt", "content": "x"}`); !out.Success {
+		t.Errorf("write: %+v", out)
+	}
+	seen, err := os.ReadFile(filepath.Join(home, "workspace", "seen"))
+	if err != nil || !strings.Contains(string(seen), `"tool":"write"`) || !strings.Contains(string(seen), `"result":`) {
+		t.Errorf("the hook read %s, %v", seen, err)
+	}
+	env, err := os.ReadFile(filepath.Join(home, "workspace", "env"))
+	if err != nil || strings.Contains(string(env), "canary") || !strings.Contains(string(env), "PATH=") {
+		t.Errorf("the hook's environment: %s, %v", env, err)
+	}
+	write(t, home, "")
+	r.until("ls runs without the hook", func() bool { return r.run("ls", `{"path": "."}`).Success })
+	write(t, home, "[[tool_hooks]]\ntools = [\"ls\"]\nwhen = \"before\"\n")
+	r.until("a mistake in a hook takes the tools away", func() bool {
+		_, err := r.client.Tool(t.Context(), "ls", client.ToolCall{Input: json.RawMessage(`{"path": "."}`)})
+		return err != nil && strings.Contains(err.Error(), `there is no tool "ls"`)
+	})
+}

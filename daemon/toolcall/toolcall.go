@@ -1,0 +1,112 @@
+// Package toolcall calls tools for the local API, through the same gate as the thread. Who types is present: he is asked right there.
+package toolcall
+
+import (
+	"context"
+	"time"
+
+	"hob/daemon/agent"
+	"hob/daemon/agent/turn"
+	"hob/daemon/clock"
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/ident"
+	"hob/tools"
+)
+
+// How long an approval of a call from the command line stays open.
+const approvalOpen = 24 * time.Hour
+
+// Store commits what comes of calls.
+type Store interface {
+	// Record applies changes; the audit row of a call is one.
+	Record(ctx context.Context, list ...tools.Change) error
+	// RecordFrom is Record for changes that may send messages; in is the command that they come from.
+	RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error
+	// UseOrAsk uses up an approval of the same call, or asks for one.
+	UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error)
+	// Settled closes the question about a call that was approved elsewhere.
+	Settled(ctx context.Context, hash string) error
+}
+
+// Calls calls tools for the local API. Every field must be set.
+type Calls struct {
+	Dispatch *agent.Dispatch
+	Store    Store
+	IDs      ident.Source
+	Clock    clock.Clock
+}
+
+var _ control.Tools = Calls{}
+
+// Specs lists the tools.
+func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
+
+// Call judges and runs one call. A call that needs a person comes back as *control.Approval, with a question that any surface can answer;
+// the same call with Approve set to its hash, or once its question is approved, runs.
+func (t Calls) Call(ctx context.Context, c control.ToolCall) (tools.Result, error) {
+	actor := agent.Actor{Name: "api", Trust: event.Owner, Reply: event.CLI}
+	set := t.Dispatch.Settings(ctx)
+	call := tools.Call{
+		ID: "c" + t.IDs.Code(12), Name: c.Name, Args: c.Args, Workdir: c.Workdir, Key: "main",
+		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.Clock.Wall(), Typed: true,
+	}
+	j := t.Dispatch.Judge(ctx, actor, call)
+	if j.Fault == nil && j.Decision.Verdict == guard.Ask {
+		how, err := t.agreed(ctx, c, j)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		j.Decision = guard.Decision{Verdict: guard.Allow, Reason: how}
+	}
+	entry := t.Dispatch.Entry(actor, j)
+	if err := t.Store.Record(ctx, entry); err != nil {
+		return tools.Result{}, err
+	}
+	start := t.Clock.Mono()
+	r := t.Dispatch.Run(ctx, j)
+	entry.Took = t.Clock.Mono() - start
+	return t.settle(ctx, entry, r)
+}
+
+// agreed says how a call that needs a person was allowed; *control.Approval when it was not.
+func (t Calls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (string, error) {
+	if c.Approve != "" && c.Approve == j.Hash() {
+		return "approved at the terminal", t.Store.Settled(ctx, j.Hash())
+	}
+	q := turn.Question{
+		Subject: turn.AboutCall, Tool: j.Call.Name, Text: guard.Plea("May the command line", j.Intent, j.Decision),
+		Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: j.Hash(), Until: t.Clock.Wall().Add(approvalOpen), To: event.CLI,
+	}
+	code, used, err := t.Store.UseOrAsk(ctx, q)
+	if err != nil || used {
+		return "approved: question " + code, err
+	}
+	return "", &control.Approval{Summary: j.Intent.Summary, Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: j.Intent.Warnings}
+}
+
+// settle commits what a call came to. A tool that steers a turn has none to steer here.
+func (t Calls) settle(ctx context.Context, entry guard.Entry, r tools.Result) (tools.Result, error) {
+	if r.Next != nil {
+		r = tools.Fail(tools.Conflict, "ask hob in chat instead", "this tool parks or ends a turn, and there is none here")
+	}
+	entry = agent.Ended(entry, r)
+	changes := []tools.Change{entry}
+	if !r.IsError {
+		changes = append(changes, r.Changes...)
+	}
+	err := t.Store.RecordFrom(context.WithoutCancel(ctx), t.input(entry), changes...)
+	if f, ok := event.AsFault(err); ok {
+		return tools.Fail(tools.Conflict, f.Hint, "%s", f.Text), nil
+	}
+	return r, err
+}
+
+// input is the row that a message from the command line comes from: outside a turn there is no step that could be its cause.
+func (t Calls) input(entry guard.Entry) event.In {
+	return event.In{
+		Source: "api", ExtID: entry.CallID, Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,
+		ReplyTo: event.CLI, Parts: event.Say("hob tool " + entry.Tool), Received: t.Clock.Wall(),
+	}
+}
