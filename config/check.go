@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hob/config/schema"
 )
 
 // checks looks at the values of one section after it was decoded.
@@ -51,18 +53,18 @@ func (n *node) element(i int) *node {
 }
 
 // limits compares what stands in a section with what its keys allow.
-func (c *checks) limits(keys []Key, n *node, v reflect.Value) {
-	fields := fieldsOf(v)
+func (c *checks) limits(keys []schema.Key, n *node, v reflect.Value) {
+	fields := schema.Fields(v)
 	for _, k := range keys {
 		child, field := n.child(last(k.Name)), fields[last(k.Name)]
 		if child == nil {
 			continue
 		}
-		if k.Type == Table {
+		if k.Type == schema.Table {
 			c.limits(k.Keys, child, field)
 			continue
 		}
-		if text := k.within(field); text != "" {
+		if text := k.Within(field); text != "" {
 			c.note(k.Name, child, true, text)
 		}
 	}
@@ -140,21 +142,21 @@ type toolKeys struct {
 	Web   any      `toml:"web"`  // looked at by itself
 }
 
-// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec, one in
-// [tools.web] web_search; any other denies every tool.
+// tools reads [tools]. A bad root or bind is dropped; any other mistake in [tools.exec] denies exec and tmux, one
+// in [tools.web] web_search; any other denies every tool.
 func (l *loader) tools() {
 	var t toolKeys
 	e, w := Default().Tools.Exec, Default().Tools.Web
 	n := l.root.child("tools")
 	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots) })
 	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
-	exec := typed(l, n.child("exec"), "tools.exec", &e, func(c *checks, e *Exec) { e.Binds = checkPaths(c, "binds", e.Binds) })
+	exec := typed(l, n.child("exec"), "tools.exec", &e, checkExec)
 	if !whole {
 		l.snap.Tools = Tools{Deny: []string{DenyAll}, Exec: e, Web: w}
 		return
 	}
 	if !exec {
-		t.Deny = append(t.Deny, "exec")
+		t.Deny = append(t.Deny, "exec", "tmux")
 	}
 	if !web {
 		t.Deny = append(t.Deny, "web_search")

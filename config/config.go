@@ -66,7 +66,7 @@ type Channel struct {
 }
 
 // Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
-// the same reason Deny is everything when [[tool_hooks]] is off, has "exec" when [tools.exec] is, and "web_search" when [tools.web] is.
+// the same reason Deny is everything when [[tool_hooks]] is off, has "exec" and "tmux" when [tools.exec] is, and "web_search" when [tools.web] is.
 type Tools struct {
 	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
 	Allow []string // names of tools; empty: all
@@ -74,13 +74,6 @@ type Tools struct {
 	Core  []string // names of the tools that each request carries; empty: the usual ones; "*": all
 	Exec  Exec
 	Web   ToolWeb
-}
-
-// Exec is [tools.exec]: how shell commands are confined.
-type Exec struct {
-	Sandbox string   `toml:"sandbox"` // "require", "auto" (default) or "off"
-	Network bool     `toml:"network"` // commands reach the machine's network
-	Binds   []string `toml:"binds"`   // "PATH:ro" or "PATH:rw", what commands see beside the workspace and the roots
 }
 
 // DenyAll in Tools.Deny stands for every tool.
@@ -128,7 +121,7 @@ type Backup struct {
 func Default() *Snapshot {
 	return &Snapshot{
 		Models: map[string]Model{},
-		Tools:  Tools{Exec: Exec{Sandbox: "auto"}, Web: ToolWeb{Search: "duckduckgo"}},
+		Tools:  Tools{Exec: defaultExec(), Web: ToolWeb{Search: "duckduckgo"}},
 		Guard:  Guard{Mode: "ask"},
 		Budget: Budget{PerDay: 5, TokensPerDay: 2_000_000},
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},

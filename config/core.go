@@ -1,5 +1,7 @@
 package config
 
+import "hob/config/schema"
+
 // core describes the sections that config reads itself: the one place where their keys are written down beside the structs.
 // The checks, the schema, the reference and the completion all come from it.
 func core() []Part {
@@ -7,56 +9,56 @@ func core() []Part {
 	return []Part{
 		{
 			Path: "model", Doc: "The language model that thinks. Without this section the built-in interpreter serves, which needs no key and no network.",
-			Keys: Describe(d.Model, modelNotes()),
+			Keys: schema.Describe(d.Model, modelNotes()),
 		},
 		{
 			Path: "models.NAME", Named: "local", Doc: "Another model, to fall back to (`fallback`) or to choose by its name (`hob model use NAME`).",
-			Like: "model", Example: "backend = \"lmstudio\"\nmodel = \"qwen\"\n", Keys: Describe(d.Model, modelNotes()),
+			Like: "model", Example: "backend = \"lmstudio\"\nmodel = \"qwen\"\n", Keys: schema.Describe(d.Model, modelNotes()),
 		},
-		{Path: "owner", Doc: "The one person that hob works for.", Keys: Describe(d.Owner, ownerNotes())},
+		{Path: "owner", Doc: "The one person that hob works for.", Keys: schema.Describe(d.Owner, ownerNotes())},
 		{
 			Path: "tools", Doc: "What tools may be used, and on what. A mistake in this section denies every tool.",
-			Keys: Describe(struct{ Roots, Allow, Deny, Core []string }{}, toolNotes()),
+			Keys: schema.Describe(struct{ Roots, Allow, Deny, Core []string }{}, toolNotes()),
 		},
 		{
-			Path: "tools.exec", Doc: "How shell commands are confined: see security.md. A mistake in this section denies `exec`.",
-			Keys: Describe(d.Tools.Exec, execNotes()),
+			Path: "tools.exec", Doc: "How shell commands are confined (see security.md), how long they may take, and where they run. A mistake in this section denies `exec` and `tmux`.",
+			Keys: schema.Describe(d.Tools.Exec, execNotes()),
 		},
 		{
 			Path: "tools.web", Doc: "How the web is searched, and what may be sent there: see security.md. A mistake in this section denies `web_search`.",
-			Keys: Describe(d.Tools.Web, webNotes()),
+			Keys: schema.Describe(d.Tools.Web, webNotes()),
 		},
 		toolHooksPart(),
-		{Path: "guard", Doc: "When hob asks before it acts.", Keys: Describe(d.Guard, []Note{{
+		{Path: "guard", Doc: "When hob asks before it acts.", Keys: schema.Describe(d.Guard, []schema.Note{{
 			Name: "mode", Words: []string{"ask", "open"}, Example: `"ask"`,
 			Doc: "`ask` wants your yes before effects that cannot be taken back; `open` asks nothing, but for what is always denied.",
 		}})},
-		{Path: "budget", Doc: "Hard caps of one day in the owner's zone: 0 spends nothing, -1 is no cap.", Keys: Describe(d.Budget, []Note{
+		{Path: "budget", Doc: "Hard caps of one day in the owner's zone: 0 spends nothing, -1 is no cap.", Keys: schema.Describe(d.Budget, []schema.Note{
 			{Name: "per_day", Least: "0", Most: "1000000000", Also: "-1 for no cap", Example: "5.0", Doc: "What a day may cost, in the provider's currency, where the price is known."},
 			{Name: "tokens_per_day", Least: "0", Also: "-1 for no cap", Example: "2000000", Doc: "How many tokens a day may use where the price is not known."},
 		})},
-		{Path: "turn", Doc: "What one turn may use.", Keys: Describe(d.Turn, []Note{
+		{Path: "turn", Doc: "What one turn may use.", Keys: schema.Describe(d.Turn, []schema.Note{
 			{Name: "max_steps", Least: "1", Example: "50", Doc: "Answers of the model in one turn."},
 			{Name: "max_running", Least: "1s", Example: `"15m"`, Doc: "How long one turn may run, not counting what it waits."},
 		})},
-		{Path: "backup", Doc: "The copies of the database that hob makes by itself, in `state/backups`; those that you make are never deleted.", Keys: Describe(d.Backup, []Note{
+		{Path: "backup", Doc: "The copies of the database that hob makes by itself, in `state/backups`; those that you make are never deleted.", Keys: schema.Describe(d.Backup, []schema.Note{
 			{Name: "every", Least: "1h", Example: `"24h"`, Doc: "From one copy to the next; a day or more: at a quiet hour of the night."},
 			{Name: "daily", Least: "0", Example: "7", Doc: "The newest copy of each of that many days is kept; 0: none is made."},
 			{Name: "weekly", Least: "0", Example: "4", Doc: "And the newest of each of that many weeks."},
 		})},
-		{Path: "web", Doc: "The local HTTP API.", Keys: Describe(d.Web, []Note{{
+		{Path: "web", Doc: "The local HTTP API.", Keys: schema.Describe(d.Web, []schema.Note{{
 			Name: "listen", Unset: "127.0.0.1:4620, or a free port where that is taken", Example: `"127.0.0.1:4620"`, Pattern: `^$|^.+:[0-9]{1,5}$`,
 			Doc: "host:port of this machine only; port 0 is any free one.",
 		}})},
-		{Path: "daemon", Doc: "How hob deals with crashes.", Keys: Describe(d.Daemon, []Note{
+		{Path: "daemon", Doc: "How hob deals with crashes.", Keys: schema.Describe(d.Daemon, []schema.Note{
 			{Name: "max_attempts", Least: "1", Example: "3", Doc: "How often a turn is begun before it is given up."},
 			{Name: "safe_mode_after", Least: "1", Example: "3", Doc: "Unclean ends within ten minutes before hob starts in safe mode."},
 		})},
 	}
 }
 
-func modelNotes() []Note {
-	return []Note{
+func modelNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "backend", Unset: "the built-in interpreter", Example: `"openrouter"`, Doc: "Who serves the model: see models.md."},
 		{Name: "model", Unset: "none", Example: `"provider/name"`, Doc: "The model's name at its server."},
 		{Name: "api_key", Unset: "none", Example: `"env:OPENROUTER_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
@@ -74,30 +76,19 @@ func modelNotes() []Note {
 	}
 }
 
-func ownerNotes() []Note {
-	return []Note{
+func ownerNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "name", Unset: "none", Example: `"Sam"`, Doc: "What hob calls you."},
 		{Name: "timezone", Unset: "the machine's", Example: `"Europe/Berlin"`, Doc: "Your zone, by its IANA name."},
 		{Name: "addresses", Example: `["alerts:my-topic"]`, Pattern: `^[^:]+:.+$`, Doc: "Where you are reached, as channel:address; the first one gets what is meant for you, and without any the local chat does."},
 	}
 }
 
-func toolNotes() []Note {
-	return []Note{
+func toolNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "roots", Example: `["~/Downloads:ro", "~/projects:rw"]`, Pattern: `:(ro|rw)$`, Doc: "Folders that files may be read in (`:ro`) or written in too (`:rw`), beside the workspace."},
 		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all."},
 		{Name: "core", Unset: "the usual ones", Example: `["*"]`, Doc: "Names of the tools that each request to the model carries; the others are searched for and called through the tool `tool`; `*` is all of them."},
 		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
-	}
-}
-
-func execNotes() []Note {
-	return []Note{
-		{
-			Name: "sandbox", Words: []string{"require", "auto", "off"}, Example: `"auto"`,
-			Doc: "`require` runs no command where it cannot be confined; `auto` asks you for each there; `off` confines none.",
-		},
-		{Name: "network", Example: "false", Doc: "Let commands reach the network, and what listens on this machine."},
-		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders that commands see (`:ro`) or may write too (`:rw`), beside the workspace and the roots."},
 	}
 }

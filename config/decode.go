@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hob/config/schema"
 )
 
 // decoder fills Go values from nodes and collects everything that is wrong on the way. It is used in place of
@@ -78,7 +80,7 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 		d.table(n, dst, key)
 		return
 	}
-	fields := fieldsOf(dst)
+	fields := schema.Fields(dst)
 	for _, name := range n.names() {
 		child, full := n.table[name], dotted(key, name)
 		field, ok := fields[name]
@@ -101,27 +103,6 @@ func (d *decoder) unknown(n *node, key, name string, known []string) {
 		what = "section"
 	}
 	d.add(n, n.key, key, fmt.Sprintf("unknown %s %q", what, name), nearest(name, known), false)
-}
-
-// fieldsOf maps keys to the fields of a struct: the name in the tag toml:"name", else the field's name in lower case.
-func fieldsOf(dst reflect.Value) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	for i := range dst.NumField() {
-		f := dst.Type().Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		switch {
-		case name == "-" || !f.IsExported():
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			for k, v := range fieldsOf(dst.Field(i)) {
-				fields[k] = v
-			}
-		case name == "":
-			fields[strings.ToLower(f.Name)] = dst.Field(i)
-		default:
-			fields[name] = dst.Field(i)
-		}
-	}
-	return fields
 }
 
 func (d *decoder) table(n *node, dst reflect.Value, key string) {
@@ -242,7 +223,7 @@ func (d *decoder) scalar(n *node, dst reflect.Value, key string) {
 	default:
 		panic("config: no way to fill a " + dst.Type().String())
 	}
-	if secretKey(last(key)) {
+	if schema.Secret(last(key)) {
 		d.fatal(n, key, "%s: want %s", last(key), want) // never the value itself
 		return
 	}

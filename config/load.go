@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/config/schema"
 	"hob/config/source"
 	"hob/daemon/secret"
 )
@@ -102,7 +103,7 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 }
 
 // keys are those of a section of the core.
-func (l *loader) keys(path string) []Key {
+func (l *loader) keys(path string) []schema.Key {
 	for _, p := range l.parts {
 		if p.fits(strings.Split(path, ".")) {
 			return p.Keys
@@ -233,7 +234,7 @@ func (l *loader) literals(n *node, path string) {
 	for _, name := range n.names() {
 		child := n.table[name]
 		s, ok := child.leaf.(string)
-		if ok && s != "" && secretKey(name) && !secret.IsReference(s) {
+		if ok && s != "" && schema.Secret(name) && !secret.IsReference(s) {
 			l.problems = append(l.problems, Problem{
 				File: l.file, Line: child.value.line, Column: child.value.column, Section: strings.TrimPrefix(path, "."), Key: dotted(path, name),
 				Text: fmt.Sprintf("%s: the secret itself stands in a file that others can read", name),
@@ -245,14 +246,4 @@ func (l *loader) literals(n *node, path string) {
 			l.literals(e, dotted(path, name))
 		}
 	}
-}
-
-// secretKey knows the keys that hold secrets by their names.
-func secretKey(name string) bool {
-	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
-		if name == word || strings.HasSuffix(name, "_"+word) {
-			return true
-		}
-	}
-	return false
 }

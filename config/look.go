@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/config/schema"
 	"hob/config/source"
 	"hob/daemon/secret"
 )
@@ -178,7 +179,7 @@ func (v view) section(p Part, path []string) []Setting {
 	return all
 }
 
-func (v view) setting(section []string, k Key) Setting {
+func (v view) setting(section []string, k schema.Key) Setting {
 	s := v.value(section, k)
 	if s.Value != nil {
 		s.Unset = ""
@@ -186,7 +187,7 @@ func (v view) setting(section []string, k Key) Setting {
 	return s
 }
 
-func (v view) value(section []string, k Key) Setting {
+func (v view) value(section []string, k schema.Key) Setting {
 	path := append(slices.Clone(section), strings.Split(k.Name, ".")...)
 	s := Setting{Key: source.KeyText(path), Value: k.Default, Unset: plainText(k.Unset), From: FromDefault, Off: v.snap.Off(strings.Join(section, "."))}
 	n := v.root.at(path)
@@ -208,14 +209,14 @@ func (v view) value(section []string, k Key) Setting {
 		return s
 	}
 	if s.Value = v.held(section, k); s.Value == nil {
-		s.Value = k.typed(n)
+		s.Value = typedBy(k, n)
 	}
-	s.Value = k.discreet(s.Value)
+	s.Value = discreet(k, s.Value)
 	return s
 }
 
 // held is the value of a key in the snapshot, nil for what plug-ins decode.
-func (v view) held(section []string, k Key) any {
+func (v view) held(section []string, k schema.Key) any {
 	var in any
 	names := strings.Split(k.Name, ".")
 	switch section[0] {
@@ -233,25 +234,25 @@ func (v view) held(section []string, k Key) any {
 	}
 	at := reflect.ValueOf(in)
 	for _, name := range names {
-		at = fieldsOf(addressable(at).Elem())[name]
+		at = schema.Fields(at)[name]
 	}
-	if k.Type == Table {
+	if k.Type == schema.Table {
 		return tableOf(at)
 	}
-	return plainDefault(at)
+	return schema.Plain(at)
 }
 
 // tableOf is a struct as TOML has it.
 func tableOf(v reflect.Value) any {
 	m := map[string]any{}
-	for name, field := range fieldsOf(v) {
-		m[name] = plainDefault(field)
+	for name, field := range schema.Fields(v) {
+		m[name] = schema.Plain(field)
 	}
 	return m
 }
 
-// typed is the value of a node that a plug-in decodes: the environment has only texts, to which the key gives their type.
-func (k Key) typed(n *node) any {
+// typedBy is the value of a node that a plug-in decodes: the environment has only texts, to which the key gives their type.
+func typedBy(k schema.Key, n *node) any {
 	s, ok := n.leaf.(string)
 	if !ok || n.env == "" {
 		if at, ok := n.leaf.(time.Time); ok {
@@ -261,13 +262,13 @@ func (k Key) typed(n *node) any {
 	}
 	var v any
 	switch k.Type {
-	case Switch:
+	case schema.Switch:
 		v = parsed(strconv.ParseBool(s))
-	case Whole:
+	case schema.Whole:
 		v = parsed(strconv.ParseInt(s, 10, 64))
-	case Number:
+	case schema.Number:
 		v = parsed(strconv.ParseFloat(s, 64))
-	case List:
+	case schema.List:
 		v = splitList(n, s).plain()
 	}
 	if v == nil {
@@ -277,7 +278,7 @@ func (k Key) typed(n *node) any {
 }
 
 // discreet hides a secret that is written down itself; a reference to one is shown.
-func (k Key) discreet(v any) any {
+func discreet(k schema.Key, v any) any {
 	s, ok := v.(string)
 	if !k.Secret() || ok && (s == "" || secret.IsReference(s)) {
 		return v
@@ -300,14 +301,14 @@ func (r Reference) Names(path string) []string {
 	var names []string
 	for _, section := range v.present() {
 		if p, ok := v.at(root, section); ok {
-			for _, k := range Flat(p.Keys) {
+			for _, k := range schema.Flat(p.Keys) {
 				names = append(names, source.KeyText(append(slices.Clone(section), strings.Split(k.Name, ".")...)))
 			}
 		}
 	}
 	for _, p := range r.parts {
 		if p.Named != "" {
-			for _, k := range Flat(p.Keys) {
+			for _, k := range schema.Flat(p.Keys) {
 				names = append(names, p.Shown()+"."+k.Name)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hob/config"
+	"hob/config/schema"
 )
 
 // known is a reference with one channel and a job, as a plug-in would describe them.
@@ -22,8 +23,8 @@ func known() config.Reference {
 	return config.NewReference(config.Owned{
 		Backends: []string{"openrouter", "lmstudio", "ollama"},
 		Parts: []config.Part{
-			{Path: "channels.NAME", Kind: "bell", Named: "door", Keys: config.Describe(channel{}, nil)},
-			{Path: "jobs.NAME", Named: "morning", Keys: config.Describe(struct{ Cron, Prompt string }{}, nil)},
+			{Path: "channels.NAME", Kind: "bell", Named: "door", Keys: schema.Describe(channel{}, nil)},
+			{Path: "jobs.NAME", Named: "morning", Keys: schema.Describe(struct{ Cron, Prompt string }{}, nil)},
 		},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/config/schema"
 	"hob/config/source"
 )
 
@@ -39,8 +40,8 @@ func NewReference(o Owned) Reference {
 // withKind adds the key that config reads in every channel.
 func (p Part) withKind(kinds []string) Part {
 	if p.Kind != "" {
-		kind := Key{Type: Text, Note: Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "What kind of channel it is."}}
-		p.Keys = append([]Key{kind}, p.Keys...)
+		kind := schema.Key{Type: schema.Text, Note: schema.Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "What kind of channel it is."}}
+		p.Keys = append([]schema.Key{kind}, p.Keys...)
 	}
 	return p
 }
@@ -90,20 +91,20 @@ func kindOf(root *node, path []string) string {
 }
 
 // Find looks a key up by its full name; doc, which is TOML, tells the kinds of its channels. The error is Errors, and says what there is instead.
-func (r Reference) Find(doc []byte, path []string) (Key, error) {
+func (r Reference) Find(doc []byte, path []string) (schema.Key, error) {
 	root, err := parse("", doc)
 	if err != nil {
-		return Key{}, err
+		return schema.Key{}, err
 	}
 	_, k, problem := r.find(root, path)
 	if problem != nil {
-		return Key{}, Errors{*problem}
+		return schema.Key{}, Errors{*problem}
 	}
 	return k, nil
 }
 
 // find looks a key up by the parts of its full name. The problem says what there is instead.
-func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
+func (r Reference) find(root *node, path []string) (Part, schema.Key, *Problem) {
 	name := strings.Join(path, ".")
 	if p, k, ok := r.kind(path); ok {
 		return p, k, nil
@@ -113,7 +114,7 @@ func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
 		if !ok {
 			continue
 		}
-		for _, k := range Flat(p.Keys) {
+		for _, k := range schema.Flat(p.Keys) {
 			if k.Name == strings.Join(path[depth:], ".") {
 				return p, k, nil
 			}
@@ -122,19 +123,19 @@ func (r Reference) find(root *node, path []string) (Part, Key, *Problem) {
 		for i, k := range p.Keys {
 			known[i] = k.Name
 		}
-		return p, Key{}, &Problem{Key: name, Text: fmt.Sprintf("there is no key %q in [%s]", strings.Join(path[depth:], "."), strings.Join(path[:depth], ".")), Hint: nearest(path[depth], known)}
+		return p, schema.Key{}, &Problem{Key: name, Text: fmt.Sprintf("there is no key %q in [%s]", strings.Join(path[depth:], "."), strings.Join(path[:depth], ".")), Hint: nearest(path[depth], known)}
 	}
-	return Part{}, Key{}, r.noSection(root, path)
+	return Part{}, schema.Key{}, r.noSection(root, path)
 }
 
 // kind is the key that says what a channel is: it is known before the channel is.
-func (r Reference) kind(path []string) (Part, Key, bool) {
+func (r Reference) kind(path []string) (Part, schema.Key, bool) {
 	for _, p := range r.parts {
 		if p.Kind != "" && path[len(path)-1] == p.Keys[0].Name && p.fits(path[:len(path)-1]) {
 			return p, p.Keys[0], true
 		}
 	}
-	return Part{}, Key{}, false
+	return Part{}, schema.Key{}, false
 }
 
 // noSection says why a key is in none.
@@ -263,14 +264,14 @@ func (r Reference) backends(file string, root *node) []Problem {
 	return d.problems
 }
 
-func (r Reference) keyOf(section, name string) (Key, bool) {
+func (r Reference) keyOf(section, name string) (schema.Key, bool) {
 	p, ok := r.at(nil, strings.Split(section, "."))
 	if !ok {
-		return Key{}, false
+		return schema.Key{}, false
 	}
-	i := slices.IndexFunc(p.Keys, func(k Key) bool { return k.Name == name })
+	i := slices.IndexFunc(p.Keys, func(k schema.Key) bool { return k.Name == name })
 	if i < 0 {
-		return Key{}, false
+		return schema.Key{}, false
 	}
 	return p.Keys[i], true
 }

@@ -29,7 +29,7 @@ func TestAMistakeInExecSwitchesItOff(t *testing.T) {
 		if want := []string{"config.toml:4:11: sandbox: " + why + ", so [tools.exec] is off"}; !slices.Equal(got, want) {
 			t.Errorf("%s: got\n  %s", value, strings.Join(got, "\n  "))
 		}
-		if !slices.Equal(s.Tools.Deny, []string{"write", "exec"}) || !slices.Equal(s.OffSections(), []string{"tools.exec"}) {
+		if !slices.Equal(s.Tools.Deny, []string{"write", "exec", "tmux"}) || !slices.Equal(s.OffSections(), []string{"tools.exec"}) {
 			t.Errorf("%s: denied %q, off %q", value, s.Tools.Deny, s.OffSections())
 		}
 		if s.Tools.Exec.Network || s.Tools.Exec.Sandbox != "auto" {
@@ -37,11 +37,11 @@ func TestAMistakeInExecSwitchesItOff(t *testing.T) {
 		}
 	}
 	s, got := parsed(t, "", "HOB_TOOLS__EXEC__SANDBOX=always")
-	if !slices.Equal(s.Tools.Deny, []string{"exec"}) || len(got) != 1 || !strings.HasPrefix(got[0], "HOB_TOOLS__EXEC__SANDBOX: sandbox: want one of") {
+	if !slices.Equal(s.Tools.Deny, []string{"exec", "tmux"}) || len(got) != 1 || !strings.HasPrefix(got[0], "HOB_TOOLS__EXEC__SANDBOX: sandbox: want one of") {
 		t.Errorf("from the environment: denied %q, %q", s.Tools.Deny, got)
 	}
 	s, _ = parsed(t, "[tools]\nexec = \"require\"\n")
-	if !slices.Equal(s.Tools.Deny, []string{"exec"}) {
+	if !slices.Equal(s.Tools.Deny, []string{"exec", "tmux"}) {
 		t.Errorf("no section at all: denied %q", s.Tools.Deny)
 	}
 	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = true\n")
@@ -52,24 +52,6 @@ func TestAMistakeInExecSwitchesItOff(t *testing.T) {
 	s, _ = parsed(t, "[tools]\ndeny = 1\n[tools.exec]\nsandbox = \"require\"\n")
 	if s.Tools.Exec.Sandbox != "require" {
 		t.Errorf("a bad [tools] leaves %+v", s.Tools.Exec)
-	}
-}
-
-func TestExec(t *testing.T) {
-	s, got := parsed(t, "[tools.exec]\nsandbox = \"require\"\nnetwork = true\nbinds = [\"~/.gitconfig:ro\", \"here:rw\", \"/srv/x:rw\", \"/srv/y\"]\n[tools.exec.hosts.nas]\naddress = \"sam@nas\"\n")
-	want := config.Exec{Sandbox: "require", Network: true, Binds: []string{"~/.gitconfig:ro", "/srv/x:rw"}}
-	if e := s.Tools.Exec; e.Sandbox != want.Sandbox || e.Network != want.Network || !slices.Equal(e.Binds, want.Binds) {
-		t.Errorf("got %+v, want %+v", e, want)
-	}
-	if len(s.OffSections()) > 0 || len(s.Tools.Deny) > 0 {
-		t.Errorf("off %q, denied %q", s.OffSections(), s.Tools.Deny)
-	}
-	const rule = ": binds: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "
-	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:13: unknown section "hosts": known here: binds, network, sandbox`}) {
-		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
-	}
-	if s, _ := parsed(t, ""); s.Tools.Exec.Sandbox != "auto" || s.Tools.Exec.Network || len(s.Tools.Exec.Binds) > 0 {
-		t.Errorf("left out: %+v", s.Tools.Exec)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"hob/config/schema"
 	"hob/config/source"
 )
 
@@ -46,7 +47,7 @@ func (l *loader) hooks() {
 
 // checkToolHook wants every key: one that is left out, or misspelt, would make a hook that never runs.
 func checkToolHook(c *checks, h *ToolHook) {
-	for _, key := range sorted(keysOf(fieldsOf(reflect.ValueOf(h).Elem()))) {
+	for _, key := range sorted(keysOf(schema.Fields(reflect.ValueOf(h).Elem()))) {
 		if !c.given(key) {
 			c.wrong(key, "missing")
 		}
@@ -70,7 +71,7 @@ func toolHooksPart() Part {
 		Doc: "Commands of your own around calls of tools, as many as there are tables, in the order of the file. Each reads the call as one JSON object on its " +
 			"standard input (`tool`, `arguments`, `summary`, `trust`, `tainted`; after the call also `result`), runs in the workspace with hob's environment less " +
 			"all secrets, and may take 30 seconds. Every key is needed. A mistake in any of the tables denies every tool.",
-		Keys: Describe(ToolHook{}, []Note{
+		Keys: schema.Describe(ToolHook{}, []schema.Note{
 			{Name: "tools", Unset: "a mistake", Example: `["exec", "web_*"]`, Doc: "Names of tools, or patterns with `*`, `?` and `[a-z]`."},
 			{
 				Name: "when", Unset: "a mistake", Words: []string{"before", "after"}, Example: `"after"`,

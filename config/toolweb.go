@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"hob/config/schema"
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
 )
@@ -80,8 +81,8 @@ func checkWebSecret(c *checks, name string, s WebSecret) {
 	}
 }
 
-func webNotes() []Note {
-	return []Note{
+func webNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "search", Words: []string{"searxng", "brave", "tavily", "duckduckgo"}, Example: `"searxng"`, Doc: "Who is asked by `web_search`; `brave` and `tavily` want a key, `searxng` an address."},
 		{Name: "search_url", Unset: "the engine's own", Example: `"https://searx.example.org"`, Pattern: `^$|^https?://.+`, Doc: "The engine's address; it may be of a private network."},
 		{Name: "search_key", Unset: "none", Example: `"env:SEARCH_KEY"`, Doc: "The key for the engine: a reference to a secret, or the key itself."},

@@ -12,6 +12,7 @@ import (
 	chanall "hob/channels/all"
 	"hob/channels/ntfy"
 	"hob/config"
+	"hob/config/schema"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
@@ -29,11 +30,11 @@ func ConfigSections() config.Owned {
 		Parts: []config.Part{
 			{
 				Path: "channels.NAME", Kind: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.",
-				Keys: config.Describe(ntfy.Config{Server: "https://ntfy.sh", Title: "hob"}, ntfyNotes()), Check: checkChannel,
+				Keys: schema.Describe(ntfy.Config{Server: "https://ntfy.sh", Title: "hob"}, ntfyNotes()), Check: checkChannel,
 			},
 			{
 				Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
-				Keys: config.Describe(jobSection{}, jobNotes()), Check: checkJob,
+				Keys: schema.Describe(jobSection{}, jobNotes()), Check: checkJob,
 			},
 		},
 	}
@@ -48,8 +49,8 @@ func ChannelKinds() []string {
 	return names
 }
 
-func ntfyNotes() []config.Note {
-	return []config.Note{
+func ntfyNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "server", Example: `"https://ntfy.sh"`, Pattern: `^$|^https?://.+`, Doc: "The server's address."},
 		{Name: "topic", Unset: "none", Example: `"my-topic"`, Pattern: `^$|^[-_A-Za-z0-9]{1,64}$`, Doc: "The topic to listen to, and to write to."},
 		{Name: "topics", Apart: true, Example: `["one", "two"]`, Pattern: `^[-_A-Za-z0-9]{1,64}$`, Doc: "Several topics in the place of `topic`."},
@@ -60,8 +61,8 @@ func ntfyNotes() []config.Note {
 	}
 }
 
-func jobNotes() []config.Note {
-	return []config.Note{
+func jobNotes() []schema.Note {
+	return []schema.Note{
 		{Name: "when", Unset: "none", Example: `"every weekday at 9"`, Doc: "The schedule in words."},
 		{Name: "cron", Unset: "none", Apart: true, Example: `"0 9 * * 1-5"`, Doc: "The schedule in the five fields of cron, or a macro like `@daily`."},
 		{Name: "every", Unset: "none", Apart: true, Example: `"2h"`, Doc: "The time from one run to the next."},

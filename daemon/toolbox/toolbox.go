@@ -18,6 +18,7 @@ import (
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/catalog"
+	"hob/tools/runtime"
 	"hob/tools/web"
 )
 
@@ -117,8 +118,14 @@ func (k Kit) deferred(list []tools.Tool) []tools.Spec {
 
 // setup is what the config says of the tools.
 func setup(k Kit, c *config.Snapshot) all.Setup {
-	w := c.Tools.Web
-	s := all.Setup{Guard: k.Guard, Sandbox: k.Sandbox, Client: netguard.NewClient(netguard.Config{Allow: w.Prefixes()}), Secrets: map[string]web.Secret{}}
+	w, e := c.Tools.Web, c.Tools.Exec
+	s := all.Setup{
+		Guard: k.Guard, Sandbox: k.Sandbox, Client: netguard.NewClient(netguard.Config{Allow: w.Prefixes()}), Secrets: map[string]web.Secret{}, Hosts: map[string]runtime.Host{},
+		Limits: runtime.Limits{Timeout: e.Timeout, Yield: e.Yield, Life: e.Life, Background: e.Processes},
+	}
+	for name, one := range e.Hosts {
+		s.Hosts[name] = runtime.Host(one)
+	}
 	s.Search.Engine, s.Search.URL, s.Search.Key = w.Search, w.SearchURL, w.SearchKey
 	for name, one := range w.Secrets {
 		s.Secrets[name] = web.Secret{Value: one.Secret, Hosts: one.Hosts}

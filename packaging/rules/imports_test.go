@@ -22,8 +22,8 @@ type row struct {
 // table is the design's. The first row that matches counts. A package that no row matches has no place in hob.
 var table = []row{
 	{pkg: "daemon/event"},
-	{pkg: "config", may: words("config/source")},
-	{pkg: "config/source"},
+	{pkg: "config", may: words("config/*")},
+	{pkg: "config/*"}, // the file's text; the keys and what they take
 	{pkg: "daemon/sandbox"},
 	{pkg: "tools", event: true},
 	{pkg: "channels", event: true},
@@ -61,7 +61,7 @@ var table = []row{
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true}, // which looks at everything
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/source daemon/control/client daemon/control/console scheduler"), event: true},       // a family of commands
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/control/client daemon/control/console scheduler"), event: true},            // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hob/config"
+	"hob/config/schema"
 	"hob/config/source"
 )
 
@@ -122,7 +123,7 @@ func inFile(doc []byte, path []string) bool {
 }
 
 // literal writes what a person typed as TOML, by the key's type.
-func literal(k config.Key, text string) (string, error) {
+func literal(k schema.Key, text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%s: the value is not UTF-8 text", short(k.Name))
 	}
@@ -134,27 +135,27 @@ func literal(k config.Key, text string) (string, error) {
 		return "", fmt.Errorf("%s: want %s, found %q", short(k.Name), what, text)
 	}
 	switch k.Type {
-	case config.Text:
+	case schema.Text:
 		return source.Quote(raw), nil
-	case config.Switch:
+	case schema.Switch:
 		if text != "true" && text != "false" {
 			return want("true or false")
 		}
 		return text, nil
-	case config.Whole:
+	case schema.Whole:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return want("a whole number")
 		}
 		return strconv.FormatInt(n, 10), nil
-	case config.Number:
+	case schema.Number:
 		return numeral(text, want)
-	case config.Duration:
+	case schema.Duration:
 		if _, err := time.ParseDuration(text); err != nil {
 			return want(`a time with its unit, like "30m" or "1h30m"`)
 		}
 		return source.Quote(text), nil
-	case config.List:
+	case schema.List:
 		if !strings.HasPrefix(text, "[") {
 			return listText(text), nil
 		}
@@ -164,7 +165,7 @@ func literal(k config.Key, text string) (string, error) {
 }
 
 // sample is one pair of a table.
-func sample(k config.Key) string {
+func sample(k schema.Key) string {
 	if len(k.Keys) == 0 {
 		return "key = \"value\""
 	}

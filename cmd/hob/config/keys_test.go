@@ -17,6 +17,7 @@ import (
 
 	main "hob/cmd/hob/config"
 	"hob/config"
+	"hob/config/schema"
 	"hob/daemon"
 )
 
@@ -43,8 +44,8 @@ func problems(doc string) []config.Problem {
 	return found
 }
 
-func all(keys []config.Key) []config.Key {
-	var list []config.Key
+func all(keys []schema.Key) []schema.Key {
+	var list []schema.Key
 	for _, k := range keys {
 		list = append(append(list, k), all(k.Keys)...)
 	}
@@ -59,7 +60,7 @@ func inPlaceOf() map[string]string {
 // row is where a key stands in the example, and the document without it.
 type row struct {
 	part config.Part
-	key  config.Key
+	key  schema.Key
 	line int // from 1
 	doc  []string
 }
@@ -165,9 +166,9 @@ func TestEachKeyMissing(t *testing.T) {
 }
 
 // wrongType is a value of another type.
-func wrongType(k config.Key) string {
+func wrongType(k schema.Key) string {
 	switch k.Type {
-	case config.Text, config.Duration, config.List, config.Table:
+	case schema.Text, schema.Duration, schema.List, schema.Table:
 		return "1"
 	default:
 		return `"x"`
@@ -208,9 +209,9 @@ func TestEachKeyUnknown(t *testing.T) {
 }
 
 // bounds are values at the limits of a key, and beyond them.
-func bounds(k config.Key) (good, bad []string) {
+func bounds(k schema.Key) (good, bad []string) {
 	quoted := func(s string) string {
-		if k.Type == config.Duration {
+		if k.Type == schema.Duration {
 			return `"` + s + `"`
 		}
 		return s
@@ -222,7 +223,7 @@ func bounds(k config.Key) (good, bad []string) {
 		good = append(good, quoted(k.Most))
 	}
 	switch {
-	case k.Type == config.Duration && k.Least != "":
+	case k.Type == schema.Duration && k.Least != "":
 		bad = []string{`"999ms"`, `"-1h"`}
 		if k.Most == "1h" {
 			bad = append(bad, `"1h1s"`)
@@ -235,7 +236,7 @@ func bounds(k config.Key) (good, bad []string) {
 	case k.Least == "1":
 		bad = []string{"0", "-1"}
 	}
-	if k.Most != "" && k.Type != config.Duration {
+	if k.Most != "" && k.Type != schema.Duration {
 		bad = append(bad, k.Most+"1")
 	}
 	if other, _, ok := strings.Cut(k.Also, " "); ok {
@@ -315,7 +316,7 @@ func samples(t *testing.T) []sample {
 			add(name+v, true, r.with(r.pair(v)))
 		}
 		for _, v := range bad {
-			if r.key.Type != config.Duration { // lengths are no matter of a schema
+			if r.key.Type != schema.Duration { // lengths are no matter of a schema
 				add(name+v, false, r.with(r.pair(v)))
 			}
 		}

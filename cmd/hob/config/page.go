@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hob/config"
+	"hob/config/schema"
 	"hob/config/source"
 )
 
@@ -62,13 +63,13 @@ func explain(b *strings.Builder, p config.Part) {
 		return
 	}
 	b.WriteString("\n| key | takes | left out | meaning |\n|---|---|---|---|\n")
-	for _, k := range config.Flat(p.Keys) {
+	for _, k := range schema.Flat(p.Keys) {
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", k.Name, takes(k), otherwise(k), cell(k.Doc))
 	}
 }
 
 // takes says what a key may be.
-func takes(k config.Key) string {
+func takes(k schema.Key) string {
 	switch {
 	case len(k.Words) > 0:
 		words := make([]string, len(k.Words))
@@ -85,7 +86,7 @@ func takes(k config.Key) string {
 }
 
 // otherwise says what holds when a key is left out.
-func otherwise(k config.Key) string {
+func otherwise(k schema.Key) string {
 	switch v := k.Default.(type) {
 	case nil:
 		return cell(k.Unset)

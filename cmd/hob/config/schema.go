@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hob/config"
+	"hob/config/schema"
 )
 
 // dialect is the JSON Schema that editors are given (https://json-schema.org/draft/2020-12).
@@ -86,7 +87,7 @@ func partSchema(p config.Part) object {
 	return s
 }
 
-func tableSchema(keys []config.Key) object {
+func tableSchema(keys []schema.Key) object {
 	properties := object{}
 	for _, k := range keys {
 		properties[short(k.Name)] = keySchema(k)
@@ -94,7 +95,7 @@ func tableSchema(keys []config.Key) object {
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
 
-func keySchema(k config.Key) object {
+func keySchema(k schema.Key) object {
 	s := shape(k)
 	s["description"] = plainText(k.Doc)
 	if k.Unset != "" {
@@ -110,29 +111,29 @@ func keySchema(k config.Key) object {
 }
 
 // shape is the type of a key with its limits.
-func shape(k config.Key) object {
+func shape(k schema.Key) object {
 	switch k.Type {
-	case config.Switch:
+	case schema.Switch:
 		return object{"type": "boolean"}
-	case config.Whole:
+	case schema.Whole:
 		return limited(k, object{"type": "integer"})
-	case config.Number:
+	case schema.Number:
 		return limited(k, object{"type": "number"})
-	case config.Duration:
+	case schema.Duration:
 		return object{"type": "string", "pattern": goDuration}
-	case config.List:
+	case schema.List:
 		return object{"type": "array", "items": texts(k)}
-	case config.Table:
+	case schema.Table:
 		return tableSchema(k.Keys)
-	case config.Tables:
+	case schema.Tables:
 		return object{"type": "object"}
-	case config.Text:
+	case schema.Text:
 		return texts(k)
 	}
 	return object{}
 }
 
-func texts(k config.Key) object {
+func texts(k schema.Key) object {
 	s := object{"type": "string"}
 	if len(k.Words) > 0 {
 		s["enum"] = k.Words
@@ -143,7 +144,7 @@ func texts(k config.Key) object {
 	return s
 }
 
-func limited(k config.Key, s object) object {
+func limited(k schema.Key, s object) object {
 	limits := object{}
 	if k.Least != "" {
 		limits["minimum"] = json.Number(k.Least)

@@ -17,52 +17,27 @@ const (
 	discount   = 0.75
 )
 
-// Corpus is the texts among which a query looks. The zero Corpus is empty.
-type Corpus struct {
-	texts []map[string]int // how often each word stands in each text
-	sizes []int            // words in each text
-	words int              // in all texts
-	in    map[string]int   // in how many texts a word stands
-}
-
-// Add puts a text in; its number is the count of those before.
-func (c *Corpus) Add(text string) {
-	if c.in == nil {
-		c.in = map[string]int{}
-	}
-	words, counts := Words(text), map[string]int{}
-	for _, w := range words {
-		if counts[w]++; counts[w] == 1 {
-			c.in[w]++
-		}
-	}
-	c.texts, c.sizes, c.words = append(c.texts, counts), append(c.sizes, len(words)), c.words+len(words)
-}
-
 // Hit is a text that has a word of the query.
 type Hit struct {
-	Text  int     // its number
+	Text  int     // which one
 	Score float64 // above 0, at most 1: its BM25 over that of a text that is nothing but the query
 }
 
-// term is a word of a query.
-type term struct {
-	word   string
-	times  int
-	weight float64
-}
-
-// Search finds all texts that have a word of the query, the best first; of equals the earlier one. Filler words of the query do not
+// Search finds the texts that have a word of the query, the best first; of equals the earlier one. Filler words of the query do not
 // count, unless it has no others.
-func (c *Corpus) Search(query string) []Hit {
-	terms, size := c.terms(query)
-	if c.words == 0 || size == 0 {
+func Search(query string, texts []string) []Hit {
+	q := newQuery(query)
+	found := make([]stats, len(texts))
+	for i, text := range texts {
+		found[i] = q.add(text)
+	}
+	if q.words == 0 || len(q.terms) == 0 {
 		return nil
 	}
-	perfect := c.sum(terms, size, func(t term) int { return t.times })
+	perfect := q.sum(q.own)
 	var hits []Hit
-	for i, counts := range c.texts {
-		if sum := c.sum(terms, c.sizes[i], func(t term) int { return counts[t.word] }); sum > 0 {
+	for i, s := range found {
+		if sum := q.sum(s); sum > 0 {
 			hits = append(hits, Hit{i, min(sum/perfect, 1)})
 		}
 	}
@@ -70,43 +45,73 @@ func (c *Corpus) Search(query string) []Hit {
 	return hits
 }
 
-// terms are the different words of a query, and how many it has in all.
-func (c *Corpus) terms(query string) (terms []term, size int) {
-	words := essential(split(query))
+// stats are what counts of a text.
+type stats struct {
+	size  int   // its words
+	times []int // how often it has each term of the query; nil: none
+}
+
+// query is what is sought, and among what.
+type query struct {
+	terms []string // its different words, in order, so that sums of equal parts are equal
+	own   stats    // of the query itself
+	texts int
+	words int   // in all texts
+	in    []int // in how many texts each term stands
+}
+
+func newQuery(text string) *query {
+	words := essential(split(text))
 	for i, w := range words {
 		words[i] = stem(w)
 	}
-	slices.Sort(words) // so that sums of equal parts are equal
-	for _, w := range words {
-		if n := len(terms); n > 0 && terms[n-1].word == w {
-			terms[n-1].times++
-			continue
-		}
-		terms = append(terms, term{w, 1, c.weight(w)})
-	}
-	return terms, len(words)
+	q := &query{terms: slices.Compact(slices.Sorted(slices.Values(words)))}
+	q.own, q.in = q.look(words), make([]int, len(q.terms))
+	return q
 }
 
-// sum is the BM25 of a text of so many words.
-func (c *Corpus) sum(terms []term, size int, times func(term) int) (sum float64) {
-	for _, t := range terms {
-		sum += t.weight * c.gain(times(t), size)
+func (q *query) look(words []string) stats {
+	s := stats{size: len(words)}
+	for _, w := range words {
+		i, ok := slices.BinarySearch(q.terms, w)
+		if !ok {
+			continue
+		}
+		if s.times == nil {
+			s.times = make([]int, len(q.terms))
+		}
+		s.times[i]++
+	}
+	return s
+}
+
+// add takes a text among those that are looked at.
+func (q *query) add(text string) stats {
+	s := q.look(Words(text))
+	q.texts, q.words = q.texts+1, q.words+s.size
+	for i, n := range s.times {
+		if n > 0 {
+			q.in[i]++
+		}
+	}
+	return s
+}
+
+// sum is the BM25 of a text.
+func (q *query) sum(s stats) (sum float64) {
+	average := float64(q.words) / float64(q.texts)
+	long := 1 - discount + discount*float64(s.size)/average
+	for i, n := range s.times {
+		sum += q.weight(i) * float64(n) * (saturation + 1) / (float64(n) + saturation*long)
 	}
 	return sum
 }
 
-// weight is how much a word tells: the rarer, the more (the inverse document frequency that is never negative). A word that stands
+// weight is how much a term tells: the rarer, the more (the inverse document frequency that is never negative). A word that stands
 // nowhere weighs as one that stands in a single text: nothing says that it is rarer.
-func (c *Corpus) weight(word string) float64 {
-	n := float64(max(c.in[word], 1))
-	return math.Log(1 + (float64(len(c.texts))-n+0.5)/(n+0.5))
-}
-
-// gain is what n occurrences of a word add in a text of so many words.
-func (c *Corpus) gain(n, size int) float64 {
-	average := float64(c.words) / float64(len(c.texts))
-	long := 1 - discount + discount*float64(size)/average
-	return float64(n) * (saturation + 1) / (float64(n) + saturation*long)
+func (q *query) weight(term int) float64 {
+	n := float64(max(q.in[term], 1))
+	return math.Log(1 + (float64(q.texts)-n+0.5)/(n+0.5))
 }
 
 // Words are the words of a text as they are compared: in lower case, without the endings of English plurals and possessives. What is

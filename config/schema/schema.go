@@ -1,4 +1,5 @@
-package config
+// Package schema describes the keys of a section of the config: what each takes, what holds without it, and what it may be. It reads no file.
+package schema
 
 import (
 	"encoding"
@@ -49,30 +50,7 @@ type Key struct {
 }
 
 // Secret reports whether the key holds a secret, which is known by its name.
-func (k Key) Secret() bool { return secretKey(last(k.Name)) }
-
-// Part is one section as its owner describes it.
-type Part struct {
-	Path  string // "model"; NAME stands for a name that the owner of the file chooses: "jobs.NAME"
-	Kind  string // of a channel: the kind that has these keys
-	Named string // an example of NAME
-	Doc   string // one or more sentences
-	Keys  []Key
-
-	Several bool   // tables in a list: each is written [[path]], and its keys have no full names, which get and set could tell apart
-	Like    string // the part whose keys these are, "" when they are its own
-	Example string // what stands in it where sections stand together; "": an example of each key
-
-	// Check says what is wrong with a section of a plug-in, unknown keys among it; its owner's own rules, which must not reach out of
-	// the process. config checks its own sections itself.
-	Check func(*Snapshot, Section) []Problem
-}
-
-// Owned is what the reference knows from the owners of what config itself keeps raw.
-type Owned struct {
-	Backends []string // that [model] and [models.NAME] can name
-	Parts    []Part   // the sections of plug-ins
-}
+func (k Key) Secret() bool { return Secret(k.Name[strings.LastIndexByte(k.Name, '.')+1:]) }
 
 // Describe makes the keys of a section out of the struct that takes it, filled with the values that hold for keys left out, and
 // notes, in the order in which people read about them. A note about a key that the struct does not have is a programmer's mistake.
@@ -81,7 +59,7 @@ func Describe(defaults any, notes []Note) []Key {
 	keys := describe(v, "", notes)
 	for _, n := range notes {
 		if !slices.ContainsFunc(Flat(keys), func(k Key) bool { return k.Name == n.Name }) {
-			panic(fmt.Sprintf("config: a note about %s, which %s does not take", n.Name, v.Type()))
+			panic(fmt.Sprintf("schema: a note about %s, which %s does not take", n.Name, v.Type()))
 		}
 	}
 	return keys
@@ -89,15 +67,15 @@ func Describe(defaults any, notes []Note) []Key {
 
 func describe(v reflect.Value, path string, notes []Note) []Key {
 	var keys []Key
-	for name, field := range fieldsOf(reflect.Indirect(addressable(v))) {
-		k := Key{Note: Note{Name: dotted(path, name)}, Type: typeOf(field)}
+	for name, field := range Fields(v) {
+		k := Key{Note: Note{Name: strings.TrimPrefix(path+"."+name, ".")}, Type: typeOf(field)}
 		if i := slices.IndexFunc(notes, func(n Note) bool { return n.Name == k.Name }); i >= 0 {
 			k.Note = notes[i]
 		}
 		if k.Type == Table {
 			k.Keys = describe(field, k.Name, notes)
 		} else if k.Unset == "" {
-			k.Default = plainDefault(field)
+			k.Default = Plain(field)
 		}
 		keys = append(keys, k)
 	}
@@ -114,13 +92,6 @@ func describe(v reflect.Value, path string, notes []Note) []Key {
 		return strings.Compare(a.Name, b.Name)
 	})
 	return keys
-}
-
-// addressable is a pointer to a copy of v, whose fields can be looked at as a decoder does.
-func addressable(v reflect.Value) reflect.Value {
-	p := reflect.New(v.Type())
-	p.Elem().Set(v)
-	return p
 }
 
 // Flat is all keys, with those inside of tables.
@@ -164,8 +135,8 @@ func typeOf(v reflect.Value) Type {
 	return Anything
 }
 
-// plainDefault is a Go value as TOML has it, nil for nothing.
-func plainDefault(v reflect.Value) any {
+// Plain is a Go value as TOML has it, nil for nothing.
+func Plain(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return nil
@@ -216,8 +187,8 @@ func (k Key) bound(s string) (float64, bool) {
 	return f, err == nil
 }
 
-// within says what is wrong with a value of the section, "" when nothing is.
-func (k Key) within(v reflect.Value) string {
+// Within says what is wrong with a value of the section, "" when nothing is.
+func (k Key) Within(v reflect.Value) string {
 	if len(k.Words) > 0 && v.Kind() == reflect.String && !slices.Contains(k.Words, v.String()) {
 		return fmt.Sprintf("want one of %s, found %q", strings.Join(k.Words, ", "), v)
 	}
@@ -263,4 +234,35 @@ func (k Key) Range() string {
 		text += ", or " + k.Also
 	}
 	return text
+}
+
+// Fields maps keys to the fields of a struct: the name in the tag toml:"name", else the field's name in lower case.
+func Fields(dst reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range dst.NumField() {
+		f := dst.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			for k, v := range Fields(dst.Field(i)) {
+				fields[k] = v
+			}
+		case name == "":
+			fields[strings.ToLower(f.Name)] = dst.Field(i)
+		default:
+			fields[name] = dst.Field(i)
+		}
+	}
+	return fields
+}
+
+// Secret knows the keys that hold secrets by their names, without their sections.
+func Secret(name string) bool {
+	for _, word := range []string{"token", "api_key", "search_key", "password", "secret"} {
+		if name == word || strings.HasSuffix(name, "_"+word) {
+			return true
+		}
+	}
+	return false
 }

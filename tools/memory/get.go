@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hob/daemon/fsguard"
+	"hob/tools"
+)
+
+// Limits of memory_get.
+const (
+	mostLines = 1000
+	mostShown = 32 << 10 // bytes
+	mostWide  = 2000     // bytes of a line
+)
+
+// Asked is what memory_get takes.
+type Asked struct {
+	Path  string `json:"path" jsonschema:"as memory_search names it" min:"1"`
+	From  int    `json:"from,omitempty" jsonschema:"first line, from 1" min:"1" default:"1"`
+	Lines int    `json:"lines,omitempty" jsonschema:"default 40" min:"1" max:"1000" default:"40"`
+}
+
+// Passage is what memory_get answers.
+type Passage struct {
+	Path  string `json:"path" jsonschema:"the file, in the workspace"`
+	First int    `json:"first_line" jsonschema:"from 1; 0: the file is empty"`
+	Last  int    `json:"last_line" jsonschema:"the last line shown"`
+	Total int    `json:"total_lines" jsonschema:"lines in the file"`
+	Cut   int    `json:"cut" jsonschema:"lines shown only in part"`
+	Text  string `json:"text" jsonschema:"the lines, without numbers"`
+}
+
+// NewGet makes the tool memory_get: lines of a file of the memory. Its paths are those of the workspace, wherever the caller is.
+func NewGet(g *fsguard.Guard) tools.Tool {
+	s := getter{store{g}}
+	return tools.New[Asked, Passage](tools.Spec{
+		Name: "memory_get", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "MEMORY.md --from 1 --lines 20",
+		Description: "Read lines of a memory file: MEMORY.md or memory/*.md.",
+	}, s.intent, s.run)
+}
+
+type getter struct{ store }
+
+// place judges a path; one that is no file of the memory is refused.
+func (s getter) place(path string) (fsguard.Place, string, error) {
+	space := s.guard.Workspace()
+	p, err := s.guard.Resolve(space, path)
+	if err != nil {
+		return p, "", refusal(shown(path), err)
+	}
+	name, ok := s.nameOf(path)
+	if !ok {
+		name, ok = s.nameOf(p.Path)
+	}
+	switch {
+	case !ok:
+		return p, "", tools.Refuse(tools.Validation, "use read for other files", "%s is no file of the memory: want MEMORY.md or memory/*.md", shown(path))
+	case p.Area == fsguard.State:
+		return p, "", refusal(shown(path), fsguard.ErrState)
+	case !p.Exists():
+		return p, "", tools.Refuse(tools.NotFound, s.nearby(name), "there is no %s", shown(name))
+	}
+	return p, name, nil
+}
+
+// nearby names the files of the memory that may have been meant.
+func (s getter) nearby(name string) string {
+	names, err := s.names("")
+	if err != nil {
+		return ""
+	}
+	if near := tools.Nearest(name, names, 5); len(near) > 0 {
+		return "there is " + strings.Join(near, ", ")
+	}
+	return "memory_search shows what there is"
+}
+
+func (s getter) intent(_ context.Context, _ tools.Call, in Asked) (tools.Intent, error) {
+	p, name, err := s.place(in.Path)
+	if err != nil {
+		return tools.Intent{}, err
+	}
+	canonical, err := tools.Canonical(struct {
+		Tool string `json:"tool"`
+		Path string `json:"path"`
+		ID   string `json:"id"`
+	}{"memory_get", p.Path, p.ID()})
+	return tools.Intent{
+		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{tools.PathOf(p, false)},
+		Summary: "read " + shown(name), Canonical: canonical, Keep: p,
+	}, err
+}
+
+func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
+	p, name, err := s.place(in.Path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if judged, ok := intent.Keep.(fsguard.Place); ok {
+		p = judged // what the gate has seen, not where the path leads by now
+	} else if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
+		return tools.Fail(tools.Conflict, "call the tool again", "%s now leads to %s", shown(in.Path), shown(p.Path)), nil
+	}
+	text, err := s.content(p)
+	if err != nil {
+		return tools.Result{}, refusal(shown(in.Path), err)
+	}
+	out := Passage{Path: name}
+	if text == "" {
+		return tools.Result{Content: name + " is empty", Data: out}, nil
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if out.Total = len(lines); in.From > out.Total {
+		return tools.Fail(tools.Validation, fmt.Sprintf("its last line is %d", out.Total), "%s has only %s", name, count(out.Total, "line")), nil
+	}
+	return out.show(lines[in.From-1:], in), nil
+}
+
+// show puts the lines that are wanted, and fit, into the answer.
+func (p Passage) show(lines []string, in Asked) tools.Result {
+	p.First, p.Last = in.From, in.From-1
+	var numbered strings.Builder
+	var plain []string
+	for _, line := range lines[:min(in.Lines, mostLines, len(lines))] {
+		if len(line) > mostWide {
+			line = strings.ToValidUTF8(line[:mostWide], "") + fmt.Sprintf("… [line cut: %d bytes more]", len(line)-mostWide)
+			p.Cut++
+		}
+		if numbered.Len()+len(line) > mostShown {
+			break
+		}
+		p.Last++
+		fmt.Fprintf(&numbered, "%6d\t%s\n", p.Last, line)
+		plain = append(plain, line)
+	}
+	p.Text = strings.Join(plain, "\n")
+	if p.Last < p.Total {
+		fmt.Fprintf(&numbered, "(%d of %s; continue with from=%d)", p.Last-p.First+1, count(p.Total, "line"), p.Last+1)
+	} else {
+		numbered.WriteString("(end of file)")
+	}
+	return tools.Result{Content: numbered.String(), Data: p}
+}

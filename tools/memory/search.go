@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"hob/daemon/fsguard"
+	"hob/tools"
+	"hob/tools/memory/rank"
+)
+
+// What a search looks at.
+const (
+	scopeMain  = "main"
+	scopeNotes = "notes"
+)
+
+// mostOfSnippet is how much of a place is shown, in bytes.
+const mostOfSnippet = 600
+
+// Query is what memory_search takes.
+type Query struct {
+	Query      string  `json:"query" jsonschema:"words to look for" min:"1" max:"1000"`
+	MaxResults int     `json:"max_results,omitempty" jsonschema:"default 6" min:"1" max:"20" default:"6"`
+	MinScore   float64 `json:"min_score,omitempty" jsonschema:"0 to 1; default 0.35" min:"0" max:"1" default:"0.35"`
+	Scope      string  `json:"scope,omitempty" jsonschema:"main: MEMORY.md; notes: memory/*.md" enum:"all,main,notes" default:"all"`
+}
+
+// Found is what memory_search answers.
+type Found struct {
+	Results []Finding `json:"results" jsonschema:"the best first"`
+	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
+	Files   int       `json:"files" jsonschema:"files that were looked at"`
+	Below   int       `json:"below" jsonschema:"places with a word of the query that are under min_score"`
+	Best    float64   `json:"best_below" jsonschema:"the highest score under min_score"`
+}
+
+// Finding is a place in the memory.
+type Finding struct {
+	Path    string  `json:"path" jsonschema:"for memory_get"`
+	First   int     `json:"first_line" jsonschema:"from 1"`
+	Last    int     `json:"last_line" jsonschema:"the last line of the place"`
+	Score   float64 `json:"score" jsonschema:"0 to 1; 1 is a text that is nothing but the query"`
+	Snippet string  `json:"snippet" jsonschema:"its text, cut where it is long"`
+	Foreign string  `json:"foreign,omitempty" jsonschema:"why it is somebody else's text"`
+}
+
+// NewSearch makes the tool memory_search: which places of the memory have the words of a query.
+func NewSearch(g *fsguard.Guard) tools.Tool {
+	s := searcher{store{g}}
+	return tools.New[Query, Found](tools.Spec{
+		Name: "memory_search", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "query", Example: `"dentist appointment" --max-results 3`,
+		Description: "Search what you remember: MEMORY.md and memory/*.md, by words.",
+	}, s.intent, s.run)
+}
+
+type searcher struct{ store }
+
+func (s searcher) intent(_ context.Context, _ tools.Call, in Query) (tools.Intent, error) {
+	return s.looking("search the memory for "+shown(in.Query), struct {
+		Tool  string `json:"tool"`
+		Query Query  `json:"query"`
+	}{"memory_search", in})
+}
+
+// piece is a chunk with the file that it is of.
+type piece struct {
+	file *file
+	chunk
+}
+
+func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
+	pieces, files, err := s.pieces(ctx, in.Scope)
+	if err != nil {
+		return tools.Result{}, refusal("the memory", err)
+	}
+	texts := make([]string, len(pieces))
+	for i, p := range pieces {
+		texts[i] = p.above + "\n" + p.text
+	}
+	out := Found{Results: []Finding{}, By: "words", Files: files}
+	foreign := ""
+	for _, h := range rank.Search(in.Query, texts) {
+		score := math.Round(h.Score*1000) / 1000
+		switch p := pieces[h.Text]; {
+		case score < in.MinScore:
+			out.Below, out.Best = out.Below+1, max(out.Best, score)
+		case len(out.Results) < in.MaxResults:
+			out.Results = append(out.Results, Finding{p.file.name, p.first, p.last, score, snippet(p.text, in.Query), p.file.foreign})
+			if foreign == "" && p.file.foreign != "" {
+				foreign = p.file.name + ": " + p.file.foreign
+			}
+		}
+	}
+	return tools.Result{Content: out.text(in), Data: out, Foreign: foreign}, nil
+}
+
+// pieces reads the files of a scope.
+func (s searcher) pieces(ctx context.Context, scope string) (list []piece, files int, err error) {
+	names, err := s.names(scope)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		f, ok, err := s.read(name)
+		if err != nil {
+			return nil, 0, fmt.Errorf("read %s: %w", name, err)
+		}
+		if !ok {
+			continue
+		}
+		files++
+		for _, c := range chunks(f.text) {
+			list = append(list, piece{&f, c})
+		}
+	}
+	return list, files, nil
+}
+
+// snippet is a text as it is, or what stands around the first word of the query in a long one.
+func snippet(text, query string) string {
+	if len(text) <= mostOfSnippet {
+		return text
+	}
+	at, low := len(text), strings.ToLower(text)
+	for _, w := range rank.Words(query) {
+		if i := strings.Index(low, w); i >= 0 {
+			at = min(at, i)
+		}
+	}
+	if at == len(text) {
+		at = 0
+	}
+	from := max(0, min(at-mostOfSnippet/4, len(text)-mostOfSnippet))
+	cut := strings.ToValidUTF8(text[from:from+mostOfSnippet], "")
+	if from > 0 {
+		cut = "… " + cut
+	}
+	if from+mostOfSnippet < len(text) {
+		cut += " …"
+	}
+	return cut
+}
+
+// text draws the findings for the model.
+func (f Found) text(in Query) string {
+	var b strings.Builder
+	switch {
+	case f.Files == 0:
+		return "there is nothing to search yet: memory is MEMORY.md and memory/*.md in the workspace"
+	case len(f.Results) == 0:
+		fmt.Fprintf(&b, "nothing found in %s (by words only)", count(f.Files, "file"))
+	default:
+		fmt.Fprintf(&b, "%s in %s (by words only)", count(len(f.Results), "place"), count(f.Files, "file"))
+	}
+	if f.Below > 0 {
+		fmt.Fprintf(&b, "; %d more under min_score %g, the best with %g", f.Below, in.MinScore, f.Best)
+	}
+	for _, r := range f.Results {
+		fmt.Fprintf(&b, "\n\n%s:%d-%d (score %.2f)\n%s", r.Path, r.First, r.Last, r.Score, r.Snippet)
+	}
+	return b.String()
+}
