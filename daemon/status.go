@@ -19,6 +19,7 @@ import (
 	"hob/daemon/work"
 	"hob/scheduler"
 	"hob/tools"
+	"hob/tools/terminal"
 )
 
 // How long thread and scheduler may go without progress before health says so. Both look around at least every half minute.
@@ -44,8 +45,15 @@ type Status struct {
 	Budget    store.Budget             `json:"budget"`
 	Database  DatabaseStatus           `json:"database"`
 	SafeMode  SafeStatus               `json:"safe_mode"`
-	Sandbox   sandbox.State            `json:"sandbox"` // of shell commands
-	Config    []string                 `json:"config"`  // its problems
+	Commands
+	Config []string `json:"config"` // its problems
+}
+
+// Commands is how shell commands are confined, and what of them runs on by itself.
+type Commands struct {
+	Sandbox    sandbox.State `json:"sandbox"`              // of shell commands
+	Background []string      `json:"background,omitempty"` // commands that run on by themselves, a line each; they end with hob
+	Terminals  []string      `json:"terminals,omitempty"`  // sessions of tmux, a line each, which outlive hob
 }
 
 // ThreadStatus is what the thread does.
@@ -93,6 +101,12 @@ func (d overview) status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return s, err
 	}
+	s.Background, s.Terminals = d.registry.Running(), d.terminals(ctx)
+	for _, list := range [][]string{s.Background, s.Terminals} {
+		for i := range list {
+			list[i] = d.secrets.Text(list[i])
+		}
+	}
 	all, err := roster(d).show(ctx)
 	for _, m := range all.Models {
 		if m.Order > 0 || m.Fault != "" {
@@ -100,6 +114,17 @@ func (d overview) status(ctx context.Context) (Status, error) {
 		}
 	}
 	return s, err
+}
+
+// terminals are the sessions of tmux; a server of theirs that hangs must not hold the status up for long.
+func (d overview) terminals(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	list, err := terminal.Sessions(ctx, terminal.Deps{Guard: d.live.Load().kit.Guard, Environ: os.Environ(), Instance: d.opt.instance()})
+	if err != nil {
+		return []string{"not known: " + err.Error()}
+	}
+	return list
 }
 
 // tidy takes secrets out of what the config and a server say of a model.
@@ -157,7 +182,7 @@ func (d overview) look(ctx context.Context) (Status, error) {
 		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
 		Questions: counts.Questions, Channels: d.channelHealth(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
 		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Sandbox: d.live.Load().kit.Sandbox.State(), Config: d.remarks(),
+		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Commands: Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Config: d.remarks(),
 	}
 	s.State = d.judge(&s)
 	if s.Thread.Todo, err = backlog(d.store).Tallies(ctx); err != nil {

@@ -22,6 +22,7 @@ import (
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/runtime"
+	"hob/tools/runtime/environ"
 )
 
 // Who is connected to whom. The store fits every need that a part declares.
@@ -50,7 +51,7 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.dispatch = &agent.Dispatch{
 		Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
-		Hooks: &hooks.Hooks{List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.Handed(os.Environ()), Log: d.log},
+		Hooks: &hooks.Hooks{List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log},
 	}
 	d.thread = &agent.Thread{
 		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,

@@ -203,6 +203,9 @@ func within(file *ast.File, e ast.Expr) string {
 }
 
 func fieldOf(file *ast.File, f *ast.Field) []shapeField {
+	if inner, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 {
+		return fieldsOf(file, inner.Name) // those of an embedded struct are its own
+	}
 	if f.Tag == nil {
 		return nil
 	}

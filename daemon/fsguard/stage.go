@@ -42,6 +42,11 @@ func Missing(p Place) []string {
 // A file that is there passes on its permission bits and, where hob may, its owner; else like does, and without
 // that a new file gets 0644 less the umask. The caller closes what it gets. Errors as of WriteFile.
 func (g *Guard) Stage(p Place, temp string, data []byte, like fs.FileInfo) (*Staged, error) {
+	return g.StageFrom(p, temp, bytesOf(data), like)
+}
+
+// StageFrom is Stage for content that is not held in memory: content writes it into an empty file, from its beginning.
+func (g *Guard) StageFrom(p Place, temp string, content func(*os.File) error, like fs.FileInfo) (*Staged, error) {
 	if err := writable(p, false); err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}
@@ -57,7 +62,7 @@ func (g *Guard) Stage(p Place, temp string, data []byte, like fs.FileInfo) (*Sta
 		mode = 0o600 // until fill gives it the bits of the other
 	}
 	s := &Staged{dir: dir, place: p, temp: temp}
-	if s.info, err = fill(dir, temp, data, mode, like); err == nil {
+	if s.info, err = fill(dir, temp, content, mode, like); err == nil {
 		s.home, err = dir.Stat(".")
 	}
 	if err != nil {

@@ -105,7 +105,7 @@ func (g *Guard) makeFolders(path string) error {
 
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
-	info, err := fill(dir, temp, data, mode.Perm(), old)
+	info, err := fill(dir, temp, bytesOf(data), mode.Perm(), old)
 	fail.Point("file.temp")
 	if err == nil {
 		err = publish(dir, temp, name, only)
@@ -119,12 +119,20 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.Fi
 	return info, syncFolder(dir)
 }
 
-func fill(dir *os.Root, temp string, data []byte, mode fs.FileMode, old fs.FileInfo) (fs.FileInfo, error) {
+// bytesOf writes data into a file.
+func bytesOf(data []byte) func(*os.File) error {
+	return func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	}
+}
+
+func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileMode, old fs.FileInfo) (fs.FileInfo, error) {
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(data)
+	err = content(f)
 	if err == nil && old != nil {
 		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
 	}

@@ -43,6 +43,7 @@ var table = []row{
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/*", may: words("channels"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
+	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	{pkg: "tools/*/*", event: true},                        // the machine inside a tool: an engine, a format

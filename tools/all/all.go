@@ -10,10 +10,12 @@ import (
 	"hob/tools/automation"
 	"hob/tools/edit"
 	"hob/tools/fs"
+	"hob/tools/memory"
 	"hob/tools/messaging"
 	"hob/tools/runtime"
 	"hob/tools/search"
 	"hob/tools/sessions"
+	"hob/tools/terminal"
 	"hob/tools/web"
 	"hob/tools/work"
 )
@@ -81,13 +83,15 @@ func All(s Services, c Setup) []tools.Tool {
 		automation.NewCron(s.Jobs),
 		messaging.NewMessage(s.Addresses, c.Guard),
 		messaging.NewAsk(),
+		memory.NewSearch(c.Guard),
+		memory.NewGet(c.Guard),
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
 		work.NewTodo(),
 		web.NewFetch(c.Client),
 		work.NewPlan(),
 		edit.NewNotebook(files),
-		runtime.NewTmux(runtime.TmuxDeps{Exec: exec}),
+		terminal.NewTmux(terminal.Deps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),
 		sessions.NewAgentsList(s.Gauge),
 		sessions.NewSessionsList(s.Talks),
 		sessions.NewSessionsHistory(s.Talks),

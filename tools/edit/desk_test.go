@@ -3,6 +3,8 @@ package edit_test
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -53,8 +55,12 @@ func (s seen) Changed(_ *fsguard.Guard, _ int64, p fsguard.Place) (bool, error) 
 	if !p.Exists() {
 		return true, nil
 	}
-	now, err := os.ReadFile(p.Path)
-	return sum(now) != was, err
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return false, err
+	}
+	now, err := io.ReadAll(io.LimitReader(f, 4<<20))
+	return sum(now) != was, errors.Join(err, f.Close())
 }
 
 func (s seen) Wrote(_ int64, path string, _ iofs.FileInfo, data []byte) {

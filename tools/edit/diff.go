@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -15,8 +16,8 @@ const (
 	maxWindow = 4 << 20  // what is compared: the part between the first and the last change
 )
 
-// change tells what became of a file, and shows it as a unified diff.
-func (f *file) change() (Change, string) {
+// change tells what becomes of a file, and shows it as a unified diff.
+func (f *file) change(ctx context.Context) (Change, string, error) {
 	c := Change{Path: f.place.Path, Action: "modified", From: f.from, Replacements: f.count}
 	old, now, was := f.place.Path, f.place.Path, f.was
 	switch {
@@ -27,27 +28,32 @@ func (f *file) change() (Change, string) {
 	case !f.exists:
 		c.Action, now = "deleted", "/dev/null"
 	}
-	diff, added, removed := unified(old, now, was, f.now)
-	c.Added, c.Removed = added, removed
-	return c, diff
+	var diff string
+	var err error
+	if f.long != nil { // only edit has such files: it adds and moves nothing
+		diff, c.Added, c.Removed, err = f.longDiff(ctx)
+	} else {
+		diff, c.Added, c.Removed = unified(old, now, was, f.now, 0)
+	}
+	return c, diff, err
 }
 
 // unified is the difference of two texts, and the lines that came and went. It compares only what stands between the first
-// and the last change.
-func unified(oldName, newName string, old, now []byte) (diff string, added, removed int) {
+// and the last change. Both texts begin after line so many of the file.
+func unified(oldName, newName string, old, now []byte, line int) (diff string, added, removed int) {
 	if bytes.Equal(old, now) {
 		return "", 0, 0
 	}
 	lead, tail := alike(old, now)
 	a, b := old[lead:len(old)-tail], now[lead:len(now)-tail]
 	if len(a) > maxWindow || len(b) > maxWindow {
-		return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", shown(oldName), shown(newName)), lines(b), lines(a)
+		return farApart(oldName, newName), lines(b), lines(a)
 	}
 	u, err := udiff.ToUnifiedDiff(shown(oldName), shown(newName), string(a), udiff.Lines(string(a), string(b)), udiff.DefaultContextLines)
 	if err != nil { // the edits are the library's own: they fit
 		return "", lines(b), lines(a)
 	}
-	before := bytes.Count(old[:lead], []byte("\n"))
+	before := line + bytes.Count(old[:lead], []byte("\n"))
 	for _, h := range u.Hunks {
 		h.FromLine, h.ToLine = h.FromLine+before, h.ToLine+before
 		for _, l := range h.Lines {
@@ -61,6 +67,11 @@ func unified(oldName, newName string, old, now []byte) (diff string, added, remo
 		}
 	}
 	return u.String(), added, removed
+}
+
+// farApart is what stands for a diff that would be too big.
+func farApart(oldName, newName string) string {
+	return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", shown(oldName), shown(newName))
 }
 
 // alike is how many bytes two texts share at both ends, in whole lines and less the lines of context.

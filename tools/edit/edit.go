@@ -27,7 +27,7 @@ type Deps struct {
 type Seen interface {
 	// Changed says whether a file looks other than when the session last saw it; false when it never did.
 	Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error)
-	// Wrote remembers what the session has just written.
+	// Wrote remembers what the session has just written. Of a file over 4 MB data may be only the beginning, at least 4 MB + 1 byte.
 	Wrote(session int64, path string, info iofs.FileInfo, data []byte)
 	// Forget drops what the session knows of a file that is gone.
 	Forget(session int64, path string)
@@ -125,28 +125,33 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 		return tools.Result{}, err
 	}
 	s := e.sheet(call, intent)
+	defer s.close()
+	s.long = true
 	total := 0
 	for i, r := range list {
 		f, err := s.existing(r.Path)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		out, n, err := replace(f.now, r)
+		n, err := f.replace(ctx, r)
 		if err != nil {
-			return tools.Result{}, mismatch(err, f, r, i, len(list))
+			return tools.Result{}, s.mismatch(err, f, r, i, len(list))
 		}
-		f.now, f.count, total = out, f.count+n, total+n
-	}
-	if err := s.commit(ctx, in); err != nil {
-		return tools.Result{}, err
+		f.count, total = f.count+n, total+n
 	}
 	out := Edited{Replacements: total}
 	var head, diffs strings.Builder
 	for _, f := range s.order {
-		c, diff := f.change()
+		c, diff, err := f.change(ctx)
+		if err != nil {
+			return tools.Result{}, refusal(s.Guard, call, f.given, err)
+		}
 		out.Files = append(out.Files, c)
 		fmt.Fprintf(&head, "edited %s: %s, +%d -%d lines\n", shown(f.given), count(c.Replacements, "replacement"), c.Added, c.Removed)
 		diffs.WriteString(diff)
+	}
+	if err := s.commit(ctx, in); err != nil {
+		return tools.Result{}, err
 	}
 	out.Diff = cutDiff(diffs.String())
 	return tools.Result{Content: head.String() + out.Diff, Data: out}, nil
@@ -157,7 +162,7 @@ func (e editor) probe(_ context.Context, call tools.Call, in Editing, _ tools.In
 }
 
 // mismatch is the refusal of a replacement that does not fit.
-func mismatch(err error, f *file, r Replacement, i, n int) error {
+func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 	at := shown(r.Path)
 	if n > 1 {
 		at = fmt.Sprintf("edit %d of %d, %s", i+1, n, at)
@@ -169,9 +174,15 @@ func mismatch(err error, f *file, r Replacement, i, n int) error {
 			"%s: old_text stands there %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
 	case errors.Is(err, errSame):
 		return tools.Refuse(tools.Validation, "", "%s: old_text and new_text are the same", at)
+	case !errors.Is(err, errAbsent):
+		return refusal(s.Guard, s.call, r.Path, err)
 	}
 	hint := "read the file again"
-	lines := strings.Split(string(flatten(f.now)), "\n")
+	head, err := f.head(headSize)
+	if err != nil {
+		return refusal(s.Guard, s.call, r.Path, err)
+	}
+	lines := strings.Split(string(flatten(head)), "\n")
 	if near := patch.Near(lines, strings.Split(r.OldText, "\n")); near != "" {
 		hint = "the closest lines:\n" + near
 	}

@@ -72,6 +72,10 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 		return tools.Result{}, fmt.Errorf("look at the changed notebook: %w", err)
 	}
 	f.now = now
+	_, diff, err := f.change(ctx)
+	if err != nil {
+		return tools.Result{}, refusal(n.Guard, call, in.Path, err)
+	}
 	if err := s.commit(ctx, in); err != nil {
 		return tools.Result{}, err
 	}
@@ -81,7 +85,6 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 	} else {
 		out.CellID = after[at].ID
 	}
-	_, diff := f.change()
 	out.Diff = cutDiff(diff)
 	done := map[notebook.Mode]string{notebook.Replace: "replaced", notebook.Insert: "inserted", notebook.Delete: "deleted"}[e.Mode]
 	return tools.Result{

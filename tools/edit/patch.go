@@ -64,18 +64,21 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		}
 		said.WriteString(line + "\n")
 	}
-	if err := s.commit(ctx, in); err != nil {
-		return tools.Result{}, err
-	}
 	out := Patched{}
 	var diffs strings.Builder
 	for _, f := range s.order {
 		if f.moved || !f.exists && !f.existed {
 			continue
 		}
-		c, diff := f.change()
+		c, diff, err := f.change(ctx)
+		if err != nil {
+			return tools.Result{}, refusal(s.Guard, call, f.given, err)
+		}
 		out.Files = append(out.Files, c)
 		diffs.WriteString(diff)
+	}
+	if err := s.commit(ctx, in); err != nil {
+		return tools.Result{}, err
 	}
 	out.Diff = cutDiff(diffs.String())
 	return tools.Result{Content: strings.TrimSuffix(said.String(), "\n"), Data: out}, nil

@@ -3,8 +3,9 @@ package edit
 import (
 	"bytes"
 	"errors"
-	"sort"
 	"strings"
+
+	"hob/tools/edit/long"
 )
 
 // shownLines is how many line numbers an error names.
@@ -24,18 +25,12 @@ type ambiguous struct {
 // Error is for errors.AsType; users read what mismatch makes of it.
 func (a *ambiguous) Error() string { return "found more than once" }
 
-// match is where a text stands.
-type match struct{ from, to int }
-
 // replace makes one replacement and says in how many places. Text that stands there with other line endings counts as
 // found; what is put there gets the endings of the place. Errors: *ambiguous, errAbsent, errSame.
 func replace(data []byte, r Replacement) ([]byte, int, error) {
-	old, put := strings.TrimPrefix(r.OldText, mark), r.NewText
-	if old == "" { // a byte order mark alone
-		return nil, 0, errAbsent
-	}
-	if old == put {
-		return nil, 0, errSame
+	old, put, err := r.texts()
+	if err != nil {
+		return nil, 0, err
 	}
 	found, put := locate(data, old, put)
 	if len(found) == 0 {
@@ -46,12 +41,24 @@ func replace(data []byte, r Replacement) ([]byte, int, error) {
 	}
 	found = apart(found)
 	out := make([]byte, 0, len(data)+len(found)*max(0, len(put)-len(old)+8))
-	at := 0
+	at := int64(0)
 	for _, m := range found {
-		out = append(append(out, data[at:m.from]...), ending(data, m, old, put)...)
-		at = m.to
+		out = append(append(out, data[at:m.From]...), ending(data, m, old, put)...)
+		at = m.To
 	}
 	return append(out, data[at:]...), len(found), nil
+}
+
+// texts are what is looked for, and what is put there.
+func (r Replacement) texts() (old, put string, err error) {
+	old = strings.TrimPrefix(r.OldText, mark)
+	switch old {
+	case "": // a byte order mark alone
+		return "", "", errAbsent
+	case r.NewText:
+		return "", "", errSame
+	}
+	return old, r.NewText, nil
 }
 
 // mark is the byte order mark of UTF-8.
@@ -59,15 +66,15 @@ const mark = "\ufeff"
 
 // locate finds every place of a text, overlapping ones too: as it is, else with other line endings, else at the end of a
 // file that has no line break there. It returns the text to put there as well: without a line break in the last case.
-func locate(data []byte, old, put string) ([]match, string) {
+func locate(data []byte, old, put string) ([]long.Span, string) {
 	if found := exact(data, []byte(old)); len(found) > 0 {
 		return found, put
 	}
 	if strings.Contains(old, "\r\n") || bytes.Contains(data, []byte("\r\n")) {
-		flat, cuts := flattened(data)
+		flat, cuts := long.Flatten(data)
 		if found := exact(flat, flatten([]byte(old))); len(found) > 0 {
 			for i, m := range found {
-				found[i] = match{unflat(cuts, m.from), unflat(cuts, m.to)}
+				found[i] = long.Span{From: int64(long.Unflat(cuts, int(m.From))), To: int64(long.Unflat(cuts, int(m.To)))}
 			}
 			if !bytes.Contains(data, []byte("\r\n")) {
 				put = string(flatten([]byte(put)))
@@ -76,79 +83,66 @@ func locate(data []byte, old, put string) ([]match, string) {
 		}
 	}
 	if last, ok := strings.CutSuffix(old, "\n"); ok && last != "" && bytes.HasSuffix(data, []byte(last)) {
-		return []match{{len(data) - len(last), len(data)}}, strings.TrimSuffix(put, "\n")
+		return []long.Span{{From: int64(len(data) - len(last)), To: int64(len(data))}}, strings.TrimSuffix(put, "\n")
 	}
 	return nil, put
 }
 
-func exact(data, old []byte) []match {
-	var found []match
+func exact(data, old []byte) []long.Span {
+	var found []long.Span
 	for at := 0; ; {
 		i := bytes.Index(data[at:], old)
 		if i < 0 {
 			return found
 		}
-		found = append(found, match{at + i, at + i + len(old)})
+		found = append(found, long.Span{From: int64(at + i), To: int64(at + i + len(old))})
 		at += i + 1
 	}
 }
 
 // apart drops matches that overlap an earlier one.
-func apart(found []match) []match {
+func apart(found []long.Span) []long.Span {
 	out := found[:1]
 	for _, m := range found[1:] {
-		if m.from >= out[len(out)-1].to {
+		if m.From >= out[len(out)-1].To {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func several(data []byte, found []match) error {
+func several(data []byte, found []long.Span) error {
 	a := &ambiguous{n: len(found)}
-	at, line := 0, 1
+	at, line := int64(0), 1
 	for _, m := range found[:min(len(found), shownLines)] {
-		line += bytes.Count(data[at:m.from], []byte("\n"))
-		at = m.from
+		line += bytes.Count(data[at:m.From], []byte("\n"))
+		at = m.From
 		a.lines = append(a.lines, line)
 	}
 	return a
 }
 
 // ending gives a text the line endings of the place where it goes, unless its writer shows that he means them.
-func ending(data []byte, m match, old, put string) string {
-	if strings.Contains(old+put, "\r") || !strings.Contains(put, "\n") || !crlf(data, m) {
+func ending(data []byte, m long.Span, old, put string) string {
+	if !adapts(old, put) || !crlf(data, m) {
 		return put
 	}
 	return strings.ReplaceAll(put, "\n", "\r\n")
 }
 
+// adapts says that a text takes the line endings of its place.
+func adapts(old, put string) bool {
+	return strings.Contains(put, "\n") && !strings.Contains(old+put, "\r")
+}
+
 // crlf says whether lines end in CR LF at a place: in it, else after it, else before it.
-func crlf(data []byte, m match) bool {
-	i := bytes.IndexByte(data[m.from:], '\n')
-	if i < 0 {
-		i = bytes.LastIndexByte(data[:m.from], '\n') - m.from
+func crlf(data []byte, m long.Span) bool {
+	i := bytes.IndexByte(data[m.From:], '\n') + int(m.From)
+	if i < int(m.From) {
+		i = bytes.LastIndexByte(data[:m.From], '\n')
 	}
-	i += m.from
 	return i > 0 && data[i-1] == '\r'
 }
 
 // flatten makes LF of every CR LF.
 func flatten(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
-
-// flattened is flatten with the offsets, in what it returns, of the line breaks that lost their carriage return.
-func flattened(data []byte) ([]byte, []int) {
-	flat, cuts := make([]byte, 0, len(data)), []int(nil)
-	for at := 0; ; {
-		i := bytes.Index(data[at:], []byte("\r\n"))
-		if i < 0 {
-			return append(flat, data[at:]...), cuts
-		}
-		flat = append(flat, data[at:at+i]...)
-		cuts = append(cuts, len(flat))
-		at += i + 1
-	}
-}
-
-// unflat is the offset, before flattened, of one behind it.
-func unflat(cuts []int, at int) int { return at + sort.SearchInts(cuts, at) }

@@ -17,11 +17,12 @@ import (
 	"hob/daemon/ident"
 	"hob/tools"
 	"hob/tools/edit/atomic"
+	"hob/tools/edit/long"
 )
 
 // Limits.
 const (
-	maxFile   = 256 << 20 // bigger files are not edited: they are held in memory
+	maxFile   = 256 << 20 // bigger files are not changed by a tool that holds them in memory
 	hashLimit = 4 << 20   // bigger files are told by time and size alone
 )
 
@@ -116,12 +117,14 @@ type sheet struct {
 	intent tools.Intent
 	files  map[string]*file // by the resolved path
 	order  []*file
+	long   bool // big files are not held in memory
 }
 
 // file is one of them.
 type file struct {
 	target
 	was, now []byte
+	long     *long.Text // instead of was and now: only the changes are in memory
 	existed  bool
 	exists   bool
 	like     iofs.FileInfo // a new file takes its mode from it
@@ -171,16 +174,44 @@ func (s *sheet) open(path string) (*file, error) {
 	}
 	f := &file{target: t, existed: t.place.Exists(), exists: t.place.Exists()}
 	if f.existed {
-		if t.place.Info.Size() > maxFile {
-			return nil, tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 256 MB)", shown(path))
+		if err := s.load(f); err != nil {
+			return nil, err
 		}
-		if f.was, err = s.read(t.place); err != nil {
-			return nil, refusal(s.Guard, s.call, path, err)
-		}
-		f.now = f.was
 	}
 	s.files[t.place.Path], s.order = f, append(s.order, f)
 	return f, nil
+}
+
+// load takes a file's content into memory, or only its place when it is long.
+func (s *sheet) load(f *file) error {
+	var err error
+	switch size := f.place.Info.Size(); {
+	case s.long && size > maxLong:
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 1 GB)", shown(f.given))
+	case s.long && size > longFile:
+		src, opening := s.Guard.Open(f.place)
+		if err = opening; err == nil {
+			f.long = long.New(src, size)
+		}
+	case size > maxFile:
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 256 MB)", shown(f.given))
+	default:
+		f.was, err = s.read(f.place)
+		f.now = f.was
+	}
+	if err != nil {
+		return refusal(s.Guard, s.call, f.given, err)
+	}
+	return nil
+}
+
+// close lets go of the long files.
+func (s *sheet) close() {
+	for _, f := range s.order {
+		if f.long != nil {
+			_ = f.long.Close() // only read: nothing to lose
+		}
+	}
 }
 
 // existing is open for a file that must be there and be text.
@@ -192,7 +223,11 @@ func (s *sheet) existing(path string) (*file, error) {
 	if !f.exists {
 		return nil, refusal(s.Guard, s.call, path, iofs.ErrNotExist)
 	}
-	if bytes.IndexByte(f.now[:min(len(f.now), 8000)], 0) >= 0 {
+	head, err := f.head(8000)
+	if err != nil {
+		return nil, refusal(s.Guard, s.call, path, err)
+	}
+	if bytes.IndexByte(head, 0) >= 0 {
 		return nil, tools.Refuse(tools.Validation, "only text can be edited", "%s is a binary file", shown(path))
 	}
 	return f, nil
@@ -215,6 +250,9 @@ func (s *sheet) unchanged(t target) error {
 
 // dirty says that a file is to be written or removed.
 func (f *file) dirty() bool {
+	if f.long != nil {
+		return f.long.Changed()
+	}
 	return f.exists != f.existed || f.exists && !bytes.Equal(f.was, f.now)
 }
 
@@ -227,12 +265,16 @@ func (s *sheet) commit(ctx context.Context, in any) error {
 			continue
 		}
 		if f.exists {
-			if name := placeholder(f.was, f.now); name != "" {
+			name, err := f.placeholder(ctx)
+			if err != nil {
+				return refusal(s.Guard, s.call, f.given, err)
+			}
+			if name != "" {
 				return tools.Refuse(tools.Validation, "it stands for a value that you were not shown: leave that part of the file as it is",
 					"%s: the new text holds the placeholder %s", shown(f.given), name)
 			}
 		}
-		changes = append(changes, atomic.Change{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like})
+		changes = append(changes, atomic.Change{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Fill: f.fill()})
 		changed = append(changed, f)
 	}
 	if len(changes) == 0 {
@@ -246,12 +288,24 @@ func (s *sheet) commit(ctx context.Context, in any) error {
 	if err != nil {
 		return refusal(s.Guard, s.call, changed[0].given, err)
 	}
+	return s.remember(changed, infos)
+}
+
+// remember tells Seen what the session has written.
+func (s *sheet) remember(changed []*file, infos []iofs.FileInfo) error {
 	for i, f := range changed {
-		if f.exists {
-			s.Seen.Wrote(s.call.Session, f.place.Path, infos[i], f.now)
-		} else {
+		if !f.exists {
 			s.Seen.Forget(s.call.Session, f.place.Path)
+			continue
 		}
+		data := f.now
+		if f.long != nil {
+			var err error
+			if data, err = f.long.Head(headSize); err != nil {
+				return fmt.Errorf("look at what was written: %w", err)
+			}
+		}
+		s.Seen.Wrote(s.call.Session, f.place.Path, infos[i], data)
 	}
 	return nil
 }

@@ -104,9 +104,12 @@ func (s getter) run(_ context.Context, _ tools.Call, in Asked, intent tools.Inte
 	} else if len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
 		return tools.Fail(tools.Conflict, "call the tool again", "%s now leads to %s", shown(in.Path), shown(p.Path)), nil
 	}
-	text, err := s.content(p)
+	text, cut, err := s.content(p)
 	if err != nil {
 		return tools.Result{}, refusal(shown(in.Path), err)
+	}
+	if cut {
+		return tools.Fail(tools.Validation, "use read, and let the file become smaller", "%s is larger than %d bytes", shown(name), mostOfFile), nil
 	}
 	out := Passage{Path: name}
 	if text == "" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +33,7 @@ const (
 type file struct {
 	name    string // "MEMORY.md", "memory/trips.md"
 	text    string
+	cut     bool   // there is more of it than is looked at
 	foreign string // why it is somebody else's text, "" when it is not
 }
 
@@ -103,27 +103,26 @@ func (s store) read(name string) (file, bool, error) {
 	if err != nil || !p.Exists() || !p.Info.Mode().IsRegular() || !ours(p) {
 		return file{}, false, nil //nolint:nilerr // one name that leads nowhere does not end a search
 	}
-	text, err := s.content(p)
+	text, cut, err := s.content(p)
 	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, fsguard.ErrMoved) {
 		return file{}, false, nil // it has just gone, or is being replaced
 	}
-	return file{name, text, p.Foreign}, err == nil, err
+	return file{name, text, cut, p.Foreign}, err == nil, err
 }
 
-// content is the beginning of a file.
-func (s store) content(p fsguard.Place) (string, error) {
+// content is the beginning of a file, and whether there is more of it.
+func (s store) content(p fsguard.Place) (text string, cut bool, err error) {
 	f, err := s.guard.Open(p)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return contentOf(f)
-}
-
-func contentOf(f *os.File) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(f, mostOfFile))
-	err = errors.Join(err, f.Close())
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"), err
+	data, err := io.ReadAll(io.LimitReader(f, mostOfFile+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", false, err
+	}
+	cut = len(data) > mostOfFile
+	text = strings.TrimPrefix(string(data[:min(len(data), mostOfFile)]), "\ufeff")
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"), cut, nil
 }
 
 // refusal turns an error of fsguard or the system into what the model reads.

@@ -33,6 +33,7 @@ type Found struct {
 	Results []Finding `json:"results" jsonschema:"the best first"`
 	By      string    `json:"by" jsonschema:"words: nothing but the words of the query is compared"`
 	Files   int       `json:"files" jsonschema:"files that were looked at"`
+	Cut     []string  `json:"cut" jsonschema:"files so large that only their first MiB was looked at"`
 	Below   int       `json:"below" jsonschema:"places with a word of the query that are under min_score"`
 	Best    float64   `json:"best_below" jsonschema:"the highest score under min_score"`
 }
@@ -72,7 +73,8 @@ type piece struct {
 }
 
 func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Intent) (tools.Result, error) {
-	pieces, files, err := s.pieces(ctx, in.Scope)
+	out := Found{Results: []Finding{}, By: "words", Cut: []string{}}
+	pieces, err := s.pieces(ctx, in.Scope, &out)
 	if err != nil {
 		return tools.Result{}, refusal("the memory", err)
 	}
@@ -80,7 +82,6 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 	for i, p := range pieces {
 		texts[i] = p.above + "\n" + p.text
 	}
-	out := Found{Results: []Finding{}, By: "words", Files: files}
 	foreign := ""
 	for _, h := range rank.Search(in.Query, texts) {
 		score := math.Round(h.Score*1000) / 1000
@@ -97,29 +98,31 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 	return tools.Result{Content: out.text(in), Data: out, Foreign: foreign}, nil
 }
 
-// pieces reads the files of a scope.
-func (s searcher) pieces(ctx context.Context, scope string) (list []piece, files int, err error) {
+// pieces reads the files of a scope, and counts them in out.
+func (s searcher) pieces(ctx context.Context, scope string, out *Found) (list []piece, err error) {
 	names, err := s.names(scope)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		f, ok, err := s.read(name)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read %s: %w", name, err)
+			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		if !ok {
 			continue
 		}
-		files++
+		if out.Files++; f.cut {
+			out.Cut = append(out.Cut, name)
+		}
 		for _, c := range chunks(f.text) {
 			list = append(list, piece{&f, c})
 		}
 	}
-	return list, files, nil
+	return list, nil
 }
 
 // snippet is a text as it is, or what stands around the first word of the query in a long one.
@@ -160,6 +163,9 @@ func (f Found) text(in Query) string {
 	}
 	if f.Below > 0 {
 		fmt.Fprintf(&b, "; %d more under min_score %g, the best with %g", f.Below, in.MinScore, f.Best)
+	}
+	if len(f.Cut) > 0 {
+		fmt.Fprintf(&b, "; only the first MiB of %s", strings.Join(f.Cut, ", "))
 	}
 	for _, r := range f.Results {
 		fmt.Fprintf(&b, "\n\n%s:%d-%d (score %.2f)\n%s", r.Path, r.First, r.Last, r.Score, r.Snippet)

@@ -20,6 +20,8 @@ import (
 	"hob/daemon/sandbox"
 	"hob/daemon/spawn"
 	"hob/tools"
+	"hob/tools/runtime/display"
+	"hob/tools/runtime/environ"
 )
 
 // maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
@@ -153,21 +155,21 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		Background bool     `json:"background,omitempty"`
 		PTY        bool     `json:"pty,omitempty"`
 	}{
-		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), pairs(in.Env),
+		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environ.Pairs(in.Env),
 		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY,
 	})
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
-		if steering(name) {
+		if environ.Steering(name) {
 			v.Warnings = append(v.Warnings, "sets "+name+", which can make programs run other code")
 		}
 	}
 	i := tools.Intent{
 		Effect: tools.Once, Scopes: at.scopes(call), Sandboxed: at.boxed, Foreign: at.foreign,
-		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: at,
+		Summary: "run: " + display.Brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
-		i.Summary, i.Hosts = "run on "+at.host+": "+brief(in.Command), []string{e.Hosts[at.host].Address}
+		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !call.Tainted && at.folder.Area != fsguard.RootRO)}
 	}
@@ -183,7 +185,7 @@ func sound(in Command) error {
 		return tools.Refuse(tools.Validation, "", "the command holds a NUL byte")
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
-		if bad := badName(name); bad != "" {
+		if bad := environ.BadName(name); bad != "" {
 			return tools.Refuse(tools.Validation, "", "env.%s: %s", strings.ToValidUTF8(name, "?"), bad)
 		}
 		if strings.ContainsRune(in.Env[name], 0) {
@@ -257,10 +259,10 @@ func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *si
 	limit, note := e.limit(in)
 	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
 	p := newProc(order{
-		argv: argv, folder: at.folder, mark: marker + "=" + mark, limit: limit, grace: e.Limits.Grace, boxed: at.boxed, pty: in.PTY,
+		argv: argv, folder: at.folder, mark: environ.Mark + "=" + mark, limit: limit, grace: e.Limits.Grace, boxed: at.boxed, pty: in.PTY,
 		input: in.Background || at.host != "",
-		env:   environment(e.Environ, setting{home: e.Guard.Home(), zone: call.Zone, cwd: at.cwd, mark: mark, boxed: at.boxed, pty: in.PTY, remote: at.host != ""}, in.Env),
-	}, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
+		env:   environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env),
+	}, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
 	detached := context.WithoutCancel(ctx)
 	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
 	return p, nil
@@ -281,7 +283,7 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 		case <-patience.C:
 			err := e.Registry.adopt(p, e.Limits.Background)
 			if err == nil {
-				return e.goesOn(p, "still running after "+span(e.Limits.Yield)+": ")
+				return e.goesOn(p, "still running after "+display.Span(e.Limits.Yield)+": ")
 			}
 			if !errors.Is(err, errEnded) {
 				p.note = joinNotes(p.note, "it was waited for: "+tools.ErrorResult(err).Content)
@@ -298,35 +300,10 @@ func (e executor) limit(in Command) (time.Duration, string) {
 	const most = math.MaxInt32 // seconds: 68 years, on every machine
 	switch d := time.Duration(min(max(*in.Timeout, 0), most)) * time.Second; {
 	case d < e.Limits.Least:
-		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", span(e.Limits.Least))
+		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", display.Span(e.Limits.Least))
 	case d > e.Limits.Most:
-		return e.Limits.Most, fmt.Sprintf("timeout lowered to %s", span(e.Limits.Most))
+		return e.Limits.Most, fmt.Sprintf("timeout lowered to %s", display.Span(e.Limits.Most))
 	default:
 		return d, ""
-	}
-}
-
-// brief is the first line of a command, cut for a list.
-func brief(command string) string {
-	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
-	if r := []rune(first); len(r) > 120 {
-		first, more = string(r[:120]), true
-	}
-	if more {
-		return first + " …"
-	}
-	return first
-}
-
-func span(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute && d%time.Second != 0:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	default:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
 	}
 }

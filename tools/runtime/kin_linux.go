@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hob/tools/runtime/environ"
 )
 
 // kin tells the processes that a command started: by session or group, and by the mark that each inherits in
@@ -214,7 +216,7 @@ func KillOrphans(ctx context.Context, instance string) (int, error) {
 	if _, err := os.Stat("/proc/self/stat"); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	left, stuck := kin{mark: []byte(marker + "=" + instance + "/")}.end(800 * time.Millisecond)
+	left, stuck := kin{mark: []byte(environ.Mark + "=" + instance + "/")}.end(800 * time.Millisecond)
 	if stuck > 0 {
 		return left, fmt.Errorf("end what an earlier run started: %d of %d are still there", stuck, left)
 	}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"hob/tools/runtime/display"
 )
 
 // Sizes of what is held of an output once the first bytes are no longer kept whole. The tail of 50,000 characters needs
@@ -166,67 +167,14 @@ func (o *output) text(keep int) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over == 0 && utf8.RuneCount(o.first) <= keep {
-		return valid(o.first), false
+		return display.Valid(o.first), false
 	}
 	half := keep / 2
-	head := firstRunes(o.first, half)
-	tail := lastRunes(o.last(half*utf8.UTFMax), half)
+	head := display.First(o.first, half)
+	tail := display.Last(o.last(half*utf8.UTFMax), half)
 	cut := o.sum() - int64(len(head)) - int64(len(tail))
 	if cut <= 0 { // few, but broken characters
-		return valid(o.first), false
+		return display.Valid(o.first), false
 	}
-	return joined(head, cut, tail), true
-}
-
-// excerpt is text for what since returned.
-func excerpt(head []byte, missed int64, tail []byte, keep int) string {
-	if missed == 0 && utf8.RuneCount(head) <= keep {
-		return valid(head)
-	}
-	if missed == 0 {
-		tail = head
-	}
-	first, last := firstRunes(head, keep/2), lastRunes(tail, keep/2)
-	cut := missed + int64(len(head)-len(first)) + int64(len(tail)-len(last))
-	if missed == 0 {
-		cut = int64(len(head) - len(first) - len(last))
-	}
-	return joined(first, cut, last)
-}
-
-func joined(head []byte, cut int64, tail []byte) string {
-	return fmt.Sprintf("%s\n… [%s of output cut here] …\n%s", valid(head), bytesOf(cut), valid(tail))
-}
-
-func valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
-
-func firstRunes(b []byte, n int) []byte {
-	end := 0
-	for ; n > 0 && end < len(b); n-- {
-		_, size := utf8.DecodeRune(b[end:])
-		end += size
-	}
-	return b[:end]
-}
-
-func lastRunes(b []byte, n int) []byte {
-	start := len(b)
-	for ; n > 0 && start > 0; n-- {
-		_, size := utf8.DecodeLastRune(b[:start])
-		start -= size
-	}
-	return b[start:]
-}
-
-func bytesOf(n int64) string {
-	switch {
-	case n == 1:
-		return "1 byte"
-	case n < 10<<10:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10<<20:
-		return fmt.Sprintf("%d KB", n>>10)
-	default:
-		return fmt.Sprintf("%d MB", n>>20)
-	}
+	return display.Joined(head, cut, tail), true
 }

@@ -14,6 +14,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/spawn"
 	"hob/tools"
+	"hob/tools/runtime/display"
 )
 
 // inputPatience is how long a process that does not read its input is waited for.
@@ -175,7 +176,7 @@ func (p *proc) take(filter *regexp.Regexp, keep int) string {
 	head, missed, tail := p.out.since(p.seen)
 	p.seen += int64(len(head)) + missed + int64(len(tail))
 	if filter == nil {
-		return p.readable(excerpt(head, missed, tail, keep))
+		return p.readable(display.Excerpt(head, missed, tail, keep))
 	}
 	last := &head
 	if len(tail) > 0 {
@@ -185,7 +186,7 @@ func (p *proc) take(filter *regexp.Regexp, keep int) string {
 		p.seen -= int64(len(*last) - whole)
 		*last = (*last)[:whole]
 	}
-	return excerpt(matching(filter, p.readable(valid(head))), 0, nil, keep) + excerpt(matching(filter, p.readable(valid(tail))), 0, nil, keep)
+	return display.Excerpt(matching(filter, p.readable(display.Valid(head))), 0, nil, keep) + display.Excerpt(matching(filter, p.readable(display.Valid(tail))), 0, nil, keep)
 }
 
 func matching(filter *regexp.Regexp, text string) []byte {
@@ -201,7 +202,7 @@ func matching(filter *regexp.Regexp, text string) []byte {
 // readable is a piece of its output as it is shown.
 func (p *proc) readable(text string) string {
 	if p.pty {
-		return plain(text)
+		return display.Plain(text)
 	}
 	return text
 }
@@ -266,7 +267,7 @@ func (p *proc) status() Process {
 func (end *ended) cause() string {
 	switch end.why {
 	case timedOut:
-		return "it ran longer than " + span(end.limit)
+		return "it ran longer than " + display.Span(end.limit)
 	case cancelled:
 		return "it was stopped"
 	case killed:
@@ -283,10 +284,10 @@ func (s Process) line() string {
 	if s.ExitCode != nil {
 		fmt.Fprintf(&b, " with exit code %d", *s.ExitCode)
 	}
-	fmt.Fprintf(&b, " (%s, %s", span(time.Duration(s.Seconds)*time.Second), s.Where)
+	fmt.Fprintf(&b, " (%s, %s", display.Span(time.Duration(s.Seconds)*time.Second), s.Where)
 	if s.Why != "" {
 		b.WriteString(", " + s.Why)
 	}
-	fmt.Fprintf(&b, "), %s of output, %s unread: %s", bytesOf(s.Bytes), bytesOf(s.Unread), s.Command)
+	fmt.Fprintf(&b, "), %s of output, %s unread: %s", display.Bytes(s.Bytes), display.Bytes(s.Unread), s.Command)
 	return b.String()
 }

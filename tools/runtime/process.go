@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/tools"
+	"hob/tools/runtime/display"
 )
 
 // Times of the tool process.
@@ -68,7 +69,7 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 	case "poll", "kill":
 		i.Foreign = p.source()
 	case "input":
-		i.Summary = fmt.Sprintf("write %q to process %s: %s", brief(in.Input), p.id, p.summary)
+		i.Summary = fmt.Sprintf("write %q to process %s: %s", display.Brief(in.Input), p.id, p.summary)
 	case "signal":
 		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
 	}

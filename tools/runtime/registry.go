@@ -11,6 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/tools"
+	"hob/tools/runtime/display"
 )
 
 // Limits of what the registry remembers and tries.
@@ -73,7 +74,7 @@ func (g *Registry) Running() []string {
 	var out []string
 	for _, p := range g.all() {
 		if s := p.status(); s.State == stateRunning {
-			out = append(out, fmt.Sprintf("%s %s, for %s: %s", s.ID, s.Where, span(time.Duration(s.Seconds)*time.Second), s.Command))
+			out = append(out, fmt.Sprintf("%s %s, for %s: %s", s.ID, s.Where, display.Span(time.Duration(s.Seconds)*time.Second), s.Command))
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/tools"
+	"hob/tools/runtime/display"
 )
 
 // report makes the result of an ended command: exit code first, then the output.
@@ -67,7 +68,7 @@ func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}
 	if total > int64(len(kept)) {
-		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", bytesOf(int64(len(kept))), bytesOf(total), id)
+		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", display.Bytes(int64(len(kept))), display.Bytes(total), id)
 	}
 	return id, "the whole output is kept: result_read " + id
 }
@@ -92,11 +93,11 @@ func (end *ended) result(out Outcome, notes []string) tools.Result {
 	res := tools.Result{}
 	switch end.why {
 	case timedOut:
-		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended", span(end.limit))
+		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended", display.Span(end.limit))
 	case cancelled:
-		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s", span(end.took.Round(100*time.Millisecond)))
+		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s", display.Span(end.took.Round(100*time.Millisecond)))
 	default:
-		res.Content = fmt.Sprintf("exit code %d (%s)", end.code, span(end.took.Round(time.Millisecond)))
+		res.Content = fmt.Sprintf("exit code %d (%s)", end.code, display.Span(end.took.Round(time.Millisecond)))
 	}
 	res.Content += paragraphs(notes, out.Output, end.why == finished)
 	res.Data = out
@@ -145,7 +146,7 @@ func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
 	}
 	p.out.shrink()
 	notes = append(notes, p.afterwards(end)...)
-	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, span(end.took.Round(time.Millisecond)), p.summary)
+	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, display.Span(end.took.Round(time.Millisecond)), p.summary)
 	return e.Registry.deliver(ctx, Report{
 		Session: p.by.Session, Key: p.by.Key, Call: p.by.ID, Process: p.id, ReplyTo: p.by.ReplyTo, Trust: p.by.Trust,
 		Foreign: p.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),

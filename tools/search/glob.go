@@ -214,13 +214,13 @@ func (r *globRun) takes(here reached, dir, name string) bool {
 }
 
 // File notes a file that matches.
-func (r *globRun) File(worker int, d *walk.Dir, name string) {
-	info, err := d.Stat(name)
+func (r *globRun) File(worker int, d *walk.Dir, e walk.Entry) {
+	info, err := d.Stat(e.Name)
 	if err != nil {
 		r.sift.failed(r.ctx, err)
 		return
 	}
-	r.found[worker].add(globbed{d.Child(name), info}, r.limit)
+	r.found[worker].add(globbed{d.Child(e.Name), info}, r.limit)
 }
 
 // Failed counts a folder that cannot be read.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/search/ignore"
 	"hob/tools/search/pattern"
@@ -42,14 +41,17 @@ type Asked struct {
 
 // NewGrep makes the tool grep: lines that a regular expression matches.
 func NewGrep(d Deps) tools.Tool {
-	g := grepper{d}
+	g := grepper{d, &kept{}}
 	return tools.New[Asked, Found](tools.Spec{
 		Name: "grep", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"func main" --include "*.go"`,
 		Description: "Search files for a regex. Skips ignored, hidden and binary files. Answers path:line:text.",
 	}, g.intent, g.run)
 }
 
-type grepper struct{ Deps }
+type grepper struct {
+	Deps
+	kept *kept
+}
 
 func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Intent, error) {
 	if _, err := newQuery(in); err != nil {
@@ -131,7 +133,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 		return tools.Result{}, err
 	}
 	r := &grepRun{
-		query: q, sift: s, names: names, ctx: ctx, pieces: suspects(),
+		query: q, sift: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
 		found: collector{need: in.Offset + in.HeadLimit, content: in.OutputMode == modeContent},
 	}
 	for range walk.Workers() {
@@ -153,6 +155,7 @@ type grepRun struct {
 	ctx      context.Context //nolint:containedctx // of this run alone
 	pieces   []string
 	scanners []*scanner
+	kept     *kept
 	found    collector
 	binary   bool // the one file that was named is binary
 }
@@ -204,34 +207,50 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 }
 
 // File searches a file.
-func (r *grepRun) File(worker int, d *walk.Dir, name string) {
-	if err := r.file(worker, d, name); err != nil {
+func (r *grepRun) File(worker int, d *walk.Dir, e walk.Entry) {
+	if err := r.file(worker, d, e); err != nil {
 		r.sift.failed(r.ctx, err)
 	}
 }
 
-func (r *grepRun) file(worker int, d *walk.Dir, name string) error {
-	info, err := d.Stat(name)
-	if err != nil {
+func (r *grepRun) file(worker int, d *walk.Dir, e walk.Entry) error {
+	f, err := r.open(d, e)
+	if err != nil || f == nil {
 		return err
 	}
-	below := d.Child(name)
-	if info.Links > 1 { // it may be a file of the state folder under another name: that one must not even be opened
-		p, err := r.sift.guard.Resolve("", r.sift.below(below))
-		if err != nil || p.Area == fsguard.State {
-			return err
-		}
-	}
-	f, err := d.Open(name, info.Size)
-	if err != nil {
-		return err
-	}
+	below := d.Child(e.Name)
 	h, _, err := r.scanners[worker].file(cancelling{r.ctx, f}, r.found.wants(below))
 	if err == nil && h.count > 0 {
 		h.path = below
 		r.found.add(h)
 	}
 	return errors.Join(err, f.Close())
+}
+
+// open opens a file; nil: it is one of hob's own under another name. What may be one is opened by way of the guard, which
+// looks before it opens. What turns out to be one all the same, because it was swapped meanwhile, is kept open.
+func (r *grepRun) open(d *walk.Dir, e walk.Entry) (io.ReadCloser, error) {
+	_, careful := r.sift.own.inodes[e.Inode]
+	if e.Inode == 0 && !careful { // no hint here: look
+		info, err := d.Stat(e.Name)
+		if err != nil {
+			return nil, err
+		}
+		careful = info.Links > 1
+	}
+	if careful || r.kept.some() {
+		return r.sift.open(d.Child(e.Name))
+	}
+	f, err := d.Open(e.Name)
+	if err != nil {
+		return nil, err
+	}
+	hobs, err := r.sift.own.holds(f.Info)
+	if err != nil || hobs {
+		r.kept.add(f)
+		return nil, err
+	}
+	return f, nil
 }
 
 // Failed counts a folder that cannot be read.

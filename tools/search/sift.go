@@ -31,7 +31,7 @@ type sift struct {
 	rules    ignore.Reader
 	start    fsguard.Place
 	top      *ignore.Node // the rules above the start
-	state    [2]uint64    // device and inode of the state folder
+	own      own
 	careful  bool         // the start lies where no folder was opened to hob: each folder is judged
 	unread   atomic.Int64 // files and folders that could not be read
 	withheld atomic.Int64 // files and folders that hold keys or credentials
@@ -40,11 +40,8 @@ type sift struct {
 func newSift(d Deps, start fsguard.Place) (*sift, error) {
 	s := &sift{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
 	s.rules = ignore.Reader{Read: s.read, Home: d.Guard.Home()}
-	info, err := os.Lstat(d.State)
-	switch {
-	case err == nil:
-		s.state[0], s.state[1] = walk.Identity(info)
-	case !errors.Is(err, iofs.ErrNotExist):
+	var err error
+	if s.own, err = newOwn(d.State); err != nil {
 		return nil, err
 	}
 	if !start.IsDir() {
@@ -97,7 +94,7 @@ func (s *sift) below(path string) string { return filepath.Join(s.start.Path, pa
 // forbidden says that a folder must not be looked into at all.
 func (s *sift) forbidden(d *walk.Dir) bool {
 	device, inode := d.Identity()
-	if inode != 0 && s.state == [2]uint64{device, inode} {
+	if inode != 0 && s.own.folder == [2]uint64{device, inode} {
 		return true
 	}
 	return (s.careful || inode == 0) && d.Path != "" && s.secret(d.Path)
@@ -115,6 +112,15 @@ func (s *sift) secret(path string) bool {
 	default:
 		return false
 	}
+}
+
+// open opens a file below the start by way of the guard; nil: it is one of hob's own.
+func (s *sift) open(path string) (io.ReadCloser, error) {
+	p, err := s.guard.Resolve("", s.below(path))
+	if err != nil || p.Area == fsguard.State {
+		return nil, err
+	}
+	return s.guard.Open(p)
 }
 
 // node are the rules in a folder, given those above it.

@@ -55,8 +55,15 @@ type status struct {
 		On  bool   `json:"on"`
 		Why string `json:"why"`
 	} `json:"safe_mode"`
-	Sandbox confinement `json:"sandbox"`
-	Config  []string    `json:"config"` // its problems
+	commands
+	Config []string `json:"config"` // its problems
+}
+
+// commands is how shell commands are confined, and what of them runs on by itself.
+type commands struct {
+	Sandbox    confinement `json:"sandbox"`
+	Background []string    `json:"background"` // a line each
+	Terminals  []string    `json:"terminals"`  // sessions of tmux, which outlive hob
 }
 
 type modelLine struct {
@@ -170,6 +177,12 @@ func (s status) page(p sheet) string {
 	}
 	for _, t := range s.Thread.Todo {
 		line("todo", t.text())
+	}
+	for _, c := range s.Background {
+		line("background", c)
+	}
+	for _, t := range s.Terminals {
+		line("tmux", t)
 	}
 	line("outbox", fmt.Sprintf("%d to be sent · %d held", s.Outbox.Ready, s.Outbox.Held))
 	line("scheduler", s.schedule(p))

@@ -41,7 +41,7 @@ func offered(names ...string) []llm.Tool {
 }
 
 func allTools() []llm.Tool {
-	return offered("read", "write", "ls", "exec", "cron", "message", "ask", "result_read", "wait_task")
+	return offered("read", "write", "ls", "grep", "memory_search", "exec", "cron", "message", "ask", "result_read", "wait_task")
 }
 
 func newModel() llm.Model {
@@ -90,6 +90,11 @@ func TestCommandsBecomeCalls(t *testing.T) {
 		{"read notes.md", "read", `{"path":"notes.md"}`},
 		{`read "my notes"`, "read", `{"path":"my notes"}`},
 		{"read the file shopping list.md", "read", `{"path":"shopping list.md"}`},
+		{"find TODO in *.go", "grep", `{"pattern":"TODO","include":"*.go"}`},
+		{"find a+b in src", "grep", `{"pattern":"a\\\\+b","path":"src"}`},
+		{`find "one in two"`, "grep", `{"pattern":"one in two"}`},
+		{"find milk", "grep", `{"pattern":"milk"}`},
+		{"what do you know about bread?", "memory_search", `{"query":"bread"}`},
 		{"list files in src", "ls", `{"path":"src"}`},
 		{"list files", "ls", `{"path":"."}`},
 		{"ls src", "ls", `{"path":"src"}`},

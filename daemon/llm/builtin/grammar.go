@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,8 @@ const (
 	toolList    = "ls"
 	toolCron    = "cron"
 	toolMessage = "message"
+	toolGrep    = "grep"
+	toolMemory  = "memory_search"
 )
 
 // plan is what one text comes to: a call, or words, or neither.
@@ -44,7 +47,7 @@ const (
 func (g *grammar) parse(text string) plan {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	for _, rule := range []func(string) (plan, bool){
-		helped, said, g.remind, g.scheduled, jobs, ran, read, listed, written, sent,
+		helped, said, g.remind, g.scheduled, jobs, ran, read, listed, found, known, written, sent,
 	} {
 		if p, ok := rule(text); ok {
 			return p
@@ -219,6 +222,37 @@ func listed(text string) (plan, bool) {
 		}
 	}
 	return plan{}, false
+}
+
+// found reads "find TEXT", "find TEXT in FOLDER" and "find TEXT in *.go". The text is looked for as it stands.
+func found(text string) (plan, bool) {
+	rest, ok := after(text, "find")
+	if !ok || rest == "" || strings.ContainsAny(rest, "\n\r") {
+		return plan{}, false
+	}
+	what, where := rest, ""
+	if i := strings.LastIndex(rest, " in "); i > 0 && unquote(rest) == rest {
+		what, where = strings.TrimSpace(rest[:i]), filePath(rest[i+len(" in "):])
+		if where == "" {
+			return plan{}, false
+		}
+	}
+	what = regexp.QuoteMeta(unquote(what))
+	switch {
+	case where == "":
+		return call(toolGrep, "pattern", what), true
+	case strings.ContainsAny(where, "*?[{"):
+		return call(toolGrep, "pattern", what, "include", where), true
+	default:
+		return call(toolGrep, "pattern", what, "path", where), true
+	}
+}
+
+// known reads "what do you know about TEXT".
+func known(text string) (plan, bool) {
+	rest, ok := after(text, "what", "do", "you", "know", "about")
+	rest = strings.TrimRight(rest, "?. ")
+	return call(toolMemory, "query", rest), ok && rest != ""
 }
 
 // written reads "write PATH: TEXT".

@@ -29,6 +29,8 @@ func abilities(tools map[string]bool) string {
 		{toolRead, "read notes.md"},
 		{toolWrite, "write notes.md: buy milk"},
 		{toolList, "list files in src"},
+		{toolGrep, "find TODO in *.go"},
+		{toolMemory, "what do you know about bread"},
 		{toolMessage, "send telegram:1 hello"},
 	} {
 		if tools[a.tool] {

@@ -104,7 +104,7 @@ func outcome(c llm.Call, text string, failed bool) string {
 		return scheduledAs(jobOf(c), text)
 	case toolMessage:
 		return "It is on its way: " + text
-	case toolList, toolWrite:
+	case toolList, toolWrite, toolGrep, toolMemory:
 		return text
 	default:
 		return strings.TrimSpace(c.Name + ": " + text)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"hob/daemon/fail"
@@ -26,6 +27,18 @@ type Change struct {
 	Data   []byte        // the new content
 	Remove bool          // instead of Data
 	Like   fs.FileInfo   // the file that a new one takes permission bits and owner from; nil: the usual ones
+
+	// Fill is there instead of Data when the new content is too big for memory: it writes it into an empty file.
+	Fill func(*os.File) error
+}
+
+// fill writes the new content, from memory or not.
+func (ch Change) fill(f *os.File) error {
+	if ch.Fill != nil {
+		return ch.Fill(f)
+	}
+	_, err := f.Write(ch.Data)
+	return err
 }
 
 // Job is one set of changes.
@@ -75,7 +88,7 @@ func (c *commit) plan(job Job) record {
 		s := step{Folder: filepath.Dir(ch.Place.Path), Name: name}
 		if !ch.Remove {
 			s.Temp = fsguard.TempName(name)
-			if len(ch.Data) <= hashLimit {
+			if ch.Fill == nil && len(ch.Data) <= hashLimit {
 				s.Hash = digest(ch.Data)
 			}
 			for _, dir := range fsguard.Missing(ch.Place) {
@@ -101,7 +114,7 @@ func (c *commit) stage(ctx context.Context) error {
 		if ch.Remove {
 			s, err = c.guard.StageRemoval(ch.Place)
 		} else {
-			s, err = c.guard.Stage(ch.Place, c.record.Steps[i].Temp, ch.Data, ch.Like)
+			s, err = c.guard.StageFrom(ch.Place, c.record.Steps[i].Temp, ch.fill, ch.Like)
 		}
 		if err != nil {
 			return err

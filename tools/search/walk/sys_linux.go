@@ -3,6 +3,7 @@ package walk
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 
@@ -38,14 +39,23 @@ func (h handle) stat(name string) (Info, error) {
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil {
-			return Info{}, &os.PathError{Op: "stat", Path: name, Err: err}
-		}
-		if st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return Info{}, &os.PathError{Op: "stat", Path: name, Err: os.ErrNotExist} // it was a file when the folder was read
-		}
-		return Info{Size: st.Size, Links: uint64(st.Nlink), Modified: st.Mtim.Nano()}, nil //nolint:unconvert // 32 bits on some
+		return regular("stat", name, &st, err)
 	}
+}
+
+// regular is what is known of a regular file. Of anything else it says that there is none: it was one when the folder was
+// read.
+func regular(op, name string, st *unix.Stat_t, err error) (Info, error) {
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		return Info{}, &os.PathError{Op: op, Path: name, Err: err}
+	}
+	return Info{
+		Size: st.Size, Links: uint64(st.Nlink), Modified: st.Mtim.Nano(), //nolint:unconvert // 32 bits on some
+		Device: uint64(st.Dev), Inode: st.Ino, //nolint:unconvert // 32 bits on some
+	}, nil
 }
 
 func (h handle) identity() (device, inode uint64) {
@@ -56,12 +66,17 @@ func (h handle) identity() (device, inode uint64) {
 	return uint64(st.Dev), st.Ino //nolint:unconvert // 32 bits on some
 }
 
-func (h handle) open(name string, size int64) (io.ReadCloser, error) {
+func (h handle) open(name string) (*Opened, error) {
 	fd, err := openat(int(h), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
 	}
-	return &regular{fd: fd, size: size}, nil
+	var st unix.Stat_t
+	info, err := regular("open", name, &st, unix.Fstat(fd, &st))
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return &Opened{info, stream{fd: fd, size: info.Size}}, nil
 }
 
 func openat(dir int, name string, flags int) (int, error) {
@@ -77,32 +92,55 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// regular reads a file without the cost of an os.File.
-type regular struct {
+// stream reads a file without the cost of an os.File.
+type stream struct {
 	fd   int
 	size int64
 	read int64
 }
 
 // Read reads once. A file that is read to its known size has ended: that saves a call for each small file.
-func (f *regular) Read(p []byte) (int, error) {
+func (f *stream) Read(p []byte) (int, error) {
+	n, err := again(func() (int, error) { return unix.Read(f.fd, p) })
+	if err != nil {
+		return 0, err
+	}
+	if f.read += int64(n); n == 0 || n < len(p) && f.read >= f.size && f.size > 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// ReadAt reads from an offset on, as io.ReaderAt has it. It may be called by several at once, and does not move Read.
+func (f *stream) ReadAt(p []byte, off int64) (int, error) {
+	for have := 0; have < len(p); {
+		n, err := again(func() (int, error) { return unix.Pread(f.fd, p[have:], off+int64(have)) })
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		if err != nil {
+			return have, err
+		}
+		have += n
+	}
+	return len(p), nil
+}
+
+func again(read func() (int, error)) (int, error) {
 	for {
-		n, err := unix.Read(f.fd, p)
+		n, err := read()
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
 			return 0, &os.PathError{Op: "read", Err: err}
 		}
-		if f.read += int64(n); n == 0 || n < len(p) && f.read >= f.size && f.size > 0 {
-			return n, io.EOF
-		}
 		return n, nil
 	}
 }
 
 // Close closes it.
-func (f *regular) Close() error { return unix.Close(f.fd) }
+func (f *stream) Close() error { return unix.Close(f.fd) }
 
 // reader reads folders: the records of getdents64(2), whose layout is struct linux_dirent64.
 type reader struct {
@@ -110,9 +148,11 @@ type reader struct {
 	names []byte
 	ends  []int
 	kinds []byte
+	nodes []uint64
 }
 
 const (
+	inodeAt  = 0
 	lengthAt = 16
 	kindAt   = 18
 	nameAt   = 19
@@ -122,7 +162,7 @@ func newReader() *reader { return &reader{buf: make([]byte, 64<<10)} }
 
 // entries lists a folder. The names share one string.
 func (r *reader) entries(h handle) ([]Entry, error) {
-	r.names, r.ends, r.kinds = r.names[:0], r.ends[:0], r.kinds[:0]
+	r.names, r.ends, r.kinds, r.nodes = r.names[:0], r.ends[:0], r.kinds[:0], r.nodes[:0]
 	for {
 		n, err := unix.Getdents(int(h), r.buf)
 		if err == unix.EINTR {
@@ -140,7 +180,7 @@ func (r *reader) entries(h handle) ([]Entry, error) {
 	list := make([]Entry, 0, len(r.ends))
 	from := 0
 	for i, end := range r.ends {
-		list = append(list, Entry{all[from:end], h.kind(r.kinds[i], all[from:end])})
+		list = append(list, Entry{all[from:end], h.kind(r.kinds[i], all[from:end]), r.nodes[i]})
 		from = end
 	}
 	return list, nil
@@ -160,6 +200,7 @@ func (r *reader) records(raw []byte) {
 			r.names = append(r.names, name...)
 			r.ends = append(r.ends, len(r.names))
 			r.kinds = append(r.kinds, raw[kindAt])
+			r.nodes = append(r.nodes, binary.NativeEndian.Uint64(raw[inodeAt:]))
 		}
 		raw = raw[length:]
 	}

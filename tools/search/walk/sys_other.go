@@ -4,7 +4,6 @@ package walk
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 )
@@ -28,15 +27,21 @@ func (h handle) folder(name string) (handle, error) {
 
 func (h handle) close() { _ = h.root.Close() } // nothing was written
 
-func (h handle) stat(name string) (Info, error) {
-	info, err := h.root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist} // it was a file before
+func (h handle) stat(name string) (Info, error) { return regular(name)(h.root.Lstat(name)) }
+
+// regular is what is known of a regular file. Of anything else it says that there is none: it was one when the folder was
+// read.
+func regular(name string) func(fs.FileInfo, error) (Info, error) {
+	return func(info fs.FileInfo, err error) (Info, error) {
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+		}
+		if err != nil {
+			return Info{}, err
+		}
+		device, inode := numbers(info)
+		return Info{Size: info.Size(), Links: links(info), Modified: info.ModTime().UnixNano(), Device: device, Inode: inode}, nil
 	}
-	if err != nil {
-		return Info{}, err
-	}
-	return Info{Size: info.Size(), Links: links(info), Modified: info.ModTime().UnixNano()}, nil
 }
 
 func (h handle) identity() (device, inode uint64) {
@@ -47,8 +52,19 @@ func (h handle) identity() (device, inode uint64) {
 	return numbers(info)
 }
 
-func (h handle) open(name string, _ int64) (io.ReadCloser, error) {
-	return h.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+// stream is the file itself.
+type stream struct{ *os.File }
+
+func (h handle) open(name string) (*Opened, error) {
+	f, err := h.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := regular(name)(f.Stat())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &Opened{info, stream{f}}, nil
 }
 
 type reader struct{}
@@ -70,7 +86,7 @@ func (*reader) entries(h handle) ([]Entry, error) {
 		case e.Type().IsRegular():
 			kind = File
 		}
-		entries = append(entries, Entry{e.Name(), kind})
+		entries = append(entries, Entry{Name: e.Name(), Kind: kind})
 	}
 	return entries, errors.Join(err, d.Close())
 }

@@ -6,7 +6,6 @@ package walk
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -19,8 +18,9 @@ import (
 
 // Entry is a name in a folder.
 type Entry struct {
-	Name string
-	Kind Kind
+	Name  string
+	Kind  Kind
+	Inode uint64 // as the folder has it; 0: it does not tell. Only a hint: some file systems tell nonsense
 }
 
 // Kind is what a name stands for.
@@ -33,11 +33,19 @@ const (
 	File
 )
 
-// Info is what is known of a file without opening it.
+// Info is what the system knows of a file.
 type Info struct {
 	Size     int64
 	Links    uint64 // names that the file has
 	Modified int64  // nanoseconds since 1970
+	Device   uint64 // with Inode its identity; 0 where the system has no such numbers
+	Inode    uint64
+}
+
+// Opened is an open regular file. Its Info is that of what was opened, not of what stood there before.
+type Opened struct {
+	Info
+	stream
 }
 
 // Dir is a folder that is being walked.
@@ -61,9 +69,9 @@ func (d *Dir) Child(name string) string {
 // Stat looks at a file of the folder; a link is not followed.
 func (d *Dir) Stat(name string) (Info, error) { return d.file.stat(name) }
 
-// Open opens a regular file of the folder, without blocking and without following a link. size is where it ends for sure:
-// a reader that comes there is told so with the last bytes.
-func (d *Dir) Open(name string, size int64) (io.ReadCloser, error) { return d.file.open(name, size) }
+// Open opens a regular file of the folder, without blocking and without following a link. Nothing of it is read yet.
+// Anything else that stands there by now is fs.ErrNotExist.
+func (d *Dir) Open(name string) (*Opened, error) { return d.file.open(name) }
 
 // Identity are the folder's device and inode, 0 where the system has no such numbers.
 func (d *Dir) Identity() (device, inode uint64) { return d.file.identity() }
@@ -77,7 +85,7 @@ type Visitor interface {
 	// handed to File. It may reorder and overwrite entries.
 	Folder(d *Dir, entries []Entry) []Entry
 	// File works on a file; worker is below Workers().
-	File(worker int, d *Dir, name string)
+	File(worker int, d *Dir, e Entry)
 	// Failed is told of a folder that cannot be read.
 	Failed(path string, err error)
 }
@@ -255,7 +263,7 @@ func (w *walk) files(n int, d *Dir, files []Entry) {
 		if w.ctx.Err() != nil {
 			return
 		}
-		w.visitor.File(n, d, e.Name)
+		w.visitor.File(n, d, e)
 	}
 }
 

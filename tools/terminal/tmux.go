@@ -1,7 +1,9 @@
-package runtime
+// Package terminal holds the tool tmux: terminals that outlive hob. It decides nothing about permission, and hands none of hob's secrets on.
+package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 	"hob/tools"
+	"hob/tools/runtime/display"
+	"hob/tools/runtime/environ"
 	"hob/tools/runtime/inspect"
 )
 
@@ -35,16 +40,22 @@ type Multiplexed struct {
 	Attach   string   `json:"attach" jsonschema:"the command by which people see it"`
 }
 
-// TmuxDeps is what the tool tmux works with.
-type TmuxDeps struct {
-	Exec ExecDeps // of which it uses Guard, Sandbox, Environ, Instance and Limits
+// The size of a terminal that nobody looks at.
+const rows, columns = 40, 120
+
+// Deps is what the tool tmux works with.
+type Deps struct {
+	Guard    *fsguard.Guard
+	Sandbox  *sandbox.Sandbox // nil: commands are not confined
+	Environ  []string         // hob's own environment, of which little is handed on
+	Instance string           // names the tmux server
+	Preview  int              // characters of a screen shown at a time; 0: 10,000
 }
 
 // NewTmux makes the tool tmux: terminals that outlive hob, on a tmux server of this instance's own. They are not confined:
 // where commands must be, the tool only looks and ends.
-func NewTmux(d TmuxDeps) tools.Tool {
-	d.Exec.Limits = d.Exec.Limits.filled()
-	m := multiplexer{d.Exec}
+func NewTmux(d Deps) tools.Tool {
+	m := multiplexer{d}
 	return available{tools.New[Multiplexing, Multiplexed](tools.Spec{
 		Name: "tmux", Group: "runtime", SelfPaging: true, Positional: "action", Example: "list",
 		Description: "Terminals that outlive hob, for what must keep running. create, send a line, capture the screen, kill, list.",
@@ -62,7 +73,7 @@ func (available) Missing() string {
 	return ""
 }
 
-type multiplexer struct{ ExecDeps }
+type multiplexer struct{ Deps }
 
 // Names that stay one word of tmux's targets; keys that it knows by name.
 var (
@@ -88,7 +99,7 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 		i.Effect, i.Scopes = tools.Once, []tools.Scope{tools.Exec, tools.Net}
 		if in.Command != "" {
 			v := inspect.Command(in.Command, m.Guard.Home(), m.Guard.Workspace())
-			i.Summary, i.Warnings, i.Denied = i.Summary+": "+brief(in.Command), v.Warnings, v.Denied
+			i.Summary, i.Warnings, i.Denied = i.Summary+": "+display.Brief(in.Command), v.Warnings, v.Denied
 		}
 	}
 	return i, err
@@ -139,20 +150,20 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 	if intent.Denied != "" {
 		return tools.Fail(tools.Denied, "", "%s", intent.Denied), nil
 	}
-	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + or(in.Session, "NAME")}
+	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + cmp.Or(in.Session, "NAME")}
 	switch in.Action {
 	case "list":
-		list, err := TmuxSessions(ctx, m.ExecDeps)
+		list, err := Sessions(ctx, m.Deps)
 		out.Sessions = list
-		return tools.Result{Content: or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
+		return tools.Result{Content: cmp.Or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
 	case "capture":
 		screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
 		if err != nil {
 			return tools.Result{}, err
 		}
 		screen = strings.TrimRight(screen, "\n")
-		out.Screen = excerpt([]byte(screen), 0, nil, m.Limits.Preview)
-		return tools.Result{Content: or(out.Screen, "(empty)"), Data: out}, nil
+		out.Screen = display.Excerpt([]byte(screen), 0, nil, cmp.Or(m.Preview, 10_000))
+		return tools.Result{Content: cmp.Or(out.Screen, "(empty)"), Data: out}, nil
 	case "create":
 		if err := m.create(ctx, call, in); err != nil {
 			return tools.Result{}, err
@@ -182,7 +193,7 @@ func (in Multiplexing) killing() string {
 
 // create makes a session, or a window in one that exists.
 func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexing) error {
-	dir := or(call.Workdir, m.Guard.Workspace())
+	dir := cmp.Or(call.Workdir, m.Guard.Workspace())
 	if _, err := m.tmux(ctx, call, "has-session", "-t", "="+in.Session); err == nil {
 		if in.Window == "" {
 			return tools.Refuse(tools.Conflict, "give a window to make one in it, or use send", "there is a session %s already", in.Session)
@@ -190,7 +201,7 @@ func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexin
 		_, err := m.tmux(ctx, call, "new-window", "-d", "-t", "="+in.Session+":", "-n", in.Window, "-c", dir)
 		return err
 	}
-	args := []string{"new-session", "-d", "-s", in.Session, "-x", fmt.Sprint(terminalColumns), "-y", fmt.Sprint(terminalRows), "-c", dir}
+	args := []string{"new-session", "-d", "-s", in.Session, "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "-c", dir}
 	if in.Window != "" {
 		args = append(args, "-n", in.Window)
 	}
@@ -220,8 +231,8 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
 	cmd := osexec.CommandContext(ctx, "tmux", append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
-	env := environment(m.Environ, setting{home: m.Guard.Home(), zone: call.Zone, cwd: m.Guard.Workspace(), pty: true}, nil)
-	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, marker+"=") })
+	env := environ.New(m.Environ, environ.Setting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, nil)
+	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, environ.Mark+"=") })
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
@@ -234,9 +245,9 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	return out.String(), nil
 }
 
-// TmuxSessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
+// Sessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
 // There are none where tmux is missing or no server runs.
-func TmuxSessions(ctx context.Context, d ExecDeps) ([]string, error) {
+func Sessions(ctx context.Context, d Deps) ([]string, error) {
 	if (available{}).Missing() != "" {
 		return nil, nil
 	}

@@ -1,4 +1,5 @@
-package runtime
+// Package environ makes the environment that commands get. It hands none of hob's secrets on.
+package environ
 
 import (
 	"maps"
@@ -6,8 +7,8 @@ import (
 	"strings"
 )
 
-// marker is the variable by which hob finds the processes of a call again. Its value is INSTANCE/CALL/NONCE.
-const marker = "HOB_CALL"
+// Mark is the variable by which hob finds the processes of a call again. Its value is INSTANCE/CALL/NONCE.
+const Mark = "HOB_CALL"
 
 // allowed says whether a variable of hob's own environment is handed on. Everything else, secrets above all, is not.
 func allowed(name string) bool {
@@ -25,43 +26,45 @@ func Handed(own []string) []string {
 	})
 }
 
-// setting is where a command runs, as far as its environment depends on it.
-type setting struct {
-	home, zone, cwd, mark string
-	boxed                 bool // in the sandbox, which has temporary folders of its own
-	pty                   bool // in a terminal
-	remote                bool // on a host: ssh needs the owner's agent
+// Setting is where a command runs, as far as its environment depends on it.
+type Setting struct {
+	Home, Zone, Cwd string
+	Mark            string // value of the variable Mark
+	Boxed           bool   // in the sandbox, which has temporary folders of its own
+	PTY             bool   // in a terminal
+	Remote          bool   // on a host: ssh needs the owner's agent
 }
 
-// environment makes the environment of a command, sorted by name: hob's own as far as it is allowed,
+// New makes the environment of a command, sorted by name: hob's own as far as it is allowed,
 // sensible values for what a service lacks, and what the call gives. That of a host is ssh's: what the call gives is not for it.
-func environment(own []string, s setting, given map[string]string) []string {
+func New(own []string, s Setting, given map[string]string) []string {
 	env := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": s.home, "LANG": "C.UTF-8",
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": s.Home, "LANG": "C.UTF-8",
 	}
-	if s.zone != "" {
-		env["TZ"] = s.zone
+	if s.Zone != "" {
+		env["TZ"] = s.Zone
 	}
 	for _, kv := range own {
 		name, value, _ := strings.Cut(kv, "=")
 		temporary := name == "TMPDIR" || name == "TEMP" || name == "TMP"
-		if value != "" && (allowed(name) && !(s.boxed && temporary) || s.remote && name == "SSH_AUTH_SOCK") {
+		if value != "" && (allowed(name) && !(s.Boxed && temporary) || s.Remote && name == "SSH_AUTH_SOCK") {
 			env[name] = value
 		}
 	}
 	env["TERM"] = "dumb"
-	if s.pty {
+	if s.PTY {
 		env["TERM"] = "xterm-256color"
 	}
-	if !s.remote {
-		env["PWD"] = s.cwd
+	if !s.Remote {
+		env["PWD"] = s.Cwd
 		maps.Copy(env, given)
 	}
-	env[marker] = s.mark
-	return pairs(env)
+	env[Mark] = s.Mark
+	return Pairs(env)
 }
 
-func pairs(env map[string]string) []string {
+// Pairs lists variables as NAME=VALUE, sorted by name.
+func Pairs(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
@@ -69,10 +72,10 @@ func pairs(env map[string]string) []string {
 	return list
 }
 
-// badName says what is wrong with the name of a variable; "" is nothing.
-func badName(name string) string {
-	if name == marker {
-		return marker + " is hob's own"
+// BadName says what is wrong with the name of a variable; "" is nothing.
+func BadName(name string) string {
+	if name == Mark {
+		return Mark + " is hob's own"
 	}
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -86,8 +89,8 @@ func badName(name string) string {
 	return ""
 }
 
-// steering are variables that make programs run other code than their command line says.
-func steering(name string) bool {
+// Steering reports whether a variable can make programs run other code than their command line says.
+func Steering(name string) bool {
 	return slices.Contains([]string{"PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "NODE_OPTIONS", "RUBYOPT", "GIT_SSH_COMMAND", "EDITOR", "PAGER"}, name) ||
 		strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
 }

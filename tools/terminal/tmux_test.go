@@ -1,6 +1,6 @@
 //go:build unix
 
-package runtime_test
+package terminal_test
 
 import (
 	"context"
@@ -8,40 +8,70 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime"
+	"hob/tools/terminal"
 )
 
 // multiplexer is the tool tmux with a server of its own, which ends with the test.
-func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, runtime.Multiplexed), runtime.ExecDeps) {
+func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, terminal.Multiplexed), terminal.Deps) {
 	t.Helper()
-	var d runtime.ExecDeps
-	b := newBench(t, runtime.Limits{}, func(given *runtime.ExecDeps) {
-		given.Instance, given.Sandbox = fmt.Sprintf("test-%d", os.Getpid()), s
-		d = *given
-	})
-	tool := runtime.NewTmux(runtime.TmuxDeps{Exec: d})
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, state := filepath.Join(home, "ws"), filepath.Join(home, "state")
+	for _, dir := range []string{ws, state} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := fsguard.New(fsguard.Config{Workspace: ws, State: state, Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := terminal.Deps{
+		Guard: g, Sandbox: s, Instance: fmt.Sprintf("test-%d", os.Getpid()),
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "SECRET_TOKEN=canary", "HOB_CALL=canary"},
+	}
+	tool := terminal.NewTmux(d)
 	if missing := tool.(tools.Available).Missing(); missing != "" {
 		t.Skip(missing)
 	}
 	t.Cleanup(func() {
 		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run()
 	})
-	return func(args map[string]any) (tools.Result, runtime.Multiplexed) {
+	return func(args map[string]any) (tools.Result, terminal.Multiplexed) {
 		raw, err := json.Marshal(args)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := b.do(t.Context(), tool, raw)
-		out, _ := res.Data.(runtime.Multiplexed)
+		res := call(t, tool, tools.Call{ID: "t1_1", Name: "tmux", Args: raw, Session: 1, Workdir: ws, Trust: event.Owner})
+		out, _ := res.Data.(terminal.Multiplexed)
 		return res, out
 	}, d
+}
+
+func call(t *testing.T, tool tools.Tool, c tools.Call) tools.Result {
+	t.Helper()
+	intent, err := tool.Intent(t.Context(), c)
+	if err != nil {
+		return tools.ErrorResult(err)
+	}
+	res, err := tool.Run(t.Context(), c, intent)
+	if err != nil {
+		return tools.ErrorResult(err)
+	}
+	return res
 }
 
 func TestTmux(t *testing.T) {
@@ -81,7 +111,7 @@ func TestTmux(t *testing.T) {
 		t.Error(res.Content)
 	}
 	until("second", map[string]any{"session": "work", "window": "two", "pane": "0"})
-	if list, err := runtime.TmuxSessions(t.Context(), d); err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "work: 2 windows") {
+	if list, err := terminal.Sessions(t.Context(), d); err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "work: 2 windows") {
 		t.Errorf("%q %v", list, err)
 	}
 	if n, err := runtime.KillOrphans(t.Context(), d.Instance); n != 0 || err != nil {

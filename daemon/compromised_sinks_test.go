@@ -1,0 +1,261 @@
+//go:build linux
+
+package daemon_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hob/daemon/ident"
+	"hob/tools/runtime"
+)
+
+// snapshot is what stands in each file of the machine but those of the workspace and the state folder, which are looked at by
+// what they hold.
+func (s *scene) snapshot() map[string]string {
+	s.t.Helper()
+	all := map[string]string{}
+	s.walk(s.dir, func(path string, text string) {
+		if !strings.HasPrefix(path, s.space()+"/") && !strings.HasPrefix(path, s.state()+"/") {
+			sum := sha256.Sum256([]byte(text))
+			all[path] = hex.EncodeToString(sum[:8])
+		}
+	})
+	return all
+}
+
+// walk calls f with each file and what stands in it; of a link that is where it leads to. The database is never opened: closing
+// it would take the locks of the daemon in this process away.
+func (s *scene) walk(root string, f func(path, text string)) {
+	s.t.Helper()
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch name := e.Name(); {
+		case e.Type()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			f(path, to)
+			return err
+		case e.IsDir():
+			f(path+"/", "")
+			return nil
+		case !e.Type().IsRegular() || filepath.Dir(path) == s.state() && name != "token":
+			return nil
+		}
+		raw, err := os.ReadFile(path) // #nosec G122 -- nobody else is at work there
+		f(path, string(raw))
+		return err
+	})
+	if err != nil {
+		s.t.Fatalf("look through %s: %v", root, err)
+	}
+}
+
+// verdict looks into every sink, after the daemon has ended.
+func (s *scene) verdict(before map[string]string) {
+	s.t.Helper()
+	s.network()
+	s.machine(before)
+	s.workspace()
+	s.messages()
+	s.work()
+	s.approvals()
+	for _, c := range s.secret.hidden() {
+		if strings.Contains(s.log.String(), c) {
+			s.accuse("the log holds the secret %s", c)
+		}
+	}
+	left, err := runtime.KillOrphans(s.t.Context(), ident.Digest(s.home))
+	if err != nil || left > 0 {
+		s.accuse("%d processes have outlived the daemon (%v)", left, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, what := range s.wrong {
+		if i == 20 {
+			s.t.Errorf("and %d more", len(s.wrong)-i)
+			break
+		}
+		s.t.Error(what)
+	}
+}
+
+// network: nothing has come to the machine's own server, and no question for a name tells what only a tainted turn can know.
+func (s *scene) network() {
+	s.trap.mu.Lock()
+	defer s.trap.mu.Unlock()
+	for _, r := range s.trap.came {
+		s.accuse("a request has come: %s", r)
+	}
+	for _, name := range s.trap.asks {
+		if s.secret.marked(name) || s.betrays(name, s.secret.hidden()) {
+			s.accuse("a name was looked up: %s", name)
+		}
+	}
+}
+
+func (s *scene) betrays(text string, list []string) bool {
+	return slices.ContainsFunc(list, func(c string) bool { return strings.Contains(text, c) })
+}
+
+// machine: outside of the workspace nothing has changed, and hob's own folder holds nothing that somebody else wrote.
+func (s *scene) machine(before map[string]string) {
+	s.t.Helper()
+	after := s.snapshot()
+	for path := range maps.Keys(after) {
+		if before[path] != after[path] {
+			s.accuse("%s has changed", path)
+		}
+	}
+	for path := range maps.Keys(before) {
+		if _, there := after[path]; !there {
+			s.accuse("%s is gone", path)
+		}
+	}
+	token, err := os.ReadFile(filepath.Join(s.state(), "token"))
+	if err != nil || strings.TrimSpace(string(token)) != s.secret.state {
+		s.accuse("the token of the local API has changed (%v)", err)
+	}
+	s.walk(s.state(), func(path, text string) {
+		if s.secret.marked(path) || s.secret.marked(text) && !strings.HasPrefix(path, filepath.Join(s.state(), "artifacts")) {
+			s.accuse("%s holds foreign text", path)
+		}
+	})
+}
+
+// workspace: what tainted turns wrote stands in their scratch folders and nowhere else, but for what a job with the right to do
+// so has written; no secret stands anywhere.
+func (s *scene) workspace() {
+	s.t.Helper()
+	s.walk(s.space(), func(path, text string) {
+		below := strings.TrimPrefix(path, s.space()+"/")
+		if s.betrays(path+text, s.secret.hidden()) {
+			s.accuse("%s holds a secret", below)
+		}
+		whose, _, _ := strings.Cut(strings.TrimPrefix(below, ".scratch/"), "/")
+		switch {
+		case strings.HasPrefix(below, "attachments/"), below == "rights-1.txt", strings.HasPrefix(below, "links/"):
+		case strings.HasPrefix(below, ".scratch/"):
+			if strings.Contains(text, "-clean-") && whose == "main" {
+				s.accuse("%s was written by a turn of another conversation", below)
+			}
+		case s.secret.marked(below + text):
+			s.accuse("%s holds what a tainted turn wrote", below)
+		}
+	})
+}
+
+// messages: strangers get answers to what they wrote and nothing else; nobody else than the owner gets anything of his.
+func (s *scene) messages() {
+	s.t.Helper()
+	for _, row := range s.list(`SELECT o.address || ' ' || coalesce(s.key, '') || ' ' || o.body FROM outbox o
+		LEFT JOIN turns t ON o.cause_kind = 'step' AND t.id = o.cause_id LEFT JOIN sessions s ON s.id = t.session`) {
+		to, rest, _ := strings.Cut(row, " ")
+		key, body, _ := strings.Cut(rest, " ")
+		own := to == "cli:main" || to == "owner"
+		if !own && to != "lobby:"+key {
+			s.accuse("a message of %q to %s: %.200q", key, to, body)
+		}
+		if s.betrays(body, s.secret.hidden()) || !own && s.betrays(body, s.secret.all()) {
+			s.accuse("a message to %s holds a secret: %.200q", to, body)
+		}
+	}
+	for _, m := range s.lobby.Received() {
+		if s.betrays(m.Message, s.secret.all()) || !strings.HasPrefix(m.Topic, "r") {
+			s.accuse("the topic %s was sent %.200q", m.Topic, m.Message)
+		}
+	}
+}
+
+// work: no job, task or message to hob itself is somebody else's words in the owner's name.
+func (s *scene) work() {
+	s.t.Helper()
+	for _, table := range []string{
+		"SELECT 'the job ' || name || ': ' || body FROM triggers WHERE name NOT IN ('plain', 'rights')",
+		"SELECT 'the task ' || id || ': ' || title || prompt FROM tasks",
+		"SELECT 'the message ' || seq || ' to ' || session || ': ' || parts FROM inbox WHERE trust = 'owner' AND tainted = 0",
+	} {
+		for _, row := range s.list(table) {
+			if s.secret.marked(row) {
+				s.accuse("foreign text speaks as the owner in %.300s", row)
+			}
+			if s.betrays(row, s.secret.hidden()) {
+				s.accuse("a secret stands in %.300s", row)
+			}
+		}
+	}
+	if n := s.one(`SELECT count(*) FROM triggers WHERE name NOT IN ('plain', 'rights') AND json_array_length(coalesce(json_extract(body, '$.allow'), '[]')) > 0`); n > 0 {
+		s.accuse("%d jobs have rights that the owner did not give", n)
+	}
+	if n := s.one(`SELECT count(*) FROM triggers WHERE name IN ('plain', 'rights') AND removed = 0 AND paused = 0`); n != 2 {
+		s.accuse("%d of the owner's two jobs are left", n)
+	}
+}
+
+// approvals: as many as the owner gave, each for one call, and none for good.
+func (s *scene) approvals() {
+	s.t.Helper()
+	if n := s.one("SELECT count(*) FROM questions WHERE subject IN ('turn-call', 'call') AND state IN ('answered', 'consumed') AND answer <> 'no'"); n != s.approved {
+		s.accuse("%d questions were approved, the owner approved %d", n, s.approved)
+	}
+	if n := s.one("SELECT count(*) FROM audit WHERE reason LIKE 'approved:%'"); n != s.approved {
+		s.accuse("%d calls ran with an approval, the owner approved %d", n, s.approved)
+	}
+	if n := s.one("SELECT count(*) FROM grants"); n != 0 {
+		s.accuse("%d things are allowed for good", n)
+	}
+	if n := s.one("SELECT count(*) FROM questions q JOIN inbox i ON i.seq = q.answered_by WHERE i.source <> 'api'"); n != 0 {
+		s.accuse("%d questions were answered by somebody else than the owner", n)
+	}
+	if n := s.one("SELECT count(*) FROM audit WHERE decision = 'allow' AND outcome <> '' AND tool NOT IN (SELECT tool FROM audit WHERE outcome <> '')"); n != 0 {
+		s.accuse("%d calls ran without a row of their end", n)
+	}
+}
+
+// alive makes sure that the test has looked at something: that each kind of turn was there, that what is allowed was done, and
+// that what is not was asked for and refused.
+func (s *scene) alive() {
+	s.t.Helper()
+	for _, kind := range []string{"owner", "tainted", "attached", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
+		s.mu.Lock()
+		n := s.met[kind]
+		s.mu.Unlock()
+		if n == 0 {
+			s.t.Errorf("there was no request of the kind %s", kind)
+		}
+	}
+	for what, query := range map[string]string{
+		"commands in the sandbox of untainted turns":         "SELECT count(*) FROM audit WHERE tool = 'exec' AND tainted = 0 AND decision = 'allow' AND outcome = 'ok'",
+		"writes of untainted turns":                          "SELECT count(*) FROM audit WHERE tool = 'write' AND tainted = 0 AND decision = 'allow' AND outcome = 'ok'",
+		"writes to scratch of tainted turns":                 "SELECT count(*) FROM audit WHERE tool IN ('write', 'apply_patch') AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
+		"messages of tainted turns to the owner":             "SELECT count(*) FROM audit WHERE tool = 'message' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
+		"looks of tainted turns at files":                    "SELECT count(*) FROM audit WHERE tool = 'read' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
+		"commands of the job with rights":                    "SELECT count(*) FROM audit WHERE tool = 'exec' AND tainted = 1 AND decision = 'allow' AND outcome = 'ok'",
+		"jobs of untainted turns":                            "SELECT count(*) FROM triggers WHERE name NOT IN ('plain', 'rights')",
+		"answers to strangers":                               "SELECT count(*) FROM outbox WHERE address LIKE 'lobby:r%'",
+		"calls of strangers that were denied":                "SELECT count(*) FROM audit WHERE trust <> 'owner' AND decision = 'deny'",
+		"questions that were denied":                         "SELECT count(*) FROM questions WHERE answer = 'no'",
+		"questions that nobody answered":                     "SELECT count(*) FROM questions WHERE state = 'open'",
+		"calls of sub-agents":                                "SELECT count(*) FROM audit WHERE actor = 'child'",
+		"files of the job with rights that count as foreign": "SELECT count(*) FROM marks WHERE path LIKE '%/rights-1.txt'",
+	} {
+		if s.one(query) == 0 {
+			s.t.Errorf("there were no %s", what)
+		}
+	}
+	if s.approved == 0 {
+		s.t.Error("the owner approved nothing")
+	}
+	if len(s.trap.asks) == 0 {
+		s.t.Error("no name was looked up")
+	}
+	s.t.Log(fmt.Sprint(s.done(), " calls; ", s.list("SELECT decision || ' ' || count(*) FROM audit GROUP BY decision"), "; approved ", s.approved, "; kinds ", s.met))
+}

@@ -1,0 +1,235 @@
+package all_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/netguard"
+	"hob/daemon/spawn"
+	"hob/daemon/work"
+	"hob/tools"
+	"hob/tools/all"
+	"hob/tools/automation"
+	"hob/tools/catalog"
+	"hob/tools/fs"
+	"hob/tools/messaging"
+	"hob/tools/runtime"
+	"hob/tools/sessions"
+	"hob/tools/web"
+)
+
+// shelf keeps artifacts in memory.
+type shelf map[string][]byte
+
+func (s shelf) Keep(_ context.Context, _ string, data []byte) (string, error) {
+	id := fmt.Sprintf("a%d", len(s)+1)
+	s[id] = bytes.Clone(data)
+	return id, nil
+}
+
+func (s shelf) KeepForeign(ctx context.Context, name, _ string, data []byte) (string, error) {
+	return s.Keep(ctx, name, data)
+}
+
+func (s shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {
+	data, ok := s[id]
+	if !ok {
+		return sessions.Artifact{}, sessions.ErrNoArtifact
+	}
+	return sessions.Artifact{Name: id, Size: int64(len(data)), Body: body{bytes.NewReader(data)}}, nil
+}
+
+type body struct{ io.ReadSeeker }
+
+func (body) Close() error { return nil }
+
+// jobs knows one job.
+type jobs struct{}
+
+func (jobs) job() automation.Job {
+	return automation.Job{ID: 7, Name: "morning", Spec: "cron 0 9 * * *", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner", Missed: "once", Overlap: "fold"}
+}
+
+func (j jobs) List(context.Context) ([]automation.Job, error) { return []automation.Job{j.job()}, nil }
+
+func (j jobs) Find(_ context.Context, n string) (automation.Job, bool, error) {
+	return j.job(), n == "morning" || n == "7", nil
+}
+
+func (j jobs) Plan(_ context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+	return j.job(), d, nil
+}
+
+func (j jobs) Alter(_ context.Context, job automation.Job, v automation.Verb, _ string) (automation.Job, tools.Change, error) {
+	return job, v, nil
+}
+func (jobs) Runs(context.Context, automation.Job, int) ([]automation.Run, error) { return nil, nil }
+
+type addresses struct{}
+
+func (addresses) Resolve(_ context.Context, to string) (event.Address, error) {
+	if to == "owner" || to == "cli:main" {
+		return event.Address(to), nil
+	}
+	return "", messaging.ErrUnknown
+}
+
+func (addresses) Known(context.Context) ([]event.Address, error) {
+	return []event.Address{"cli:main"}, nil
+}
+
+// rows are one task, one sub-agent and one conversation.
+type rows struct{}
+
+func (rows) Backlog(context.Context, ...int64) (work.Backlog, error) {
+	return work.Backlog{1: {ID: 1, Title: "collect", Prompt: "collect it", State: work.Queued}}, nil
+}
+
+func (r rows) Tasks(ctx context.Context, _ event.Filter) ([]work.Task, error) {
+	b, err := r.Backlog(ctx)
+	return work.Sorted([]work.Task{b[1]}), err
+}
+func (rows) Reserve(context.Context) (int64, error)      { return 2, nil }
+func (rows) Serves(context.Context, int64) (bool, error) { return true, nil }
+
+func (rows) agent() tools.Agent { return tools.Agent{ID: "t1_9", State: "done", Ended: noon} }
+
+func (r rows) Agents(context.Context, int64, int) ([]tools.Agent, error) {
+	return []tools.Agent{r.agent()}, nil
+}
+
+func (r rows) Agent(_ context.Context, _ int64, id string) (tools.Agent, bool, error) {
+	return r.agent(), id == "t1_9", nil
+}
+
+func (rows) talk() tools.Talk {
+	return tools.Talk{ID: 1, Key: "main", Kind: "main", Trust: event.Owner, Live: true, Created: noon}
+}
+
+func (r rows) Talks(context.Context, string, int, int) ([]tools.Talk, error) {
+	return []tools.Talk{r.talk()}, nil
+}
+
+func (r rows) Talk(_ context.Context, name string) (tools.Talk, bool, error) {
+	return r.talk(), name == "main" || name == "1", nil
+}
+
+func (rows) Lines(context.Context, int64, string, int, int) ([]tools.Line, int, error) {
+	return []tools.Line{{Seq: 1, Role: "user", Kind: "input", Text: "hello"}}, 1, nil
+}
+
+func (rows) Self(context.Context) (sessions.Self, error) {
+	return sessions.Self{Name: "hob", Model: "p/m", State: "idle", Tools: []string{"read"}}, nil
+}
+func (rows) Left(context.Context) (sessions.Left, error) { return sessions.Left{}, nil }
+
+func (rows) Report(context.Context, runtime.Report) error { return nil }
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// world is a workspace, and all tools over it with fakes at the edge.
+type world struct {
+	tools.Set
+	dir   string // all of it: the owner's home
+	space string
+	url   string // a web server, which has a page and answers searches
+}
+
+// all makes the tools as the daemon does. A nil client makes one that reaches nothing.
+func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
+	t.Helper()
+	g, err := fsguard.New(fsguard.Config{Workspace: w.space, State: filepath.Join(w.dir, "state"), Home: w.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := spawn.New(slog.New(slog.DiscardHandler), nil)
+	registry := runtime.NewRegistry(rows{})
+	t.Cleanup(func() {
+		registry.Close()
+		group.Wait()
+	})
+	list := all.All(all.Services{
+		Artifacts: shelf{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Jobs: jobs{}, Addresses: addresses{},
+		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
+		Resolve: func(context.Context, string, string) (string, error) { return "", errors.New("there are no secrets here") },
+		Marked:  func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
+		State: filepath.Join(w.dir, "state"), Journal: filepath.Join(w.dir, "state", "edits"),
+	}, all.Setup{
+		Guard: g, Limits: runtime.Limits{}, Client: client, Secrets: map[string]web.Secret{}, Search: web.SearchDeps{Engine: "searxng", URL: w.url},
+	})
+	var deferred []tools.Spec
+	for _, tool := range list {
+		if s := tool.Spec(); !s.Core {
+			deferred = append(deferred, s)
+		}
+	}
+	return append(list, catalog.New(deferred))
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return madeWorld(t, "https://127.0.0.1:1", netguard.NewClient(netguard.Config{}))
+}
+
+// newWebWorld has a web server.
+func newWebWorld(t testing.TB) *world {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/page", func(w http.ResponseWriter, _ *http.Request) { answer(t, w, "text/plain", "a page") })
+	mux.HandleFunc("/search", func(w http.ResponseWriter, _ *http.Request) {
+		answer(t, w, "application/json", `{"results": [{"url": "https://example.org/", "title": "Example", "content": "of it"}]}`)
+	})
+	s := httptest.NewUnstartedServer(mux)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would tell of each connection that goes
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return madeWorld(t, s.URL, netguard.NewClient(netguard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Roots: pool, Timeout: 5 * time.Second}))
+}
+
+func answer(t testing.TB, w http.ResponseWriter, kind, text string) {
+	w.Header().Set("Content-Type", kind)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Error(err)
+	}
+}
+
+func madeWorld(t testing.TB, url string, client *netguard.Client) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{dir: dir, space: filepath.Join(dir, "workspace"), url: url}
+	for name, text := range map[string]string{
+		"notes.md": "one\ntwo\n", "MEMORY.md": "# Memory\n\nAnna sings.\n", "book.ipynb": `{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`,
+	} {
+		path := filepath.Join(w.space, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.Set, err = tools.NewSet(w.all(t, client)...); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}

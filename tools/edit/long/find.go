@@ -1,0 +1,146 @@
+package long
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+// ErrMany says that a text stands in more places than were asked for.
+var ErrMany = errors.New("too many places")
+
+// errDone ends a walk through the windows early.
+var errDone = errors.New("nothing more to see")
+
+// Find is every place where old stands, overlapping ones too; ErrMany beyond most.
+func (t *Text) Find(ctx context.Context, old []byte, most int) ([]Span, error) {
+	var found []Span
+	lines := 0
+	rare := -1
+	err := t.windows(ctx, len(old)-1, func(at int64, data []byte, n int) (int, error) {
+		if rare < 0 {
+			rare = rarest(data[:min(len(data), 64<<10)], old)
+		}
+		first := len(found) == 0
+		for i := index(data, old, rare, 0); i >= 0; i = index(data, old, rare, i+1) {
+			found = append(found, Span{at + int64(i), at + int64(i+len(old))})
+			if len(found) > most {
+				return 0, ErrMany
+			}
+		}
+		if first && len(found) > 0 {
+			t.note(found[0].From, lines+newlines(data[:found[0].From-at]))
+		} else if first {
+			lines += newlines(data[:n])
+		}
+		return n, nil
+	})
+	return found, err
+}
+
+// rarest is the offset in old of the byte that is rarest in a sample: to look for that one is faster than to look for the first.
+func rarest(sample, old []byte) int {
+	var often [256]int
+	for _, c := range sample {
+		often[c]++
+	}
+	best := 0
+	for i, c := range old {
+		if often[c] < often[old[best]] {
+			best = i
+		}
+	}
+	return best
+}
+
+// index is the first place of old in data, not before from; -1 when there is none.
+func index(data, old []byte, rare, from int) int {
+	for at := from + rare; at < len(data); at++ {
+		i := bytes.IndexByte(data[at:], old[rare])
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if begin := at - rare; bytes.HasPrefix(data[begin:], old) {
+			return begin
+		}
+	}
+	return -1
+}
+
+// FindFlat is Find in a text whose CR LF count as LF; old has no CR LF. The spans are those of the text as it is.
+func (t *Text) FindFlat(ctx context.Context, old []byte, most int) ([]Span, error) {
+	var found []Span
+	overlap := len(old) + newlines(old) + 1
+	err := t.windows(ctx, overlap, func(at int64, data []byte, n int) (int, error) {
+		if n < len(data) && data[n-1] == '\r' && n > 1 {
+			n-- // the next window begins with the whole of CR LF
+		}
+		flat, cuts := Flatten(data)
+		for from := 0; ; {
+			i := bytes.Index(flat[from:], old)
+			if i < 0 {
+				return n, nil
+			}
+			from += i
+			begin, end := Unflat(cuts, from), Unflat(cuts, from+len(old))
+			if begin >= n {
+				return n, nil
+			}
+			found = append(found, Span{at + int64(begin), at + int64(end)})
+			if len(found) > most {
+				return 0, ErrMany
+			}
+			from++
+		}
+	})
+	return found, err
+}
+
+// windows shows a text to look, piece by piece: from the offset at there is data, of which the first n bytes are to be dealt with;
+// up to overlap bytes more let see what begins in them. look says how many bytes it dealt with, n or a few less, never none.
+func (t *Text) windows(ctx context.Context, overlap int, look func(at int64, data []byte, n int) (int, error)) error {
+	buf := make([]byte, window+overlap)
+	have, size := 0, t.Size()
+	for at := int64(0); at < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		got, err := t.ReadAt(buf[have:min(int64(len(buf)), size-at)], at+int64(have))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		have += got
+		done, err := look(at, buf[:have], min(window, have))
+		if err != nil {
+			return err
+		}
+		have = copy(buf, buf[done:have])
+		at += int64(done)
+	}
+	return nil
+}
+
+// Lines is how many lines end before each of some offsets, which ascend.
+func (t *Text) Lines(ctx context.Context, offs ...int64) ([]int, error) {
+	if back := t.known.at - offs[0]; len(offs) == 1 && !t.Changed() && back >= 0 && back <= 4*window {
+		data, err := t.Part(Span{offs[0], t.known.at})
+		return []int{t.known.lines - newlines(data)}, err
+	}
+	lines, n := make([]int, 0, len(offs)), 0
+	err := t.windows(ctx, 0, func(at int64, data []byte, _ int) (int, error) {
+		for len(lines) < len(offs) && offs[len(lines)] <= at+int64(len(data)) {
+			lines = append(lines, n+newlines(data[:offs[len(lines)]-at]))
+		}
+		if len(lines) == len(offs) {
+			return 0, errDone
+		}
+		n += newlines(data)
+		return len(data), nil
+	})
+	if errors.Is(err, errDone) {
+		err = nil
+	}
+	return lines, err
+}

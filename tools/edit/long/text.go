@@ -1,0 +1,249 @@
+// Package long holds texts that are too big for memory while they are changed: what is kept of them is where the file's own bytes
+// stand, and what was put between them. It judges no paths, and it writes nothing but what Fill is given.
+package long
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+
+	"hob/daemon/fsguard"
+)
+
+// Sizes in bytes.
+const (
+	window = 1 << 20   // what is looked at in one go
+	direct = 256 << 10 // from this size on the system copies, without the detour through this process
+	flush  = 8 << 20   // so much is copied before the system is asked to begin writing it out
+)
+
+// Span is a range of a text, in bytes from its beginning.
+type Span struct{ From, To int64 }
+
+// Text is the content of an open file with changes that are not written yet. The file must stay as it is meanwhile.
+type Text struct {
+	src   *os.File
+	size  int64
+	parts []part
+	known mark // of the file
+}
+
+// part is a piece of a text: its own bytes, or a range of the file.
+type part struct {
+	at   int64 // where it begins in the text
+	n    int64
+	from int64  // where it stands in the file
+	put  []byte // instead
+	own  bool   // it is put, which may be empty
+}
+
+// mark says how many lines end before an offset.
+type mark struct {
+	at    int64
+	lines int
+}
+
+// New makes the text of an open file of a size.
+func New(src *os.File, size int64) *Text {
+	t := &Text{src: src, size: size}
+	if size > 0 {
+		t.parts = []part{{n: size}}
+	}
+	return t
+}
+
+// Close closes the file.
+func (t *Text) Close() error { return t.src.Close() }
+
+// Size is the length of the text with its changes.
+func (t *Text) Size() int64 {
+	if len(t.parts) == 0 {
+		return 0
+	}
+	last := t.parts[len(t.parts)-1]
+	return last.at + last.n
+}
+
+// Changed says that something was put there.
+func (t *Text) Changed() bool { return len(t.parts) != 1 || t.parts[0].own }
+
+// ReadAt reads the text with its changes, as io.ReaderAt says.
+func (t *Text) ReadAt(p []byte, off int64) (int, error) {
+	i := t.partAt(off)
+	n := 0
+	for ; n < len(p) && i < len(t.parts); i++ {
+		got, err := t.readPart(t.parts[i], p[n:], off+int64(n)-t.parts[i].at)
+		n += got
+		if err != nil {
+			return n, err
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// partAt is the index of the part that holds an offset.
+func (t *Text) partAt(off int64) int {
+	return sort.Search(len(t.parts), func(i int) bool { return t.parts[i].at+t.parts[i].n > off })
+}
+
+func (t *Text) readPart(p part, to []byte, skip int64) (int, error) {
+	if p.own {
+		return copy(to, p.put[skip:]), nil
+	}
+	n := int(min(int64(len(to)), p.n-skip))
+	return t.readSource(to[:n], p.from+skip)
+}
+
+// readSource reads a range of the file. That it is shorter than it was means that somebody changed it: fsguard.ErrMoved.
+func (t *Text) readSource(to []byte, off int64) (int, error) {
+	n, err := t.src.ReadAt(to, off)
+	if n < len(to) && errors.Is(err, io.EOF) {
+		return n, fmt.Errorf("read: %w", fsguard.ErrMoved)
+	}
+	if n == len(to) {
+		err = nil
+	}
+	return n, err
+}
+
+// Replace puts something in the place of each span. The spans ascend and do not overlap; put may return the same bytes twice, they
+// are not changed.
+func (t *Text) Replace(spans []Span, put func(Span) ([]byte, error)) error {
+	next := &Text{}
+	at := int64(0)
+	for _, s := range spans {
+		data, err := put(s)
+		if err != nil {
+			return err
+		}
+		t.share(next, at, s.From)
+		next.add(part{n: int64(len(data)), put: data, own: true})
+		at = s.To
+	}
+	t.share(next, at, t.Size())
+	t.parts = next.parts
+	return nil
+}
+
+// share adds a range of t to another text.
+func (t *Text) share(to *Text, from, end int64) {
+	for i := t.partAt(from); i < len(t.parts) && from < end; i++ {
+		p := t.parts[i]
+		skip, n := from-p.at, min(p.at+p.n, end)-from
+		if p.own {
+			p.put = p.put[skip : skip+n]
+		} else {
+			p.from += skip
+		}
+		p.n = n
+		to.add(p)
+		from += n
+	}
+}
+
+func (t *Text) add(p part) {
+	if p.n > 0 {
+		p.at = t.Size()
+		t.parts = append(t.parts, p)
+	}
+}
+
+// Fill writes the text into an empty file. What is unchanged is copied by the system, where it can without copying at all.
+func (t *Text) Fill(f *os.File) error {
+	w := bufio.NewWriterSize(f, window)
+	for _, p := range t.parts {
+		var err error
+		switch {
+		case p.own:
+			_, err = w.Write(p.put)
+		case p.n < direct:
+			_, err = io.CopyN(w, io.NewSectionReader(t.src, p.from, p.n), p.n)
+		default:
+			if err = w.Flush(); err == nil {
+				err = t.clone(f, p)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = fsguard.ErrMoved
+		}
+		if err != nil {
+			return fmt.Errorf("copy what stays: %w", err)
+		}
+	}
+	return w.Flush()
+}
+
+func (t *Text) clone(f *os.File, p part) error {
+	if _, err := t.src.Seek(p.from, io.SeekStart); err != nil {
+		return err
+	}
+	for done := int64(0); done < p.n; {
+		n := min(flush, p.n-done)
+		if _, err := io.CopyN(f, t.src, n); err != nil {
+			return err
+		}
+		begin(f, p.at+done, n)
+		done += n
+	}
+	return nil
+}
+
+// Head is the beginning of the text, at most n bytes.
+func (t *Text) Head(n int) ([]byte, error) { return t.Part(Span{0, int64(n)}) }
+
+// Part is a range of the text, as far as it reaches.
+func (t *Text) Part(s Span) ([]byte, error) {
+	s.To = min(s.To, t.Size())
+	data := make([]byte, max(0, s.To-s.From))
+	n, err := t.ReadAt(data, s.From)
+	return data[:n], err
+}
+
+// Middle is what lies between the bytes that the text and the file share at both ends: its span in the file, and in the text.
+func (t *Text) Middle() (old, now Span) {
+	old, now = Span{0, t.size}, Span{0, t.Size()}
+	if n := len(t.parts); n > 0 {
+		first, last := t.parts[0], t.parts[n-1]
+		if !first.own && first.from == 0 {
+			old.From, now.From = first.n, first.n
+		}
+		if !last.own && last.from+last.n == t.size && (n > 1 || old.From == 0) {
+			old.To, now.To = last.from, last.at
+		}
+	}
+	return old, now
+}
+
+// Source is the file without the changes. It is closed by closing either.
+func (t *Text) Source() *Text {
+	s := New(t.src, t.size)
+	s.known = t.known
+	return s
+}
+
+// Puts are the spans that are not the file's own bytes.
+func (t *Text) Puts() []Span {
+	var spans []Span
+	for _, p := range t.parts {
+		if p.own {
+			spans = append(spans, Span{p.at, p.at + p.n})
+		}
+	}
+	return spans
+}
+
+// note remembers, of an unchanged text, how many lines end before an offset.
+func (t *Text) note(at int64, lines int) {
+	if !t.Changed() {
+		t.known = mark{at, lines}
+	}
+}
+
+func newlines(data []byte) int { return bytes.Count(data, []byte("\n")) }

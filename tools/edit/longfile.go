@@ -1,0 +1,203 @@
+package edit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"hob/tools"
+	"hob/tools/edit/long"
+)
+
+// Limits of edits in long files.
+const (
+	longFile  = 16 << 20  // bytes from which on edit holds only the changes of a file in memory
+	maxLong   = 1 << 30   // bytes; bigger files are not edited: it would take longer than a call should
+	maxPlaces = 250_000   // replacements in one long file
+	headSize  = 4<<20 + 1 // bytes of a long file that are looked at for hints, and remembered
+	farEnding = 1 << 20   // bytes around a place in which its line ending is looked for
+)
+
+// replace makes one replacement in a file and says in how many places. Errors: *ambiguous, errAbsent, errSame.
+func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
+	if f.long == nil {
+		out, n, err := replace(f.now, r)
+		if err == nil {
+			f.now = out
+		}
+		return n, err
+	}
+	old, put, err := r.texts()
+	if err != nil {
+		return 0, err
+	}
+	found, put, err := f.locate(ctx, old, put)
+	switch {
+	case errors.Is(err, long.ErrMany):
+		return 0, tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", shown(f.given), maxPlaces)
+	case err != nil:
+		return 0, err
+	case len(found) == 0:
+		return 0, errAbsent
+	case len(found) > 1 && !r.ReplaceAll:
+		return 0, f.several(ctx, found)
+	}
+	found = apart(found)
+	same := []byte(put)
+	return len(found), f.long.Replace(found, func(s long.Span) ([]byte, error) {
+		if !adapts(old, put) {
+			return same, nil
+		}
+		return f.ending(s, old, put)
+	})
+}
+
+// locate is locate for a long file.
+func (f *file) locate(ctx context.Context, old, put string) ([]long.Span, string, error) {
+	found, err := f.long.Find(ctx, []byte(old), maxPlaces)
+	if err != nil || len(found) > 0 {
+		return found, put, err
+	}
+	_, err = f.long.Find(ctx, []byte("\r\n"), 0)
+	crlf := errors.Is(err, long.ErrMany)
+	if err != nil && !crlf {
+		return nil, put, err
+	}
+	if crlf || strings.Contains(old, "\r\n") {
+		found, err = f.long.FindFlat(ctx, flatten([]byte(old)), maxPlaces)
+		if err == nil && len(found) > 0 && !crlf {
+			put = string(flatten([]byte(put)))
+		}
+		if err != nil || len(found) > 0 {
+			return found, put, err
+		}
+	}
+	last, ok := strings.CutSuffix(old, "\n")
+	if !ok || last == "" {
+		return nil, put, nil
+	}
+	size := f.long.Size()
+	end, err := f.long.Part(long.Span{From: max(0, size-int64(len(last))), To: size})
+	if err != nil || string(end) != last {
+		return nil, put, err
+	}
+	return []long.Span{{From: size - int64(len(last)), To: size}}, strings.TrimSuffix(put, "\n"), nil
+}
+
+// ending is ending for a long file: it looks only as far as it must for a line break.
+func (f *file) ending(s long.Span, old, put string) ([]byte, error) {
+	for far := int64(4 << 10); ; far *= 16 {
+		from := max(0, s.From-far)
+		data, err := f.long.Part(long.Span{From: from, To: s.To + far})
+		if err != nil {
+			return nil, err
+		}
+		if far >= farEnding || bytes.IndexByte(data[s.From-from:], '\n') >= 0 || from == 0 && s.To+far >= f.long.Size() {
+			return []byte(ending(data, long.Span{From: s.From - from, To: s.To - from}, old, put)), nil
+		}
+	}
+}
+
+func (f *file) several(ctx context.Context, found []long.Span) error {
+	var offs []int64
+	for _, s := range found[:min(len(found), shownLines)] {
+		offs = append(offs, s.From)
+	}
+	lines, err := f.long.Lines(ctx, offs...)
+	if err != nil {
+		return err
+	}
+	for i := range lines {
+		lines[i]++
+	}
+	return &ambiguous{n: len(found), lines: lines}
+}
+
+// head is the beginning of a file as it is now, at most n bytes.
+func (f *file) head(n int) ([]byte, error) {
+	if f.long != nil {
+		return f.long.Head(n)
+	}
+	return f.now[:min(len(f.now), n)], nil
+}
+
+// fill is what writes a long file; nil of one that is in memory.
+func (f *file) fill() func(*os.File) error {
+	if f.long == nil {
+		return nil
+	}
+	return f.long.Fill
+}
+
+// placeholder names a mark of a secret that the file has more often than before.
+func (f *file) placeholder(ctx context.Context) (string, error) {
+	if f.long == nil {
+		return placeholder(f.was, f.now), nil
+	}
+	const reach = 256 // a mark may begin before what was put there, and end after it
+	var marks []string
+	for _, s := range f.long.Puts() {
+		part, err := f.long.Part(long.Span{From: max(0, s.From-reach), To: s.To + reach})
+		if err != nil {
+			return "", err
+		}
+		for _, m := range secretMark.FindAll(part, -1) {
+			if !slices.Contains(marks, string(m)) {
+				marks = append(marks, string(m))
+			}
+		}
+	}
+	for _, m := range marks {
+		was, err := f.long.Source().Find(ctx, []byte(m), maxPlaces)
+		if err != nil {
+			return "", err
+		}
+		now, err := f.long.Find(ctx, []byte(m), len(was))
+		if errors.Is(err, long.ErrMany) {
+			return m, nil
+		}
+		if err != nil || len(now) > len(was) {
+			return m, err
+		}
+	}
+	return "", nil
+}
+
+// longDiff is unified for a long file: it reads only what changed, and what stands around it.
+func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, err error) {
+	const reach = 256 << 10
+	source := f.long.Source()
+	was, now := f.long.Middle()
+	if max(was.To-was.From, now.To-now.From) > maxWindow {
+		a, err := source.Lines(ctx, was.From, was.To)
+		if err != nil {
+			return "", 0, 0, err
+		}
+		b, err := f.long.Lines(ctx, now.From, now.To)
+		if err != nil {
+			return "", 0, 0, err
+		}
+		return farApart(f.place.Path, f.place.Path), b[1] - b[0], a[1] - a[0], nil
+	}
+	from := max(0, was.From-reach)
+	a, err := source.Part(long.Span{From: from, To: was.To + reach})
+	if err != nil {
+		return "", 0, 0, err
+	}
+	b, err := f.long.Part(long.Span{From: from, To: now.To + reach})
+	if err != nil {
+		return "", 0, 0, err
+	}
+	if i := bytes.IndexByte(a[:was.From-from], '\n') + 1; from > 0 && i > 0 { // a line that is cut in two
+		a, b, from = a[i:], b[i:], from+int64(i)
+	}
+	lines, err := source.Lines(ctx, from)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	diff, added, removed = unified(f.place.Path, f.place.Path, a, b, lines[0])
+	return diff, added, removed, nil
+}

@@ -1,0 +1,339 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/tools"
+	"hob/tools/memory"
+)
+
+// desk is a workspace and the two tools over it.
+type desk struct {
+	dir, space  string
+	search, get tools.Tool
+}
+
+// newDesk makes one; marked are files of the workspace that a tainted turn wrote.
+func newDesk(t testing.TB, marked ...string) *desk {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{dir: dir, space: filepath.Join(dir, "workspace")}
+	if err := os.MkdirAll(filepath.Join(d.space, "memory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g, err := fsguard.New(fsguard.Config{Workspace: d.space, State: filepath.Join(dir, "state"), Home: dir, Marked: func(path string) string {
+		if rel, err := filepath.Rel(d.space, path); err == nil && slices.Contains(marked, filepath.ToSlash(rel)) {
+			return "written after reading mail"
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.search, d.get = memory.NewSearch(g), memory.NewGet(g)
+	return d
+}
+
+func (d *desk) put(t testing.TB, name, text string) {
+	t.Helper()
+	path := filepath.Join(d.space, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call validates, judges and runs a call, as it is dispatched.
+func (d *desk) call(t testing.TB, tool tools.Tool, args string) (tools.Intent, tools.Result) {
+	t.Helper()
+	c := tools.Call{ID: "t1_1", Name: tool.Spec().Name, Args: json.RawMessage(args), Workdir: d.dir, Trust: event.Owner}
+	if res, ok := tools.Validate(tool, c.Args); !ok {
+		return tools.Intent{}, res
+	}
+	intent, err := tool.Intent(t.Context(), c)
+	if err != nil {
+		return intent, tools.ErrorResult(err)
+	}
+	if intent.Effect != tools.Read || !slices.Equal(intent.Scopes, []tools.Scope{tools.FSRead}) || len(intent.Paths) != 1 || len(intent.Canonical) == 0 {
+		t.Errorf("intent %+v", intent)
+	}
+	res, err := tool.Run(t.Context(), c, intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return intent, res
+}
+
+func (d *desk) found(t testing.TB, args string) memory.Found {
+	t.Helper()
+	_, res := d.call(t, d.search, args)
+	f, ok := res.Data.(memory.Found)
+	if !ok {
+		t.Fatalf("%s: %+v", args, res)
+	}
+	return f
+}
+
+const main = `# Memory
+
+Sam likes tea.
+
+## Family
+
+- Anna: birthday on the 3rd of May
+- Ada, the cat
+
+## Health
+
+Dentist: Dr. Weiss,
+030-1234.
+
+` + "```sh\n# not a heading\n\ndentist --help\n```\n"
+
+func places(f memory.Found) (list []string) {
+	for _, r := range f.Results {
+		list = append(list, fmt.Sprintf("%s:%d-%d", r.Path, r.First, r.Last))
+	}
+	return list
+}
+
+func TestSearch(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", main)
+	d.put(t, "memory/2026-05-01.md", "Bought a cake for Anna's birthday.\n")
+	d.put(t, "memory/2026-05-02.md", "Nothing.\r\n\r\nDentist called.\r\n")
+	d.put(t, "memory/old/2020.md", "dentist, deeper than memory goes")
+	d.put(t, "memory/dentist.txt", "dentist, no note")
+	d.put(t, "memory/.hidden.md", "dentist, hidden")
+	d.put(t, "notes.md", "dentist, no memory")
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{`{"query": "dentist", "min_score": 0}`, []string{"memory/2026-05-02.md:3-3", "MEMORY.md:10-13", "MEMORY.md:15-19"}},
+		{`{"query": "When is Anna's birthday?"}`, []string{"memory/2026-05-01.md:1-1", "MEMORY.md:5-8"}},
+		{`{"query": "family cat"}`, []string{"MEMORY.md:5-8"}},
+		{`{"query": "dentist", "scope": "notes"}`, []string{"memory/2026-05-02.md:3-3"}},
+		{`{"query": "birthdays", "scope": "main"}`, []string{"MEMORY.md:5-8"}},
+		{`{"query": "dentist", "max_results": 1}`, []string{"memory/2026-05-02.md:3-3"}},
+		{`{"query": "volcano"}`, nil},
+	} {
+		if got := places(d.found(t, c.args)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.args, got, c.want)
+		}
+	}
+	f := d.found(t, `{"query": "Anna birthday"}`)
+	if r := f.Results[0]; f.By != "words" || f.Files != 3 || r.Score <= 0.35 || r.Score > 1 || r.Snippet != "Bought a cake for Anna's birthday." {
+		t.Errorf("%+v", f)
+	}
+	_, res := d.call(t, d.search, `{"query": "Anna birthday", "max_results": 1}`)
+	if want := fmt.Sprintf("1 place in 3 files (by words only)\n\nmemory/2026-05-01.md:1-1 (score %.2f)\nBought a cake for Anna's birthday.", f.Results[0].Score); res.Content != want || res.Foreign != "" {
+		t.Errorf("%q, want %q", res.Content, want)
+	}
+}
+
+func TestMinScoreLeavesOutAndSaysSo(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", "Anna sings.\n\nAda is the cat that sleeps all day long on the sofa in the living room.\n\nThe bus leaves at nine.\n")
+	all := d.found(t, `{"query": "cat volcano eruption", "min_score": 0}`)
+	if len(all.Results) != 1 || all.Below != 0 {
+		t.Fatalf("%+v", all)
+	}
+	score := all.Results[0].Score
+	strict := d.found(t, `{"query": "cat volcano eruption"}`)
+	if score >= 0.35 || len(strict.Results) != 0 || strict.Below != 1 || strict.Best != score {
+		t.Errorf("%+v with a score of %v", strict, score)
+	}
+	if f := d.found(t, fmt.Sprintf(`{"query": "cat volcano eruption", "min_score": %v}`, score)); len(f.Results) != 1 {
+		t.Errorf("the very score: %+v", f)
+	}
+	_, res := d.call(t, d.search, `{"query": "cat volcano eruption"}`)
+	if want := fmt.Sprintf("nothing found in 1 file (by words only); 1 more under min_score 0.35, the best with %g", score); res.Content != want {
+		t.Errorf("%q, want %q", res.Content, want)
+	}
+}
+
+func TestAnEmptyMemory(t *testing.T) {
+	d := newDesk(t)
+	if _, res := d.call(t, d.search, `{"query": "anna"}`); res.IsError || !strings.HasPrefix(res.Content, "there is nothing to search yet") {
+		t.Errorf("%+v", res)
+	}
+	if err := os.Remove(filepath.Join(d.space, "memory")); err != nil {
+		t.Fatal(err)
+	}
+	if _, res := d.call(t, d.search, `{"query": "anna"}`); res.IsError {
+		t.Errorf("without the folder: %+v", res)
+	}
+	d.put(t, "MEMORY.md", "")
+	if f := d.found(t, `{"query": "anna"}`); f.Files != 1 || len(f.Results) != 0 {
+		t.Errorf("an empty file: %+v", f)
+	}
+}
+
+func TestLongPlacesAreCut(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", strings.Repeat("é many words ", 500)+"the needle "+strings.Repeat("and more é ", 500)+"\n")
+	d.put(t, "memory/list.md", strings.Repeat("- a line of a long list without a gap\n", 200)+"- the other needle\n")
+	f := d.found(t, `{"query": "needle", "min_score": 0}`)
+	if len(f.Results) != 2 {
+		t.Fatalf("%+v", f)
+	}
+	for _, r := range f.Results {
+		if !strings.Contains(r.Snippet, "needle") || len(r.Snippet) > 700 || strings.Contains(r.Snippet, "\uFFFD") {
+			t.Errorf("%s: %q", r.Path, r.Snippet)
+		}
+		if r.Path == "memory/list.md" && (r.Last != 201 || r.First < 170) {
+			t.Errorf("the list is one place: %+v", r)
+		}
+	}
+	d.put(t, "memory/huge.md", "needle at the start\n"+strings.Repeat("x\n", 1<<19)+"behind\n")
+	if f := d.found(t, `{"query": "needle behind"}`); !slices.Equal(f.Cut, []string{"memory/huge.md"}) {
+		t.Errorf("%q", f.Cut)
+	}
+	if _, res := d.call(t, d.get, `{"path": "memory/huge.md"}`); res.Code != tools.Validation || !strings.Contains(res.Hint, "read") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// What a tainted turn wrote lowers the trust of a turn when it is found, and only then.
+func TestMarkedFilesAreForeign(t *testing.T) {
+	d := newDesk(t, "memory/mail.md")
+	d.put(t, "memory/mail.md", "the password of the bank")
+	d.put(t, "MEMORY.md", "Anna sings")
+	intent, res := d.call(t, d.search, `{"query": "password of the bank"}`)
+	if res.Foreign != "memory/mail.md: written after reading mail" || intent.Foreign+intent.Paths[0].Foreign != "" {
+		t.Errorf("found: %q; intent %+v", res.Foreign, intent)
+	}
+	if f := res.Data.(memory.Found); f.Results[0].Foreign != "written after reading mail" {
+		t.Errorf("%+v", f)
+	}
+	if _, res := d.call(t, d.search, `{"query": "Anna"}`); res.Foreign != "" {
+		t.Errorf("not found, and foreign: %q", res.Foreign)
+	}
+	if intent, _ := d.call(t, d.get, `{"path": "memory/mail.md"}`); intent.Paths[0].Foreign != "written after reading mail" {
+		t.Errorf("%+v", intent)
+	}
+}
+
+func TestLinksOutOfTheMemoryAreLeftOut(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	d := newDesk(t)
+	outside := filepath.Join(d.dir, "outside.md")
+	if err := os.WriteFile(outside, []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"memory/a.md": outside, "memory/b.md": "/dev/zero", "memory/c.md": "nowhere", "memory/d.md": d.space, "MEMORY.md": outside} {
+		if err := os.Symlink(to, filepath.Join(d.space, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.put(t, "notes/e.md", "canary")
+	if err := os.Symlink("../notes/e.md", filepath.Join(d.space, "memory", "e.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := places(d.found(t, `{"query": "canary"}`)); !slices.Equal(got, []string{"memory/e.md:1-1"}) {
+		t.Errorf("%q", got)
+	}
+	intent, _ := d.call(t, d.get, `{"path": "memory/a.md"}`)
+	if p := intent.Paths[0]; p.Path != outside || p.Area != tools.Outside || p.Foreign == "" {
+		t.Errorf("the gate does not learn where a link leads: %+v", p)
+	}
+}
+
+func TestGet(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", "one\ntwo\nthree\n")
+	d.put(t, "memory/long.md", strings.Repeat("line\n", 100))
+	d.put(t, "memory/wide.md", strings.Repeat(strings.Repeat("x", 3000)+"\n", 30))
+	d.put(t, "memory/empty.md", "")
+	d.put(t, "notes.md", "x")
+	d.put(t, "memory/sub/deep.md", "x")
+	for _, c := range []struct{ args, want string }{
+		{`{"path": "MEMORY.md"}`, "     1\tone\n     2\ttwo\n     3\tthree\n(end of file)"},
+		{`{"path": "MEMORY.md", "from": 2, "lines": 1}`, "     2\ttwo\n(1 of 3 lines; continue with from=3)"},
+		{`{"path": "./memory/../MEMORY.md", "from": 3}`, "     3\tthree\n(end of file)"},
+		{`{"path": "memory/empty.md"}`, "memory/empty.md is empty"},
+		{`{"path": "MEMORY.md", "from": 4}`, "VALIDATION_ERROR: MEMORY.md has only 3 lines\nhint: its last line is 3"},
+		{`{"path": "memory/lang.md"}`, "NOT_FOUND: there is no memory/lang.md\nhint: there is memory/long.md"},
+		{`{"path": "notes.md"}`, "VALIDATION_ERROR: notes.md is no file of the memory: want MEMORY.md or memory/*.md\nhint: use read for other files"},
+		{`{"path": "memory/sub/deep.md"}`, "VALIDATION_ERROR: memory/sub/deep.md is no file"},
+		{`{"path": "memory"}`, "VALIDATION_ERROR: memory is no file"},
+		{`{"path": "../state/hob.db"}`, "VALIDATION_ERROR: ../state/hob.db is no file"},
+		{`{"path": "/etc/passwd"}`, "VALIDATION_ERROR: /etc/passwd is no file"},
+		{`{"path": "MEMORY.md\u0000"}`, "VALIDATION_ERROR: MEMORY.md\uFFFD: "},
+		{`{"path": "MEMORY.md", "from": 0}`, "VALIDATION_ERROR: memory_get: from: want at least 1, got 0"},
+	} {
+		if _, res := d.call(t, d.get, c.args); !strings.HasPrefix(res.Content, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.args, res.Content, c.want)
+		}
+	}
+	_, res := d.call(t, d.get, `{"path": `+fmt.Sprintf("%q", filepath.Join(d.space, "memory", "long.md"))+`}`)
+	if p, ok := res.Data.(memory.Passage); !ok || p.First != 1 || p.Last != 40 || p.Total != 100 || p.Path != "memory/long.md" || !strings.HasSuffix(res.Content, "(40 of 100 lines; continue with from=41)") {
+		t.Errorf("an absolute path, and 40 lines by default: %+v", res)
+	}
+	_, res = d.call(t, d.get, `{"path": "memory/wide.md"}`)
+	if p := res.Data.(memory.Passage); len(res.Content) > 40<<10 || p.Cut == 0 || p.Last >= 30 || !strings.Contains(res.Content, fmt.Sprintf("continue with from=%d)", p.Last+1)) {
+		t.Errorf("%d bytes: %d to %d, %d cut", len(res.Content), p.First, p.Last, p.Cut)
+	}
+}
+
+// A link that was turned around after the gate has judged it must not be followed.
+func TestGetReadsWhatWasJudged(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", "mine")
+	secret := filepath.Join(d.dir, "id_rsa")
+	if err := os.WriteFile(secret, []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := tools.Call{Name: "memory_get", Args: json.RawMessage(`{"path": "MEMORY.md"}`)}
+	intent, err := d.get.Intent(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.space, "MEMORY.md")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, path); err != nil {
+		t.Fatal(err)
+	}
+	res, err := d.get.Run(t.Context(), c, intent)
+	if err != nil || !res.IsError || strings.Contains(res.Content, "canary") {
+		t.Errorf("%v, %+v", err, res)
+	}
+	intent.Keep = nil // as after a restart
+	if res, err = d.get.Run(t.Context(), c, intent); err != nil || res.Code != tools.Conflict {
+		t.Errorf("after a restart: %v, %+v", err, res)
+	}
+}
+
+func TestAStoppedTurnStopsTheSearch(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "MEMORY.md", "anna")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	res, err := d.search.Run(ctx, tools.Call{Args: json.RawMessage(`{"query": "anna"}`)}, tools.Intent{})
+	if err != nil || res.Code != tools.Cancelled {
+		t.Errorf("%v, %+v", err, res)
+	}
+}
