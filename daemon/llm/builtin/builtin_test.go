@@ -91,7 +91,7 @@ func TestCommandsBecomeCalls(t *testing.T) {
 		{`read "my notes"`, "read", `{"path":"my notes"}`},
 		{"read the file shopping list.md", "read", `{"path":"shopping list.md"}`},
 		{"find TODO in *.go", "grep", `{"pattern":"TODO","include":"*.go"}`},
-		{"find a+b in src", "grep", `{"pattern":"a\\\\+b","path":"src"}`},
+		{"find a+b in src", "grep", `{"pattern":"a\\+b","path":"src"}`},
 		{`find "one in two"`, "grep", `{"pattern":"one in two"}`},
 		{"find milk", "grep", `{"pattern":"milk"}`},
 		{"what do you know about bread?", "memory_search", `{"query":"bread"}`},
