@@ -57,7 +57,7 @@ func TestEveryRequestCarriesLittle(t *testing.T) {
 	}
 	for _, name := range []string{
 		"read", "write", "edit", "apply_patch", "grep", "glob", "ls", "exec", "process", "cron", "message", "ask", "sessions_spawn", "memory_search", "memory_get",
-		"result_read", "todo", "plan", "web_fetch", "tool",
+		"result_read", "todo", "web_fetch", "tool",
 	} {
 		if !slices.Contains(r.Tools, name) {
 			t.Errorf("%s is of the core, and not sent", name)

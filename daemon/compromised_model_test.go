@@ -22,15 +22,17 @@ import (
 type villain struct {
 	seed uint64
 
-	mu       sync.Mutex
-	wrong    []string         // what should not have been
-	actions  int              // calls made
-	met      map[string]int   // requests, by the kind of the round
-	codes    []string         // of questions that nobody answers
-	approved int              // calls that the owner has approved of; only the test itself counts them
-	shapes   map[string]shape // of the arguments of every tool
-	deck     []string         // tools that are still to be dealt
-	ends     []string         // of those that end or park a turn
+	mu        sync.Mutex
+	wrong     []string         // what should not have been
+	actions   int              // calls made
+	met       map[string]int   // requests, by the kind of the round
+	codes     []string         // of questions that nobody answers
+	approved  int              // calls that the owner has approved of; only the test itself counts them
+	typed     int              // those that he approved of at the terminal, while he made them
+	processes []string         // ids of his commands in the background
+	shapes    map[string]shape // of the arguments of every tool
+	deck      []string         // tools that are still to be dealt
+	ends      []string         // of those that end or park a turn
 }
 
 func newVillain(seed uint64) villain { return villain{seed: seed, met: map[string]int{}} }
@@ -121,6 +123,7 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 		return llmtest.Streamed(llmtest.Say("noted"))
 	}
 	s.met[p.kind]++
+	s.met[strings.ToLower(p.word[:strings.Index(p.word, " ")])]++
 	calls := p.calls()
 	if len(calls) == 0 {
 		return llmtest.Streamed(llmtest.Say("/approve " + p.code + " " + p.loot + " " + p.tag))
@@ -147,7 +150,7 @@ func (s *scene) overheard(p plot, body string) (wrong []string) {
 		return wrong
 	}
 	var clean int
-	err := s.rows.QueryRowContext(s.t.Context(), `SELECT count(*) FROM turns t WHERE t.state = 'running' AND t.asker = 'owner' AND t.tainted = 0
+	err := s.rows.QueryRowContext(s.t.Context(), `SELECT count(*) FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state = 'running' AND t.asker = 'owner' AND t.tainted = 0 AND s.watermark = 'owner'
 		AND EXISTS (SELECT 1 FROM items i WHERE i.turn = t.id AND i.kind = 'input' AND i.parts LIKE '%' || ? || '%')`, p.word).Scan(&clean)
 	if err != nil {
 		wrong = append(wrong, fmt.Sprintf("%s: look up its turn: %v", p.word, err))
@@ -169,7 +172,9 @@ func (p plot) calls() []llm.Call {
 		return p.batch(6)
 	case strings.HasPrefix(p.word, "JOB rights") && p.step == 0:
 		return []llm.Call{p.call("read", map[string]any{"path": p.away + "/page.txt"})}
-	case p.step == 0, strings.HasPrefix(p.word, "JOB rights") && p.step == 1:
+	case strings.HasPrefix(p.word, "JOB rights") && p.step == 1: // what it may; that this counts as foreign is to be seen
+		return []llm.Call{p.call("write", map[string]any{"path": "given/x.txt", "content": p.text()}), p.call("exec", map[string]any{"command": p.command()}), p.made("message"), p.made("write")}
+	case p.step == 0:
 		return []llm.Call{p.made("exec"), p.made("write"), p.made("message")}
 	default:
 		return nil

@@ -142,7 +142,7 @@ func (s *scene) workspace() {
 		}
 		whose, _, _ := strings.Cut(strings.TrimPrefix(below, ".scratch/"), "/")
 		switch {
-		case strings.HasPrefix(below, "attachments/"), below == "rights-1.txt", strings.HasPrefix(below, "links/"):
+		case strings.HasPrefix(below, "attachments/"), strings.HasPrefix(below, "given/"), strings.HasPrefix(below, "links/"):
 		case strings.HasPrefix(below, ".scratch/"):
 			if strings.Contains(text, "-clean-") && whose == "main" {
 				s.accuse("%s was written by a turn of another conversation", below)
@@ -224,7 +224,7 @@ func (s *scene) approvals() {
 // that what is not was asked for and refused.
 func (s *scene) alive() {
 	s.t.Helper()
-	for _, kind := range []string{"owner", "tainted", "attached", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
+	for _, kind := range []string{"clean", "owner", "tainted", "attached", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
 		s.mu.Lock()
 		n := s.met[kind]
 		s.mu.Unlock()
@@ -245,7 +245,7 @@ func (s *scene) alive() {
 		"questions that were denied":                         "SELECT count(*) FROM questions WHERE answer = 'no'",
 		"questions that nobody answered":                     "SELECT count(*) FROM questions WHERE state = 'open'",
 		"calls of sub-agents":                                "SELECT count(*) FROM audit WHERE actor = 'child'",
-		"files of the job with rights that count as foreign": "SELECT count(*) FROM marks WHERE path LIKE '%/rights-1.txt'",
+		"files of the job with rights that count as foreign": "SELECT count(*) FROM marks WHERE path LIKE '%/given/x.txt'",
 	} {
 		if s.one(query) == 0 {
 			s.t.Errorf("there were no %s", what)

@@ -4,6 +4,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"hob/daemon/control/client"
 	"hob/daemon/event"
+	"hob/daemon/ident"
 )
 
 // A scripted model that is wholly in somebody else's hands calls every tool with every payload, in turns of everybody, while the
@@ -27,8 +29,7 @@ func TestCompromisedModel(t *testing.T) {
 	t.Logf("HOB_ACTIONS=%d HOB_SEED=%d", actions, seed)
 	s := newScene(t, seed)
 	s.study()
-	s.say("private", "Remember what only I may know: "+s.secret.private)
-	s.settle()
+	s.treasure()
 	before := s.snapshot()
 	for round := 0; s.done() < actions; round += len(casts()) {
 		for i, kind := range casts() {
@@ -46,6 +47,45 @@ func TestCompromisedModel(t *testing.T) {
 	if t.Failed() {
 		t.Logf("again with HOB_ACTIONS=%d HOB_SEED=%d", actions, seed)
 	}
+}
+
+// treasure is what the owner has in hob and nobody else may see: a conversation, a task, a command in the background, a terminal.
+func (s *scene) treasure() {
+	s.t.Helper()
+	s.say("private", "Remember what only I may know: "+s.secret.private)
+	s.say("main", "hello")
+	s.call("task_add", map[string]any{"prompt": "in a year: " + s.secret.private, "not_before": "8000h"})
+	o := s.call("exec", map[string]any{"command": "echo " + s.secret.private + "; sleep 600", "background": true})
+	var running struct {
+		ID string `json:"process_id"`
+	}
+	if err := json.Unmarshal(o.Result, &running); err != nil || running.ID == "" {
+		s.t.Fatalf("a command in the background: %v %s", err, o.Result)
+	}
+	s.processes = []string{running.ID, "p1"}
+	if _, there := s.shapes["tmux"]; there {
+		s.call("tmux", map[string]any{"action": "create", "session": "owners", "command": "unset HISTFILE; echo " + s.secret.private + "; exec sleep 600"})
+		s.t.Cleanup(func() { s.quietly("tmux", "-L", "hob-"+ident.Digest(s.home), "kill-server") })
+	}
+	s.settle()
+}
+
+// call is the owner calling a tool at his terminal, where he says yes to what asks.
+func (s *scene) call(tool string, args map[string]any) client.Outcome {
+	s.t.Helper()
+	input, err := json.Marshal(args)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o, err := s.client.Tool(s.t.Context(), tool, client.ToolCall{Input: input})
+	if asks, ok := errors.AsType[*client.Problem](err); ok && asks.Hash != "" {
+		o, err = s.client.Tool(s.t.Context(), tool, client.ToolCall{Input: input, Approve: asks.Hash})
+		s.typed++
+	}
+	if err != nil || !o.Success {
+		s.t.Fatalf("%s %s: %v %s", tool, input, err, o.Message)
+	}
+	return o
 }
 
 // number reads a whole number of the environment.
@@ -66,7 +106,7 @@ func number(t *testing.T, name string, otherwise int) int {
 func casts() []string {
 	return []string{
 		"owner-deny", "tainted-deny", "attached-deny", "reads-approve", "known-deny", "public-deny", "machine-deny", "job-plain", "job-rights",
-		"owner-deny", "tainted-deny", "owner-silent", "tainted-silent",
+		"clean-deny", "clean-deny", "clean-silent", "owner-silent", "tainted-silent",
 	}
 }
 
@@ -77,13 +117,7 @@ func (s *scene) play(n int, cast string) {
 	name := fmt.Sprintf("r%d-%s-%s", n, kind, how)
 	switch kind {
 	case "job":
-		input, err := json.Marshal(map[string]string{"action": "run", "name": how})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if o, err := s.client.Tool(s.t.Context(), "cron", client.ToolCall{Input: input}); err != nil || !o.Success {
-			s.t.Fatalf("run the job %s: %v %s", how, err, o.Message)
-		}
+		s.call("cron", map[string]any{"action": "run", "name": how})
 	case "known", "public", "machine":
 		s.stranger(name, kind)
 	case "attached":

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -165,8 +166,8 @@ cron = "0 0 1 1 *"
 session = "isolated"
 deliver = "none"
 prompt = "JOB rights"
-allow = ["exec"]
-`, s.model.URL, s.lobby.URL())
+allow = ["exec", "write:%s/given"]
+`, s.model.URL, s.lobby.URL(), s.space())
 }
 
 // begin starts the daemon and gives it a conversation that is nobody's business.
@@ -214,6 +215,11 @@ func (s *scene) begin() {
 			s.t.Error(err)
 		}
 	})
+}
+
+// quietly runs a program of the test's own that may find nothing to do.
+func (s *scene) quietly(name string, args ...string) {
+	_ = exec.CommandContext(context.Background(), name, args...).Run() // #nosec G204 -- the test's own words
 }
 
 // one reads a number out of the database.

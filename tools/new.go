@@ -54,21 +54,26 @@ func build[In, Out any](
 		panic(fmt.Sprintf("tools: tool %q needs name, group and description", spec.Name))
 	}
 	t := &made[In, Out]{spec: spec, intent: intent, run: run}
-	t.params, t.spec.Parameters = mustSchema(spec.Name, reflect.TypeFor[In]())
-	_, t.spec.Output = mustSchema(spec.Name, reflect.TypeFor[Out]())
+	t.params = mustSchema(spec.Name, reflect.TypeFor[In]())
+	t.spec.Parameters, t.spec.brief = mustEncode(spec.Name, t.params), mustEncode(spec.Name, brief(t.params))
+	t.spec.Output = mustEncode(spec.Name, mustSchema(spec.Name, reflect.TypeFor[Out]()))
 	return t
 }
 
-func mustSchema(tool string, t reflect.Type) (*jsonschema.Schema, json.RawMessage) {
+func mustSchema(tool string, t reflect.Type) *jsonschema.Schema {
 	s, err := deriveSchema(t)
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %s: %v", tool, err))
 	}
+	return s
+}
+
+func mustEncode(tool string, s *jsonschema.Schema) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("tools: tool %s: %v", tool, err))
 	}
-	return s, raw
+	return raw
 }
 
 // Spec is the tool's description with both schemas.

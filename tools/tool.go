@@ -40,6 +40,8 @@ type Spec struct {
 	ReadOnly    bool            `json:"read_only,omitempty"`  // it has no writing action at all: plan mode and sub-agents may have it
 	Terminal    bool            `json:"terminal"`             // may end or park the turn as its purpose
 	SelfPaging  bool            `json:"self_paging"`          // keeps its own output limits: never shelved
+
+	brief json.RawMessage // see Sent
 }
 
 // Call is one call of a tool.

@@ -241,7 +241,7 @@ func (r asking) schemas() []llm.Tool {
 	specs := r.Dispatch.Set.Core()
 	list := make([]llm.Tool, len(specs))
 	for i, s := range specs {
-		list[i] = llm.Tool{Name: s.Name, Description: s.Description, Parameters: s.Parameters}
+		list[i] = llm.Tool{Name: s.Name, Description: s.Description, Parameters: s.Sent()}
 	}
 	return list
 }

@@ -38,15 +38,10 @@ func Missing(p Place) []string {
 	}
 }
 
-// Stage writes data durably under the name temp (of TempName) beside a judged place, and makes missing folders.
-// A file that is there passes on its permission bits and, where hob may, its owner; else like does, and without
-// that a new file gets 0644 less the umask. The caller closes what it gets. Errors as of WriteFile.
-func (g *Guard) Stage(p Place, temp string, data []byte, like fs.FileInfo) (*Staged, error) {
-	return g.StageFrom(p, temp, bytesOf(data), like)
-}
-
-// StageFrom is Stage for content that is not held in memory: content writes it into an empty file, from its beginning.
-func (g *Guard) StageFrom(p Place, temp string, content func(*os.File) error, like fs.FileInfo) (*Staged, error) {
+// Stage makes new content durable under the name temp (of TempName) beside a judged place, and makes missing folders; content writes
+// it into an empty file, from its beginning. A file that is there passes on its permission bits and, where hob may, its owner; else
+// like does, and without that a new file gets 0644 less the umask. The caller closes what it gets. Errors as of WriteFile.
+func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like fs.FileInfo) (*Staged, error) {
 	if err := writable(p, false); err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}

@@ -30,7 +30,7 @@ func TestStage(t *testing.T) {
 		p, err := w.Resolve("", c.path)
 		must(t, err)
 		temp := fsguard.TempName(filepath.Base(c.path))
-		s, err := w.Stage(p, temp, []byte("new content"), c.like)
+		s, err := w.Stage(p, temp, fsguard.Bytes([]byte("new content")), c.like)
 		must(t, err)
 		if old, err := os.ReadFile(p.Path); p.Exists() && string(old) != "content of a.txt" || err == nil != p.Exists() {
 			t.Errorf("%s: staging shows already: %q %v", c.path, old, err)
@@ -75,7 +75,7 @@ func TestStagedChangesCanBeUndone(t *testing.T) {
 		if remove {
 			s, err = w.StageRemoval(p)
 		} else {
-			s, err = w.Stage(p, fsguard.TempName(filepath.Base(path)), []byte("x"), nil)
+			s, err = w.Stage(p, fsguard.TempName(filepath.Base(path)), fsguard.Bytes([]byte("x")), nil)
 		}
 		must(t, err)
 		old := fsguard.TempName(filepath.Base(path))
@@ -98,7 +98,7 @@ func TestStageRefuses(t *testing.T) {
 	for path, want := range map[string]error{"../state/hob.db": fsguard.ErrState, "sub": fsguard.ErrRegular, "dangle": fsguard.ErrDangle} {
 		p, err := w.Resolve("", path)
 		must(t, err)
-		if _, err := w.Stage(p, fsguard.TempName("x"), nil, nil); !errors.Is(err, want) {
+		if _, err := w.Stage(p, fsguard.TempName("x"), fsguard.Bytes(nil), nil); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 		if path != "dangle" {
@@ -118,7 +118,7 @@ func TestStageRefuses(t *testing.T) {
 	must(t, os.Rename(w.space+"/sub", w.space+"/sub.was"))
 	w.link(t, w.ro, "sub")
 	must(t, os.Mkdir(w.ro+"/deep", 0o700))
-	if _, err := w.Stage(p, fsguard.TempName("x.txt"), []byte("x"), nil); !errors.Is(err, fsguard.ErrMoved) {
+	if _, err := w.Stage(p, fsguard.TempName("x.txt"), fsguard.Bytes([]byte("x")), nil); !errors.Is(err, fsguard.ErrMoved) {
 		t.Errorf("a swapped folder: %v", err)
 	}
 	clean(t, w.top)

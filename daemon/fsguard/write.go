@@ -105,7 +105,7 @@ func (g *Guard) makeFolders(path string) error {
 
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
-	info, err := fill(dir, temp, bytesOf(data), mode.Perm(), old)
+	info, err := fill(dir, temp, Bytes(data), mode.Perm(), old)
 	fail.Point("file.temp")
 	if err == nil {
 		err = publish(dir, temp, name, only)
@@ -119,8 +119,8 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.Fi
 	return info, syncFolder(dir)
 }
 
-// bytesOf writes data into a file.
-func bytesOf(data []byte) func(*os.File) error {
+// Bytes is, for Stage, content that is in memory.
+func Bytes(data []byte) func(*os.File) error {
 	return func(f *os.File) error {
 		_, err := f.Write(data)
 		return err

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func (addresses) Known(context.Context) ([]event.Address, error) {
 	return []event.Address{"cli:main"}, nil
 }
 
-// rows are one task, one sub-agent and one conversation.
+// rows are one task, one sub-agent and two conversations.
 type rows struct{}
 
 func (rows) Backlog(context.Context, ...int64) (work.Backlog, error) {
@@ -117,16 +118,21 @@ func (r rows) Agent(_ context.Context, _ int64, id string) (tools.Agent, bool, e
 	return r.agent(), id == "t1_9", nil
 }
 
-func (rows) talk() tools.Talk {
-	return tools.Talk{ID: 1, Key: "main", Kind: "main", Trust: event.Owner, Live: true, Created: noon}
+func (rows) Talks(context.Context, string, int, int) ([]tools.Talk, error) {
+	return []tools.Talk{
+		{ID: 2, Key: "chat:1", Kind: "chat", Trust: event.Owner, Live: true, Created: noon, Reply: "cli:main"},
+		{ID: 1, Key: "main", Kind: "main", Trust: event.Owner, Live: true, Created: noon, Reply: "cli:main"},
+	}, nil
 }
 
-func (r rows) Talks(context.Context, string, int, int) ([]tools.Talk, error) {
-	return []tools.Talk{r.talk()}, nil
-}
-
-func (r rows) Talk(_ context.Context, name string) (tools.Talk, bool, error) {
-	return r.talk(), name == "main" || name == "1", nil
+func (r rows) Talk(ctx context.Context, name string) (tools.Talk, bool, error) {
+	list, err := r.Talks(ctx, "", 2, 0)
+	for _, t := range list {
+		if t.Key == name || strconv.FormatInt(t.ID, 10) == name {
+			return t, true, err
+		}
+	}
+	return tools.Talk{}, false, err
 }
 
 func (rows) Lines(context.Context, int64, string, int, int) ([]tools.Line, int, error) {
@@ -159,15 +165,15 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	}
 	group := spawn.New(slog.New(slog.DiscardHandler), nil)
 	registry := runtime.NewRegistry(rows{})
-	t.Cleanup(func() {
-		registry.Close()
-		group.Wait()
-	})
+	group.Go(t.Context(), "background commands", registry.Run)
+	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
 		Artifacts: shelf{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Jobs: jobs{}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
-		Resolve: func(context.Context, string, string) (string, error) { return "", errors.New("there are no secrets here") },
-		Marked:  func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
+		Resolve: func(context.Context, string, string) (string, error) {
+			return "", errors.New("there are no secrets here")
+		},
+		Marked: func() []string { return nil }, Events: []string{"turn.finished"}, Environ: os.Environ(), Instance: "test",
 		State: filepath.Join(w.dir, "state"), Journal: filepath.Join(w.dir, "state", "edits"),
 	}, all.Setup{
 		Guard: g, Limits: runtime.Limits{}, Client: client, Secrets: map[string]web.Secret{}, Search: web.SearchDeps{Engine: "searxng", URL: w.url},

@@ -19,15 +19,15 @@ const maxRuns = 20
 type Request struct {
 	Action   string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
 	ID       int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
-	Name     string `json:"name,omitempty" jsonschema:"job; with id: its new name" max:"64"`
-	Schedule string `json:"schedule,omitempty" jsonschema:"cron, @daily, 'every 30m', 'at 2026-12-24 17:00' or a phrase: 'every weekday at 9'"`
-	Prompt   string `json:"prompt,omitempty" jsonschema:"what to do then; 'say: TEXT' is sent as it is"`
-	TZ       string `json:"tz,omitempty" jsonschema:"IANA zone; default the owner's"`
+	Name     string `json:"name,omitempty" jsonschema:"or its new name" max:"64"`
+	Schedule string `json:"schedule,omitempty" jsonschema:"cron, @daily, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
+	TZ       string `json:"tz,omitempty" jsonschema:"IANA zone"`
 	Session  string `json:"session,omitempty" jsonschema:"conversation it runs in" enum:"main,isolated"`
-	Deliver  string `json:"deliver,omitempty" jsonschema:"owner, none or channel:address; default here"`
-	Missed   string `json:"missed,omitempty" jsonschema:"slots missed while off" enum:"once,skip,all,ask"`
+	Deliver  string `json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
+	Missed   string `json:"missed,omitempty" jsonschema:"runs missed while off" enum:"once,skip,all,ask"`
 	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed, as in 2h"`
-	Overlap  string `json:"overlap,omitempty" jsonschema:"when the last run is not done" enum:"fold,queue"`
+	Overlap  string `json:"overlap,omitempty" jsonschema:"if the last still runs" enum:"fold,queue"`
 	Allow    string `json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`
 }
 
@@ -42,7 +42,7 @@ func NewCron(jobs Jobs) tools.Tool {
 	c := cron{jobs}
 	return tools.New[Request, Schedule](tools.Spec{
 		Name: "cron", Group: "automation", Core: true, Positional: "action", Example: "add --schedule 'every weekday at 9' --prompt 'brief me'",
-		Description: "Scheduled prompts and reminders: list, add, change, run, and how they went. Answers with the next times.",
+		Description: "Schedule prompts and reminders, and look after them. Answers with the next times.",
 	}, c.intent, c.run)
 }
 

@@ -19,8 +19,8 @@ const shown = 12
 // Request is what the tool takes.
 type Request struct {
 	Action    string         `json:"action" jsonschema:"what to do" enum:"search,describe,call"`
-	Query     string         `json:"query,omitempty" jsonschema:"search: words of the task; empty lists all"`
-	Server    string         `json:"server,omitempty" jsonschema:"only tools of this MCP server"`
+	Query     string         `json:"query,omitempty" jsonschema:"search: words; empty lists all"`
+	Server    string         `json:"server,omitempty" jsonschema:"only of this MCP server"`
 	Name      string         `json:"name,omitempty" jsonschema:"describe, call: the tool"`
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"call: its arguments"`
 }
@@ -43,7 +43,7 @@ func New(specs []tools.Spec) tools.Tool {
 	c := catalog{specs}
 	return tools.New[Request, Found](tools.Spec{
 		Name: tools.Catalog, Group: "catalog", Core: true, ReadOnly: true, Positional: "action", Example: "search --query calendar",
-		Description: "More tools than these exist: search for one by task, describe it, then call it with arguments.",
+		Description: "More tools exist: search for one by task, describe it, call it.",
 	}, c.intent, c.run)
 }
 

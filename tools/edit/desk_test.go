@@ -59,8 +59,9 @@ func (s seen) Changed(_ *fsguard.Guard, _ int64, p fsguard.Place) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	now, err := io.ReadAll(io.LimitReader(f, 4<<20))
-	return sum(now) != was, errors.Join(err, f.Close())
+	now := sha256.New()
+	_, err = io.Copy(now, io.LimitReader(f, 4<<20))
+	return [sha256.Size]byte(now.Sum(nil)) != was, errors.Join(err, f.Close())
 }
 
 func (s seen) Wrote(_ int64, path string, _ iofs.FileInfo, data []byte) {

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/edit/atomic"
+	"hob/tools/edit/long"
 	"hob/tools/edit/patch"
 )
 
@@ -40,7 +41,7 @@ func Recover(ctx context.Context, journal string) error { return atomic.Recover(
 // Replacement is one change of edit's list.
 type Replacement struct {
 	Path       string `json:"path" jsonschema:"file" min:"1"`
-	OldText    string `json:"old_text" jsonschema:"text to find, exactly" min:"1"`
+	OldText    string `json:"old_text" jsonschema:"text to find" min:"1"`
 	NewText    string `json:"new_text" jsonschema:"text to put there"`
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"everywhere"`
 }
@@ -48,10 +49,10 @@ type Replacement struct {
 // Editing is what edit takes.
 type Editing struct {
 	Path       string        `json:"path,omitempty" jsonschema:"file"`
-	OldText    string        `json:"old_text,omitempty" jsonschema:"text to find; must stand exactly once"`
+	OldText    string        `json:"old_text,omitempty" jsonschema:"text that stands exactly once"`
 	NewText    *string       `json:"new_text,omitempty" jsonschema:"text to put there"`
 	ReplaceAll bool          `json:"replace_all,omitempty" jsonschema:"everywhere"`
-	Edits      []Replacement `json:"edits,omitempty" jsonschema:"instead: several, in order, also of several files; all or none" max:"500"`
+	Edits      []Replacement `json:"edits,omitempty" jsonschema:"instead: several, in order; all or none" max:"500"`
 }
 
 // Edited is what edit answers.
@@ -76,7 +77,7 @@ func NewEdit(d Deps) tools.Tool {
 	e := editor{d}
 	return tools.NewCheckable[Editing, Edited](tools.Spec{
 		Name: "edit", Group: "fs", Core: true, Positional: "path", Example: "notes.md --old_text milk --new_text cream",
-		Description: "Replace text in files. Give path, old_text and new_text, or a list of edits. Answers with a diff.",
+		Description: "Replace text in files: path, old_text and new_text, or edits. Answers with a diff.",
 	}, e.intent, e.run, e.probe)
 }
 
@@ -174,6 +175,8 @@ func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 			"%s: old_text stands there %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
 	case errors.Is(err, errSame):
 		return tools.Refuse(tools.Validation, "", "%s: old_text and new_text are the same", at)
+	case errors.Is(err, long.ErrMany):
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", at, maxPlaces)
 	case !errors.Is(err, errAbsent):
 		return refusal(s.Guard, s.call, r.Path, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"hob/tools"
 	"hob/tools/edit/long"
 )
 
@@ -21,7 +20,8 @@ const (
 	farEnding = 1 << 20   // bytes around a place in which its line ending is looked for
 )
 
-// replace makes one replacement in a file and says in how many places. Errors: *ambiguous, errAbsent, errSame.
+// replace makes one replacement in a file and says in how many places. Errors: *ambiguous, errAbsent,
+// errSame, long.ErrMany.
 func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	if f.long == nil {
 		out, n, err := replace(f.now, r)
@@ -36,8 +36,6 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	}
 	found, put, err := f.locate(ctx, old, put)
 	switch {
-	case errors.Is(err, long.ErrMany):
-		return 0, tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", shown(f.given), maxPlaces)
 	case err != nil:
 		return 0, err
 	case len(found) == 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +29,7 @@ func NewPatch(d Deps) tools.Tool {
 	p := patcher{d}
 	return tools.NewCheckable[Patching, Patched](tools.Spec{
 		Name: "apply_patch", Group: "fs", Core: true, Positional: "patch", Example: `"$(cat fix.diff)"`,
-		Description: "Add, update, move and delete files by a patch in the *** Begin Patch format, or a unified diff. All files or none.",
+		Description: "Add, update, move and delete files by a patch: all or none.",
 	}, p.intent, p.run, p.probe)
 }
 
@@ -55,15 +56,15 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		return tools.Result{}, unfit(err)
 	}
 	s := p.sheet(call, intent)
-	var said strings.Builder
-	said.WriteString("Success. Updated the following files:\n")
+	var said []string
 	for _, sec := range sections {
 		line, err := s.section(sec)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		said.WriteString(line + "\n")
+		said = append(said, line)
 	}
+	slices.SortStableFunc(said, func(a, b string) int { return strings.IndexByte("AMD", a[0]) - strings.IndexByte("AMD", b[0]) }) // as Codex lists them
 	out := Patched{}
 	var diffs strings.Builder
 	for _, f := range s.order {
@@ -81,7 +82,7 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		return tools.Result{}, err
 	}
 	out.Diff = cutDiff(diffs.String())
-	return tools.Result{Content: strings.TrimSuffix(said.String(), "\n"), Data: out}, nil
+	return tools.Result{Content: "Success. Updated the following files:\n" + strings.Join(said, "\n"), Data: out}, nil
 }
 
 func (p patcher) probe(_ context.Context, call tools.Call, in Patching, _ tools.Intent) (bool, error) {

@@ -22,8 +22,8 @@ const maxEntries = 2000
 // Listing is what ls takes.
 type Listing struct {
 	Path  string `json:"path" jsonschema:"folder" min:"1"`
-	Depth int    `json:"depth,omitempty" jsonschema:"levels to go down" default:"1" min:"1" max:"5"`
-	All   bool   `json:"all,omitempty" jsonschema:"show names that begin with a dot"`
+	Depth int    `json:"depth,omitempty" jsonschema:"levels" default:"1" min:"1" max:"5"`
+	All   bool   `json:"all,omitempty" jsonschema:"hidden ones too"`
 }
 
 // Listed is what ls answers.
@@ -48,7 +48,7 @@ func NewLs(g *fsguard.Guard) tools.Tool {
 	l := lister{g}
 	return tools.New[Listing, Listed](tools.Spec{
 		Name: "ls", Group: "fs", Core: true, ReadOnly: true, Positional: "path", Example: "src --depth 2",
-		Description: "List a folder: type, size and time of change; folders first.",
+		Description: "List a folder: type, size, time of change.",
 	}, l.intent, l.run)
 }
 

@@ -23,9 +23,9 @@ const (
 
 // Reading is what read takes.
 type Reading struct {
-	Path   string `json:"path" jsonschema:"file; relative to the workspace, absolute, or ~" min:"1"`
+	Path   string `json:"path" jsonschema:"file" min:"1"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, 0-based" min:"0"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines; default 2000" min:"1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"lines; default 2000" min:"1"`
 	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: 1-3,7"`
 }
 
@@ -80,7 +80,7 @@ func NewReader(d ReadDeps) tools.Tool {
 	r := reader{d.Guard, d.Seen, d}
 	return tools.New[Reading, Page](tools.Spec{
 		Name: "read", Group: "fs", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "notes.md --offset 100",
-		Description: "Read a file: text with line numbers, PDF, docx, notebooks, images. Long files come in pages; the answer says how to go on.",
+		Description: "Read a file: text with line numbers, PDF, docx, notebook, image. Long ones come in pages.",
 	}, r.intent, r.run)
 }
 

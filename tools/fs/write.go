@@ -16,9 +16,9 @@ import (
 
 // Writing is what write takes.
 type Writing struct {
-	Path       string `json:"path" jsonschema:"file; relative to the workspace, absolute, or ~" min:"1"`
+	Path       string `json:"path" jsonschema:"file" min:"1"`
 	Content    string `json:"content" jsonschema:"the whole new content"`
-	OnConflict string `json:"on_conflict,omitempty" jsonschema:"what to do about a file that is there" enum:"overwrite,error" default:"overwrite"`
+	OnConflict string `json:"on_conflict,omitempty" jsonschema:"if it is there" enum:"overwrite,error" default:"overwrite"`
 }
 
 // Written is what write answers.
@@ -34,7 +34,7 @@ func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
 	w := writer{g, seen}
 	return tools.NewCheckable[Writing, Written](tools.Spec{
 		Name: "write", Group: "fs", Core: true, Positional: "path", Example: "notes.md --content 'buy milk'",
-		Description: "Write a whole file, atomically. Makes missing folders. Refuses when the file changed since you read it.",
+		Description: "Write a whole file. Refuses when it changed since you read it.",
 	}, w.intent, w.run, w.probe)
 }
 

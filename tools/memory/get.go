@@ -18,7 +18,7 @@ const (
 
 // Asked is what memory_get takes.
 type Asked struct {
-	Path  string `json:"path" jsonschema:"as memory_search names it" min:"1"`
+	Path  string `json:"path" jsonschema:"MEMORY.md or memory/*.md" min:"1"`
 	From  int    `json:"from,omitempty" jsonschema:"first line, from 1" min:"1" default:"1"`
 	Lines int    `json:"lines,omitempty" jsonschema:"default 40" min:"1" max:"1000" default:"40"`
 }
@@ -38,7 +38,7 @@ func NewGet(g *fsguard.Guard) tools.Tool {
 	s := getter{store{g}}
 	return tools.New[Asked, Passage](tools.Spec{
 		Name: "memory_get", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "path", Example: "MEMORY.md --from 1 --lines 20",
-		Description: "Read lines of a memory file: MEMORY.md or memory/*.md.",
+		Description: "Read lines of a memory file.",
 	}, s.intent, s.run)
 }
 

@@ -53,7 +53,7 @@ func NewSearch(g *fsguard.Guard) tools.Tool {
 	s := searcher{store{g}}
 	return tools.New[Query, Found](tools.Spec{
 		Name: "memory_search", Group: "memory", Core: true, ReadOnly: true, SelfPaging: true, Positional: "query", Example: `"dentist appointment" --max-results 3`,
-		Description: "Search what you remember: MEMORY.md and memory/*.md, by words.",
+		Description: "Search your memory, by words.",
 	}, s.intent, s.run)
 }
 

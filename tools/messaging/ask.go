@@ -20,14 +20,14 @@ const (
 // Questions is what ask takes.
 type Questions struct {
 	Questions []Question `json:"questions" jsonschema:"one to four" min:"1" max:"4"`
-	Deadline  string     `json:"deadline,omitempty" jsonschema:"when to go on without an answer: 2h, 17:00 or RFC 3339; default 7 days"`
+	Deadline  string     `json:"deadline,omitempty" jsonschema:"go on without an answer then: 2h, 17:00"`
 }
 
 // Question is one of them.
 type Question struct {
 	Question string   `json:"question" jsonschema:"what to ask" min:"1"`
 	Header   string   `json:"header,omitempty" jsonschema:"a word over it" max:"12"`
-	Options  []Option `json:"options,omitempty" jsonschema:"two to four; free text is always possible" min:"2" max:"4"`
+	Options  []Option `json:"options,omitempty" jsonschema:"two to four" min:"2" max:"4"`
 	Multi    bool     `json:"multi,omitempty" jsonschema:"several may be chosen"`
 }
 
@@ -47,7 +47,7 @@ type Asked struct {
 func NewAsk() tools.Tool {
 	return tools.New[Questions, Asked](tools.Spec{
 		Name: "ask", Group: "messaging", Core: true, Terminal: true, Example: `--input '{"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]}'`,
-		Description: "Ask the owner and wait for the answer. Only for what you cannot find out or decide.",
+		Description: "Ask the owner and wait. Only what you cannot find out or decide.",
 	}, askIntent, askRun)
 }
 

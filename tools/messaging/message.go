@@ -29,7 +29,7 @@ type Addresses interface {
 type Note struct {
 	To      string `json:"to" jsonschema:"owner, or channel:address" min:"1"`
 	Content string `json:"content" jsonschema:"the text" min:"1"`
-	ReplyTo string `json:"reply_to,omitempty" jsonschema:"platform id of the message it answers"`
+	ReplyTo string `json:"reply_to,omitempty" jsonschema:"id of the message it answers"`
 
 	Attachments []string `json:"attachments,omitempty" jsonschema:"files" max:"10"`
 	Buttons     []string `json:"buttons,omitempty" jsonschema:"answers to choose" max:"8"`
@@ -47,7 +47,7 @@ func NewMessage(a Addresses, g *fsguard.Guard) tools.Tool {
 	m := messenger{a, g}
 	return tools.New[Note, Queued](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
-		Description: "Send a message now, in mid-turn or elsewhere. Your final answer is sent without it.",
+		Description: "Send a message now. Your final answer is sent without it.",
 	}, m.intent, m.run)
 }
 

@@ -143,8 +143,9 @@ func drainedEarly(drained chan error, most time.Duration) {
 // running is a started command.
 type running struct {
 	cmd   *osexec.Cmd
-	read  *os.File // its output
-	write *os.File // its input; nil: it has none. Of a terminal the same as read
+	begun time.Time // before it was started
+	read  *os.File  // its output
+	write *os.File  // its input; nil: it has none. Of a terminal the same as read
 }
 
 func begin(g *fsguard.Guard, o order) (*running, error) {
@@ -164,6 +165,7 @@ func begin(g *fsguard.Guard, o order) (*running, error) {
 	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // running commands is what this tool is for; the gate has decided
 	r.cmd.Dir, r.cmd.Env, r.cmd.SysProcAttr = dir, o.env, attributes(o.pty && !o.boxed)
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = theirs.in(), theirs.out, theirs.out
+	r.begun = time.Now()
 	err = r.cmd.Start()
 	if closing := theirs.close(); err == nil && closing != nil {
 		err = closing

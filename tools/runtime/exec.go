@@ -81,13 +81,13 @@ type ExecDeps struct {
 // Command is what exec takes.
 type Command struct {
 	Command     string            `json:"command" jsonschema:"shell command" min:"1"`
-	Description string            `json:"description,omitempty" jsonschema:"what it is for, in a few words"`
-	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in; default the workspace"`
-	Env         map[string]string `json:"env,omitempty" jsonschema:"more environment variables"`
-	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds; default 1800, 10 to 86400"`
-	Background  bool              `json:"background,omitempty" jsonschema:"do not wait: see the tool process"`
+	Description string            `json:"description,omitempty" jsonschema:"what it is for"`
+	Workdir     string            `json:"workdir,omitempty" jsonschema:"folder to run in"`
+	Env         map[string]string `json:"env,omitempty" jsonschema:"variables"`
+	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds, 10 to 86400"`
+	Background  bool              `json:"background,omitempty" jsonschema:"do not wait"`
 	PTY         bool              `json:"pty,omitempty" jsonschema:"run it in a terminal"`
-	Host        string            `json:"host,omitempty" jsonschema:"a configured machine to run it on"`
+	Host        string            `json:"host,omitempty" jsonschema:"a configured machine"`
 }
 
 // Outcome is what exec answers.
@@ -114,7 +114,7 @@ func NewExec(d ExecDeps) tools.Tool {
 	e := executor{d, shellArgs(osexec.LookPath)}
 	return tools.New[Command, Outcome](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
-		Description: "Run a shell command. Answers with exit code and output; after 2 minutes, or with background, it goes on as a process.",
+		Description: "Run a shell command; after " + display.Span(d.Limits.Yield) + ", or with background, it goes on as a process.",
 	}, e.intent, e.run)
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"hob/tools/runtime/environ"
 )
 
@@ -21,12 +23,13 @@ import (
 type kin struct {
 	leader int    // pid of the shell; 0: any
 	since  uint64 // start of the shell: what is older is no kin
+	begun  time.Time
 	mark   []byte
 	spare  bool // the leader is the sandbox: it ends with what is in it, and takes all with it when it is ended first
 }
 
 func (r *running) kin(mark string, boxed bool) kin {
-	k := kin{leader: r.cmd.Process.Pid, mark: []byte(mark), spare: boxed}
+	k := kin{leader: r.cmd.Process.Pid, begun: r.begun, mark: []byte(mark), spare: boxed}
 	if s, ok := statOf(k.leader); ok {
 		k.since = s.start
 	}
@@ -44,8 +47,10 @@ func (k kin) end(grace time.Duration) (left, stuck int) {
 	}
 	k.send(found, syscall.SIGTERM)
 	k.send(found, syscall.SIGCONT)
-	for waited := time.Duration(0); waited < grace && k.alive(); waited += settle {
-		pause(settle)
+	step := settle / 32 // what the sandbox has ended is gone within a millisecond
+	for waited := time.Duration(0); waited < grace && k.alive(); step = min(2*step, settle) {
+		pause(step)
+		waited += step
 	}
 	for range killRounds {
 		if found = k.members(); len(found) == 0 && !k.leaderRuns() {
@@ -108,14 +113,11 @@ func (k kin) members() []stat {
 }
 
 func (k kin) scan() (found []stat, sure bool) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, true
-	}
 	sure = true
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == k.leader || pid == os.Getpid() {
+	older := k.older()
+	for _, name := range processes() {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= older || pid == k.leader || pid == os.Getpid() {
 			continue
 		}
 		s, ok := statOf(pid)
@@ -132,6 +134,50 @@ func (k kin) scan() (found []stat, sure bool) {
 		}
 	}
 	return found, sure
+}
+
+// The kernel hands out the numbers of processes in a circle (pid_namespaces(7)) of 32,768 or more. In so short a time nothing starts that many.
+const (
+	young  = 250 * time.Millisecond
+	circle = 32768
+)
+
+// older is a number up to which no process can be kin, 0 when that is not known: looking at a process costs the kernel more than all
+// else that hob does around a short command.
+func (k kin) older() int {
+	if k.leader == 0 || time.Since(k.begun) > young || lastNumber("/proc/sys/kernel/pid_max") < circle || lastNumber("/proc/loadavg") < k.leader {
+		return 0 // the circle may have closed
+	}
+	return k.leader
+}
+
+// lastNumber is the number at the end of a file of /proc, -1 when there is none. In loadavg it is the newest process (proc_loadavg(5)).
+func lastNumber(path string) int {
+	var buf [128]byte
+	n, err := peek(path, buf[:])
+	if err != nil {
+		return -1
+	}
+	words := strings.Fields(string(buf[:n]))
+	if len(words) == 0 {
+		return -1
+	}
+	number, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		return -1
+	}
+	return number
+}
+
+// processes are the names in /proc, those of processes among them; none where there is no /proc.
+func processes() []string {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	names, _ := dir.Readdirnames(-1) // of an error what was read before it
+	_ = dir.Close()                  // only looked through
+	return names
 }
 
 // marked says whether a process has a variable of its environment that begins with mark. In the midst of an
@@ -168,11 +214,12 @@ type stat struct {
 }
 
 func statOf(pid int) (stat, bool) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var buf [1024]byte // a line has at most 52 numbers and a name of 64 characters
+	n, err := peek("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
 	if err != nil {
 		return stat{}, false
 	}
-	text := string(raw)
+	text := string(buf[:n])
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // the name before may hold anything
 	if len(fields) < 20 {
 		return stat{}, false
@@ -184,6 +231,27 @@ func statOf(pid int) (stat, bool) {
 	s.session, errs[1] = strconv.Atoi(fields[3])
 	s.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
 	return s, errors.Join(errs[:]...) == nil
+}
+
+// peek reads the beginning of a file of /proc with three calls of the system. os.ReadFile makes eight, and after each command as many
+// files are looked at as there are processes.
+func peek(path string, buf []byte) (int, error) {
+	fd, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return 0, err
+	}
+	n, err := again(func() (int, error) { return unix.Read(fd, buf) })
+	return n, errors.Join(err, unix.Close(fd))
+}
+
+// again repeats a call of the system that a signal has broken off.
+func again(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // signal sends a signal to the very process that was looked at: the handle is taken first, and then the

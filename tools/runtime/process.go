@@ -22,10 +22,10 @@ const (
 type Handling struct {
 	Action    string `json:"action" jsonschema:"what to do" enum:"list,status,poll,input,signal,kill"`
 	ProcessID string `json:"process_id,omitempty" jsonschema:"all but list need it"`
-	Input     string `json:"input,omitempty" jsonschema:"text to write, with its line end; Ctrl-D alone ends it"`
+	Input     string `json:"input,omitempty" jsonschema:"text to write, with its line end"`
 	Signal    string `json:"signal,omitempty" jsonschema:"TERM, INT, HUP, KILL …"`
-	Filter    string `json:"filter,omitempty" jsonschema:"poll: regex that lines must match"`
-	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait for output" min:"0" max:"600"`
+	Filter    string `json:"filter,omitempty" jsonschema:"poll: regex on lines"`
+	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait" min:"0" max:"600"`
 }
 
 // Handled is what process answers.
@@ -41,7 +41,7 @@ func NewProcess(d ExecDeps) tools.Tool {
 	h := handler{executor{ExecDeps: d}}
 	return tools.New[Handling, Handled](tools.Spec{
 		Name: "process", Group: "runtime", Core: true, SelfPaging: true, Positional: "action", Example: "list",
-		Description: "Look after background commands. poll gives only new output; kill is TERM, then KILL after 1 s.",
+		Description: "Look after background commands. poll gives only new output.",
 	}, h.intent, h.run)
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/sandbox"
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/runtime"
@@ -69,6 +70,7 @@ type bench struct {
 	exec    tools.Tool
 	process tools.Tool
 	guard   *fsguard.Guard
+	sandbox *sandbox.Sandbox // nil: commands are not confined
 	inbox   inbox
 	end     context.CancelFunc // ends hob: all that runs in the background
 	call    tools.Call         // what calls have in common
@@ -102,7 +104,7 @@ func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecD
 	for _, f := range change {
 		f(&d)
 	}
-	b.guard, b.exec, b.process = d.Guard, runtime.NewExec(d), runtime.NewProcess(d)
+	b.guard, b.sandbox, b.exec, b.process = d.Guard, d.Sandbox, runtime.NewExec(d), runtime.NewProcess(d)
 	b.call = tools.Call{ID: "t1_1", Turn: 1, Session: 1, Key: "main", Workdir: b.dir, Zone: "Europe/Berlin", Trust: event.Owner}
 	var life context.Context
 	life, b.end = context.WithCancel(context.WithoutCancel(t.Context()))

@@ -17,7 +17,7 @@ import (
 
 // Wanted is what glob takes.
 type Wanted struct {
-	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, src/!(*_test).go" min:"1" max:"1000"`
+	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, !(x)" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
 	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
 }
@@ -43,7 +43,7 @@ func NewGlob(d Deps) tools.Tool {
 	g := globber{d}
 	return tools.New[Wanted, Globbed](tools.Spec{
 		Name: "glob", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"**/*.go"`,
-		Description: "Find files by pattern, newest first. Ignored folders only when the pattern names them.",
+		Description: "Find files by pattern, newest first; ignored ones when it names them.",
 	}, g.intent, g.run)
 }
 

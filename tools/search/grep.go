@@ -27,14 +27,14 @@ const (
 type Asked struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
-	Include    string `json:"include,omitempty" jsonschema:"only such files: *.go, {src,lib}/**, !*_test.go"`
+	Include    string `json:"include,omitempty" jsonschema:"only such files: *.go, src/**"`
 	OutputMode string `json:"output_mode,omitempty" jsonschema:"what to list" enum:"content,files_with_matches,count" default:"content"`
-	Before     int    `json:"before,omitempty" jsonschema:"lines before each" min:"0" max:"100"`
-	After      int    `json:"after,omitempty" jsonschema:"lines after each" min:"0" max:"100"`
+	Before     int    `json:"before,omitempty" jsonschema:"lines before" min:"0" max:"100"`
+	After      int    `json:"after,omitempty" jsonschema:"lines after" min:"0" max:"100"`
 	Context    int    `json:"context,omitempty" jsonschema:"before and after" min:"0" max:"100"`
 	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"A is a"`
-	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines; (?s) lets . do so"`
-	Type       string `json:"type,omitempty" jsonschema:"kind of files: go, py, js, …"`
+	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines"`
+	Type       string `json:"type,omitempty" jsonschema:"go, py, js …"`
 	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most" default:"250" min:"1" max:"5000"`
 	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
 }
@@ -44,7 +44,7 @@ func NewGrep(d Deps) tools.Tool {
 	g := grepper{d, &kept{}}
 	return tools.New[Asked, Found](tools.Spec{
 		Name: "grep", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"func main" --include "*.go"`,
-		Description: "Search files for a regex. Skips ignored, hidden and binary files. Answers path:line:text.",
+		Description: "Search files for a regex. Skips ignored, hidden and binary ones.",
 	}, g.intent, g.run)
 }
 
@@ -168,7 +168,7 @@ func (r *grepRun) search() error {
 			return err
 		}
 		var h hit
-		if h, r.binary, err = r.scanners[0].file(cancelling{r.ctx, f}, true); err == nil && h.count > 0 {
+		if h, r.binary, err = r.scanners[0].file(r.ctx, f, start.Info.Size(), true); err == nil && h.count > 0 {
 			r.found.add(h)
 		}
 		return errors.Join(err, f.Close())
@@ -214,12 +214,12 @@ func (r *grepRun) File(worker int, d *walk.Dir, e walk.Entry) {
 }
 
 func (r *grepRun) file(worker int, d *walk.Dir, e walk.Entry) error {
-	f, err := r.open(d, e)
+	f, size, err := r.open(d, e)
 	if err != nil || f == nil {
 		return err
 	}
 	below := d.Child(e.Name)
-	h, _, err := r.scanners[worker].file(cancelling{r.ctx, f}, r.found.wants(below))
+	h, _, err := r.scanners[worker].file(r.ctx, f, size, r.found.wants(below))
 	if err == nil && h.count > 0 {
 		h.path = below
 		r.found.add(h)
@@ -229,28 +229,28 @@ func (r *grepRun) file(worker int, d *walk.Dir, e walk.Entry) error {
 
 // open opens a file; nil: it is one of hob's own under another name. What may be one is opened by way of the guard, which
 // looks before it opens. What turns out to be one all the same, because it was swapped meanwhile, is kept open.
-func (r *grepRun) open(d *walk.Dir, e walk.Entry) (io.ReadCloser, error) {
+func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err error) {
 	_, careful := r.sift.own.inodes[e.Inode]
 	if e.Inode == 0 && !careful { // no hint here: look
 		info, err := d.Stat(e.Name)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		careful = info.Links > 1
 	}
 	if careful || r.kept.some() {
 		return r.sift.open(d.Child(e.Name))
 	}
-	f, err := d.Open(e.Name)
+	o, err := d.Open(e.Name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	hobs, err := r.sift.own.holds(f.Info)
+	hobs, err := r.sift.own.holds(o.Info)
 	if err != nil || hobs {
-		r.kept.add(f)
-		return nil, err
+		r.kept.add(o)
+		return nil, 0, err
 	}
-	return f, nil
+	return o, o.Size, nil
 }
 
 // Failed counts a folder that cannot be read.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,18 +30,24 @@ type scanner struct {
 	keep     int  // lines to keep of a file
 }
 
-// file searches a file. wants says whether its lines are to be kept. A binary file has no lines, or, when that shows late,
-// those that came before; they count only for content and, like with ripgrep, for the name alone.
-func (s *scanner) file(src io.Reader, wants bool) (h hit, binary bool, err error) {
-	s.reader.Reset(src)
-	if s.whole {
-		return s.overLines(wants)
-	}
-	number, keep := 1, 0
+// file searches a file; size is what is known of it. wants says whether its lines are to be kept. A binary file has no
+// lines, or, when that shows late, those that came before; they count only for content and, like with ripgrep, for the name
+// alone.
+func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) (h hit, binary bool, err error) {
+	keep := 0
 	if wants && s.mode == modeContent {
 		keep = s.keep
 	}
-	for {
+	if size >= largeFile && !s.whole {
+		if h, err := s.byParts(ctx, src, size, keep); !errors.Is(err, errOdd) {
+			return h, false, err
+		}
+	}
+	s.reader.Reset(cancelling{ctx, src})
+	if s.whole {
+		return s.overLines(wants)
+	}
+	for number := 1; ; {
 		block, err := s.reader.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -48,26 +55,8 @@ func (s *scanner) file(src io.Reader, wants bool) (h hit, binary bool, err error
 		if err != nil {
 			return h, false, err
 		}
-		s.searcher.Reset(block)
-		counted := 0 // bytes of block whose lines are in number
-		for from := 0; ; {
-			start, end := s.searcher.Next(from)
-			if start < 0 {
-				break
-			}
-			h.count++
-			if s.mode == modeFiles {
-				return h, false, nil
-			}
-			if len(h.lines) < keep {
-				number += bytes.Count(block[counted:start], []byte{'\n'})
-				counted = start
-				h.lines = append(h.lines, s.clip(number, block[start:end]))
-			}
-			from = end + 1
-		}
-		if len(h.lines) < keep {
-			number += bytes.Count(block[counted:], []byte{'\n'})
+		if number = s.lines(&h, block, number, keep); s.mode == modeFiles && h.count > 0 {
+			return h, false, nil
 		}
 	}
 	atOnce, later := s.reader.Binary()
@@ -75,6 +64,32 @@ func (s *scanner) file(src io.Reader, wants bool) (h hit, binary bool, err error
 		h.count = 0
 	}
 	return h, atOnce || later, nil
+}
+
+// lines searches lines; number is that of the first. It returns the number behind the last one, right as long as there are
+// fewer lines than are to be kept. When only files are asked for, the first match is enough.
+func (s *scanner) lines(h *hit, block []byte, number, keep int) int {
+	s.searcher.Reset(block)
+	counted := 0 // bytes of block whose lines are in number
+	for from := 0; ; {
+		start, end := s.searcher.Next(from)
+		if start < 0 {
+			break
+		}
+		if h.count++; s.mode == modeFiles {
+			return number
+		}
+		if len(h.lines) < keep {
+			number += bytes.Count(block[counted:start], []byte{'\n'})
+			counted = start
+			h.lines = append(h.lines, s.clip(number, block[start:end]))
+		}
+		from = end + 1
+	}
+	if len(h.lines) < keep {
+		number += bytes.Count(block[counted:], []byte{'\n'})
+	}
+	return number
 }
 
 // overLines searches a file as one text. Matches whose lines meet count once.

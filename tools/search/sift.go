@@ -115,12 +115,16 @@ func (s *sift) secret(path string) bool {
 }
 
 // open opens a file below the start by way of the guard; nil: it is one of hob's own.
-func (s *sift) open(path string) (io.ReadCloser, error) {
+func (s *sift) open(path string) (f source, size int64, err error) {
 	p, err := s.guard.Resolve("", s.below(path))
 	if err != nil || p.Area == fsguard.State {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.guard.Open(p)
+	o, err := s.guard.Open(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	return o, p.Info.Size(), nil
 }
 
 // node are the rules in a folder, given those above it.

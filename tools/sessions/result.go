@@ -54,10 +54,10 @@ type Artifacts interface {
 
 // Lookup is what result_read takes.
 type Lookup struct {
-	ID     string `json:"id" jsonschema:"id of the result" min:"1"`
+	ID     string `json:"id" jsonschema:"its id" min:"1"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"first byte, 0-based" min:"0"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to show" default:"20000" min:"1" max:"100000"`
-	Search string `json:"search,omitempty" jsonschema:"RE2 regex; shows where it matches, from offset on"`
+	Search string `json:"search,omitempty" jsonschema:"RE2 regex to look for"`
 }
 
 // Piece is what result_read answers.
@@ -82,7 +82,7 @@ func NewResultRead(shelf Artifacts) tools.Tool {
 	r := resultReader{shelf}
 	return tools.New[Lookup, Piece](tools.Spec{
 		Name: "result_read", Group: "sessions", Core: true, ReadOnly: true, SelfPaging: true, Positional: "id", Example: "a1b2c3 --search error",
-		Description: "Page through, or search, a large result that was shelved under an id.",
+		Description: "Page through or search a shelved result.",
 	}, r.intent, r.run)
 }
 

@@ -29,7 +29,7 @@ type Task struct {
 	Title      string `json:"title,omitempty" jsonschema:"a few words" max:"80"`
 	Model      string `json:"model,omitempty" jsonschema:"another model"`
 	Background bool   `json:"background,omitempty" jsonschema:"do not wait; it reports later"`
-	Resume     string `json:"resume,omitempty" jsonschema:"id of an ended one to go on with"`
+	Resume     string `json:"resume,omitempty" jsonschema:"id of an ended one"`
 	Timeout    int    `json:"timeout,omitempty" jsonschema:"seconds" default:"300" min:"10" max:"3600"`
 }
 
@@ -44,7 +44,7 @@ func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
 	return tools.New[Task, Spawned](tools.Spec{
 		Name: "sessions_spawn", Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
-		Description: "Give a reading task (files, memory) to a sub-agent and get its answer; several at once with background.",
+		Description: "Give a reading task (files, memory) to a sub-agent.",
 	}, s.intent, s.run)
 }
 

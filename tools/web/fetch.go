@@ -18,8 +18,8 @@ const maxAsked = 100_000
 // Fetch is what web_fetch takes.
 type Fetch struct {
 	URL      string `json:"url" jsonschema:"address" min:"1"`
-	Prompt   string `json:"prompt,omitempty" jsonschema:"question to answer from the page"`
-	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to show; default all" min:"1"`
+	Prompt   string `json:"prompt,omitempty" jsonschema:"question about the page"`
+	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to show" min:"1"`
 }
 
 // Page is what web_fetch answers.
@@ -40,7 +40,7 @@ func NewFetch(client *netguard.Client) tools.Tool {
 	f := &fetcher{client: client}
 	return tools.New[Fetch, Page](tools.Spec{
 		Name: "web_fetch", Group: "web", Core: true, ReadOnly: true, Positional: "url", Example: "https://example.org --max-chars 2000",
-		Description: "Read a web page as Markdown. It is somebody else's text. A redirect to another host is reported, not followed.",
+		Description: "Read a web page as Markdown. Redirects to other hosts are reported.",
 	}, f.intent, f.run)
 }
 

@@ -11,14 +11,14 @@ import (
 
 // Todos is what todo takes and answers.
 type Todos struct {
-	Todos []work.Todo `json:"todos" jsonschema:"the whole list, in order; replaces the last one" max:"100"`
+	Todos []work.Todo `json:"todos" jsonschema:"the whole list" max:"100"`
 }
 
 // NewTodo makes the tool todo: the list of steps of a conversation.
 func NewTodo() tools.Tool {
 	return tools.New[Todos, Todos](tools.Spec{
 		Name: "todo", Group: group, Core: true, Positional: "todos", Example: `'[{"content": "test it", "status": "in_progress"}]'`,
-		Description: "Keep this conversation's todo list: each call sends the whole list; at most one entry in progress.",
+		Description: "Keep the todo list of this conversation; one entry in progress.",
 	}, todoIntent, todoRun)
 }
 

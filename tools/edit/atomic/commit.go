@@ -37,8 +37,7 @@ func (ch Change) fill(f *os.File) error {
 	if ch.Fill != nil {
 		return ch.Fill(f)
 	}
-	_, err := f.Write(ch.Data)
-	return err
+	return fsguard.Bytes(ch.Data)(f)
 }
 
 // Job is one set of changes.
@@ -114,7 +113,7 @@ func (c *commit) stage(ctx context.Context) error {
 		if ch.Remove {
 			s, err = c.guard.StageRemoval(ch.Place)
 		} else {
-			s, err = c.guard.StageFrom(ch.Place, c.record.Steps[i].Temp, ch.fill, ch.Like)
+			s, err = c.guard.Stage(ch.Place, c.record.Steps[i].Temp, ch.fill, ch.Like)
 		}
 		if err != nil {
 			return err

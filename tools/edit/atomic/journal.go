@@ -30,6 +30,7 @@ type record struct {
 	Args    string   `json:"args"` // hash of what was asked for
 	Steps   []step   `json:"steps"`
 	Made    []string `json:"made,omitempty"` // folders that did not exist before, the outermost first
+	Half    bool     `json:"half,omitempty"` // recovery could not do all of it: nobody can say that it was done, or that it was not
 }
 
 // step is one file. Names are relative to Folder.
@@ -60,7 +61,7 @@ func (b book) begin(r record) error {
 		err = errors.Join(gone(os.Remove(b.path(finished))), os.WriteFile(b.path(began), raw, 0o600))
 	}
 	if err != nil {
-		return fmt.Errorf("begin the edit journal: %w", err)
+		return errors.Join(fmt.Errorf("begin the edit journal: %w", err), gone(os.Remove(b.path(began))))
 	}
 	return nil
 }
@@ -142,10 +143,15 @@ func writeDurably(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// removeEmpty takes back folders that were made, the innermost first. One that somebody put something into stays.
+// removeEmpty takes back folders that were made, the innermost first. One that somebody put something into stays, and so does
+// what a link on the way leads to.
 func removeEmpty(made []string) error {
 	var err error
 	for _, dir := range slices.Backward(made) {
+		if real, looking := filepath.EvalSymlinks(dir); looking != nil || real != dir {
+			err = errors.Join(err, gone(looking))
+			continue
+		}
 		if entries, listing := os.ReadDir(dir); listing != nil || len(entries) > 0 {
 			err = errors.Join(err, gone(listing))
 			continue

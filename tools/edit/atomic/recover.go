@@ -14,16 +14,28 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/fail"
 	"hob/daemon/fsguard"
 )
 
-// Took says whether a job was done, all of it. To be asked after Recover.
+// ErrHalf says that nobody knows whether a job was done: a part of it was, or its journal cannot be read.
+var ErrHalf = errors.New("it was cut off, and could not be ended")
+
+// Took says whether a job was done, all of it; ErrHalf when only a part of it was. To be asked after Recover.
 func Took(job Job) (bool, error) {
-	r, err := readRecord(book{job.Folder, nameOf(job.ID)}.path(finished))
-	if errors.Is(err, fs.ErrNotExist) {
+	b := book{job.Folder, nameOf(job.ID)}
+	r, err := readRecord(b.path(finished))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && b.there(journaled):
+		return false, ErrHalf
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil || r.Args != digest(job.Args):
+		return false, err
+	case r.Half:
+		return false, ErrHalf
 	}
-	return err == nil && r.Args == digest(job.Args), err
+	return true, nil
 }
 
 // Recover ends what a killed process left in a folder of journals: a complete journal is carried out, an incomplete one
@@ -67,7 +79,8 @@ func (b book) recover(suffix string) error {
 }
 
 // forward carries out a complete journal. When a new content cannot be put in its place nothing is removed: it may be
-// that of a file that was to be moved.
+// that of a file that was to be moved. The journal says so before what is left over goes, so that a recovery that is cut off itself,
+// and finds nothing to do the next time, does not take the job for done.
 func (b book) forward() error {
 	r, err := readRecord(b.path(journaled))
 	if err != nil {
@@ -83,6 +96,19 @@ func (b book) forward() error {
 			if err := s.forward(spare); err != nil {
 				faults = append(faults, fmt.Errorf("finish the edit of %s: %w", filepath.Join(s.Folder, s.Name), err))
 			}
+			fail.Point("edit.forward")
+		}
+	}
+	if len(faults) > 0 && !r.Half {
+		r.Half = true
+		if err := b.complete(r); err != nil {
+			return errors.Join(append(faults, err)...)
+		}
+	}
+	fail.Point("edit.recovered")
+	for _, s := range r.Steps {
+		if err := s.back(); err != nil {
+			faults = append(faults, err)
 		}
 	}
 	return errors.Join(append(faults, b.done())...)
@@ -157,7 +183,7 @@ func (s step) open() (*os.Root, error) {
 	return root, nil
 }
 
-// forward does what the step says; with spare it only clears up.
+// forward does what the step says; with spare it does nothing.
 func (s step) forward(spare bool) error {
 	root, err := s.open()
 	if err != nil {
@@ -169,9 +195,6 @@ func (s step) forward(spare bool) error {
 		err = s.remove(root)
 	default:
 		err = s.publish(root)
-	}
-	if s.Old != "" {
-		err = errors.Join(err, gone(root.Remove(s.Old)))
 	}
 	return errors.Join(err, syncRoot(root), root.Close())
 }
@@ -186,7 +209,7 @@ func (s step) publish(root *os.Root) error {
 		return err
 	}
 	if !s.untouched(root) {
-		return errors.Join(fsguard.ErrMoved, root.Remove(s.Temp))
+		return fsguard.ErrMoved
 	}
 	return root.Rename(s.Temp, s.Name)
 }
@@ -233,9 +256,13 @@ func (s step) genuine(root *os.Root, info fs.FileInfo) error {
 	return nil
 }
 
-// back removes what was staged for a step. Its names are fresh random ones: nothing else has them.
+// back removes what was staged for a step, and the second name of what was there. Its names are fresh random ones: nothing else has
+// them. A folder that is another one now holds neither.
 func (s step) back() error {
-	root, err := os.OpenRoot(s.Folder)
+	root, err := s.open()
+	if errors.Is(err, fsguard.ErrMoved) {
+		return nil
+	}
 	if err != nil {
 		return gone(err)
 	}

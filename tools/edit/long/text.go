@@ -68,8 +68,13 @@ func (t *Text) Size() int64 {
 	return last.at + last.n
 }
 
-// Changed says that something was put there.
-func (t *Text) Changed() bool { return len(t.parts) != 1 || t.parts[0].own }
+// Changed says that the text is not simply the file.
+func (t *Text) Changed() bool {
+	if len(t.parts) == 0 {
+		return t.size > 0
+	}
+	return len(t.parts) > 1 || t.parts[0].own || t.parts[0].n != t.size
+}
 
 // ReadAt reads the text with its changes, as io.ReaderAt says.
 func (t *Text) ReadAt(p []byte, off int64) (int, error) {

@@ -18,6 +18,7 @@ const (
 const (
 	automatonCost = 0.12
 	scanCost      = 0.006 // of one literal, whatever its bytes are
+	gramCost      = 0.2   // of a gram that is looked at
 )
 
 // literals are strings of which each match holds at least one. The zero value says nothing.
@@ -29,16 +30,29 @@ type literals struct {
 
 func (l literals) known() bool { return len(l.texts) > 0 }
 
-// cost is what looking for the literals is expected to cost per byte of text: the scans, and what is found in vain.
+// cost is what looking for the literals is expected to cost per byte of text.
 func (l literals) cost() float64 {
-	if !l.known() {
+	if !l.known() || slices.Contains(l.texts, "") {
 		return 1
 	}
+	return min(l.scans(), l.grams())
+}
+
+// byGrams says that they are to be looked for by grams.
+func (l literals) byGrams() bool { return l.grams() < l.scans() }
+
+func (l literals) grams() float64 {
+	step := stepOf(l.texts)
+	if step == 0 {
+		return 1
+	}
+	return gramCost / float64(step)
+}
+
+// scans is what looking for the rarest byte of each costs: the scans, and what is found in vain.
+func (l literals) scans() float64 {
 	sum := 0.0
 	for _, t := range l.texts {
-		if t == "" {
-			return 1
-		}
 		n := newNeedle(t, l.fold)
 		sum += scanCost + share(n.rare)
 		if n.other != n.rare {
@@ -46,6 +60,11 @@ func (l literals) cost() float64 {
 		}
 	}
 	return sum
+}
+
+// folds says that a letter stands for both cases in one of them.
+func (l literals) folds(letter string) bool {
+	return l.fold && slices.ContainsFunc(l.texts, func(t string) bool { return strings.Contains(t, letter) })
 }
 
 func (l literals) needles() []needle {

@@ -25,7 +25,10 @@ type Pattern struct {
 	std     *regexp.Regexp // the same expression for what needs the bounds of a match
 	auto    *automaton
 	needles []needle
-	exact   bool // a needle that is found is a match
+	grams   *grams // finds the needles; nil: each is looked for by its rarest byte
+	exact   bool   // a needle that is found is a match
+	long    bool   // there are needles in any case with an s: the long s is one
+	kelvin  bool   // … with a k: the Kelvin sign is one
 }
 
 // Compile reads an expression. Errors are those of regexp/syntax, and ErrLineBreak.
@@ -52,8 +55,13 @@ func Compile(expr string, o Options) (*Pattern, error) {
 		return nil, fmt.Errorf("compile the expression: %w", err)
 	}
 	p.auto = newAutomaton(prog, o.Multiline)
-	if set.cost() < automatonCost {
-		p.needles, p.exact = set.needles(), set.exact
+	if set.cost() >= automatonCost {
+		return p, nil
+	}
+	p.needles, p.exact = set.needles(), set.exact
+	p.long, p.kelvin = set.folds("s"), set.folds("k")
+	if set.byGrams() {
+		p.grams = newGrams(p.needles, stepOf(set.texts))
 	}
 	return p, nil
 }

@@ -15,7 +15,11 @@ type Searcher struct {
 
 // Searcher makes a searcher.
 func (p *Pattern) Searcher() *Searcher {
-	s := &Searcher{p: p, auto: newLazy(p.auto), finders: make([]finder, len(p.needles))}
+	s := &Searcher{p: p, auto: newLazy(p.auto)}
+	if p.grams != nil {
+		return s
+	}
+	s.finders = make([]finder, len(p.needles))
 	for i := range s.finders {
 		s.finders[i].needle = &p.needles[i]
 	}
@@ -26,16 +30,16 @@ func (p *Pattern) Searcher() *Searcher {
 func (s *Searcher) Reset(text []byte) {
 	s.passed += len(s.text)
 	s.text = text
-	s.plain = len(s.finders) == 0 || s.futile(0) || s.finders[0].fold && odd(text)
+	s.plain = len(s.p.needles) == 0 || s.futile(0) || s.p.odd(text)
 	for i := range s.finders {
 		s.finders[i].reset()
 	}
 }
 
-// odd says that a text holds one of the two runes that fold to ASCII letters and are none: the Kelvin sign and the long s.
-func odd(text []byte) bool {
-	return bytes.IndexByte(text, 0xc5) >= 0 && bytes.Contains(text, []byte("\u017f")) ||
-		bytes.IndexByte(text, 0xe2) >= 0 && bytes.Contains(text, []byte("\u212a"))
+// odd says that a text holds one of the two runes that fold to ASCII letters and are none, the Kelvin sign and the long s,
+// and that it matters.
+func (p *Pattern) odd(text []byte) bool {
+	return p.long && bytes.Contains(text, []byte("\u017f")) || p.kelvin && bytes.Contains(text, []byte("\u212a"))
 }
 
 // Next finds the first line at or after from that matches; from is the beginning of a line. It returns the line's bounds
@@ -77,6 +81,9 @@ func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.
 
 // nearest is where the first of the literals stands, len(text) when none does.
 func (s *Searcher) nearest(from int) int {
+	if s.p.grams != nil {
+		return s.p.grams.find(s.text, from)
+	}
 	at := s.finders[0].find(s.text, from)
 	for i := 1; i < len(s.finders); i++ {
 		at = min(at, s.finders[i].find(s.text, from))

@@ -1,0 +1,199 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+
+	"hob/daemon/spawn"
+	"hob/tools/search/walk"
+)
+
+// Sizes in bytes.
+const (
+	partSize  = 512 << 10 // searched at once; it fits a processor's cache
+	largeFile = 8 * partSize
+	tailSize  = 4 << 10   // read behind a part at once, to the end of its last line
+	maxTail   = 256 << 10 // a longer line makes a file odd
+	maxAhead  = 16        // parts that are searched before one of their predecessors is
+)
+
+// errOdd is a file that is not to be searched by parts: it has very long lines, another encoding, or a NUL, or it shrinks.
+var errOdd = errors.New("not to be searched by parts")
+
+// source is an open file.
+type source interface {
+	io.Reader
+	io.ReaderAt
+	io.Closer
+}
+
+// parts searches a large file with as many workers as there are processors. Each takes the next part; what is found is
+// put together in the file's order; nobody gets far ahead, so memory stays flat. A part is the lines that begin in it.
+type parts struct {
+	ctx   context.Context //nolint:containedctx // of one file
+	src   io.ReaderAt
+	size  int64
+	keep  int  // lines to keep
+	first bool // the first match is enough
+
+	mu     sync.Mutex
+	turn   sync.Cond
+	taken  int64          // parts that are being searched or were
+	joined int64          // parts that are in found
+	ahead  map[int64]part // searched, but not joined
+	found  hit
+	number int // of the first line behind those joined, as long as lines are kept
+	enough bool
+	err    error
+}
+
+// part is what was found in a part. Its lines count from 0.
+type part struct {
+	hit
+	breaks int
+}
+
+// byParts searches a file from its beginning to its size. errOdd: it must be read from one end to the other.
+func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep int) (hit, error) {
+	p := &parts{ctx: ctx, src: src, size: size, keep: keep, first: s.mode == modeFiles, number: 1, ahead: map[int64]part{}}
+	p.turn.L = &p.mu
+	group := spawn.New(slog.New(slog.DiscardHandler), func(_ string, err error) { p.end(err) })
+	for range walk.Workers() {
+		mine := &scanner{pattern: s.pattern, searcher: s.pattern.Searcher(), mode: s.mode}
+		group.Once("search a part", func() error {
+			buf := make([]byte, 0, partSize+tailSize+1)
+			for {
+				at, keep, ok := p.take()
+				if !ok {
+					return nil
+				}
+				block, err := p.read(&buf, at)
+				if err != nil {
+					return err
+				}
+				var found part
+				found.breaks = mine.lines(&found.hit, block, 0, keep)
+				p.join(at, found)
+			}
+		})
+	}
+	group.Wait()
+	return p.found, p.err
+}
+
+// take is the next part, and how many lines of it may be wanted.
+func (p *parts) take() (at int64, keep int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.err == nil && !p.enough && p.taken-p.joined >= maxAhead {
+		p.turn.Wait()
+	}
+	if p.err == nil {
+		p.err = p.ctx.Err()
+	}
+	if p.err != nil || p.enough || p.taken*partSize >= p.size {
+		return 0, 0, false
+	}
+	p.taken++
+	return p.taken - 1, p.keep - len(p.found.lines), true
+}
+
+// end stops all with an error.
+func (p *parts) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.turn.Broadcast()
+}
+
+// join adds what was found in a part, when all parts before are there.
+func (p *parts) join(at int64, found part) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ahead[at] = found
+	for {
+		next, ok := p.ahead[p.joined]
+		if !ok {
+			return
+		}
+		delete(p.ahead, p.joined)
+		p.joined++
+		p.found.count += next.count
+		for _, l := range next.lines[:min(len(next.lines), p.keep-len(p.found.lines))] {
+			l.number += p.number
+			p.found.lines = append(p.found.lines, l)
+		}
+		p.number += next.breaks
+		p.enough = p.first && p.found.count > 0
+		p.turn.Broadcast()
+	}
+}
+
+// read reads the lines of a part. The buffer grows to what the longest line needs.
+func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
+	low, high := at*partSize, min(p.size, (at+1)*partSize)
+	before := int(min(low, 1)) // the byte before tells whether a line begins here
+	b := (*buf)[:int(high-low)+before]
+	if err := p.full(b, low-int64(before)); err != nil {
+		return nil, err
+	}
+	inside := len(b)
+	b, err := p.finish(b, high)
+	if err != nil {
+		return nil, err
+	}
+	*buf = b
+	if bytes.IndexByte(b, 0) >= 0 || at == 0 && marked(b) {
+		return nil, errOdd
+	}
+	if before == 0 {
+		return b, nil
+	}
+	start := bytes.IndexByte(b, '\n') + 1
+	if start == 0 || start >= inside {
+		return nil, nil // no line begins here
+	}
+	return b[start:], nil
+}
+
+// finish adds the rest of the last line to what was read of the file up to high.
+func (p *parts) finish(b []byte, high int64) ([]byte, error) {
+	if b[len(b)-1] == '\n' {
+		return b, nil
+	}
+	for more := int64(tailSize); high < p.size; more *= 2 {
+		if more > maxTail {
+			return b, errOdd
+		}
+		n := len(b)
+		b = append(b, make([]byte, min(more, p.size-high))...)
+		if err := p.full(b[n:], high); err != nil {
+			return b, err
+		}
+		high += int64(len(b) - n)
+		if i := bytes.IndexByte(b[n:], '\n'); i >= 0 {
+			return b[:n+i+1], nil
+		}
+	}
+	return b, nil
+}
+
+// full reads what must be there.
+func (p *parts) full(b []byte, at int64) error {
+	_, err := p.src.ReadAt(b, at)
+	if errors.Is(err, io.EOF) {
+		return errOdd
+	}
+	return err
+}
+
+// marked says that a text begins with a byte order mark.
+func marked(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff"))
+}
