@@ -105,6 +105,13 @@ func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(n
 func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
 func (s liveSet) Core() []tools.Spec                  { return s.live.Load().kit.Core() }
 
+func (s liveSet) Missing() (list []control.Missing) {
+	for _, m := range s.live.Load().kit.Missing {
+		list = append(list, control.Missing{Spec: m.Spec, Why: m.Why})
+	}
+	return list
+}
+
 // eventTypes are the types of the event stream that a turn can wait for.
 func eventTypes() []string {
 	return []string{
@@ -129,7 +136,7 @@ func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
-		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock},
+		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
 	}
 }

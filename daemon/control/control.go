@@ -52,6 +52,8 @@ type ToolCall struct {
 // Tools lists and runs the tools.
 type Tools interface {
 	Specs() []tools.Spec
+	// Missing are the tools that cannot work here.
+	Missing() []Missing
 	// Call runs a tool through the gate. The error is *Approval when a person has to agree first.
 	Call(ctx context.Context, c ToolCall) (tools.Result, error)
 }

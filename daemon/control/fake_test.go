@@ -93,6 +93,10 @@ func (w *world) Act(_ context.Context, a control.Act) (any, error) {
 	return map[string]string{"verb": a.Verb}, nil
 }
 
+func (w *world) Missing() []control.Missing {
+	return []control.Missing{{Spec: tools.Spec{Name: "tmux", Group: "runtime"}, Why: "tmux is not installed"}}
+}
+
 func (w *world) Specs() []tools.Spec {
 	return []tools.Spec{{Name: "read", Group: "fs", Parameters: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}}
 }

@@ -18,6 +18,12 @@ type Outcome struct {
 	Hint    string     `json:"hint,omitempty"`
 }
 
+// Missing is a tool that cannot work here; in a list it stands among those that can.
+type Missing struct {
+	tools.Spec
+	Why string `json:"missing,omitempty"` // what it needs and does not find
+}
+
 func outcome(r tools.Result) Outcome {
 	if r.IsError {
 		return Outcome{Error: r.Code, Message: r.Content, Hint: r.Hint}
@@ -25,12 +31,16 @@ func outcome(r tools.Result) Outcome {
 	return Outcome{Success: true, Result: r.Data, Message: r.Content}
 }
 
+// listTools lists the tools; with all=1 also those that are missing.
 func (a *api) listTools(w http.ResponseWriter, r *http.Request) {
-	specs := a.Tools.Specs()
-	if specs == nil {
-		specs = []tools.Spec{}
+	list := []Missing{}
+	for _, s := range a.Tools.Specs() {
+		list = append(list, Missing{Spec: s})
 	}
-	a.reply(w, r, http.StatusOK, specs)
+	if r.URL.Query().Get("all") == "1" {
+		list = append(list, a.Tools.Missing()...)
+	}
+	a.reply(w, r, http.StatusOK, list)
 }
 
 func (a *api) showTool(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +52,11 @@ func (a *api) spec(name string) (tools.Spec, error) {
 	for _, s := range a.Tools.Specs() {
 		if s.Name == name {
 			return s, nil
+		}
+	}
+	for _, m := range a.Tools.Missing() {
+		if m.Name == name {
+			return tools.Spec{}, event.NewFault(event.Missing, "", "the tool %q cannot work here: %s", name, m.Why)
 		}
 	}
 	return tools.Spec{}, event.NewFault(event.Missing, "list them with: hob tool list", "there is no tool %q", name)

@@ -35,6 +35,8 @@ type world struct {
 	answers  int
 	requests int
 	repeated int                          // the same request again
+	broken   int                          // answers that broke off on purpose
+	texts    int                          // that the model worked on for a tool
 	newest   map[string][]llmtest.Message // by the first message of the session, the newest transcript
 	wrong    []string                     // requests that no model server should get
 }
@@ -96,7 +98,7 @@ func (w *world) publish(text string) (id string, at int64) {
 }
 
 // A token tells what the model does with a message: "please do exec-17".
-var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick)-(\d+)\b`)
+var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|spawn|aside)-(\d+)\b`)
 
 // script is the model: what it does depends on the last thing that a person said, and on how many results came since.
 func (w *world) script(r llmtest.Request) llmtest.Turn {

@@ -3,6 +3,7 @@
 package toolbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -62,7 +63,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
 	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c), core: c.Tools.Core}
-	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.Marks.Why})
+	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
@@ -88,6 +89,9 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	k.Set, err = tools.NewSet(list...)
 	return k, err
 }
+
+// foreign says why a file counts as foreign text: it is marked, or a process that still runs may have written it.
+func (b *Bench) foreign(path string) string { return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path)) }
 
 // Core lists the descriptions of the tools that each request carries, in order; the others are reached through the tool "tool".
 func (k Kit) Core() []tools.Spec {

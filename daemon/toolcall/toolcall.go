@@ -36,12 +36,16 @@ type Calls struct {
 	Store    Store
 	IDs      ident.Source
 	Clock    clock.Clock
+	Absent   func() []control.Missing // tools that cannot work here
 }
 
 var _ control.Tools = Calls{}
 
 // Specs lists the tools.
 func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
+
+// Missing lists the tools that cannot work here.
+func (t Calls) Missing() []control.Missing { return t.Absent() }
 
 // Call judges and runs one call. A call that needs a person comes back as *control.Approval, with a question that any surface can answer;
 // the same call with Approve set to its hash, or once its question is approved, runs.

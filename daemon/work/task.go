@@ -36,7 +36,7 @@ type Task struct {
 	Title     string        `json:"title" jsonschema:"a few words"`
 	Prompt    string        `json:"prompt" jsonschema:"what hob is told"`
 	State     State         `json:"state" jsonschema:"blocked, queued, running, parked, done, failed, cancelled"`
-	BlockedBy []int64       `json:"blocked_by" jsonschema:"the tasks it waits for"`
+	BlockedBy []int64       `json:"blocked_by,omitzero" jsonschema:"the tasks it waits for"`
 	NotBefore time.Time     `json:"not_before,omitzero" jsonschema:"it does not run before"`
 	Priority  int           `json:"priority" jsonschema:"the higher runs first"`
 	Attempt   int           `json:"attempt" jsonschema:"how often it was put into the inbox"`

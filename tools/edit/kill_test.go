@@ -80,9 +80,11 @@ func killedAt(t *testing.T, point string, all bool) {
 }
 
 // dieAt runs the call in a process that dies at a point.
-func dieAt(t *testing.T, d desk, point string) {
+func dieAt(t *testing.T, d desk, point string) { die(t, d, point, "TestKilledEditChild") }
+
+func die(t *testing.T, d desk, point, child string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledEditChild$") // #nosec G204 G702 -- this very test
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+child+"$") // #nosec G204 G702 -- this very test
 	cmd.Env = append(os.Environ(), topOfChild+"="+d.top, "HOB_FAIL="+point)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

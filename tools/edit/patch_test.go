@@ -137,6 +137,19 @@ func patchCases() []patchCase {
 		{name: "two files change places", files: m{"f": "f\n", "g": "g\n"}, patch: around("*** Update File: f\n*** Move to: t\n@@\n f\n*** Update File: g\n*** Move to: f\n@@\n g\n*** Update File: t\n*** Move to: g\n@@\n f"), want: m{"f": "g\n", "g": "f\n"}},
 		{name: "hob's own state", patch: around("*** Add File: ../state/x\n+x"), err: "hob's own state", code: tools.Denied},
 		{name: "a secret's placeholder", files: m{"f": abc}, patch: update("@@\n-b\n+key = [secret model.api_key]"), err: "placeholder [secret model.api_key]", code: tools.Validation},
+		// What the public tests of Codex's tool cover beyond these (its tests/suite/tool.rs and src), with texts of our own
+		{name: "a line that stays keeps its own ending", files: m{"f": "x\r\nx\n"}, patch: update("@@\n-x\n x"), want: m{"f": "x\n"}},
+		{name: "a new line in a mixed file ends like the first", files: m{"f": "a\nb\r\nc\r\n"}, patch: update("@@\n a\n-b\n+B"), want: m{"f": "a\nB\nc\r\n"}},
+		{name: "the ending that a last line gets is that of the first", files: m{"f": "a\r\nb"}, patch: update("@@\n-a\n+A"), want: m{"f": "A\r\nb\r\n"}},
+		{name: "an empty line is added to a CR LF file", files: m{"f": crlf(abc)}, patch: update("@@\n-a\n+A\n@@\n b\n+\n+x\n c"), want: m{"f": crlf("A\nb\n\nx\nc\n")}},
+		{name: "equal lines change their order", files: m{"f": "a\nb\n"}, patch: update("@@\n-a\n-b\n+b\n+b\n+a"), want: m{"f": "b\nb\na\n"}},
+		{name: "a hunk of additions, then one further up", files: m{"f": abc}, patch: update("@@\n+d\n+e\n@@\n a\n-b\n-c\n+B"), want: m{"f": "a\nB\nd\ne\n"}},
+		{name: "changes in turns, the last at the end of the file", files: m{"f": "a\nb\nc\nd\ne\nf\n"}, patch: update("@@\n a\n-b\n+B\n@@\n c\n d\n-e\n+E\n@@\n f\n+g\n*** End of File"), want: m{"f": "a\nB\nc\nd\nE\nf\ng\n"}},
+		{name: "an only line without ending becomes two", files: m{"f": "a"}, patch: update("@@\n-a\n+1\n+2"), want: m{"f": "1\n2\n"}},
+		{name: "a dash of any width", files: m{"f": "a ‐ b ‑ c ‒ d − e\nx\n"}, patch: update("@@\n a - b - c - d - e\n-x\n+y"), want: m{"f": "a ‐ b ‑ c ‒ d − e\ny\n"}},
+		{name: "letters of all scripts", files: m{"f": "naïve café\n日本 ✅\n"}, patch: update("@@\n naïve café\n-日本 ✅\n+日本語 ✅"), want: m{"f": "naïve café\n日本語 ✅\n"}},
+		{name: "more lines wanted than there are", files: m{"f": "a\n"}, patch: update("@@\n a\n b\n-c"), err: "its lines are not in the file", code: tools.NotFound},
+
 		{name: "a placeholder that was there", files: m{"f": "a [secret x]\nb\n"}, patch: update("@@\n a [secret x]\n-b\n+c"), want: m{"f": "a [secret x]\nc\n"}},
 	}
 }
@@ -211,7 +224,7 @@ func TestApplyPatchAnswers(t *testing.T) {
 	d := newDesk(t)
 	d.put(t, "f", abc)
 	d.put(t, "g", "g\n")
-	res := d.do(t, d.patch, args{"patch": around("*** Add File: n\n+n\n*** Update File: f\n*** Move to: d/f\n@@\n-a\n+A\n*** Delete File: g")})
+	res := d.do(t, d.patch, args{"patch": around("*** Delete File: g\n*** Add File: n\n+n\n*** Update File: f\n*** Move to: d/f\n@@\n-a\n+A")})
 	if want := "Success. Updated the following files:\nA n\nM d/f\nD g"; res.Content != want {
 		t.Errorf("%q", res.Content)
 	}

@@ -14,6 +14,8 @@ const (
 	mostLines = 1000
 	mostShown = 32 << 10 // bytes
 	mostWide  = 2000     // bytes of a line
+
+	mostAround = 100 // bytes of what stands around the lines
 )
 
 // Asked is what memory_get takes.
@@ -132,7 +134,7 @@ func (p Passage) show(lines []string, in Asked) tools.Result {
 			line = strings.ToValidUTF8(line[:mostWide], "") + fmt.Sprintf("… [line cut: %d bytes more]", len(line)-mostWide)
 			p.Cut++
 		}
-		if numbered.Len()+len(line) > mostShown {
+		if numbered.Len()+len(line) > mostShown-mostAround {
 			break
 		}
 		p.Last++

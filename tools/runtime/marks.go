@@ -35,6 +35,25 @@ func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
 	return out
 }
 
+// touched says whether a process may have changed a file: the file itself, or by moving a folder that it lies in.
+func (p *proc) touched(path string) bool {
+	since := p.began()
+	if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() && !changed(info).Before(since) {
+		return err == nil
+	}
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err == nil && moved(info, since) {
+			return true
+		}
+	}
+	return false
+}
+
+// moved says of a folder that it was given its place since then, and holds what it held before.
+func moved(info fs.FileInfo, since time.Time) bool {
+	return !changed(info).Before(since) && info.ModTime().Before(since)
+}
+
 func foreignFolders(g *fsguard.Guard) []string {
 	return []string{filepath.Join(g.Workspace(), fsguard.ScratchFolder), filepath.Join(g.Workspace(), fsguard.AttachmentFolder)}
 }
@@ -105,7 +124,7 @@ func (s *sweep) folder(dir string) (folders, files []string, ok bool) {
 
 // within is folder for one that lies in another: it stands for itself when it was moved there or cannot be read.
 func (s *sweep) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
-	if !changed(info).Before(s.since) && info.ModTime().Before(s.since) {
+	if moved(info, s.since) {
 		return []string{path}, nil, true
 	}
 	folders, files, ok = s.folder(path)

@@ -34,7 +34,6 @@ type proc struct {
 	order
 	request
 	id    string
-	since time.Time // what changed then or later, it may have changed: see fileClock
 	out   *output
 	tell  func(*ended) error // reports the end of a background process
 	stops chan stop
@@ -43,6 +42,7 @@ type proc struct {
 
 	mu      sync.Mutex
 	begun   time.Time
+	since   time.Time // what changed then or later, it may have changed: see fileClock. Zero before it is started
 	run     *running // nil when it has been reaped
 	timer   *time.Timer
 	foreign string // why its output is somebody else's text; "" when it is not
@@ -98,13 +98,32 @@ func (p *proc) stop(s stop) {
 	}
 }
 
-func (p *proc) over() bool {
+func (p *proc) over() bool { return closed(p.done) }
+
+// reported tells that what is to be said of its end is stored.
+func (p *proc) reported() bool { return closed(p.told) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-p.done:
+	case <-c:
 		return true
 	default:
 		return false
 	}
+}
+
+// writes notes that from now on it may change files.
+func (p *proc) writes() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = fileClock()
+}
+
+// began is since when it may have changed files; zero: it has not been started.
+func (p *proc) began() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.since
 }
 
 // toBackground lets a command go on by itself. It is false when it has ended.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/ident"
 	"hob/tools"
 	"hob/tools/runtime/display"
@@ -78,6 +79,33 @@ func (g *Registry) Running() []string {
 		}
 	}
 	return out
+}
+
+// Foreign says why a file counts as somebody else's text although nothing has marked it yet: a process that still runs, outside the
+// sandbox or with the network, may have written it. "" when none may.
+func (g *Registry) Foreign(path string) string {
+	for _, p := range g.writers() {
+		if p.touched(path) {
+			return p.at.why
+		}
+	}
+	return ""
+}
+
+// foreign are the files, absolute, that Foreign speaks of, or the folders that stand for them.
+func (g *Registry) foreign(guard *fsguard.Guard) []string {
+	var list []string
+	for _, p := range g.writers() {
+		for _, m := range marks(guard, p.began(), p.at.why) {
+			list = append(list, m.Path)
+		}
+	}
+	return list
+}
+
+// writers are the processes that may write what must be marked, and whose marks are not stored yet.
+func (g *Registry) writers() []*proc {
+	return slices.DeleteFunc(g.all(), func(p *proc) bool { return p.at.why == "" || p.reported() || p.began().IsZero() })
 }
 
 func (g *Registry) all() []*proc {

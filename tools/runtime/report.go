@@ -78,7 +78,7 @@ func (e executor) marked(p *proc) []tools.Mark {
 	if p.at.why == "" {
 		return nil
 	}
-	return marks(e.Guard, p.since, p.at.why)
+	return marks(e.Guard, p.began(), p.at.why)
 }
 
 func changes(list []tools.Mark) []tools.Change {

@@ -113,6 +113,7 @@ func (e executor) box(call tools.Call, in Command, p fsguard.Place) sandbox.Box 
 	if e.Marked != nil {
 		hidden = append(hidden, e.Marked()...)
 	}
+	hidden = append(hidden, e.Registry.foreign(e.Guard)...)
 	for _, path := range hidden {
 		if inAny(b.Writable, path) || inAny(b.Readable, path) {
 			if !below(path, p.Path) { // who runs in a foreign folder has read it: the intent says so

@@ -32,7 +32,7 @@ type source interface {
 }
 
 // parts searches a large file with as many workers as there are processors. Each takes the next part; what is found is
-// put together in the file's order; nobody gets far ahead, so memory stays flat. A part is the lines that begin in it.
+// put together in the file's order; nobody gets far ahead, so memory stays flat.
 type parts struct {
 	ctx   context.Context //nolint:containedctx // of one file
 	src   io.ReaderAt
@@ -135,15 +135,15 @@ func (p *parts) join(at int64, found part) {
 	}
 }
 
-// read reads the lines of a part. The buffer grows to what the longest line needs.
+// read reads the lines of a part: those that begin behind its first byte, up to the one that begins with the next part's
+// first byte. So nothing but the part is read, from an aligned place to an aligned place, which is much faster. The buffer
+// grows to what the last line needs.
 func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 	low, high := at*partSize, min(p.size, (at+1)*partSize)
-	before := int(min(low, 1)) // the byte before tells whether a line begins here
-	b := (*buf)[:int(high-low)+before]
-	if err := p.full(b, low-int64(before)); err != nil {
+	b := (*buf)[:high-low]
+	if err := p.full(b, low); err != nil {
 		return nil, err
 	}
-	inside := len(b)
 	b, err := p.finish(b, high)
 	if err != nil {
 		return nil, err
@@ -152,21 +152,18 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 	if bytes.IndexByte(b, 0) >= 0 || at == 0 && marked(b) {
 		return nil, errOdd
 	}
-	if before == 0 {
+	if at == 0 {
 		return b, nil
 	}
 	start := bytes.IndexByte(b, '\n') + 1
-	if start == 0 || start >= inside {
+	if start == 0 || start > int(high-low) {
 		return nil, nil // no line begins here
 	}
 	return b[start:], nil
 }
 
-// finish adds the rest of the last line to what was read of the file up to high.
+// finish adds, to what was read of the file up to high, the rest of the line that high is in.
 func (p *parts) finish(b []byte, high int64) ([]byte, error) {
-	if b[len(b)-1] == '\n' {
-		return b, nil
-	}
 	for more := int64(tailSize); high < p.size; more *= 2 {
 		if more > maxTail {
 			return b, errOdd

@@ -12,6 +12,7 @@ import (
 // Sizes in bytes.
 const (
 	block   = 64 << 10 // read at once
+	margin  = 16 << 10 // before it, for the beginning of a line: so reads stay aligned, and copying out of the cache is fast
 	opening = 64 << 10 // a NUL in here makes a file binary from the start
 	longest = 64 << 20 // a line may be, or the whole of a text
 )
@@ -23,8 +24,9 @@ var ErrLong = fmt.Errorf("more than %d MB at once", longest>>20)
 type Reader struct {
 	src  io.Reader
 	buf  []byte
-	used int // bytes of buf that were given out, with those before them
-	have int // bytes of buf that were read
+	from int // where in buf the text begins that was not given out before
+	used int // where that begins which was not given out yet
+	have int // where what was read ends
 	done bool
 	next int64 // how much of the file was read
 	nul  int64 // where a NUL stands, -1: none seen
@@ -33,9 +35,9 @@ type Reader struct {
 // Reset begins with another file.
 func (r *Reader) Reset(src io.Reader) {
 	if len(r.buf) == 0 || len(r.buf) > 4*block {
-		r.buf = make([]byte, block)
+		r.buf = make([]byte, margin+block)
 	}
-	r.src, r.used, r.have, r.done, r.next, r.nul = src, 0, 0, false, 0, -1
+	r.src, r.from, r.used, r.have, r.done, r.next, r.nul = src, margin, margin, margin, false, 0, -1
 }
 
 // Binary says what is known so far: a NUL was met at the very beginning, so that nothing of the file was given out, or
@@ -47,9 +49,10 @@ func (r *Reader) Binary() (atOnce, later bool) {
 // Next returns the next lines; only the last line of a file may lack its break. They are good until the next call. A file
 // ends, with io.EOF, where its text does: at a NUL. Errors: those of the file, ErrLong.
 func (r *Reader) Next() ([]byte, error) {
-	copy(r.buf, r.buf[r.used:r.have])
-	r.have -= r.used
-	r.used = 0
+	rest := r.buf[r.used:r.have]
+	r.from = max(0, margin-len(rest))
+	r.used = r.from
+	r.have = r.from + copy(r.buf[r.from:], rest)
 	for !r.done {
 		if r.have < len(r.buf) {
 			if err := r.fill(); err != nil {
@@ -57,19 +60,19 @@ func (r *Reader) Next() ([]byte, error) {
 			}
 			continue
 		}
-		if end := bytes.LastIndexByte(r.buf, '\n') + 1; end > 0 {
-			r.used = end
-			return r.buf[:end], nil
+		if end := bytes.LastIndexByte(r.buf[r.from:], '\n') + 1; end > 0 {
+			r.used = r.from + end
+			return r.buf[r.from:r.used], nil
 		}
 		if !r.grow() {
 			return nil, ErrLong
 		}
 	}
-	if r.have == 0 {
+	if r.have == r.from {
 		return nil, io.EOF
 	}
 	r.used = r.have
-	return r.buf[:r.have], nil
+	return r.buf[r.from:r.have], nil
 }
 
 // Whole returns all of a text at once. Errors: as Next.
@@ -86,14 +89,14 @@ func (r *Reader) Whole() ([]byte, error) {
 	if r.nul >= 0 {
 		return nil, io.EOF
 	}
-	return r.buf[:r.have], nil
+	return r.buf[r.from:r.have], nil
 }
 
 func (r *Reader) grow() bool {
-	if len(r.buf) >= longest {
+	if len(r.buf) >= margin+longest {
 		return false
 	}
-	larger := make([]byte, 2*len(r.buf))
+	larger := make([]byte, min(2*len(r.buf), margin+longest))
 	copy(larger, r.buf[:r.have])
 	r.buf = larger
 	return true
@@ -126,8 +129,8 @@ func (r *Reader) fill() error {
 // before is how much of what was read, from offset start on, stands before a NUL and counts as text: the whole lines of
 // the stretches of 64 KB before the one with the NUL, as ripgrep has it.
 func (r *Reader) before(start int64) int {
-	room := max(0, r.have+int(r.nul/opening*opening-start))
-	end := bytes.LastIndexByte(r.buf[:room], '\n') + 1
+	room := max(r.from, r.have+int(r.nul/opening*opening-start))
+	end := r.from + bytes.LastIndexByte(r.buf[r.from:room], '\n') + 1
 	if end < r.have {
 		r.have = end
 		return 0
@@ -136,11 +139,11 @@ func (r *Reader) before(start int64) int {
 }
 
 // mark takes a byte order mark off; after one of UTF-16 the rest of the file is decoded. It returns what there is of the
-// text, at the beginning of the buffer.
+// text, where the first bytes of it were read to.
 func (r *Reader) mark(fresh []byte) []byte {
 	for len(fresh) < 3 { // a short read: the mark may be cut
-		n, err := r.src.Read(r.buf[len(fresh):])
-		fresh = r.buf[:len(fresh)+n]
+		n, err := r.src.Read(r.buf[r.have+len(fresh):])
+		fresh = r.buf[r.have : r.have+len(fresh)+n]
 		if err != nil || n == 0 {
 			break
 		}
@@ -159,11 +162,11 @@ func (r *Reader) mark(fresh []byte) []byte {
 // decode puts a decoder between the file and the buffer.
 func (r *Reader) decode(rest []byte, big bool) []byte {
 	r.src = newDecoder(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.src), big)
-	n, err := io.ReadAtLeast(r.src, r.buf, 1)
+	n, err := io.ReadAtLeast(r.src, r.buf[r.have:], 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.src = failing{err}
 	}
-	return r.buf[:n]
+	return r.buf[r.have : r.have+n]
 }
 
 // failing gives an error that was met too early once more.
