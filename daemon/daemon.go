@@ -162,7 +162,10 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 
 // system is the stable part of the prompt.
 func (d conf) system() string {
-	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, d.store.Marks().Why)
+	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, func(path string) (real, foreign string, err error) {
+		p, err := d.live.Load().kit.Guard.Resolve("", path)
+		return p.Path, p.Foreign, err
+	})
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)
 	}

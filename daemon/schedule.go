@@ -257,7 +257,7 @@ func (s schedule) Runs(ctx context.Context, j automation.Job, limit int) ([]auto
 	rows, err := s.view.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
 	runs := make([]automation.Run, len(rows))
 	for i, r := range rows {
-		runs[i] = automation.Run{Due: r.Due, State: r.State, Outcome: outcome(r, j), Reason: r.Reason, LateMS: r.LateMS, Turn: r.Turn}
+		runs[i] = automation.Run{Due: r.Due, State: r.State, Outcome: outcome(r, j), Reason: r.Reason, LateMS: r.LateMS, Turn: r.Turn, Tainted: r.Tainted}
 	}
 	return runs, err
 }

@@ -41,7 +41,8 @@ func New(d Draft, zone *time.Location, now time.Time) (Job, Resolved, error) {
 	j := Job{
 		Name: f.name(d), Words: f.words(d), Prompt: strings.TrimSpace(d.Prompt), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
 		Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
-		Session: f.oneOf("session", d.Session, "main", "isolated"),
+		// One with rights runs in a conversation of its own: what others have said in yours must not use them.
+		Session: f.oneOf("session", d.Session, []string{"main", "isolated"}[min(len(d.Allow), 1):]...),
 		Missed:  Missed(f.oneOf("missed", d.Missed, string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),
 		Overlap: Overlap(f.oneOf("overlap", d.Overlap, string(Fold), string(Queue))),
 		MaxLate: f.maxLate(d.MaxLate), Deliver: f.deliver(d.Deliver),

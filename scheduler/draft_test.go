@@ -104,3 +104,21 @@ func TestUpcoming(t *testing.T) {
 		t.Error("no error for an unknown zone")
 	}
 }
+
+// A job with rights never runs in the owner's conversation, where others may have spoken.
+func TestRightsWantASessionOfTheirOwn(t *testing.T) {
+	now := saturday(t)
+	make := func(session string, allow ...string) (scheduler.Job, error) {
+		j, _, err := scheduler.New(scheduler.Draft{When: "every day at 9", Prompt: "x", Trust: event.Owner, Session: session, Mandate: scheduler.Mandate{Allow: allow}}, now.Location(), now)
+		return j, err
+	}
+	if j, err := make("", "exec"); err != nil || j.Session != "isolated" {
+		t.Errorf("%q, %v", j.Session, err)
+	}
+	if j, err := make(""); err != nil || j.Session != "main" {
+		t.Errorf("without rights: %q, %v", j.Session, err)
+	}
+	if _, err := make("main", "exec"); err == nil {
+		t.Error("a job with rights may run in main")
+	}
+}

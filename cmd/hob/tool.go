@@ -22,7 +22,7 @@ func toolCommand(a *cli.App) *cobra.Command {
 		Long:               "Run a tool as hob would, with the same checks. You are asked right here when it needs your permission.",
 		Example:            "  hob tool list\n  hob tool show read\n  hob tool read notes.md --limit 20",
 		DisableFlagParsing: true,
-		ValidArgsFunction:  cli.Complete(a, "tools"),
+		ValidArgsFunction:  completeTool(a),
 		RunE:               func(cmd *cobra.Command, args []string) error { return runTool(a, cmd, args) },
 	}
 	cmd.AddCommand(
@@ -38,16 +38,29 @@ func toolCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// everyTool is the list of the tools with those that cannot work here.
+const everyTool = "tools?all=1"
+
 func listToolsCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the tools", Args: cli.None, Example: "  hob tool list",
+	var every bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tools", Args: cli.None, Example: "  hob tool list\n  hob tool list --all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.ListRows(cmd.Context(), a, cli.Listing[console.ToolSpec]{
+			l := cli.Listing[console.ToolSpec]{
 				Resource: "tools", None: "there are no tools", Head: []string{"TOOL", "GROUP", "WHAT IT DOES"},
 				Row: func(t console.ToolSpec, _ cli.Clock) []string { return []string{t.Name, t.Group, t.Description} },
-			}, client.Filter{})
+			}
+			if every {
+				l.Resource, l.Head = everyTool, []string{"TOOL", "GROUP", "MISSING", "WHAT IT DOES"}
+				l.Row = func(t console.ToolSpec, _ cli.Clock) []string {
+					return []string{t.Name, t.Group, t.Missing, t.Description}
+				}
+			}
+			return cli.ListRows(cmd.Context(), a, l, client.Filter{})
 		},
 	}
+	cmd.Flags().BoolVar(&every, "all", false, "also the tools that cannot work here, and what they need")
+	return cmd
 }
 
 // runTool runs one by name. Its flags are known only when the daemon has described it.
@@ -115,11 +128,14 @@ func toolName(a *cli.App, args []string) string {
 // specOf asks for a tool's description; for one that does not exist it names the nearest.
 func specOf(ctx context.Context, a *cli.App, c *client.Client, name string) (console.ToolSpec, error) {
 	var specs []console.ToolSpec
-	if err := c.List(ctx, "tools", client.Filter{}, &specs); err != nil {
+	if err := c.List(ctx, everyTool, client.Filter{}, &specs); err != nil {
 		return console.ToolSpec{}, err
 	}
 	names := []string{"list", "show"}
 	for _, s := range specs {
+		if s.Name == name && s.Missing != "" {
+			return s, &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("the tool %s cannot work here: %s", name, s.Missing)}
+		}
 		if s.Name == name {
 			return s, nil
 		}

@@ -162,6 +162,7 @@ func TestWritersDoNotLoseEachOthersChanges(t *testing.T) {
 	}
 	alone(t, filepath.Dir(path), "config.toml")
 }
+
 func write(t *testing.T, path, doc string, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(doc), mode); err != nil {

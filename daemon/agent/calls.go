@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -182,6 +183,9 @@ func (r calls) stepOf(n int, j Judged) turn.Step {
 func (r calls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
+	if len(asks) > 1 {
+		lines = append(lines, fmt.Sprintf("%d calls; one answer is for all of them:", len(asks)))
+	}
 	for _, j := range asks {
 		line := guard.Plea("May I", j.Intent, j.Decision)
 		lines = append(lines, line)
@@ -190,7 +194,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	q := &turn.Question{
 		Subject: turn.AboutCalls, Turn: r.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
-		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: ownersPlace(r.st.Turn),
+		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: r.ownersPlace(r.st.Turn),
 	}
 	if pattern := guard.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
@@ -199,9 +203,10 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	return q
 }
 
-// ownersPlace is where the owner is asked: in the chat he asked from, else at his first address.
-func ownersPlace(t turn.Turn) event.Address {
-	if t.Asker == event.Owner && t.ReplyTo != "" && t.ReplyTo != event.ToNone {
+// ownersPlace is where the owner is asked, and told what went wrong: in the chat he asked from, else at his first address. A job may
+// answer to somebody else; what it asks is not for him.
+func (r *run) ownersPlace(t turn.Turn) event.Address {
+	if t.Asker == event.Owner && slices.Contains(r.set.Known, t.ReplyTo) {
 		return t.ReplyTo
 	}
 	return event.ToOwner
@@ -283,7 +288,7 @@ func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait,
 			until = r.Clock.Wall().Add(askOpen)
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
-		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: ownersPlace(r.st.Turn)}
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.ownersPlace(r.st.Turn)}
 	}
 	e := r.Dispatch.Entry(r.actorOf(j), j)
 	e.Outcome = "waits"
@@ -316,10 +321,8 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	st := r.st
 	st.Turn.Tainted = st.Turn.Tainted || taint != ""
 	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}, Taint: taint}
-	if !result.IsError {
-		c.Changes = append(c.Changes, result.Changes...)
-	}
-	if !result.IsError && (taint != "" || j.Call.Tainted) {
+	c.Changes = append(c.Changes, Kept(result)...)
+	if j.Fault == nil && (taint != "" || j.Call.Tainted) {
 		c.Changes = append(c.Changes, marks(j)...)
 	}
 	entry := r.entry(j, result)
@@ -335,6 +338,20 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	}
 	fail.Point("tool.result")
 	return err
+}
+
+// Kept are the changes of a result that hold. Those of a call that failed do not, but for marks: it may have written files before.
+func Kept(result tools.Result) []tools.Change {
+	if !result.IsError {
+		return result.Changes
+	}
+	var list []tools.Change
+	for _, c := range result.Changes {
+		if m, ok := c.(tools.Mark); ok {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // marks are the files that a call has written after foreign text had been read, or out of it: they count as foreign from now on. What

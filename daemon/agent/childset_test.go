@@ -14,7 +14,7 @@ func six() []string { return []string{"read", "grep", "glob", "ls", "memory_sear
 
 // Of all tools that hob has, a sub-agent finds those of the six that are there, and they say that they only read.
 func TestSetOfChildren(t *testing.T) {
-	set, err := tools.NewSet(every.All(every.Deps{})...)
+	set, err := tools.NewSet(every.All(every.Services{}, every.Setup{})...)
 	if err != nil {
 		t.Fatal(err)
 	}

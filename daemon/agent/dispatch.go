@@ -167,7 +167,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decisio
 		}
 	}
 	decision := guard.Decide(c)
-	if decision.Verdict == guard.Ask && slices.Contains(a.Kinds, j.Call.Name) {
+	if decision.Verdict == guard.Ask && slices.Contains(a.Kinds, j.Call.Name) && guard.Ordinary(j.Intent) {
 		return guard.Decision{Verdict: guard.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil

@@ -137,7 +137,7 @@ func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item
 
 // finish ends the turn: what it says, its rows and its outbox row are one commit.
 func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.Finish) error {
-	if out, ok := lastWord(st.Turn, f); ok {
+	if out, ok := r.lastWord(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}
 	c.End = &f
@@ -148,7 +148,7 @@ func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.F
 }
 
 // lastWord is the outbox row of a turn's end, if it says anything to anybody.
-func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
+func (r *run) lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	if t.Parent != 0 {
 		return event.Out{}, false // its parent reads it
 	}
@@ -161,7 +161,7 @@ func lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	}
 	if f.State == turn.Failed {
 		out.Body = "I could not finish this: " + f.Why + "."
-		if t.Asker != event.Owner || out.To == event.ToNone {
+		if place := r.ownersPlace(t); place != out.To || out.To == event.ToNone {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}
 		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood him

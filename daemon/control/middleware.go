@@ -106,6 +106,8 @@ func knownKeys(pattern string) (keys []string, free bool) {
 		return nil, true
 	case pattern == "GET /v1/events":
 		return []string{"after", "follow"}, false
+	case pattern == "GET /v1/tools":
+		return []string{"all"}, false
 	case pattern == "GET /v1/logs":
 		return []string{"limit", "level", "turn", "since", "follow"}, false
 	case isGet && slices.Contains(lists(), resource):

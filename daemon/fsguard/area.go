@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // area judges what walk found. The order matters: state before sensitive before the roots.
@@ -108,5 +109,17 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 
 // ownProcess is hob's own entry in /proc: its memory, its environment, its open files.
 func ownProcess(path string) bool {
-	return within("/proc/"+strconv.Itoa(os.Getpid()), path)
+	rest, ok := strings.CutPrefix(path, "/proc/")
+	if !ok {
+		return false
+	}
+	number, _, _ := strings.Cut(rest, "/")
+	if _, err := strconv.Atoi(number); err != nil {
+		return false
+	}
+	if number == strconv.Itoa(os.Getpid()) {
+		return true
+	}
+	_, err := os.Stat("/proc/self/task/" + number) // a thread of hob's has an entry of its own that no list shows
+	return err == nil
 }

@@ -78,6 +78,10 @@ func homeSecret(below string) bool {
 	return false
 }
 
+// SecretName says that a file or folder of this name, wherever it stands, counts as one with keys or credentials. Others may
+// too, by where they stand: Resolve tells.
+func SecretName(name string) bool { return secretName(fold(name)) }
+
 func secretName(name string) bool {
 	for _, dir := range secretFolders() {
 		if name == dir {

@@ -40,14 +40,22 @@ func Pattern(i tools.Intent) string {
 		return "exactly " + i.Summary + " #" + hex.EncodeToString(sum[:8])
 	}
 	var parts []string
-	if len(i.Addresses) > 0 {
-		parts = append(parts, fmt.Sprint("to ", i.Addresses))
+	for _, a := range i.Addresses {
+		parts = append(parts, fmt.Sprintf("to %q", a))
 	}
-	if len(i.Hosts) > 0 {
-		parts = append(parts, fmt.Sprint("host ", i.Hosts))
+	for _, h := range i.Hosts {
+		if i.Effect == tools.Read {
+			parts = append(parts, fmt.Sprintf("read from %q", h))
+		} else {
+			parts = append(parts, fmt.Sprintf("send anything to %q", h))
+		}
 	}
 	for _, p := range i.Paths {
-		parts = append(parts, "path "+p.Path)
+		verb := "read"
+		if p.Write {
+			verb = "write"
+		}
+		parts = append(parts, fmt.Sprintf("%s %q", verb, p.Path))
 	}
 	return strings.Join(parts, ", ")
 }

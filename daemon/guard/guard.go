@@ -94,6 +94,9 @@ func Decide(c Case) Decision {
 		return Decision{Verdict: Allow, Reason: "guard.mode is open"}
 	}
 	worst := Decision{Verdict: Allow, Reason: "the table allows it"}
+	if len(c.Intent.Scopes) == 0 && rowOf(c) == others && !slices.Contains(harmless(), c.Tool) {
+		return Decision{Verdict: Deny, Reason: "somebody else than the owner asked (" + string(c.Asker) + "): " + c.Tool + " is the owner's", Allow: "the owner can ask for it himself"}
+	}
 	for _, s := range c.Intent.Scopes {
 		worst = stricter(worst, judge(c, s))
 	}
@@ -110,6 +113,11 @@ func Decide(c Case) Decision {
 		return Decision{Verdict: Deny, Reason: worst.Reason + "; nobody answers for a sub-agent", Allow: worst.Allow}
 	}
 	return worst
+}
+
+// harmless are the tools of others that touch nothing but their own conversation.
+func harmless() []string {
+	return []string{tools.Catalog, "todo", "result_read", "complete_task", "fail_task"}
 }
 
 // always holds in every mode.
@@ -129,6 +137,11 @@ func always(c Case) (Decision, bool) {
 		return Decision{Verdict: Deny, Reason: "this conversation is in plan mode: nothing may change", Allow: `the tool plan with action "exit" and a summary for the owner`}, true
 	}
 	return Decision{}, false
+}
+
+// Ordinary is false for what a yes to "this kind of call" does not open: sensitive paths, private networks, and hob itself.
+func Ordinary(i tools.Intent) bool {
+	return !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 }
 
 // changes is false for what reads, for what touches nothing but the conversation, and for a word to the owner.

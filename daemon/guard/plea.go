@@ -20,6 +20,9 @@ const (
 func Plea(who string, i tools.Intent, d Decision) string {
 	text := who + " " + Visible(i.Summary) + "? (" + Visible(d.Reason) + ")"
 	text += "\n  exactly: " + exactly(i.Canonical)
+	if len(i.Canonical) > shownHead+shownTail {
+		text += "\n  careful: its middle is not shown here"
+	}
 	for _, w := range i.Warnings {
 		text += "\n  careful: " + Visible(w)
 	}

@@ -37,8 +37,8 @@ func files() []string {
 }
 
 // System is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
-// would speak in every conversation.
-func System(workspace, owner string, foreign func(path string) string) (string, error) {
+// would speak in every conversation. look says where a path really leads, and why what is there is foreign, "" when it is not.
+func System(workspace, owner string, look func(path string) (real, foreign string, err error)) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
@@ -46,12 +46,15 @@ func System(workspace, owner string, foreign func(path string) string) (string, 
 	}
 	left := mostOfAll
 	for _, name := range files() {
-		path, err := filepath.EvalSymlinks(filepath.Join(workspace, name))
-		if err == nil && foreign(path) != "" {
-			fmt.Fprintf(&b, "\n\n# %s\n(left out: %s. The owner can say that he trusts it: hob trust accept %s)", name, foreign(path), path)
+		path, foreign, err := look(filepath.Join(workspace, name))
+		if err != nil {
+			return b.String(), fmt.Errorf("look at %s: %w", name, err)
+		}
+		if foreign != "" {
+			fmt.Fprintf(&b, "\n\n# %s\n(left out: %s. If it is marked, the owner can say that he trusts it: hob trust accept %s)", name, foreign, path)
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(workspace, name)) // #nosec G304 -- fixed names in the workspace
+		text, err := os.ReadFile(path) // #nosec G304 -- fixed names in the workspace, resolved
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

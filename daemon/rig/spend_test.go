@@ -17,28 +17,31 @@ import (
 	"hob/daemon/llm/llmtest"
 )
 
-// What the model of TestSpendingUnderKills costs, in millionths of the currency for a million tokens, and what a day may cost. A request is about
-// 0.02, and 0.07 are reserved for it.
+// What the model of TestSpendingUnderKills costs, in millionths of the currency for a million tokens, and what a day may cost: about thirty
+// requests. Each answer is almost as long as it may be: then little more is reserved than is billed, and what is not booked shows.
 const (
 	inputPrice  = 3_000_000
 	outputPrice = 15_000_000
-	dayCap      = 1_000_000
+	dayCap      = 2_000_000
+	aRequest    = 80_000 // what is reserved for one, at most
 )
 
 // TestSpendingUnderKills is I7 with money: the release build is killed about each second, while turns, sub-agents
 // beside them, and tools for which a model works on a text, ask a model that has its price, and while answers break off. At every moment what the server bills is within what hob has
-// booked, and that is within the cap, which is reached. HOB_SPEND is how many seconds it lasts.
+// booked, and that is within the cap, which is reached. HOB_SPEND is how many
+// seconds it lasts, more on a machine that takes longer to reach the cap.
 func TestSpendingUnderKills(t *testing.T) {
 	r := newRig(t, options{bin: binary(t, release), seed: *seed})
 	r.price(t)
 	rng := rand.New(rand.NewPCG(*seed, 3))
-	for k, end := 0, time.Now().Add(time.Duration(number("HOB_SPEND", 20))*time.Second); time.Now().Before(end) && !t.Failed(); k++ {
+	end, limit := time.Now().Add(time.Duration(number("HOB_SPEND", 20))*time.Second), time.Now().Add(settleTime)
+	for k, full := 0, false; (time.Now().Before(end) || !full && time.Now().Before(limit)) && !t.Failed(); k++ {
 		for i := range 1 + rng.IntN(4) {
 			id := fmt.Sprintf("%d", 10*k+i)
 			kind := []string{"plain", "long", "chain", "exec", "spawn", "spawn", "aside", "aside"}[rng.IntN(8)]
 			r.say("post-"+id, []string{"", "s1", "s2"}[rng.IntN(3)], "please do "+kind+"-"+id)
 		}
-		r.live(rng)
+		full = r.live(rng) > dayCap-aRequest
 	}
 	r.up()
 	if err := r.settle(); err != nil {
@@ -99,10 +102,12 @@ func (w *world) costly(q llmtest.Request) llmtest.Turn {
 	case able && kind == "aside" && results == 0:
 		answer = llm.Answer{Calls: []llm.Call{call(w.answers, 1, "web_fetch", map[string]any{"url": w.model.URL + "/models?" + id, "prompt": "what " + token + " is about"})}}
 	}
-	turn := llmtest.Streamed(answer)
-	if len(q.Tools) == 0 {
+	answer.Usage = llm.Usage{Input: len(q.Body)/4 + 1, Output: 3_900}
+	if len(q.Tools) == 0 { // who works on a text for a tool may say less
+		answer.Usage.Output = 2_000
 		w.texts++
 	}
+	turn := llmtest.Streamed(answer)
 	turn.Hold = after(time.Duration(w.rng.IntN(120)) * time.Millisecond)
 	if w.rng.IntN(8) == 0 {
 		w.broken++
@@ -111,8 +116,8 @@ func (w *world) costly(q llmtest.Request) llmtest.Turn {
 	return turn
 }
 
-// live is one life of the daemon, of about a second, with a look into the purse now and then.
-func (r *rig) live(rng *rand.Rand) {
+// live is one life of the daemon, of about a second, with a look into the purse now and then. It returns what was booked at the last.
+func (r *rig) live(rng *rand.Rand) (booked int64) {
 	r.up()
 	gone, ctx := r.proc.gone, context.Background()
 	own, stop := context.WithCancel(ctx)
@@ -122,7 +127,8 @@ func (r *rig) live(rng *rand.Rand) {
 		r.feed(own, gone)
 	}()
 	for range 3 {
-		r.purse()
+		s := r.purse()
+		booked = s.UsedMicros + s.ReservedMicros
 		happens(gone, time.Duration(100+rng.IntN(400))*time.Millisecond)
 	}
 	if ended(r.proc) {
@@ -131,6 +137,7 @@ func (r *rig) live(rng *rand.Rand) {
 	stop()
 	<-fed
 	r.kill()
+	return booked
 }
 
 // billed is what the model's server asks for, in millionths.

@@ -182,6 +182,9 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 
 // openTurn makes a turn for an inbox row that starts one.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
+	if err := freshForRights(tx, q.In); err != nil {
+		return 0, fmt.Errorf("begin session %s anew: %w", q.In.Session, err)
+	}
 	session, err := liveSession(tx, q.In.Session, q.In.Trust)
 	if err != nil {
 		return 0, fmt.Errorf("session %s: %w", q.In.Session, err)
@@ -199,6 +202,20 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})
+}
+
+// freshForRights begins a new conversation for the run of a job that has rights: what an earlier run has read, or somebody has put there,
+// must not use them.
+func freshForRights(tx *Tx, in event.In) error {
+	if in.Fire == 0 || in.Session == "main" {
+		return nil
+	}
+	var rights int
+	err := tx.One("SELECT coalesce(json_array_length(g.body, '$.allow'), 0) FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &rights)
+	if err != nil || rights == 0 {
+		return err
+	}
+	return archiveSession(tx, in.Session)
 }
 
 // joinTurn makes an inbox row part of a turn's transcript.

@@ -62,8 +62,8 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 		return 0, err
 	}
 	to := resolveAddress(tx, q.To)
-	id, err := tx.Insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, code, q.Subject, q.Ref, db.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, db.Micros(tx.Now), db.Micros(q.Until))
+	id, err := tx.Insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until, tainted)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner')))`, code, q.Subject, q.Ref, db.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, db.Micros(tx.Now), db.Micros(q.Until), q.Turn)
 	if err != nil {
 		return 0, err
 	}
@@ -79,6 +79,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 
 // askText is what the owner reads: the question, and how to answer it from where he is.
 func askText(q turn.Question, code string) string {
+	q.Text = plainLines(q.Text)
 	if q.Subject == turn.AboutAsk {
 		return q.Text + "\n(Answer here, or from elsewhere: /answer " + code + " TEXT)"
 	}
@@ -87,6 +88,18 @@ func askText(q turn.Question, code string) string {
 		text += "\n(/approve " + code + " turn: this kind for the rest of this turn · /approve " + code + " always: " + guard.Visible(q.Pattern) + ")"
 	}
 	return text
+}
+
+// plainLines shows a text with its line breaks, and nothing in it that cannot be seen or that looks like a command to answer with.
+func plainLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if line = guard.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
+			line = "· " + line
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
 }
 
 func freshCode(tx *Tx) (string, error) {
@@ -154,8 +167,7 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	case q.Subject == turn.AboutAsk && q.Tool == work.Plan:
 		return work.Answer(tx.Tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
-		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, ?, ?,
-			EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner'))`, q.Tool, q.Pattern, q.ID, db.Micros(tx.Now), q.Turn)
+		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, id, ?, tainted FROM questions WHERE id = ?`, q.Tool, q.Pattern, db.Micros(tx.Now), q.ID)
 		return err
 	default:
 		return nil

@@ -91,7 +91,9 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 }
 
 // foreign says why a file counts as foreign text: it is marked, or a process that still runs may have written it.
-func (b *Bench) foreign(path string) string { return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path)) }
+func (b *Bench) foreign(path string) string {
+	return cmp.Or(b.Marks.Why(path), b.Registry.Foreign(path))
+}
 
 // Core lists the descriptions of the tools that each request carries, in order; the others are reached through the tool "tool".
 func (k Kit) Core() []tools.Spec {

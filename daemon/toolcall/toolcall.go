@@ -97,9 +97,7 @@ func (t Calls) settle(ctx context.Context, entry guard.Entry, r tools.Result) (t
 	}
 	entry = agent.Ended(entry, r)
 	changes := []tools.Change{entry}
-	if !r.IsError {
-		changes = append(changes, r.Changes...)
-	}
+	changes = append(changes, agent.Kept(r)...)
 	err := t.Store.RecordFrom(context.WithoutCancel(ctx), t.input(entry), changes...)
 	if f, ok := event.AsFault(err); ok {
 		return tools.Fail(tools.Conflict, f.Hint, "%s", f.Text), nil

@@ -177,7 +177,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 	switch in.Action {
 	case "runs":
 		runs, err := c.jobs.Runs(ctx, job, maxRuns)
-		return tools.Result{Content: history(job, runs), Data: Schedule{Jobs: []Job{job}, Runs: runs}}, err
+		return tools.Result{Content: history(job, runs), Data: Schedule{Jobs: []Job{job}, Runs: runs}, Foreign: foreign([]Job{job}, runs...)}, err
 	case "update":
 		return c.plan(ctx, call, in, job, "changed")
 	default:
@@ -186,10 +186,15 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 }
 
 // foreign says that one of the prompts was written after foreign text had been read.
-func foreign(list []Job) string {
+func foreign(list []Job, runs ...Run) string {
 	for _, j := range list {
 		if j.Tainted {
 			return "the prompt of job " + j.Name
+		}
+	}
+	for _, r := range runs {
+		if r.Tainted {
+			return "what a run says that had read foreign text"
 		}
 	}
 	return ""
@@ -246,7 +251,7 @@ func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, do
 		return tools.Result{}, err
 	}
 	return tools.Result{
-		Content: fmt.Sprintf("%s: %s", done, job.sentence()), Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change},
+		Content: fmt.Sprintf("%s: %s", done, job.sentence()), Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job}),
 	}, nil
 }
 
@@ -259,7 +264,7 @@ func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tool
 		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + job.sentence(),
 		RunNow: "queued to run now: " + job.Name,
 	}[v]
-	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}}, nil
+	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job})}, nil
 }
 
 // sentence tells a job with its resolved schedule, zone and next local times.

@@ -68,6 +68,7 @@ type Run struct {
 	Reason  string    `json:"reason,omitempty" jsonschema:"why"`
 	LateMS  int64     `json:"late_ms,omitempty" jsonschema:"how late, in milliseconds"`
 	Turn    int64     `json:"turn,omitempty" jsonschema:"the turn that it became"`
+	Tainted bool      `json:"tainted,omitempty" jsonschema:"that turn had read foreign text"`
 }
 
 // Draft is a job as it is wished for. Empty fields mean the default of a new job and no change of an old one.

@@ -31,6 +31,7 @@ type Listed struct {
 	Path    string  `json:"path" jsonschema:"the folder, links resolved"`
 	Entries []Entry `json:"entries" jsonschema:"what is in it; folders first"`
 	Cut     bool    `json:"cut,omitempty" jsonschema:"there is more"`
+	foreign string  // why a name in it is somebody else's
 }
 
 // Entry is a name in a folder.
@@ -74,7 +75,7 @@ func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent too
 	if err := l.fill(ctx, &out, p, "", in); err != nil {
 		return tools.Result{}, refusal(l.guard, call, in.Path, err)
 	}
-	return tools.Result{Content: out.table(call.Zone), Data: out}, nil
+	return tools.Result{Content: out.table(call.Zone), Data: out, Foreign: out.foreign}, nil
 }
 
 // fill adds what is in a folder, each folder followed by what is in it.
@@ -92,6 +93,9 @@ func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below st
 			return nil
 		}
 		name := e.Path
+		if why := l.guard.Foreign(filepath.Join(p.Path, name), p.Area); why != "" { // its name is somebody else's too
+			out.foreign = why
+		}
 		e.Path = filepath.ToSlash(filepath.Join(below, name))
 		out.Entries = append(out.Entries, e)
 		if e.Type != "folder" || in.Depth <= 1 {

@@ -35,9 +35,8 @@ func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
 	return out
 }
 
-// touched says whether a process may have changed a file: the file itself, or by moving a folder that it lies in.
-func (p *proc) touched(path string) bool {
-	since := p.began()
+// touched says whether a file was changed at since or later: itself, or by moving a folder that it lies in.
+func touched(path string, since time.Time) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().IsRegular() && !changed(info).Before(since) {
 		return err == nil
 	}

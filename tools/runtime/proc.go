@@ -43,7 +43,7 @@ type proc struct {
 	mu      sync.Mutex
 	begun   time.Time
 	since   time.Time // what changed then or later, it may have changed: see fileClock. Zero before it is started
-	run     *running // nil when it has been reaped
+	run     *running  // nil when it has been reaped
 	timer   *time.Timer
 	foreign string // why its output is somebody else's text; "" when it is not
 	back    bool   // nobody waits for it
@@ -100,9 +100,7 @@ func (p *proc) stop(s stop) {
 
 func (p *proc) over() bool { return closed(p.done) }
 
-// reported tells that what is to be said of its end is stored.
-func (p *proc) reported() bool { return closed(p.told) }
-
+// closed tells whether a channel is, on which nothing is sent.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

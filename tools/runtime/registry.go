@@ -85,7 +85,7 @@ func (g *Registry) Running() []string {
 // sandbox or with the network, may have written it. "" when none may.
 func (g *Registry) Foreign(path string) string {
 	for _, p := range g.writers() {
-		if p.touched(path) {
+		if touched(path, p.began()) {
 			return p.at.why
 		}
 	}
@@ -105,7 +105,7 @@ func (g *Registry) foreign(guard *fsguard.Guard) []string {
 
 // writers are the processes that may write what must be marked, and whose marks are not stored yet.
 func (g *Registry) writers() []*proc {
-	return slices.DeleteFunc(g.all(), func(p *proc) bool { return p.at.why == "" || p.reported() || p.began().IsZero() })
+	return slices.DeleteFunc(g.all(), func(p *proc) bool { return p.at.why == "" || closed(p.told) || p.began().IsZero() })
 }
 
 func (g *Registry) all() []*proc {

@@ -67,17 +67,19 @@ func (i inbox) none(t *testing.T) {
 
 // bench is exec and process with their surroundings.
 type bench struct {
-	exec    tools.Tool
-	process tools.Tool
-	guard   *fsguard.Guard
-	sandbox *sandbox.Sandbox // nil: commands are not confined
-	inbox   inbox
-	end     context.CancelFunc // ends hob: all that runs in the background
-	call    tools.Call         // what calls have in common
-	dir     string             // the workspace
-	home    string
-	state   string
-	shelf   *shelf
+	exec     tools.Tool
+	process  tools.Tool
+	guard    *fsguard.Guard
+	sandbox  *sandbox.Sandbox // nil: commands are not confined
+	group    *spawn.Group
+	registry *runtime.Registry
+	inbox    inbox
+	end      context.CancelFunc // ends hob: all that runs in the background
+	call     tools.Call         // what calls have in common
+	dir      string             // the workspace
+	home     string
+	state    string
+	shelf    *shelf
 }
 
 func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecDeps)) *bench {
@@ -104,6 +106,7 @@ func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecD
 	for _, f := range change {
 		f(&d)
 	}
+	b.group, b.registry = group, d.Registry
 	b.guard, b.sandbox, b.exec, b.process = d.Guard, d.Sandbox, runtime.NewExec(d), runtime.NewProcess(d)
 	b.call = tools.Call{ID: "t1_1", Turn: 1, Session: 1, Key: "main", Workdir: b.dir, Zone: "Europe/Berlin", Trust: event.Owner}
 	var life context.Context

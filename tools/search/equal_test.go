@@ -67,7 +67,7 @@ func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
 	patterns := []string{
 		"error", "func main", "TODO", "Reader", "return err", "xyzzy_nowhere", "(?i)todo", "(?i)READER", "(?i)straße", `func [A-Z][a-z]+\(`, `[A-Z]{5,}`, `[0-9]{4}`,
 		"foo|bar|baz", "ErrShort|ErrNo|ErrClosed", "(?i)foo|todo", "^func", `^\t*return$`, "^$", `\{$`, "err(or)?s?:", "e.r.r", "a{3}", `"[^"]{30,}"`, `x\.y`, `\bio\b`,
-		`[^ -~\t\r\x{fffd}]`, "(a|e)(r|n){2}", "[[:upper:]]{3}_[[:digit:]]", ".{120}", "=>", `\\n`, "}$", `https?://[a-z.]+/`, "(?s)a.b", "日本", "[α-ω]", "k", "_", "z{2}|q{2}", "switch .* := .*\\.\\(type\\)",
+		`[^ -~\t\r\x{fffd}]`, "(a|e)(r|n){2}", "[[:upper:]]{3}_[[:digit:]]", `[^\x{fffd}]{120}`, "=>", `\\n`, "}$", `https?://[a-z.]+/`, "(?s)a.b", "日本", "[α-ω]", "k", "_", "z{2}|q{2}", "switch .* := .*\\.\\(type\\)",
 	}
 	if len(patterns) < 40 {
 		t.Fatalf("only %d patterns", len(patterns))
@@ -91,7 +91,8 @@ func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
 	}
 }
 
-// compare compares what both find. hob shows words in ASCII as RE2 does, so there are none beyond it in the patterns.
+// compare compares what both find. To hob as to RE2 words are in ASCII, and "." takes a byte that is not UTF-8; to ripgrep
+// neither, so the patterns ask for neither.
 func compare(t *testing.T, d desk, rg, pattern, mode string, flags ...string) {
 	t.Helper()
 	all := append(flags, "--no-messages", "--no-heading", "--crlf", "--no-config", "--", pattern, ".")
@@ -128,10 +129,12 @@ func compare(t *testing.T, d desk, rg, pattern, mode string, flags ...string) {
 	differ(t, fmt.Sprintf("%q %v", pattern, flags), sorted(got), want)
 }
 
+const longLine = 400
+
 // plainly is a result without what hob shows otherwise: bytes that are not UTF-8, and of a long line all but where it is.
 func plainly(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) > 400 {
+	if len(s) > longLine {
 		s = strings.Join(strings.SplitN(s, ":", 3)[:2], ":")
 	}
 	return s
@@ -141,6 +144,9 @@ func plainly(s string) string {
 func drawn(data search.Found) []string {
 	var got []string
 	for _, l := range data.Lines {
+		if l.Cut {
+			l.Text = strings.Repeat("x", longLine) // compared by where it is
+		}
 		got = append(got, fmt.Sprintf("%s:%d:%s", l.Path, l.Line, l.Text))
 	}
 	for _, f := range data.Files {
@@ -229,5 +235,32 @@ func TestGlobFindsWhatFdFinds(t *testing.T) {
 				differ(t, g, got, want)
 			}
 		})
+	}
+}
+
+// A large file is searched by parts: that must not show, wherever lines begin and end.
+func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
+	rg := program(t, "rg")
+	const part, size = 256 << 10, 5 << 20
+	edges := []byte(strings.Repeat("some line of text\n", size/18))
+	for i, at := 0, part; at+40 < len(edges); i, at = i+1, at+part { // breaks at, before and behind each edge
+		copy(edges[at-30:], strings.Repeat("~", 60))
+		edges[at-2+i%4] = '\n'
+		copy(edges[at-1+i%4:], "needle")
+	}
+	text := string(edges)
+	d := newDesk(t)
+	d.put(
+		t, "edges", text, "nolast", text+"needle", "blank", strings.Repeat("\n", size)+"needle\n", "crlf", strings.ReplaceAll(text, "\n", "\r\n"),
+		"long", text+strings.Repeat("x", 3*part)+"needle\n"+text, "one", strings.Repeat("x", size)+"needle", "nul", text+"needle\x00"+text, "early", "\x00"+text,
+		"mark", "\ufeffneedle"+text,
+	)
+	for n := range 3 { // a line is a part long, or one byte less or more
+		d.put(t, fmt.Sprint("whole", n), strings.Repeat(strings.Repeat("x", part-8+n)+"needle\n", size/part))
+	}
+	for _, p := range []string{"needle", "^needle", "(?i)NEEDLE$", "needle~+$", "nowhere"} {
+		compare(t, d, rg, p, "count", "-c")
+		compare(t, d, rg, p, "files_with_matches", "-l")
+		compare(t, d, rg, p, "content", "-n")
 	}
 }

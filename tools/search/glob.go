@@ -227,12 +227,17 @@ func (r *globRun) File(worker int, d *walk.Dir, e walk.Entry) {
 func (r *globRun) Failed(_ string, err error) { r.sift.failed(r.ctx, err) }
 
 func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
-	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.sift.unread.Load()), Withheld: int(r.sift.withheld.Load())}
+	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.sift.unread.Load())}
 	var all []globbed
 	for _, n := range r.found {
 		all, out.Total = append(all, n.files...), out.Total+n.total
 	}
 	all = newestOf(all, r.limit)
+	folders, found := map[string]bool{}, len(all)
+	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.sift.lists(f.path, folders) })
+	withheld := found - len(all)
+	out.Total -= withheld
+	out.Withheld = int(r.sift.withheld.Load()) + withheld
 	out.Cut = out.Total > len(all)
 	var b strings.Builder
 	foreign := ""

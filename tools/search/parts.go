@@ -14,8 +14,8 @@ import (
 
 // Sizes in bytes.
 const (
-	partSize  = 512 << 10 // searched at once; it fits a processor's cache
-	largeFile = 8 * partSize
+	partSize  = 256 << 10 // searched at once; it fits a processor's cache
+	largeFile = 16 * partSize
 	tailSize  = 4 << 10   // read behind a part at once, to the end of its last line
 	maxTail   = 256 << 10 // a longer line makes a file odd
 	maxAhead  = 16        // parts that are searched before one of their predecessors is

@@ -155,6 +155,49 @@ func TestKeepsOut(t *testing.T) {
 	}
 }
 
+// Whatever the guard takes for a name of keys or credentials is withheld by both tools, and so is what it takes for one by
+// its place.
+func TestWithholds(t *testing.T) {
+	d := newDesk(t)
+	names := []string{
+		"prod.env", "my-credentials.json", "SECRET.txt", "id_rsa", "id_ed25519.bak", "a.pem", "B.KEY", "c.p12", "d.pfx", "e.ppk", "f.jks", "g.kdbx", "h.keychain", "i.keychain-db",
+		"_netrc", "authorized_keys", "ssh_host_key", "wallet.dat", "keychains/x", "keyrings/x", "\u017fecret", "to\u212aen-\u017fecret",
+	}
+	for _, name := range names {
+		top, _, _ := strings.Cut(name, "/")
+		if !fsguard.SecretName(top) {
+			t.Errorf("%s: not a secret name", name)
+		}
+		d.put(t, name, "needle")
+	}
+	d.put(t, "open.txt", "needle", "id_rsa.pub", "needle")
+	for pattern, a := range map[string]args{"grep": {"pattern": "needle", "output_mode": "files_with_matches"}, "glob": {"pattern": "**"}} {
+		if pattern == "grep" {
+			if got := d.found(t, a); got != "id_rsa.pub\nopen.txt" {
+				t.Errorf("grep finds %q", got)
+			}
+		} else if got := sorted(d.globbed(t, a)); !slices.Equal(got, []string{"id_rsa.pub", "open.txt"}) {
+			t.Errorf("glob finds %q", got)
+		}
+	}
+	home := deskAt(t, d.top, filepath.Join(d.top, "ws"), fsguard.Root{Path: d.top}) // the home itself is open to hob
+	for _, name := range []string{".config/gh/hosts.yml", ".docker/config.json", ".docker/plain.json", ".m2/settings.xml", "Library/Cookies/x"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(d.top, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(d.top, name), []byte("needle"), 0o600))
+	}
+	for path, want := range map[string][]string{".config": nil, ".docker": {filepath.Join(d.top, ".docker/plain.json")}, ".m2": nil, "Library": nil} {
+		a := args{"path": filepath.Join(d.top, path), "pattern": "**"}
+		if got := home.globbed(t, a); !slices.Equal(got, want) {
+			t.Errorf("glob in %s lists %q", path, got)
+		}
+		a["pattern"] = "needle"
+		a["output_mode"] = "files_with_matches"
+		if got := home.found(t, a); got != strings.Join(want, "") {
+			t.Errorf("grep in %s lists %q", path, got)
+		}
+	}
+}
+
 func TestForeign(t *testing.T) {
 	d := newDesk(t)
 	d.put(t, "own.txt", "needle own", "attachments/x.txt", "needle mail", "sub/marked.txt", "needle mark")

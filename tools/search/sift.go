@@ -178,6 +178,33 @@ func suspicious(name string, pieces []string) bool {
 	return false
 }
 
+// lists judges a file that glob found: its folder, once for all that are in it, and the file where its name or its place
+// may make it one with keys or credentials.
+func (s *sift) lists(path string, folders map[string]bool) bool {
+	dir, name := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		dir, name = path[:i], path[i+1:]
+	}
+	ok, known := folders[dir]
+	if !known {
+		_, ok = s.shows(dir)
+		folders[dir] = ok
+	}
+	if ok && (fsguard.SecretName(name) || s.hidden(path)) {
+		_, ok = s.shows(path)
+	}
+	return ok
+}
+
+// hidden says that a path has a part that begins with a dot. Of the workspace only what is below it counts.
+func (s *sift) hidden(path string) bool {
+	if path[0] == '.' || strings.Contains(path, "/.") {
+		return true
+	}
+	inside := s.start.Area == fsguard.Workspace || s.start.Area == fsguard.Scratch
+	return !inside && strings.Contains(filepath.ToSlash(s.start.Path), "/.")
+}
+
 // shows judges, one last time and for sure, a file that the result would show: false when it may not, and why its content
 // is somebody else's text.
 func (s *sift) shows(path string) (foreign string, ok bool) {

@@ -74,7 +74,10 @@ func (h asker) intent(_ context.Context, _ tools.Call, in HTTP) (tools.Intent, e
 		Headers map[string]string `json:"headers,omitempty"`
 		Body    string            `json:"body,omitempty"`
 	}{"http", in.Method, t.link, in.Headers, in.Body})
-	return asking(t, effect, summary, canonical, t.link), err
+	if effect == tools.Read && in.Body == "" && len(in.Headers) == 0 {
+		return asking(t, effect, summary, canonical, t.link), err
+	}
+	return asking(t, effect, summary, canonical), err // its address does not say all that it sends
 }
 
 // look checks all of a call that can be checked without asking anybody, and names its secrets.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +63,7 @@ func TestHTTPAsks(t *testing.T) {
 	if r.Status != 201 || r.Headers["x-other"] != "there" || r.Headers["set-cookie"] != "" || r.Type != "application/json" || r.Bytes != len(r.Body) {
 		t.Errorf("%+v", r)
 	}
-	if intent.Effect != tools.Once || !slices.Equal(intent.Links, []string{at + "/v1/items?q=1"}) || intent.Foreign != "web: 127.0.0.1" || !intent.Private ||
+	if intent.Effect != tools.Once || len(intent.Links) != 0 || intent.Foreign != "web: 127.0.0.1" || !intent.Private ||
 		!strings.Contains(intent.Summary, "POST "+at) || !strings.Contains(intent.Summary, "5 bytes") {
 		t.Errorf("%+v", intent)
 	}

@@ -224,6 +224,9 @@ func (t tasks) update(ctx context.Context, call tools.Call, in Change, _ tools.I
 		what = "cancelled: "
 	}
 	res := told(what, b, task, r, call)
+	if task.Tainted {
+		res.Foreign = "a task with foreign text in it"
+	}
 	if waiting := b.Waiting(task.ID); task.State == work.Cancelled && len(waiting) > 0 {
 		names := make([]string, len(waiting))
 		for i, w := range waiting {

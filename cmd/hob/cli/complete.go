@@ -24,6 +24,7 @@ type naming struct {
 	key, about string
 	state      string // of the rows that are worth naming, "" for all
 	last       bool   // its rows have numbers, and the newest is also called "last"
+	whole      bool   // there are few, and they come without a limit
 }
 
 // namings are those of all resources that can be listed.
@@ -33,7 +34,7 @@ func namings(resource string) naming {
 		"tasks":     {key: "id", about: "title", state: "open"},
 		"sessions":  {key: "key", about: "title", state: "live"},
 		"questions": {key: "code", about: "text", state: "open"},
-		"tools":     {key: "name", about: "description"},
+		"tools":     {key: "name", about: "description", whole: true},
 		"grants":    {key: "id", about: "pattern"},
 		"marks":     {key: "path", about: "why"},
 		"turns":     {key: "id", about: "text", last: true},
@@ -82,8 +83,12 @@ func (a *App) names(ctx context.Context, resource, typed string) []string {
 		return nil
 	}
 	n := namings(resource)
+	f := client.Filter{Limit: offered, State: n.state}
+	if n.whole {
+		f.Limit = 0
+	}
 	var rows []map[string]json.RawMessage
-	if c.List(ctx, resource, client.Filter{Limit: offered, State: n.state}, &rows) != nil {
+	if c.List(ctx, resource, f, &rows) != nil {
 		return nil
 	}
 	var list []string

@@ -50,6 +50,8 @@ func (w *world) Act(_ context.Context, a control.Act) (any, error) {
 	return map[string]string{"did": a.Verb}, nil
 }
 
+func (*world) Missing() []control.Missing { return nil }
+
 func (w *world) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
 
 func (w *world) Call(_ context.Context, c control.ToolCall) (tools.Result, error) {

@@ -20,6 +20,7 @@ type ToolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema with an object at the root
 	Positional  string          `json:"positional"`
 	Example     string          `json:"example"`
+	Missing     string          `json:"missing,omitempty"` // what it needs and does not find here; "" when it can work
 }
 
 // maxInput is the longest input that is read, in bytes: a request's limit less its wrapping.
@@ -55,6 +56,25 @@ type param struct {
 		Enum        []any           `json:"enum"`
 		Items       json.RawMessage `json:"items"`
 	}
+}
+
+// words are the only values that the field, or each element of it, takes; none: any.
+func (p param) words() []string {
+	enum := p.schema.Enum
+	var items struct {
+		Enum []any `json:"enum"`
+	}
+	if len(enum) == 0 && json.Unmarshal(p.schema.Items, &items) == nil {
+		enum = items.Enum
+	}
+	words := make([]string, len(enum))
+	for i, e := range enum {
+		words[i] = fmt.Sprint(e)
+	}
+	if p.schema.Type == "boolean" {
+		words = []string{"true", "false"}
+	}
+	return words
 }
 
 // reserved are flags with a meaning of their own; a field of that name gets "arg-" before it.
@@ -115,11 +135,7 @@ func (f *Form) add(p field, required []string) error {
 func (p param) usage() string {
 	text := p.schema.Description
 	if len(p.schema.Enum) > 0 {
-		var words []string
-		for _, e := range p.schema.Enum {
-			words = append(words, fmt.Sprint(e))
-		}
-		text += " (" + strings.Join(words, ", ") + ")"
+		text += " (" + strings.Join(p.words(), ", ") + ")"
 	}
 	if p.required {
 		text += " (required)"

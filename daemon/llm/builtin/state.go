@@ -79,7 +79,16 @@ func (s *state) plan(msg llm.Message) plan {
 	if !s.input(msg) || msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return plan{}
 	}
-	return s.g.parse(event.TextOf(msg.Parts))
+	return s.g.parse(words(msg))
+}
+
+// words are what a message tells the interpreter to do. What stands behind the prompt of a job or a task is for models: other tasks'
+// summaries, and how many runs were missed.
+func words(msg llm.Message) string {
+	if msg.Envelope != nil && msg.Envelope.Kind == event.Fire && len(msg.Parts) > 1 {
+		return event.TextOf(msg.Parts[:1])
+	}
+	return event.TextOf(msg.Parts)
 }
 
 // input reports whether somebody said this, and not hob itself.

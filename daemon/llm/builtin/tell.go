@@ -67,7 +67,7 @@ func (s *state) direct(msg llm.Message) string {
 	if msg.Envelope != nil && msg.Envelope.Kind == event.Report {
 		return text // what a background process or a child has to say is not a command
 	}
-	p := s.g.parse(text)
+	p := s.g.parse(words(msg))
 	switch {
 	case strings.TrimSpace(text) == "" && slices.ContainsFunc(msg.Parts, attached):
 		return "Thank you, I have kept that. As the built-in interpreter I cannot look into it."

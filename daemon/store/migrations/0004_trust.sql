@@ -2,6 +2,7 @@
 ALTER TABLE sessions ADD COLUMN foreign_from TEXT NOT NULL DEFAULT ''; -- what lowered the watermark
 ALTER TABLE turns ADD COLUMN foreign_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE inbox ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0 CHECK (tainted IN (0, 1));
+ALTER TABLE questions ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0 CHECK (tainted IN (0, 1)); -- its turn was when it asked
 ALTER TABLE grants ADD COLUMN tainted INTEGER NOT NULL DEFAULT 0 CHECK (tainted IN (0, 1));
 
 -- Files that a tainted turn, or a command that reached the network, wrote. A folder stands for all below it.

@@ -13,7 +13,13 @@ func Lower(tx *db.Tx, turn int64, from string) error {
 	if err := tx.Run("UPDATE turns SET tainted = 1, foreign_from = iif(foreign_from = '', ?, foreign_from) WHERE id = ?", from, turn); err != nil {
 		return err
 	}
-	return tx.Run("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn)
+	n, err := tx.Change("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn)
+	if err != nil || n == 0 {
+		return err
+	}
+	// What the owner allowed for the rest of a turn he allowed to one that had read nothing foreign.
+	return tx.Run(`UPDATE questions SET answer = 'once' WHERE answer = 'turn' AND state IN ('answered', 'consumed')
+		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
 }
 
 // Enter does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and

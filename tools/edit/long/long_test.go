@@ -68,6 +68,7 @@ func TestFindAcrossWindows(t *testing.T) {
 		{"CR LF across an edge", "x\r\ny", "x\ny", []int{window - 2, 2*window - 3, 2*window + 9}},
 		{"CR LF alone", "\r\n", "\n", []int{window - 1, 2*window - 2}},
 		{"CR LF at an edge, then more", "\r\nzz\r\n", "\nzz\n", []int{window - 1, 2*window - 5}},
+		{"several CR LF from the last byte on", "a\r\nb\r\nc\r\nd", "a\nb\nc\nd", []int{window - 1}},
 		{"CR without LF", "a\rb", "a\rb", []int{window - 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

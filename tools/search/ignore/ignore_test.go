@@ -225,3 +225,21 @@ func FuzzRules(f *testing.F) {
 		node.Verdict("/r/"+filepath.Dir(path), filepath.Base(path), false)
 	})
 }
+
+// Any rules, for any path, mean to hob what they mean to git.
+func FuzzRulesAreGits(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"a*[b]?**/x\n!y", "a/b/x"}, {"[[:alpha:]-\\", "]"}, {"**/a/\r\n", "b/a/c"}, {"\\ \\\t", " "}, {"/*\n!/a\n/a/*\n!/a/b", "a/b"}, {"[^/]a", "xa"}, {"*\xff", "\xff"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, rules, path string) {
+		if len(rules) > 100 || len(path) > 100 || !filepath.IsLocal(path) || filepath.Clean(path) != path || path == "." ||
+			strings.ContainsAny(path, "\x00") || strings.Contains(strings.ToLower(path), ".git") {
+			return
+		}
+		root := repository(t)
+		must(t, os.WriteFile(filepath.Join(root, ".gitignore"), []byte(rules), 0o600))
+		agree(t, root, rules, []string{path})
+	})
+}

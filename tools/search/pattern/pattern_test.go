@@ -3,6 +3,7 @@ package pattern_test
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -78,6 +79,31 @@ func TestFindsWhatTheStandardPackageFinds(t *testing.T) {
 					t.Errorf("%q (fold %v) in %q: lines %v, want %v", expr, fold, text, got, want)
 				}
 			}
+		}
+	}
+}
+
+// Several needles, and one in any case, are found wherever they stand, however they overlap and wherever the text ends.
+func TestFindsNeedlesAnywhere(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, expr := range []string{
+		"(?i)abcab", "abcab|bcabc", "(?i)abcabcabcab|bbbbb", "(?i)aaaaaa|abbbbbbbbbbbbbbbbbbbbbbb", "(?i)kabcas|sabcak", "abcabcabcabcabcabcabcabc|abcabcbbbb",
+	} {
+		re := regexp.MustCompile("(?m)" + expr)
+		found := 0
+		for range 4000 {
+			var text strings.Builder
+			for range random.IntN(90) {
+				text.WriteString([]string{"a", "b", "c", "abc", "abcab", "A", "B", "BCABC", "\n", "x", "bbbb", "k", "\u212a", "\u017f"}[random.IntN(14)])
+			}
+			got, want := lines(t, expr, text.String(), false), anchor(re, text.String())
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q in %q: lines %v, want %v", expr, text.String(), got, want)
+			}
+			found += len(want)
+		}
+		if found == 0 {
+			t.Errorf("%q stands nowhere: the texts prove nothing", expr)
 		}
 	}
 }

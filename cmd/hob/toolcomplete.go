@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/console"
+)
+
+// completing is how long a shell waits for what a tool takes.
+const completing = 2 * time.Second
+
+// completeTool offers the names of tools, and behind a name the flags of that tool and their values. Where anything may stand, the
+// shell offers files.
+func completeTool(a *cli.App) cobra.CompletionFunc {
+	names := cli.Complete(a, "tools")
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		name := toolName(a, args)
+		if name == "" {
+			return names(cmd, nil, typed)
+		}
+		form, err := formOf(cmd.Context(), a, name)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		behind := args[slices.Index(args, name)+1:]
+		words, anything := form.Offer(behind, typed)
+		if anything {
+			return words, cobra.ShellCompDirectiveDefault
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// formOf asks the daemon what a tool takes; in silence, for a shell that completes.
+func formOf(ctx context.Context, a *cli.App, name string) (*console.Form, error) {
+	ctx, stop := context.WithTimeout(ctx, completing)
+	defer stop()
+	a.Quiet = true
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := specOf(ctx, a, c, name)
+	if err != nil {
+		return nil, err
+	}
+	form, err := console.NewForm(spec)
+	if err != nil {
+		return nil, err
+	}
+	globals(a, form.Set)
+	return form, nil
+}
