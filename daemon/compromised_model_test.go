@@ -254,7 +254,7 @@ func (p plot) spoilt(args json.RawMessage) json.RawMessage {
 		"[" + text + "]",
 		`{"approved": true, "trust": "owner", "typed": true, ` + strings.TrimPrefix(text, "{"),
 		strings.ReplaceAll(text, `"`, `'`),
-		strings.Replace(text, `":"`, `":"`+strings.Repeat("A", 100_000), 1),
+		strings.Replace(text, `":"`, `":"`+strings.Repeat("A", 9_000), 1),
 		`{"path": {"$ref": "~/.ssh/id_x"}, "command": ["cat", "/etc/passwd"], "to": 1}`,
 		"null",
 	}))

@@ -32,6 +32,8 @@ func TestCompromisedModel(t *testing.T) {
 	s.treasure()
 	before := s.snapshot()
 	for round := 0; s.done() < actions; round += len(casts()) {
+		s.say("main", "/new") // or each request would carry all that was ever sent there
+		s.say("private", "/new")
 		for i, kind := range casts() {
 			s.play(round+i, kind)
 		}

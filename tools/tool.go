@@ -27,6 +27,12 @@ type Prober interface {
 	Probe(ctx context.Context, call Call, intent Intent) (done bool, err error)
 }
 
+// Tracer is a tool that can find what a run has left behind whose end nobody saw: files that it has written.
+type Tracer interface {
+	// Traces lists the marks of what was written since the run began.
+	Traces(ctx context.Context, call Call, intent Intent, since time.Time) []Change
+}
+
 // Spec describes a tool. From it come the model's schema, the command line, the docs and the tests.
 type Spec struct {
 	Name        string          `json:"name"`

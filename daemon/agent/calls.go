@@ -429,7 +429,26 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 		Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, a.Call, step.N, a.Result)}, Changes: []tools.Change{r.unrun(a, outcome)},
 		Events: []event.Event{{Type: "tool.finished", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": step.CallID, "tool": step.Tool, "error": outcome, "ms": 0}}},
 	}
+	if a.Lost {
+		c.Changes = append(c.Changes, r.traces(ctx, a)...)
+	}
 	return r.commit(ctx, c)
+}
+
+// traces are the marks of what a call may have written before it was cut off.
+func (r calls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
+	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
+	if j.Tool == nil {
+		return nil
+	}
+	var list []tools.Change
+	if r.tainted(a.Call) || guard.Foreign(j.Intent) != "" {
+		list = marks(j)
+	}
+	if t, ok := j.Tool.(tools.Tracer); ok && !a.Step.Started.IsZero() {
+		list = append(list, t.Traces(ctx, j.Call, j.Intent, a.Step.Started)...)
+	}
+	return list
 }
 
 // unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.

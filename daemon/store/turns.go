@@ -14,7 +14,7 @@ import (
 
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
-	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire), '[]'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
+	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
 
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn

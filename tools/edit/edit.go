@@ -175,6 +175,8 @@ func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 			"%s: old_text stands there %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
 	case errors.Is(err, errSame):
 		return tools.Refuse(tools.Validation, "", "%s: old_text and new_text are the same", at)
+	case errors.Is(err, long.ErrMany) && !r.ReplaceAll:
+		return tools.Refuse(tools.Validation, "give more of the lines around it", "%s: old_text stands there more than %d times", at, maxPlaces)
 	case errors.Is(err, long.ErrMany):
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", at, maxPlaces)
 	case !errors.Is(err, errAbsent):

@@ -200,7 +200,7 @@ func halfway() m {
 
 // A recovery that is killed itself, at any point, is ended by the next one.
 func TestAKilledRecovery(t *testing.T) {
-	for _, point := range []string{"edit.forward:1", "edit.forward:3", "edit.forward:5", "edit.recovered"} {
+	for _, point := range []string{"edit.forward:1", "edit.forward:3", "edit.forward:5", "edit.recovered", "edit.cleared:3"} {
 		t.Run(point, func(t *testing.T) {
 			d := killed(t, "edit.journal")
 			die(t, d, point, "TestKilledRecoveryChild")
@@ -227,7 +227,7 @@ func TestKilledRecoveryChild(t *testing.T) {
 // When somebody changed a file before the recovery, the outcome is unknown, also when the recovery was killed after it saw that
 // and the next one finds nothing to do.
 func TestAHalfRecoveryIsNotTakenForAWholeOne(t *testing.T) {
-	for _, point := range []string{"", "edit.recovered"} {
+	for _, point := range []string{"", "edit.recovered", "edit.cleared:2"} { // the second step is f: nothing is left of it then
 		t.Run(point, func(t *testing.T) {
 			d := killed(t, "edit.journal")
 			d.put(t, "f", "his\n")

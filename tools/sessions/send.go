@@ -45,8 +45,12 @@ func (s sender) intent(ctx context.Context, call tools.Call, in Word) (tools.Int
 		ReplyTo event.Address `json:"reply_to"`
 		Content string        `json:"content"`
 	}{"sessions_send", t.ID, t.Reply, in.Content})
+	scopes := []tools.Scope{tools.Sessions}
+	if call.Tainted { // what is said there stays, and is read when nobody looks
+		scopes = append(scopes, tools.Schedule)
+	}
 	return tools.Intent{
-		Effect: tools.Keyed, Scopes: []tools.Scope{tools.Sessions}, Addresses: []event.Address{t.Reply},
+		Effect: tools.Keyed, Scopes: scopes, Addresses: []event.Address{t.Reply},
 		Summary: fmt.Sprintf("tell conversation %s: %s", t.Key, brief(in.Content)), Canonical: canonical,
 	}, err
 }

@@ -88,7 +88,7 @@ func (b book) forward() error {
 	}
 	var faults []error
 	for _, removals := range []bool{false, true} {
-		spare := removals && len(faults) > 0
+		spare := removals && (len(faults) > 0 || r.Half)
 		for _, s := range r.Steps {
 			if (s.Temp == "") != removals {
 				continue
@@ -110,6 +110,7 @@ func (b book) forward() error {
 		if err := s.back(); err != nil {
 			faults = append(faults, err)
 		}
+		fail.Point("edit.cleared")
 	}
 	return errors.Join(append(faults, b.done())...)
 }

@@ -135,7 +135,7 @@ func TestLines(t *testing.T) {
 
 // Whatever is replaced, in several rounds, the text reads and is written as one in memory would be; what Middle leaves out is shared.
 func TestReplaceIsThatInMemory(t *testing.T) {
-	base := make([]byte, 700<<10) // longer than what the system copies by itself
+	base := make([]byte, 400<<10) // longer than what the system copies by itself
 	for i := range base {
 		base[i] = byte('a' + i*7/13%26)
 	}
@@ -149,7 +149,7 @@ func TestReplaceIsThatInMemory(t *testing.T) {
 			at := 0
 			for range rapid.IntRange(0, 4).Draw(rt, "spans") {
 				from := rapid.IntRange(at, len(want)).Draw(rt, "from")
-				to := min(len(want), from+rapid.SampledFrom([]int{0, 1, 5, 300 << 10, 1 << 20}).Draw(rt, "length"))
+				to := min(len(want), from+rapid.SampledFrom([]int{0, 1, 5, 100 << 10, 1 << 20}).Draw(rt, "length"))
 				spans = append(spans, long.Span{From: int64(from), To: int64(to)})
 				next = append(append(next, want[at:from]...), "<new>"...)
 				at = to

@@ -129,7 +129,7 @@ func (f *stream) ReadAt(p []byte, off int64) (int, error) {
 func again(read func() (int, error)) (int, error) {
 	for {
 		n, err := read()
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
