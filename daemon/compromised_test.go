@@ -34,6 +34,8 @@ func TestCompromisedModel(t *testing.T) {
 	for round := 0; s.done() < actions; round += len(casts()) {
 		s.say("main", "/new") // or each request would carry all that was ever sent there
 		s.say("private", "/new")
+		s.say("main", "hello")
+		s.say("private", "Remember what only I may know: "+s.secret.private)
 		for i, kind := range casts() {
 			s.play(round+i, kind)
 		}

@@ -21,7 +21,7 @@ func (g *Guard) Foreign(path string, area Area) string {
 		return ""
 	case within(filepath.Join(g.space, AttachmentFolder), path) && path != filepath.Join(g.space, AttachmentFolder):
 		return "attachment"
-	case area == Scratch:
+	case area == Scratch, within(filepath.Join(g.space, ScratchFolder), path) && path != filepath.Join(g.space, ScratchFolder):
 		return "scratch"
 	}
 	if g.marks != nil {
