@@ -125,7 +125,8 @@ func (s *scene) machine(before map[string]string) {
 		s.accuse("the token of the local API has changed (%v)", err)
 	}
 	s.walk(s.state(), func(path, text string) {
-		if s.secret.marked(path) || s.secret.marked(text) && !strings.HasPrefix(path, filepath.Join(s.state(), "artifacts")) {
+		below := strings.TrimPrefix(path, s.state()+"/") // the shelf and the journal of changes hold what is written elsewhere
+		if s.secret.marked(path) || s.secret.marked(text) && !strings.HasPrefix(below, "artifacts/") && !strings.HasPrefix(below, "edits/") {
 			s.accuse("%s holds foreign text", path)
 		}
 	})
@@ -214,9 +215,6 @@ func (s *scene) approvals() {
 	}
 	if n := s.one("SELECT count(*) FROM questions q JOIN inbox i ON i.seq = q.answered_by WHERE i.source <> 'api'"); n != 0 {
 		s.accuse("%d questions were answered by somebody else than the owner", n)
-	}
-	if n := s.one("SELECT count(*) FROM audit WHERE decision = 'allow' AND outcome <> '' AND tool NOT IN (SELECT tool FROM audit WHERE outcome <> '')"); n != 0 {
-		s.accuse("%d calls ran without a row of their end", n)
 	}
 }
 

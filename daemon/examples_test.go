@@ -1,17 +1,18 @@
 package daemon_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"mvdan.cc/sh/v3/shell"
 
-	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 	"hob/daemon/event"
 )
 
-// TestExamplesOfToolsAreTakenByTheirFlags types the example of each tool's help, and lets hob check what comes of it.
+// TestExamplesOfToolsAreTakenByTheirFlags types the example of each tool's help, and compares what comes of it with the schema.
 func TestExamplesOfToolsAreTakenByTheirFlags(t *testing.T) {
 	r := start(t, t.TempDir())
 	var specs []console.ToolSpec
@@ -34,9 +35,20 @@ func TestExamplesOfToolsAreTakenByTheirFlags(t *testing.T) {
 			t.Errorf("hob tool %s %s: %v", spec.Name, spec.Example, err)
 			continue
 		}
-		out, err := r.client.Tool(t.Context(), spec.Name, client.ToolCall{Input: input, Workdir: r.home})
-		if err == nil && out.Error == "VALIDATION_ERROR" && strings.Contains(out.Hint, "the parameters are") {
-			t.Errorf("hob tool %s %s: %s", spec.Name, spec.Example, out.Message)
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(spec.Parameters, &schema); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal(input, &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(value); err != nil {
+			t.Errorf("hob tool %s %s is %s: %v", spec.Name, spec.Example, input, err)
 		}
 	}
 }
