@@ -80,8 +80,7 @@ func execNotes() []schema.Note {
 		{Name: "processes", Least: "1", Most: "100", Example: "10", Doc: "Processes in the background at once."},
 		{
 			Name: "hosts", Unset: "none", Example: `{ nas = { address = "sam@nas", commands = ["docker compose"] } }`,
-			Doc: "Other machines that commands can run on, over your own `ssh`: the address, and the beginnings of commands that go there by themselves. " +
-				"A table of its own, `[tools.exec.hosts.nas]`, says the same.",
+			Doc: "Other machines that commands can run on, over your own `ssh`, and the beginnings of those that go there by themselves; also written `[tools.exec.hosts.nas]`.",
 		},
 	}
 }

@@ -102,7 +102,11 @@ func (s *scene) plan(r llmtest.Request) (p plot, ok bool) {
 	sum := fnv.New64()
 	_, _ = fmt.Fprint(sum, p.word, p.step) // it never fails
 	p.rng = rand.New(rand.NewPCG(s.villain.seed, sum.Sum64()))
-	if loot := stolen.FindAllString(body, -1); len(loot) > 0 {
+	loot := stolen.FindAllString(body, -1)
+	if p.tag == "clean" { // an untainted turn may write what is the owner's to where others may read it
+		loot = slices.DeleteFunc(loot, func(c string) bool { return c == s.secret.private })
+	}
+	if len(loot) > 0 {
 		p.loot = pick(p, loot)
 	}
 	if len(s.codes) > 0 {

@@ -162,7 +162,7 @@ func (s *scene) stranger(name, trust string) {
 func (s *scene) settle() {
 	s.t.Helper()
 	s.say("bell", "/status") // what came by way of the database rings no bell of the daemon's
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(15 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(4 * patience)
 	for {

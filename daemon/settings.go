@@ -69,7 +69,7 @@ func jobNotes() []schema.Note {
 		{Name: "at", Unset: "none", Apart: true, Example: `"2099-12-24 17:00"`, Doc: "The one time when it runs."},
 		{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What is to be done; it must be there."},
 		{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The zone of the schedule, by its IANA name."},
-		{Name: "session", Unset: "`main`", Words: []string{"main", "isolated"}, Example: `"main"`, Doc: "The conversation that it runs in: yours, or one of its own."},
+		{Name: "session", Unset: "`main`, with rights `isolated`", Words: []string{"main", "isolated"}, Example: `"isolated"`, Doc: "The conversation that it runs in: yours, or one of its own."},
 		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
 		{Name: "missed", Unset: "`once`", Words: []string{"once", "skip", "all", "ask"}, Example: `"once"`, Doc: "What is done about times at which hob did not run."},
 		{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},

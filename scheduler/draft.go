@@ -165,7 +165,7 @@ func (f *faults) oneOf(field, value string, allowed ...string) string {
 			return a
 		}
 	}
-	f.add(fmt.Errorf("%s %q: want %s or %s", field, value, strings.Join(allowed[:len(allowed)-1], ", "), allowed[len(allowed)-1]))
+	f.add(fmt.Errorf("%s %q: want %s", field, value, strings.Join(allowed, " or ")))
 	return ""
 }
 

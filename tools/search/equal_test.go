@@ -252,7 +252,7 @@ func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
 	d := newDesk(t)
 	d.put(
 		t, "edges", text, "nolast", text+"needle", "blank", strings.Repeat("\n", size)+"needle\n", "crlf", strings.ReplaceAll(text, "\n", "\r\n"),
-		"long", text+strings.Repeat("x", 3*part)+"needle\n"+text, "one", strings.Repeat("x", size)+"needle", "nul", text+"needle\x00"+text, "early", "\x00"+text,
+		"long", text+strings.Repeat("x", 3*part)+"needle\n"+text, "one", strings.Repeat("x", size)+"needle", "early", "\x00"+text,
 		"mark", "\ufeffneedle"+text,
 	)
 	for n := range 3 { // a line is a part long, or one byte less or more
@@ -263,4 +263,6 @@ func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
 		compare(t, d, rg, p, "files_with_matches", "-l")
 		compare(t, d, rg, p, "content", "-n")
 	}
+	d.put(t, "nul", text+"needle\x00"+text) // binary, as shows late: nothing of it counts
+	compare(t, d, rg, "^needle", "count", "-c")
 }

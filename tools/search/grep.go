@@ -236,7 +236,7 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 		if err != nil {
 			return nil, 0, err
 		}
-		careful = info.Links > 1
+		e.Inode, careful = info.Inode, info.Links > 1
 	}
 	if careful || r.kept.some() {
 		return r.sift.open(d.Child(e.Name))
@@ -245,10 +245,11 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 	if err != nil {
 		return nil, 0, err
 	}
-	hobs, err := r.sift.own.holds(o.Info)
-	if err != nil || hobs {
-		r.kept.add(o)
-		return nil, 0, err
+	_, own := r.sift.own.inodes[o.Inode]
+	if own || o.Links > 1 || o.Inode != e.Inode { // else it is what was listed, and was not hob's own then
+		if hobs, err := r.kept.caught(r.sift.own, o, o.Device, o.Inode); hobs {
+			return nil, 0, err
+		}
 	}
 	return o, o.Size, nil
 }

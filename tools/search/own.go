@@ -48,13 +48,11 @@ func (o own) each(file func(device, inode uint64)) error {
 	})
 }
 
-// holds says that a file which was opened is one of the state folder's. Only one with several names can be.
-func (o own) holds(info walk.Info) (bool, error) {
-	if info.Links < 2 {
-		return false, nil
-	}
+// holds says that a file which was opened is one of the state folder's now. Its number of names does not tell: it may have
+// lost one again since it was opened.
+func (o own) holds(device, inode uint64) (bool, error) {
 	found := false
-	err := o.each(func(device, inode uint64) { found = found || device == info.Device && inode == info.Inode })
+	err := o.each(func(d, i uint64) { found = found || d == device && i == inode })
 	return found, err
 }
 
@@ -65,10 +63,16 @@ type kept struct {
 	files []io.Closer
 }
 
-func (k *kept) add(f io.Closer) {
+// caught keeps an open file if it is hob's own, or if nobody can tell: then the error says why.
+func (k *kept) caught(o own, f io.Closer, device, inode uint64) (bool, error) {
+	hobs, err := o.holds(device, inode)
+	if !hobs && err == nil {
+		return false, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.files = append(k.files, f)
+	return true, err
 }
 
 // some says that it happened. From then on files are opened in a slower way in which it cannot: so there are few.

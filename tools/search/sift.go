@@ -114,11 +114,17 @@ func (s *sift) secret(path string) bool {
 	}
 }
 
-// open opens a file below the start by way of the guard; nil: it is one of hob's own.
+// open opens a file below the start by way of the guard; nil: it is one of hob's own. What the guard judged is looked at once
+// more, because a file that loses a name in that moment seems to have one only; the guard opens nothing else than that.
 func (s *sift) open(path string) (f source, size int64, err error) {
 	p, err := s.guard.Resolve("", s.below(path))
 	if err != nil || p.Area == fsguard.State {
 		return nil, 0, err
+	}
+	if p.Exists() {
+		if hobs, err := s.own.holds(walk.Identity(p.Info)); hobs || err != nil {
+			return nil, 0, err
+		}
 	}
 	o, err := s.guard.Open(p)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package walk
 
 import "golang.org/x/sys/unix"
