@@ -238,6 +238,11 @@ func (s *scene) list(query string, args ...any) (out []string) {
 	if err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
+	defer func() {
+		if err := rs.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}()
 	for rs.Next() {
 		var v string
 		if err := rs.Scan(&v); err != nil {
@@ -245,7 +250,7 @@ func (s *scene) list(query string, args ...any) (out []string) {
 		}
 		out = append(out, v)
 	}
-	if err := errors.Join(rs.Err(), rs.Close()); err != nil {
+	if err := rs.Err(); err != nil {
 		s.t.Fatalf("%s: %v", query, err)
 	}
 	return out

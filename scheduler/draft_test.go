@@ -77,7 +77,7 @@ func TestNewListsAllFaults(t *testing.T) {
 	}
 	for _, want := range []string{
 		`name "a b"`, "exactly one of cron, every, at and when", `time zone "Local"`, `session "x": want main or isolated`, `address "nowhere"`,
-		`missed "x": want once, skip, all or ask`, "max-late:", `overlap "x": want fold or queue`, "prompt:", "trust:",
+		`missed "x": want once or skip or all or ask`, "max-late:", `overlap "x": want fold or queue`, "prompt:", "trust:",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)

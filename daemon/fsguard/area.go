@@ -74,11 +74,15 @@ func (g *Guard) inState(w walked) (bool, error) {
 	return g.stateFile(w.info)
 }
 
-// stateFile says whether info is a file of the state folder under another name. Only a file with
-// several names can be; the folder is looked through, nothing in it is opened.
+// stateFile says whether info is a file of the state folder under another name; nothing in the folder is opened. How many names a
+// file has is no proof: a link that is renamed away at the same moment leaves one. So what lies in the folder itself, the database
+// above all, is always compared; the folders in it are looked through for files with several names.
 func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
-	if !info.Mode().IsRegular() || links(info) < 2 {
+	if !info.Mode().IsRegular() {
 		return false, nil
+	}
+	if links(info) < 2 {
+		return g.topFile(info)
 	}
 	found := false
 	err := filepath.WalkDir(g.state, func(_ string, d fs.DirEntry, err error) error {
@@ -105,6 +109,30 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 		return false, fmt.Errorf("look through the state folder: %w", err)
 	}
 	return found, nil
+}
+
+// topFile says whether info is a file that lies in the state folder itself.
+func (g *Guard) topFile(info fs.FileInfo) (bool, error) {
+	entries, err := os.ReadDir(g.state)
+	if err != nil {
+		return false, fmt.Errorf("look through the state folder: %w", err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		other, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("look at the state folder: %w", err)
+		}
+		if os.SameFile(info, other) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // ownProcess is hob's own entry in /proc: its memory, its environment, its open files.
