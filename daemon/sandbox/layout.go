@@ -32,6 +32,16 @@ type mask struct {
 	folder bool
 }
 
+// Own is hob's home, the folder that its state lies in, with symbolic links resolved: its configuration lies there too. It is ""
+// when that is not known.
+func (s *Sandbox) Own() string {
+	state, err := resolved(s.conf.State)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(state)
+}
+
 // lay resolves a box. What is configured but not there (a bind, a root) is left out; what must be there is an error.
 func lay(c Config, b Box) (layout, error) {
 	var l layout
@@ -58,6 +68,7 @@ func lay(c Config, b Box) (layout, error) {
 	if l.dir, err = folder(b.Dir, state); err != nil {
 		return l, fmt.Errorf("working folder %s: %w", b.Dir, err)
 	}
+	l.pin()
 	if !l.visible(l.dir) {
 		return l, fmt.Errorf("working folder %s: %w: it is in none of the visible folders", b.Dir, ErrBox)
 	}
@@ -93,7 +104,7 @@ func (l *layout) show(c Config, b Box, state string) error {
 			l.views = append(l.views, view{at, from, v.Write}) // a link, ~/.gitconfig perhaps, is seen by its own name too
 		}
 	}
-	slices.SortStableFunc(l.views, func(a, b view) int { return cmp.Compare(depth(a.at), depth(b.at)) })
+	l.sort()
 	// The link of a view that lies in another view is seen there as the link that it is.
 	l.views = slices.DeleteFunc(l.views, func(v view) bool {
 		return v.at != v.from && slices.ContainsFunc(l.views, func(o view) bool { return o != v && within(o.at, v.at) })
@@ -132,6 +143,38 @@ func (l *layout) mask(m mask) {
 	}
 	l.masks = slices.DeleteFunc(l.masks, func(o mask) bool { return within(m.at, o.at) })
 	l.masks = append(l.masks, m)
+}
+
+// pin makes a view of its own of each folder between a mask and the view that shows it. The kernel renames no mount point (rename(2),
+// EBUSY): so what a mask hides cannot be carried out from under its name with the folder that it lies in, to be found there later.
+func (l *layout) pin() {
+	for _, m := range l.masks {
+		for dir := filepath.Dir(m.at); ; dir = filepath.Dir(dir) {
+			v, ok := l.inner(dir)
+			if !ok {
+				break
+			}
+			if v.at != dir {
+				l.views = append(l.views, view{dir, filepath.Join(v.from, dir[len(v.at):]), v.write})
+			}
+		}
+	}
+	l.sort()
+}
+
+// inner is the view that decides about a folder: the innermost, the last of several.
+func (l *layout) inner(dir string) (best view, ok bool) {
+	for _, v := range l.views {
+		if within(v.at, dir) && (!ok || depth(v.at) >= depth(best.at)) {
+			best, ok = v, true
+		}
+	}
+	return best, ok
+}
+
+// sort puts the outer views before the inner ones: what is mounted later covers what was before.
+func (l *layout) sort() {
+	slices.SortStableFunc(l.views, func(a, b view) int { return cmp.Compare(depth(a.at), depth(b.at)) })
 }
 
 // visible says whether a view, and no mask, shows path.

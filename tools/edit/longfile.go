@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/secret"
 	"hob/tools/edit/long"
 )
 
@@ -133,7 +134,7 @@ func (f *file) fill() func(*os.File) error {
 // placeholder names a mark of a secret that the file has more often than before.
 func (f *file) placeholder(ctx context.Context) (string, error) {
 	if f.long == nil {
-		return placeholder(f.was, f.now), nil
+		return secret.Placeholder(f.was, f.now), nil
 	}
 	const reach = 256 // a mark may begin before what was put there, and end after it
 	var marks []string
@@ -142,9 +143,9 @@ func (f *file) placeholder(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, m := range secretMark.FindAll(part, -1) {
-			if !slices.Contains(marks, string(m)) {
-				marks = append(marks, string(m))
+		for _, m := range secret.Placeholders(part) {
+			if !slices.Contains(marks, m) {
+				marks = append(marks, m)
 			}
 		}
 	}

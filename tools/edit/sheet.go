@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -326,22 +325,6 @@ func (d Deps) took(call tools.Call, in any) (bool, error) {
 		return false, err
 	}
 	return atomic.Took(job)
-}
-
-// secretMark is what stands in texts for the value of a secret (daemon/secret).
-var secretMark = regexp.MustCompile(`\[secret [^\]\s]{1,200}\]`)
-
-// placeholder names a mark of a secret that a new text has more often than the old one.
-func placeholder(was, now []byte) string {
-	if !bytes.Contains(now, []byte("[secret ")) {
-		return ""
-	}
-	for _, m := range secretMark.FindAll(now, -1) {
-		if bytes.Count(now, m) > bytes.Count(was, m) {
-			return string(m)
-		}
-	}
-	return ""
 }
 
 func summary(verb string, paths []wish) string {

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"regexp"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/secret"
 	"hob/tools"
 )
 
@@ -120,17 +120,13 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	return said(in, p, data), nil
 }
 
-// secretMark is what stands in texts for the value of a secret (daemon/secret).
-var secretMark = regexp.MustCompile(`\[secret [^\]\s]{1,200}\]`)
-
 // maxMarked is how much of an old file is searched for marks of secrets, in bytes. What lies beyond counts as having none.
 const maxMarked = 64 << 20
 
 // placeholder names a mark of a secret that the new content has more often than what is there: written out, it would take the
 // place of the secret itself.
 func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
-	marks := secretMark.FindAll(data, -1)
-	if len(marks) == 0 {
+	if secret.Placeholder(nil, data) == "" {
 		return "", nil
 	}
 	var old []byte
@@ -144,12 +140,7 @@ func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
 			return "", err
 		}
 	}
-	for _, m := range marks {
-		if bytes.Count(data, m) > bytes.Count(old, m) {
-			return string(m), nil
-		}
-	}
-	return "", nil
+	return secret.Placeholder(old, data), nil
 }
 
 // conflict refuses what the caller asked to refuse, and to wipe out what he has not seen.

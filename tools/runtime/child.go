@@ -71,7 +71,7 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	// thread must live as long as the child does.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	p.writes()
+	p.text.starts()
 	r, err := begin(g, p.order)
 	if err != nil {
 		close(p.done)

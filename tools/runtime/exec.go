@@ -18,6 +18,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/ident"
 	"hob/daemon/sandbox"
+	"hob/daemon/secret"
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/runtime/display"
@@ -57,10 +58,12 @@ func or[T comparable](v, fallback T) T {
 	return v
 }
 
-// Artifacts is the shelf that whole outputs go to.
+// Artifacts is the shelf that whole outputs go to. It does not hold on to data.
 type Artifacts interface {
-	// Keep stores data under a name for people and returns its id. It does not hold on to data.
+	// Keep stores data under a name for people and returns its id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
+	// KeepForeign does so with somebody else's text; source says in a few words where it is from.
+	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
 // ExecDeps is what exec works with.
@@ -112,10 +115,10 @@ func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	e := executor{d, shellArgs(osexec.LookPath)}
-	return tools.New[Command, Outcome](tools.Spec{
+	return traced{tools.New[Command, Outcome](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
 		Description: "Run a shell command; after " + display.Span(d.Limits.Yield) + ", or with background, it goes on as a process.",
-	}, e.intent, e.run)
+	}, e.intent, e.run), e.traces}
 }
 
 type executor struct {
@@ -154,9 +157,10 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		Network    bool     `json:"network,omitempty"`
 		Background bool     `json:"background,omitempty"`
 		PTY        bool     `json:"pty,omitempty"`
+		Files      []named  `json:"files,omitempty"`
 	}{
 		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environ.Pairs(in.Env),
-		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY,
+		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, e.named(at, in),
 	})
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
@@ -172,11 +176,18 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !call.Tainted && at.folder.Area != fsguard.RootRO)}
+		if at.unsure {
+			i.Paths[0].Area = tools.Sensitive
+			i.Warnings = append(i.Warnings, "the folder is too large to be looked through for keys: the command may see some")
+		}
 	}
 	return i, err
 }
 
-// sound refuses what no shell could be given.
+// unseen is the hint about a placeholder.
+const unseen = "it stands for a value that you were not shown: let the program read it where it is kept"
+
+// sound refuses what no shell could be given, and what is no command any more since a secret was taken out of it.
 func sound(in Command) error {
 	if len(in.Command) > maxCommand {
 		return tools.Refuse(tools.Validation, "write it to a file and run that", "the command is longer than %d KB", (maxCommand+1)>>10)
@@ -184,12 +195,18 @@ func sound(in Command) error {
 	if strings.ContainsRune(in.Command, 0) {
 		return tools.Refuse(tools.Validation, "", "the command holds a NUL byte")
 	}
+	if name := secret.Placeholder(nil, []byte(in.Command)); name != "" {
+		return tools.Refuse(tools.Validation, unseen, "the command holds the placeholder %s", name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if bad := environ.BadName(name); bad != "" {
 			return tools.Refuse(tools.Validation, "", "env.%s: %s", strings.ToValidUTF8(name, "?"), bad)
 		}
 		if strings.ContainsRune(in.Env[name], 0) {
 			return tools.Refuse(tools.Validation, "", "env.%s holds a NUL byte", name)
+		}
+		if mark := secret.Placeholder(nil, []byte(in.Env[name])); mark != "" {
+			return tools.Refuse(tools.Validation, unseen, "env.%s holds the placeholder %s", name, mark)
 		}
 	}
 	return nil

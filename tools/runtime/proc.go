@@ -35,6 +35,7 @@ type proc struct {
 	request
 	id    string
 	out   *output
+	text  *origin
 	tell  func(*ended) error // reports the end of a background process
 	stops chan stop
 	done  chan struct{} // closed when it has ended
@@ -42,10 +43,8 @@ type proc struct {
 
 	mu      sync.Mutex
 	begun   time.Time
-	since   time.Time // what changed then or later, it may have changed: see fileClock. Zero before it is started
 	run     *running  // nil when it has been reaped
 	timer   *time.Timer
-	foreign string // why its output is somebody else's text; "" when it is not
 	back    bool   // nobody waits for it
 	quiet   bool   // somebody tells of its end already
 	seen    int64  // bytes of output that were polled
@@ -55,7 +54,7 @@ type proc struct {
 
 func newProc(o order, r request, shelf int) *proc {
 	return &proc{
-		order: o, request: r, foreign: r.at.foreign, out: &output{limit: shelf}, begun: time.Now(),
+		order: o, request: r, text: originOf(r.at), out: &output{limit: shelf}, begun: time.Now(),
 		stops: make(chan stop, 1), done: make(chan struct{}), told: make(chan struct{}),
 	}
 }
@@ -110,20 +109,6 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// writes notes that from now on it may change files.
-func (p *proc) writes() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.since = fileClock()
-}
-
-// began is since when it may have changed files; zero: it has not been started.
-func (p *proc) began() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.since
-}
-
 // toBackground lets a command go on by itself. It is false when it has ended.
 func (p *proc) toBackground() bool {
 	p.mu.Lock()
@@ -153,19 +138,6 @@ func (p *proc) outcome() (*ended, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end, p.err
-}
-
-// taint makes what it writes from now on somebody else's text.
-func (p *proc) taint(why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.foreign = or(p.foreign, why)
-}
-
-func (p *proc) source() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.foreign
 }
 
 // hush keeps its end from being reported: whoever ends it says so.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/secret"
 	"hob/tools"
 	"hob/tools/runtime/display"
 )
@@ -39,17 +40,17 @@ type Handled struct {
 func NewProcess(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	h := handler{executor{ExecDeps: d}}
-	return tools.New[Handling, Handled](tools.Spec{
+	return traced{tools.New[Handling, Handled](tools.Spec{
 		Name: "process", Group: "runtime", Core: true, SelfPaging: true, Positional: "action", Example: "list",
 		Description: "Look after background commands. poll gives only new output.",
-	}, h.intent, h.run)
+	}, h.intent, h.run), h.traces}
 }
 
 type handler struct{ executor }
 
 func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.Intent, error) {
 	if in.Action == "list" {
-		return tools.Intent{Effect: tools.Read, Summary: "list background processes", Canonical: call.Args}, nil
+		return tools.Intent{Effect: tools.Read, Summary: "list background processes", Canonical: call.Args, Foreign: h.listed(call)}, nil
 	}
 	p, err := h.find(call, in)
 	if err != nil {
@@ -64,17 +65,21 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 		Command string   `json:"command"`
 		Call    string   `json:"call"`
 	}{"process", in, p.summary, p.by.ID})
-	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.summary, Canonical: canonical, Keep: p}
+	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.summary, Canonical: canonical, Foreign: h.source(p), Keep: p}
 	switch in.Action {
-	case "poll", "kill":
-		i.Foreign = p.source()
 	case "input":
 		i.Summary = fmt.Sprintf("write %q to process %s: %s", display.Brief(in.Input), p.id, p.summary)
 	case "signal":
 		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
 	}
 	if in.Action != "poll" && in.Action != "status" {
-		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.scopes(call), p.at.boxed
+		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.shell(), p.at.boxed
+		if p.at.own && in.Action == "input" {
+			i.Scopes = append(i.Scopes, tools.Config)
+		}
+		if p.at.folder != nil {
+			i.Paths = []tools.Path{tools.PathOf(*p.at.folder, false)} // no right of a job reaches into a folder with keys
+		}
 		if p.at.host != "" {
 			i.Hosts = []string{h.Hosts[p.at.host].Address}
 		}
@@ -86,6 +91,9 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 func (h handler) sound(in Handling) error {
 	if in.Action == "input" && in.Input == "" {
 		return tools.Refuse(tools.Validation, "", "input: the action input needs a text")
+	}
+	if name := secret.Placeholder(nil, []byte(in.Input)); name != "" {
+		return tools.Refuse(tools.Validation, unseen, "input holds the placeholder %s", name)
 	}
 	if in.Action == "signal" {
 		if _, ok := signalNamed(in.Signal); !ok {
@@ -146,11 +154,11 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 	case "poll":
 		return h.poll(ctx, p, in)
 	case "input":
+		if call.Tainted {
+			p.text.typed()
+		}
 		if err := p.write(in.Input); err != nil {
 			return tools.Result{}, err
-		}
-		if call.Tainted {
-			p.taint("output of a command that a turn with foreign text wrote to")
 		}
 	case "signal":
 		sig, _ := signalNamed(in.Signal)
@@ -161,7 +169,25 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 		return h.kill(call, p), nil
 	}
 	s := p.status()
-	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}}, nil
+	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}, Foreign: h.source(p)}, nil
+}
+
+// source says whose text a process shows but the owner's, its command line and its output alike; "" none.
+func (h handler) source(p *proc) string {
+	if !closed(p.told) {
+		h.look(p)
+	}
+	return p.text.source()
+}
+
+// listed is the source of the processes that a caller sees.
+func (h handler) listed(call tools.Call) string {
+	for _, p := range h.visible(call) {
+		if from := h.source(p); from != "" {
+			return from
+		}
+	}
+	return ""
 }
 
 func (h handler) list(call tools.Call) tools.Result {
@@ -173,7 +199,7 @@ func (h handler) list(call tools.Call) tools.Result {
 	if len(lines) == 0 {
 		lines = []string{"nothing runs in the background"}
 	}
-	return tools.Result{Content: strings.Join(lines, "\n"), Data: out}
+	return tools.Result{Content: strings.Join(lines, "\n"), Data: out, Foreign: h.listed(call)}
 }
 
 // poll gives what is new, and waits for it when there is nothing.
@@ -205,8 +231,8 @@ func (h handler) poll(ctx context.Context, p *proc, in Handling) (tools.Result, 
 }
 
 func (h handler) answer(p *proc, text string) tools.Result {
-	s := p.status()
-	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p))}
+	s, from := p.status(), h.source(p)
+	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p)), Foreign: from}
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		res.Content += "\n" + text
 	} else {

@@ -13,6 +13,7 @@ import (
 	"hob/daemon/ident"
 	"hob/tools"
 	"hob/tools/runtime/display"
+	"hob/tools/runtime/sweep"
 )
 
 // Limits of what the registry remembers and tries.
@@ -85,8 +86,8 @@ func (g *Registry) Running() []string {
 // sandbox or with the network, may have written it. "" when none may.
 func (g *Registry) Foreign(path string) string {
 	for _, p := range g.writers() {
-		if touched(path, p.began()) {
-			return p.at.why
+		if since, why := p.text.writing(); why != "" && sweep.Touched(path, since) {
+			return why
 		}
 	}
 	return ""
@@ -96,16 +97,18 @@ func (g *Registry) Foreign(path string) string {
 func (g *Registry) foreign(guard *fsguard.Guard) []string {
 	var list []string
 	for _, p := range g.writers() {
-		for _, m := range marks(guard, p.began(), p.at.why) {
-			list = append(list, m.Path)
-		}
+		since, _ := p.text.writing()
+		list = append(list, sweep.Changed(guard, since)...)
 	}
 	return list
 }
 
 // writers are the processes that may write what must be marked, and whose marks are not stored yet.
 func (g *Registry) writers() []*proc {
-	return slices.DeleteFunc(g.all(), func(p *proc) bool { return p.at.why == "" || closed(p.told) || p.began().IsZero() })
+	return slices.DeleteFunc(g.all(), func(p *proc) bool {
+		_, why := p.text.writing()
+		return why == "" || closed(p.told)
+	})
 }
 
 func (g *Registry) all() []*proc {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/fsguard"
 	"hob/tools"
 	"hob/tools/runtime/display"
+	"hob/tools/runtime/sweep"
 )
 
 // report makes the result of an ended command: exit code first, then the output.
@@ -16,6 +18,7 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	if end == nil {
 		return tools.ErrorResult(err)
 	}
+	e.look(p)
 	text, cut := p.out.text(e.Limits.Keep)
 	out := p.facts(end)
 	out.Output, out.Truncated = p.readable(text), cut
@@ -30,7 +33,7 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 		notes = append(notes, err.Error())
 	}
 	res := end.result(out, notes)
-	res.Changes = changes(e.marked(p))
+	res.Changes, res.Foreign = changes(e.marked(p)), p.text.source()
 	return res
 }
 
@@ -63,7 +66,7 @@ func (p *proc) afterwards(end *ended) []string {
 // shelve keeps the whole output, or as much of it as fits, and says so.
 func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
 	kept, total := p.out.whole()
-	id, err := e.Artifacts.Keep(context.WithoutCancel(ctx), "output of "+p.summary+" ("+p.by.ID+")", kept)
+	id, err := e.keep(context.WithoutCancel(ctx), p, "output of "+p.summary+" ("+p.by.ID+")", kept)
 	if err != nil {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}
@@ -73,12 +76,35 @@ func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
 	return id, "the whole output is kept: result_read " + id
 }
 
+func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (string, error) {
+	if from := p.text.source(); from != "" {
+		return e.Artifacts.KeepForeign(ctx, name, from, data)
+	}
+	return e.Artifacts.Keep(ctx, name, data)
+}
+
+// look notices that a command has come to see foreign files since it began: its box does not hide what is marked later.
+func (e executor) look(p *proc) {
+	if e.sees(p.at) {
+		p.text.saw()
+	}
+}
+
 // marked are the files that hold foreign text since a command ran.
 func (e executor) marked(p *proc) []tools.Mark {
-	if p.at.why == "" {
+	since, why := p.text.writing()
+	if why == "" {
 		return nil
 	}
-	return marks(e.Guard, p.began(), p.at.why)
+	return marks(e.Guard, since, why)
+}
+
+func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
+	list := []tools.Mark{}
+	for _, path := range sweep.Changed(g, since) {
+		list = append(list, tools.Mark{Path: path, Why: why})
+	}
+	return list
 }
 
 func changes(list []tools.Mark) []tools.Change {
@@ -126,18 +152,20 @@ func (e executor) goesOn(p *proc, because string) tools.Result {
 	if !p.named {
 		p.lasts(e.Limits.Life)
 	}
+	e.look(p)
 	text := ""
 	if because != "" { // else whatever it had time to write is for the first poll
 		text = p.take(nil, e.Limits.Preview)
 	}
 	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
 	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.note}, text, false)
-	res.Changes = changes(e.marked(p))
+	res.Changes, res.Foreign = changes(e.marked(p)), p.text.source()
 	return res
 }
 
 // tell reports the end of a background process to the session that started it.
 func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
+	e.look(p)
 	text := p.take(nil, e.Limits.Preview)
 	notes := []string{p.note, end.cause()}
 	if _, cut := p.out.text(e.Limits.Preview); cut {
@@ -149,7 +177,7 @@ func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
 	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, display.Span(end.took.Round(time.Millisecond)), p.summary)
 	return e.Registry.deliver(ctx, Report{
 		Session: p.by.Session, Key: p.by.Key, Call: p.by.ID, Process: p.id, ReplyTo: p.by.ReplyTo, Trust: p.by.Trust,
-		Foreign: p.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),
+		Foreign: p.text.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),
 	})
 }
 

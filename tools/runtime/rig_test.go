@@ -35,15 +35,20 @@ func TestMain(m *testing.M) {
 }
 
 type shelf struct {
-	kept [][]byte
-	err  error
+	kept    [][]byte
+	sources []string // of what was kept, "" where it is the owner's
+	err     error
 }
 
-func (s *shelf) Keep(_ context.Context, _ string, data []byte) (string, error) {
+func (s *shelf) Keep(ctx context.Context, name string, data []byte) (string, error) {
+	return s.KeepForeign(ctx, name, "", data)
+}
+
+func (s *shelf) KeepForeign(_ context.Context, _, source string, data []byte) (string, error) {
 	if s.err != nil {
 		return "", s.err
 	}
-	s.kept = append(s.kept, bytes.Clone(data))
+	s.kept, s.sources = append(s.kept, bytes.Clone(data)), append(s.sources, source)
 	return fmt.Sprintf("a%d", len(s.kept)), nil
 }
 

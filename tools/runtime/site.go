@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime/inspect"
+	"hob/tools/runtime/keys"
+	"hob/tools/runtime/sweep"
 )
 
 // Why files that a command wrote count as foreign.
@@ -20,6 +23,14 @@ const (
 	byTainted   = "written by a turn that had read foreign text"
 	byUnboxed   = "written by a command outside the sandbox"
 	byNetworked = "written by a command with network access"
+	byInput     = "written by a command that a turn with foreign text wrote to"
+	bySight     = "written by a command that could see foreign files"
+)
+
+// Why an output counts as foreign although it did not when its command began.
+const (
+	afterInput = "output of a command that a turn with foreign text wrote to"
+	seesFiles  = "output of a command that sees foreign files"
 )
 
 // site is where a command runs, and what follows from it.
@@ -29,9 +40,12 @@ type site struct {
 	cwd     string         // its path
 	boxed   bool           // in the sandbox
 	box     sandbox.Box
-	network bool   // it can reach the network
-	foreign string // why its output is somebody else's text; "" when it is not
-	why     string // why what it writes is; "" when it is not
+	network bool              // it can reach the network
+	own     bool              // the folder holds hob's own configuration, or lies beside it
+	unsure  bool              // the folder may show keys that were not found
+	foreign string            // why its output is somebody else's text; "" when it is not
+	why     string            // why what it writes is; "" when it is not
+	covered map[string]string // what is hidden as foreign, by path, in the version that was there when the command began
 }
 
 // site decides where a command runs. It only looks.
@@ -47,7 +61,12 @@ func (e executor) site(call tools.Call, in Command) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := &site{folder: &p, cwd: p.Path, network: true}
+	at := &site{folder: &p, cwd: p.Path, network: true, own: p.Own}
+	if e.Sandbox != nil {
+		if home := e.Sandbox.Own(); home != "" && below(p.Path, home) {
+			at.own = true
+		}
+	}
 	if err := e.confine(at, call, in); err != nil {
 		return nil, err
 	}
@@ -75,7 +94,7 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 		}
 		return nil
 	}
-	at.box = e.box(call, in, *at.folder)
+	e.fill(at, call, in)
 	plain := at.box
 	plain.Scratch = "" // it is made when the command runs
 	switch _, err := e.Sandbox.Wrap(plain, []string{"true"}); {
@@ -89,8 +108,9 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 	}
 }
 
-// box is what a command in the sandbox sees.
-func (e executor) box(call tools.Call, in Command, p fsguard.Place) sandbox.Box {
+// fill says what a command in the sandbox sees.
+func (e executor) fill(at *site, call tools.Call, in Command) {
+	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	for _, r := range e.Guard.Roots() {
 		if r.Write {
@@ -102,30 +122,73 @@ func (e executor) box(call tools.Call, in Command, p fsguard.Place) sandbox.Box 
 	if p.Area != fsguard.RootRO && !inAny(b.Writable, p.Path) {
 		b.Writable = append(b.Writable, p.Path) // the gate was asked for it
 	}
-	if call.Tainted {
-		b.Sealed, b.Scratch = true, call.Scratch
-		return b
+	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
+		b.Readable = append(b.Readable, home) // a root opens it; its own question was not asked
 	}
-	hidden := []string{filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder)}
-	if !namesAttachments(in) {
-		hidden = append(hidden, filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder))
+	if p.Area == fsguard.Outside {
+		var whole bool
+		b.Hidden, whole = keys.Below(e.Guard, p.Path)
+		at.unsure = !whole
+	}
+	at.box, at.covered = b, nil
+	if call.Tainted {
+		at.box.Sealed, at.box.Scratch = true, call.Scratch
+		return
+	}
+	at.covered = e.theirs(at, namesAttachments(in))
+	at.box.Hidden = append(at.box.Hidden, slices.Sorted(maps.Keys(at.covered))...)
+}
+
+// theirs are the files and folders with somebody else's text that a box shows if nothing hides them, with their versions. The links
+// among them are not: what they lead to is what counts.
+func (e executor) theirs(at *site, attachments bool) map[string]string {
+	list := []string{filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder)}
+	if !attachments {
+		list = append(list, filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder))
 	}
 	if e.Marked != nil {
-		hidden = append(hidden, e.Marked()...)
+		list = append(list, e.Marked()...)
 	}
-	hidden = append(hidden, e.Registry.foreign(e.Guard)...)
-	for _, path := range hidden {
-		if inAny(b.Writable, path) || inAny(b.Readable, path) {
-			if !below(path, p.Path) { // who runs in a foreign folder has read it: the intent says so
-				b.Hidden = append(b.Hidden, path)
-			}
+	list = append(list, e.Registry.foreign(e.Guard)...)
+	out := map[string]string{}
+	for _, path := range list {
+		if !inAny(at.box.Writable, path) && !inAny(at.box.Readable, path) || below(path, at.cwd) {
+			continue // who runs in a foreign folder has read it: the intent says so
+		}
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
+			out[path] = sweep.Version(info)
 		}
 	}
-	return b
+	return out
+}
+
+// sees says whether a command in the sandbox sees by now what was not foreign, or not there, when it began. What was covered then is
+// seen again when another file has taken its place.
+func (e executor) sees(at *site) bool {
+	if !at.boxed || at.box.Sealed || at.foreign != "" {
+		return false
+	}
+	now := e.theirs(at, false)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(path string) bool { return !at.covers(path, now) })
+}
+
+// covers says whether a path, or a folder that it lies in, is hidden since the command began. now are the versions of today.
+func (s *site) covers(path string, now map[string]string) bool {
+	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if was, ok := s.covered[dir]; ok && was == now[dir] {
+			return true
+		}
+	}
+	return false
 }
 
 func inAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return below(d, path) })
+}
+
+// below says whether path is dir or lies in it. Both are absolute and clean.
+func below(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
 func namesAttachments(in Command) bool { return strings.Contains(in.Command, fsguard.AttachmentFolder) }
@@ -138,7 +201,7 @@ func (s *site) source(call tools.Call, in Command) string {
 	case s.network:
 		return "output of a command with network access"
 	case call.Tainted:
-		return "output of a command that sees foreign files"
+		return seesFiles
 	case s.folder.Foreign != "":
 		return s.folder.Foreign + ": " + s.cwd
 	case namesAttachments(in):
@@ -148,14 +211,27 @@ func (s *site) source(call tools.Call, in Command) string {
 	}
 }
 
-// scopes are what the gate judges: a folder that no root covers is opened for writing, which is a question of its own.
-func (s *site) scopes(call tools.Call) []tools.Scope {
-	list := []tools.Scope{tools.Exec}
+// shell are the scopes of running a command here, whatever its folder.
+func (s *site) shell() []tools.Scope {
 	if s.network {
-		list = append(list, tools.Net)
+		return []tools.Scope{tools.Exec, tools.Net}
 	}
-	if s.folder != nil && s.boxed && !call.Tainted && (s.folder.Area == fsguard.Outside || s.folder.Area == fsguard.Sensitive) {
-		list = append(list, tools.FSWrite)
+	return []tools.Scope{tools.Exec}
+}
+
+// scopes are what the gate judges. A folder that no root covers, or that may hold keys, is opened for writing, by a tainted turn for
+// reading: that is a question of its own. So is one that opens hob's configuration.
+func (s *site) scopes(call tools.Call) []tools.Scope {
+	list := s.shell()
+	if s.folder != nil && (s.folder.Area == fsguard.Sensitive || s.boxed && s.folder.Area == fsguard.Outside) {
+		if call.Tainted {
+			list = append(list, tools.FSRead)
+		} else {
+			list = append(list, tools.FSWrite)
+		}
+	}
+	if s.own {
+		list = append(list, tools.Config)
 	}
 	return list
 }
@@ -208,11 +284,14 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 	if !at.boxed {
 		return argv, nil
 	}
-	if at.box.Scratch != "" {
-		if err := os.MkdirAll(at.box.Scratch, 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder %s: %w", call.Scratch, err)
+	// What is not there cannot be hidden: so the folders are made that foreign text will lie in. And since the intent was made, a
+	// question may have waited for hours: what is to be hidden is looked for again.
+	for _, dir := range []string{filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder), or(at.box.Scratch, filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder %s: %w", dir, err)
 		}
 	}
+	e.fill(at, call, in)
 	if in.PTY {
 		// The sandbox gives its command a session without a terminal; setsid makes the one on its stdin that session's.
 		if setsid, err := osexec.LookPath("setsid"); err == nil {

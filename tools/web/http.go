@@ -93,8 +93,25 @@ func (h asker) look(in HTTP) (target, []string, error) {
 	if len(header) < len(in.Headers) {
 		return target{}, nil, tools.Refuse(tools.Validation, "join the values with a comma", "headers: one of them stands there twice, in two spellings")
 	}
+	if err := placeholders(in); err != nil {
+		return target{}, nil, err
+	}
 	names, err := h.handles(in, t)
 	return t, names, err
+}
+
+// placeholders refuses to send what hob wrote in the place of a secret.
+func placeholders(in HTTP) error {
+	const hint = "it stands for a value that you were not shown; secret:NAME in a header value stands for a secret of the config"
+	if name := secret.Placeholder(nil, []byte(in.Body)); name != "" {
+		return tools.Refuse(tools.Validation, hint, "body: it holds the placeholder %s", name)
+	}
+	for _, field := range slices.Sorted(maps.Keys(in.Headers)) {
+		if name := secret.Placeholder(nil, []byte(in.Headers[field])); name != "" {
+			return tools.Refuse(tools.Validation, hint, "headers: %s holds the placeholder %s", field, name)
+		}
+	}
+	return nil
 }
 
 func headerOf(fields map[string]string) http.Header {

@@ -74,7 +74,7 @@ func (d *DB) start(ctx context.Context, o Options) error {
 	if err := private(d.path); err != nil {
 		return err
 	}
-	db, err := open(d.path, "_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package runtime
+package sweep
 
 import (
 	"io/fs"
@@ -16,9 +16,9 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// fileClock is the time that a file would be stamped with that changes now: the clock of the kernel's last tick, which is a
+// Clock is the time that a file would be stamped with that changes now: the clock of the kernel's last tick, which is a
 // little behind.
-func fileClock() time.Time {
+func Clock() time.Time {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &t); err != nil {
 		return time.Now().Add(-time.Second)
