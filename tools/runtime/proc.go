@@ -41,15 +41,15 @@ type proc struct {
 	done  chan struct{} // closed when it has ended
 	told  chan struct{} // closed when that was reported too, or need not be
 
-	mu      sync.Mutex
-	begun   time.Time
-	run     *running  // nil when it has been reaped
-	timer   *time.Timer
-	back    bool   // nobody waits for it
-	quiet   bool   // somebody tells of its end already
-	seen    int64  // bytes of output that were polled
-	end     *ended
-	err     error
+	mu    sync.Mutex
+	begun time.Time
+	run   *running // nil when it has been reaped
+	timer *time.Timer
+	back  bool  // nobody waits for it
+	quiet bool  // somebody tells of its end already
+	seen  int64 // bytes of output that were polled
+	end   *ended
+	err   error
 }
 
 func newProc(o order, r request, shelf int) *proc {
