@@ -118,7 +118,7 @@ func (r Right) String() string {
 func has(c Case, col column) bool {
 	switch col {
 	case shell:
-		return right(c, "exec", "")
+		return right(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 	case web:
 		return !c.Intent.Private && right(c, "net", "") || len(c.Intent.Hosts) > 0 && covers(c, "net", c.Intent.Hosts)
 	case message:

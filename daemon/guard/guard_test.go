@@ -33,6 +33,7 @@ write sensitive   | owner ask   | tainted ask   | others deny
 write state       | owner deny! | tainted deny! | others deny!
 exec sandboxed    | owner allow | tainted ask+  | others deny
 exec open         | owner ask+  | tainted ask+  | others deny
+exec keys         | owner ask   | tainted ask   | others deny
 net public        | owner allow | tainted ask+  | others deny+
 net given         | owner allow | tainted allow | others deny+
 net private       | owner ask   | tainted ask   | others deny
@@ -66,7 +67,7 @@ func cells(t *testing.T) []cell {
 		}
 		list = append(list, c)
 	}
-	if len(list) != 31 {
+	if len(list) != 32 {
 		t.Fatalf("the table has %d rows", len(list))
 	}
 	return list
@@ -92,6 +93,9 @@ func (c cell) intent() tools.Intent {
 		i.Paths = []tools.Path{p}
 	case "exec":
 		i.Scopes, i.Sandboxed = []tools.Scope{tools.Exec}, c.detail == "sandboxed"
+		if c.detail == "keys" { // run outside the sandbox, in a folder with keys
+			i.Paths = []tools.Path{{Path: "/home/.ssh", Area: tools.Sensitive}}
+		}
 	case "net":
 		i.Scopes, i.Hosts, i.Links = []tools.Scope{tools.Net}, []string{"example.org"}, []string{"https://example.org/" + c.detail}
 		switch c.detail {
@@ -189,7 +193,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if n != 31*4*512 {
+	if n != 32*4*512 {
 		t.Errorf("%d cases", n)
 	}
 }

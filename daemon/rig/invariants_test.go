@@ -52,6 +52,11 @@ func (r *rig) check() (tally, []string) {
 	if sum.repeated > r.crashes {
 		broken = append(broken, fmt.Sprintf("a model was asked the same %d times, with %d crashes", sum.repeated, r.crashes))
 	}
+	for key, n := range r.world.again {
+		if n > r.crashes {
+			broken = append(broken, fmt.Sprintf("a model was asked the same %d times for a sub-agent, with %d crashes: %s", n, r.crashes, cut(key)))
+		}
+	}
 	return sum, append(broken, r.world.wrong...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -82,8 +83,10 @@ func newRig(t *testing.T, o options) *rig {
 		o.safeAfter = never
 	}
 	r := &rig{t: t, bin: o.bin, home: filepath.Join(t.TempDir(), "home"), world: newWorld(t, o.seed), pushes: map[string]push{}, jobs: o.jobs, made: map[string]bool{}}
-	if err := os.MkdirAll(r.home, 0o700); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(r.world.config(o.guard, o.attempts, o.safeAfter)), 0o600); err != nil {
 		t.Fatal(err)
@@ -297,7 +300,10 @@ func (r *rig) answer(ctx context.Context, c *client.Client) {
 	}
 	for _, q := range open {
 		text := "/approve " + q.Code
-		if q.Subject == "ask" {
+		switch {
+		case strings.HasPrefix(q.Text, "My plan:"):
+			text = "/answer " + q.Code + " 1"
+		case q.Subject == "ask":
 			text = "/answer " + q.Code + " the answer for " + tokens.FindString(q.Text)
 		}
 		r.once("answer-"+q.Code, text)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,7 +78,6 @@ func (r *rig) price(t *testing.T) {
 	text := strings.NewReplacer(
 		`timezone = "UTC"`, fmt.Sprintf("timezone = %q", zone),
 		"tokens_per_day = 2000000000", fmt.Sprintf("per_day = %g\ntokens_per_day = 0", dayCap/1e6),
-		"[guard]", "[tools.web]\nnetworks = [\"127.0.0.0/8\"]\n[guard]",
 		"max_output_tokens", fmt.Sprintf("price = { input = %g, output = %g }\nmax_output_tokens", inputPrice/1e6, outputPrice/1e6),
 	).Replace(string(doc))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -92,16 +90,8 @@ func (r *rig) price(t *testing.T) {
 func (w *world) costly(q llmtest.Request) llmtest.Turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	token, results := wanted(q.Messages)
-	kind, id, _ := strings.Cut(token, "-")
 	w.answers++
-	answer := reply(token, results, w.answers)
-	switch able := slices.Contains(q.Tools, "sessions_spawn"); { // neither a sub-agent is, nor who works on a text for a tool
-	case able && kind == "spawn" && results == 0:
-		answer = llm.Answer{Calls: []llm.Call{call(w.answers, 1, "sessions_spawn", map[string]any{"prompt": "the part of " + token, "background": id[len(id)-1]%2 == 0})}}
-	case able && kind == "aside" && results == 0:
-		answer = llm.Answer{Calls: []llm.Call{call(w.answers, 1, "web_fetch", map[string]any{"url": w.model.URL + "/models?" + id, "prompt": "what " + token + " is about"})}}
-	}
+	answer := w.reply(wanted(q), w.answers)
 	answer.Usage = llm.Usage{Input: len(q.Body)/4 + 1, Output: 3_900}
 	if len(q.Tools) == 0 { // who works on a text for a tool may say less
 		answer.Usage.Output = 2_000

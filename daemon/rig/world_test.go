@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +33,8 @@ type world struct {
 	clock    int64 // of the chat server; every message has a second of its own
 	answers  int
 	requests int
-	repeated int                          // the same request again
+	repeated int                          // the same request of the thread again
+	again    map[string]int               // the same request of a sub-agent again, by its first message
 	broken   int                          // answers that broke off on purpose
 	texts    int                          // that the model worked on for a tool
 	newest   map[string][]llmtest.Message // by the first message of the session, the newest transcript
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w := &world{
 		model: llmtest.NewServer(), ntfy: ntfy, asked: make(chan struct{}, 1), rng: rand.New(rand.NewPCG(seed, 2)),
-		newest: map[string][]llmtest.Message{}, clock: time.Now().Unix(),
+		newest: map[string][]llmtest.Message{}, again: map[string]int{}, clock: time.Now().Unix(),
 	}
 	ntfy.Protect(topic, topicToken)
 	w.model.Otherwise(w.script)
@@ -78,6 +78,8 @@ server = %q
 topic = %q
 token = "env:RIG_TOKEN"
 owner = true
+[tools.web]
+networks = ["127.0.0.0/8"]
 [guard]
 mode = %q
 [budget]
@@ -97,9 +99,6 @@ func (w *world) publish(text string) (id string, at int64) {
 	return w.ntfy.Inject(channelstest.NtfyMessage{Topic: topic, Message: text, Time: at}), at
 }
 
-// A token tells what the model does with a message: "please do exec-17".
-var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|spawn|aside)-(\d+)\b`)
-
 // script is the model: what it does depends on the last thing that a person said, and on how many results came since.
 func (w *world) script(r llmtest.Request) llmtest.Turn {
 	w.mu.Lock()
@@ -109,13 +108,13 @@ func (w *world) script(r llmtest.Request) llmtest.Turn {
 	case w.asked <- struct{}{}:
 	default:
 	}
-	w.judge(r)
-	token, results := wanted(r.Messages)
-	if token == "" {
+	q := wanted(r)
+	w.judge(r, q)
+	if q.token == "" {
 		w.wrong = append(w.wrong, fmt.Sprintf("I12 nothing in the request says what is wanted: %.200q", r.Last()))
 	}
 	w.answers++
-	turn := llmtest.Streamed(reply(token, results, w.answers))
+	turn := llmtest.Streamed(w.reply(q, w.answers))
 	turn.Hold = after(time.Duration(w.rng.IntN(6)) * time.Millisecond)
 	return turn
 }
@@ -129,96 +128,16 @@ func after(d time.Duration) <-chan struct{} {
 	return c
 }
 
-// pendings are the places of results that were not there yet when the next input came.
-var pendings = regexp.MustCompile(`^(?:\[late result of|pending) #(\d+)`)
-
-// wanted is the token that the newest message of a user asks for, and how many results of its calls there are. A late
-// result asks to go on with what its call was made for.
-func wanted(list []llmtest.Message) (token string, results int) {
-	of, late := map[string]string{}, map[string]string{}
-	count := map[string]int{}
-	for _, m := range list {
-		for _, c := range m.Calls {
-			of[c.ID] = tokens.FindString(c.Function.Arguments)
-		}
-		k := pendings.FindStringSubmatch(m.Content)
-		switch {
-		case m.Role == "tool":
-			count[of[m.CallID]]++
-			if k != nil {
-				late[k[1]] = of[m.CallID]
-			}
-		case m.Role == "user" && k != nil:
-			token = late[k[1]]
-		case m.Role == "user":
-			token = tokens.FindString(m.Content)
-		}
-	}
-	return token, count[token]
-}
-
-// reply is what the model answers. n is another number each time, so that no two answers are the same.
-func reply(token string, results, n int) llm.Answer {
-	kind, _, _ := strings.Cut(token, "-")
-	done := llm.Answer{Text: fmt.Sprintf("answer %d to %s", n, token)}
-	switch {
-	case kind == "long":
-		done.Text += strings.Repeat("\n"+strings.Repeat("all work and no play ", 20), 22)
-	case kind == "two" && results == 0:
-		return llm.Answer{Calls: []llm.Call{shell(n, 1, "echo "+token+" >> once.txt"), shell(n, 2, "echo "+token+".b >> once.txt")}}
-	case kind == "chain" && results == 0:
-		return llm.Answer{Text: "first the shell", Calls: []llm.Call{shell(n, 1, "echo "+token+" >> once.txt")}}
-	case kind == "chain" && results == 1:
-		return llm.Answer{Calls: []llm.Call{call(n, 1, "write", map[string]any{"path": "f/" + token, "content": token})}}
-	case results == 0:
-		if c, ok := single(kind, token, n); ok {
-			return llm.Answer{Calls: []llm.Call{c}}
-		}
-	}
-	return done
-}
-
-// single is the one call that a kind of message makes.
-func single(kind, token string, n int) (llm.Call, bool) {
-	switch kind {
-	case "file":
-		return call(n, 1, "write", map[string]any{"path": "f/" + token, "content": token}), true
-	case "exec":
-		return shell(n, 1, "echo "+token+" >> once.txt"), true
-	case "stray":
-		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 0.05"), true
-	case "nap":
-		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 300"), true
-	case "big":
-		return shell(n, 1, "echo "+token+" >> once.txt; seq 1 30000"), true
-	case "note":
-		return call(n, 1, "message", map[string]any{"to": "owner", "content": "a note about " + token}), true
-	case "cron":
-		return call(n, 1, "cron", map[string]any{"action": "add", "name": token, "schedule": "every 24h", "prompt": "please do plain-0"}), true
-	case "ask":
-		return call(n, 1, "ask", map[string]any{"questions": []any{map[string]any{"question": "What about " + token + "?"}}}), true
-	}
-	return llm.Call{}, false
-}
-
-func shell(n, i int, command string) llm.Call {
-	return call(n, i, "exec", map[string]any{"command": command})
-}
-
-func call(n, i int, tool string, args map[string]any) llm.Call {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		panic("rig: " + err.Error()) // maps of plain values always have their JSON
-	}
-	return llm.Call{ID: fmt.Sprintf("call_%d_%d", n, i), Name: tool, Args: raw}
-}
-
 // judge holds a request against I12: it is valid, and it goes on where the session's last one ended.
-func (w *world) judge(r llmtest.Request) {
+func (w *world) judge(r llmtest.Request, q want) {
 	list := r.Messages
 	if why := invalid(list); why != "" {
 		w.wrong = append(w.wrong, "I12 invalid request: "+why)
 		return
+	}
+	if len(r.Tools) == 0 {
+		w.texts++
+		return // a text that is worked on for a tool has no conversation
 	}
 	key := list[1].Content
 	before := w.newest[key]
@@ -231,8 +150,12 @@ func (w *world) judge(r llmtest.Request) {
 	if before == nil && len(list) > 2 && list[2].Role != "user" {
 		w.wrong = append(w.wrong, fmt.Sprintf("I12 the session of %.60q begins in the middle", key))
 	}
-	if len(before) == len(list) {
+	switch {
+	case len(before) != len(list):
+	case q.thread:
 		w.repeated++
+	default:
+		w.again[key]++
 	}
 	w.newest[key] = list
 }

@@ -85,7 +85,7 @@ func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (
 
 // look notices that a command has come to see foreign files since it began: its box does not hide what is marked later.
 func (e executor) look(p *proc) {
-	if e.sees(p.at) {
+	if p.text.source() == "" && e.sees(p.at) {
 		p.text.saw()
 	}
 }

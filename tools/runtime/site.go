@@ -165,7 +165,7 @@ func (e executor) theirs(at *site, attachments bool) map[string]string {
 // sees says whether a command in the sandbox sees by now what was not foreign, or not there, when it began. What was covered then is
 // seen again when another file has taken its place.
 func (e executor) sees(at *site) bool {
-	if !at.boxed || at.box.Sealed || at.foreign != "" {
+	if !at.boxed || at.box.Sealed {
 		return false
 	}
 	now := e.theirs(at, false)

@@ -10,15 +10,18 @@ import (
 	osexec "os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
+	"hob/daemon/secret"
 	"hob/tools"
 	"hob/tools/runtime/display"
 	"hob/tools/runtime/environ"
 	"hob/tools/runtime/inspect"
+	"hob/tools/runtime/sweep"
 )
 
 // tmuxTime bounds one call of tmux, which answers in milliseconds.
@@ -56,14 +59,25 @@ type Deps struct {
 // where commands must be, the tool only looks and ends.
 func NewTmux(d Deps) tools.Tool {
 	m := multiplexer{d}
-	return available{tools.New[Multiplexing, Multiplexed](tools.Spec{
+	return available{m, tools.New[Multiplexing, Multiplexed](tools.Spec{
 		Name: "tmux", Group: "runtime", SelfPaging: true, Positional: "action", Example: "list",
 		Description: "Terminals that outlive hob, for what must keep running. create, send a line, capture the screen, kill, list.",
 	}, m.intent, m.run)}
 }
 
-// available is tmux as far as it is installed.
-type available struct{ tools.Tool }
+// available is tmux as far as it is installed. It is a tools.Tracer.
+type available struct {
+	multiplexer
+	tools.Tool
+}
+
+// Traces lists the marks of what a call that was cut off may have had written.
+func (a available) Traces(_ context.Context, _ tools.Call, intent tools.Intent, since time.Time) []tools.Change {
+	if intent.Effect == tools.Read {
+		return nil
+	}
+	return a.marks(since.Add(-tick))
+}
 
 // Missing says whether tmux is not installed.
 func (available) Missing() string {
@@ -74,6 +88,34 @@ func (available) Missing() string {
 }
 
 type multiplexer struct{ Deps }
+
+// tick is more than what the clock of files is behind the one that calls are timed by.
+const tick = 20 * time.Millisecond
+
+// marks say of the files that were changed at since or later that a terminal may have written them.
+func (m multiplexer) marks(since time.Time) []tools.Change {
+	var list []tools.Change
+	for _, path := range sweep.Changed(m.Guard, since) {
+		list = append(list, tools.Mark{Path: path, Why: "written by a command outside the sandbox"})
+	}
+	return list
+}
+
+// made is when a session was made, in whole seconds.
+func (m multiplexer) made(ctx context.Context, call tools.Call, session string) (time.Time, error) {
+	text, err := m.tmux(ctx, call, "display-message", "-p", "-t", "="+session+":", "#{session_created}")
+	if err != nil {
+		return time.Time{}, err
+	}
+	if strings.TrimSpace(text) == "" {
+		return time.Time{}, tools.Refuse(tools.NotFound, "list shows the sessions", "tmux: there is no session %s", session)
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask tmux when %s was made: %w", session, err)
+	}
+	return time.Unix(seconds, 0), nil
+}
 
 // Names that stay one word of tmux's targets; keys that it knows by name.
 var (
@@ -120,6 +162,9 @@ func (m multiplexer) sound(in Multiplexing) error {
 	if strings.ContainsAny(in.Command, "\x00\n\r") {
 		return tools.Refuse(tools.Validation, "send the lines one by one", "command: want one line")
 	}
+	if name := secret.Placeholder(nil, []byte(in.Command)); name != "" {
+		return tools.Refuse(tools.Validation, "it stands for a value that you were not shown", "command holds the placeholder %s", name)
+	}
 	if m.Sandbox != nil && m.Sandbox.Required() && (in.Action == "create" || in.Action == "send") {
 		return tools.Refuse(tools.Denied, `[tools.exec] sandbox = "auto" allows it`, `[tools.exec] sandbox = %q: nothing runs in tmux, which is not confined`, sandbox.Require)
 	}
@@ -156,28 +201,40 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 		list, err := Sessions(ctx, m.Deps)
 		out.Sessions = list
 		return tools.Result{Content: cmp.Or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
-	case "capture":
-		screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
-		if err != nil {
-			return tools.Result{}, err
-		}
-		screen = strings.TrimRight(screen, "\n")
-		out.Screen = display.Excerpt([]byte(screen), 0, nil, cmp.Or(m.Preview, 10_000))
-		return tools.Result{Content: cmp.Or(out.Screen, "(empty)"), Data: out}, nil
 	case "create":
 		if err := m.create(ctx, call, in); err != nil {
 			return tools.Result{}, err
 		}
-	case "kill":
-		if _, err := m.tmux(ctx, call, in.killing(), "-t", in.target()); err != nil {
-			return tools.Result{}, err
-		}
-		return tools.Result{Content: "ended " + in.target()[1:], Data: out}, nil
 	}
-	if err := m.send(ctx, call, in); err != nil {
+	since, err := m.made(ctx, call, in.Session) // before it may be gone
+	if err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Result{Content: in.Action + ": done; capture shows it, and people see it with: " + out.Attach, Data: out}, nil
+	res := tools.Result{Content: in.Action + ": done; capture shows it, and people see it with: " + out.Attach}
+	switch in.Action {
+	case "capture":
+		out.Screen, err = m.capture(ctx, call, in)
+		res.Content = cmp.Or(out.Screen, "(empty)")
+	case "kill":
+		_, err = m.tmux(ctx, call, in.killing(), "-t", in.target())
+		res.Content = "ended " + in.target()[1:]
+	default:
+		err = m.send(ctx, call, in)
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	res.Data, res.Changes = out, m.marks(since)
+	return res, nil
+}
+
+// capture is what a pane shows, with its history.
+func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexing) (string, error) {
+	screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
+	if err != nil {
+		return "", err
+	}
+	return display.Excerpt([]byte(strings.TrimRight(screen, "\n")), 0, nil, cmp.Or(m.Preview, 10_000)), nil
 }
 
 func (in Multiplexing) killing() string {
