@@ -273,7 +273,7 @@ func (b board) short(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("hob %s is %s. Model %s. %s, %s, %s.", s.Version, s.State, s.Model,
+	text := fmt.Sprintf("hob %s is %s, model %s: %s, %s, %s.", s.Version, s.State, s.Model,
 		plural(s.Thread.Queued, "message waits", "messages wait"), plural(s.Thread.Waiting, "turn is parked", "turns are parked"), plural(s.Questions, "question is open", "questions are open"))
 	if s.Thread.Turn != 0 {
 		text += fmt.Sprintf(" Turn %d is running.", s.Thread.Turn)

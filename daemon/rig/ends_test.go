@@ -335,7 +335,7 @@ func TestTwoQuestions(t *testing.T) {
 		return len(open)
 	}
 	for i := 1; i <= 2; i++ {
-		p := r.say(fmt.Sprintf("post-%d", i), "s1", fmt.Sprintf("please do exec-%d", i))
+		p := r.say(fmt.Sprintf("post-%d", i), "s1", fmt.Sprintf("please do outside-%d", i))
 		receipt, err := c.Post(ctx, p.Message)
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ type fault struct {
 	story func(r *rig, env ...string) []string
 	tries int    // how often the story may be told until the fault shows; 0: once
 	guard string // "" is open
+	bare  bool   // without a sandbox
 }
 
 func faults() []fault {
@@ -32,9 +33,12 @@ func faults() []fault {
 		{name: "repeat-once", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
 		{name: "forget-reserve", says: "I7", story: dying("answer.complete", "answer.complete", "please do plain-1", "")},
 		{name: "fire-in-two", says: "a fire is open and has no inbox row", story: dying("fire.between", "fire.after", "", ""), tries: 8},
-		{name: "keep-orphans", says: "I10", story: killedInShell},
+		{name: "keep-orphans", says: "I10", story: killedInShell, bare: true},
 		{name: "keep-temp", says: "I11", story: dying("address.temp", "migration", "", "please do plain-1")},
-		{name: "forget-consume", says: "I8", guard: "ask", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
+		{name: "forget-consume", says: "I8", guard: "ask", story: dying("tool.effect", "tool.effect", "please do outside-1", "")},
+		{name: "no-journal", says: "neither all old nor all new", story: dying("edit.renamed:4", "edit.renamed:4", "please do patch-1", "")},
+		{name: "forget-child", says: "I3 a sub-agent has ended", story: dying("finish.after", "finish.after", "please do spawn-1", "")},
+		{name: "task-twice", says: "a task is tried more often", story: dying("finish.after", "finish.after", "please do task-1", "")},
 		{name: "sent-before-send", says: "never arrived", story: refusedOnce},
 	}
 }
@@ -63,7 +67,7 @@ func TestFaults(t *testing.T) {
 
 func (f fault) tell(t *testing.T, bin string, broken bool) {
 	if !broken {
-		r := newRig(t, options{bin: bin, guard: f.guard, jobs: f.jobs()})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs()})
 		for _, wrong := range f.story(r) {
 			t.Errorf("nothing is broken, and the rig says: %s", wrong)
 		}
@@ -71,7 +75,7 @@ func (f fault) tell(t *testing.T, bin string, broken bool) {
 	}
 	var found []string
 	for range max(f.tries, 1) {
-		r := newRig(t, options{bin: bin, guard: f.guard, jobs: f.jobs()})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs()})
 		found = f.story(r, "HOB_BREAK="+f.name)
 		if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, f.says) }) {
 			return

@@ -43,6 +43,7 @@ func (r *rig) check() (tally, []string) {
 	broken = append(broken, r.delivered(b, &sum)...)
 	broken = append(broken, r.spoken(b)...)
 	broken = append(broken, r.effects(b, &sum)...)
+	broken = append(broken, r.work(b)...)
 	broken = append(broken, r.schedule(b)...)
 	broken = append(broken, r.spent(b)...)
 	broken = append(broken, r.leftovers(b)...)
@@ -218,9 +219,9 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 			broken = append(broken, "I6 a command ran twice: "+line)
 		}
 	}
-	for _, row := range b.rows(`SELECT c.tool, json_extract(c.args, '$.command'), json_extract(c.args, '$.content'), json_extract(c.args, '$.name'), c.call_id
+	for _, row := range b.rows(`SELECT c.tool, json_extract(c.args, '$.command'), json_extract(c.args, '$.content'), json_extract(c.args, '$.name'), c.call_id, json_extract(c.args, '$.background')
 		FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' WHERE c.kind = 'call' AND x.is_error = 0`) {
-		tool, command, content, name, id := row[0], row[1], row[2], row[3], row[4]
+		tool, command, content, name, id, background := row[0], row[1], row[2], row[3], row[4], row[5]
 		token := tokens.FindString(command + content + name)
 		if strings.Contains(command, token+".b ") {
 			token += ".b"
@@ -228,7 +229,7 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 		lost := false
 		switch tool {
 		case "exec":
-			lost = lines[token] != 1
+			lost = lines[token] != 1 && background != "1" // that it began is all that the result of such a one says
 		case "write":
 			got, err := os.ReadFile(filepath.Join(r.home, "workspace", "f", content))
 			lost = err != nil || string(got) != content

@@ -40,7 +40,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 	if seed%3 == 0 {
 		guard = "ask"
 	}
-	r := newRig(t, options{bin: bin, seed: seed, guard: guard, jobs: []string{"tick-1", "words"}})
+	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words"}})
 	for k := range n {
 		r.someInput(rng, k)
 		r.cycle(rng)
@@ -60,6 +60,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 var mix = []string{
 	"plain", "plain", "plain", "plain", "plain", "plain", "file", "file", "exec", "exec", "exec", "two", "two", "chain", "chain",
 	"stray", "big", "note", "note", "cron", "ask", "long", "/status", "/jobs", "again", "backup",
+	"patch", "patch", "spawn", "spawn", "task", "task", "plan", "todo", "bg", "page", "outside", "taint",
 }
 
 // someInput puts up to three inputs in the line, of which hob may be told at once, or after the kill.
@@ -79,6 +80,9 @@ func (r *rig) someInput(rng *rand.Rand, k int) {
 			continue
 		case kind[0] == '/':
 			text = kind
+		case kind == "outside" || kind == "taint" || kind == "plan": // in a conversation of its own: it can do less from then on, or for a while
+			r.say("post-"+id, kind+id, text)
+			continue
 		}
 		if rng.IntN(3) == 0 {
 			if kind == "plain" && rng.IntN(6) == 0 {

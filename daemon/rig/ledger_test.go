@@ -155,7 +155,7 @@ func (r *rig) always(b book) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
-	return append(broken, r.cursor(b)...)
+	return append(append(broken, kin(b)...), r.cursor(b)...)
 }
 
 const causeless = `SELECT o.id, o.key, o.cause_kind, o.cause_id FROM outbox o WHERE NOT CASE o.cause_kind

@@ -28,8 +28,8 @@ var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fi
 // elsewhere begins the names of points that no running hob passes: their own packages kill them.
 const elsewhere = "restore."
 
-// afterCrash are the points that only a start passes that follows an unclean end.
-var afterCrash = []string{"orphans.ended"}
+// afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
+var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}
 
 // thorough is the number of random kills from which on a run also kills at later passings of the points.
 const thorough = 500
@@ -39,6 +39,7 @@ var later = map[string][]int{
 	"inbound.received": {2, 3, 4}, "inbound.committed": {2, 3, 4}, "turn.claimed": {3}, "spend.reserved": {2, 4}, "model.inflight": {2, 5}, "answer.complete": {2, 5},
 	"answer.committed": {2, 4}, "tool.started": {2, 3}, "tool.effect": {2, 3, 4}, "tool.result": {2, 4}, "finish.before": {2, 4}, "finish.after": {3},
 	"sending.committed": {2, 4}, "sending.written": {2, 4}, "sending.answered": {3}, "sending.sent": {3}, "between.parts": {2}, "fire.before": {2}, "fire.after": {2},
+	"edit.staged": {3, 5, 9}, "edit.journal": {2, 3}, "edit.renamed": {2, 4, 7, 8}, "edit.forward": {3, 4}, "edit.cleared": {2, 4},
 }
 
 // TestNamedPoints kills hob at each point that the code names, and once more at later passings of some.
@@ -61,19 +62,27 @@ func TestNamedPoints(t *testing.T) {
 					r.jobs = []string{"tick-1", "words"}
 				}
 				r.everything()
-				if slices.Contains(afterCrash, name) {
-					r.up()
-					r.kill()
-				}
-				r.dieAt(name, n)
+				r.endAt(afterCrash, name)
+				r.dieAt(fmt.Sprintf("%s:%d", name, n))
 				r.recovers()
 			})
 		}
 	}
-	for name := range later {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(later)), slices.Collect(maps.Keys(afterCrash)), onlyBroken) {
 		if points[name] == nil {
 			t.Errorf("the code has no point %s any more", name)
 		}
+	}
+}
+
+// endAt brings about the unclean end that a point needs, if it needs one.
+func (r *rig) endAt(ends map[string]string, name string) {
+	switch at, needed := ends[name]; {
+	case needed && at != "":
+		r.dieAt(at)
+	case needed:
+		r.up()
+		r.kill()
 	}
 }
 
@@ -155,26 +164,30 @@ func (r *rig) everything() {
 	r.write("please do plain-100")
 	r.write("/status")
 	r.write("please do long-101")
-	for i, kind := range []string{"exec", "two", "plain", "chain", "ask", "file", "note", "cron", "stray", "big", "file", "exec"} {
-		r.say(fmt.Sprintf("post-%d", i), fmt.Sprintf("s%d", i%10), fmt.Sprintf("please do %s-%d", kind, 200+i))
+	for i, kind := range []string{
+		"exec", "two", "plain", "chain", "ask", "file", "note", "cron", "stray", "big", "patch", "outside", "spawn", "spawn", "task", "plan", "todo", "bg", "page", "taint",
+	} {
+		r.say(fmt.Sprintf("post-%d", i), fmt.Sprintf("s%d", i), fmt.Sprintf("please do %s-%d", kind, 200+i))
 	}
+	r.say("post-joins", "s0", "please do file-300")
+	r.say("post-steers", "s1", "please do exec-301")
 	r.say("post-command", "", "/jobs")
 	r.backup = 1
 }
 
-// dieAt runs hob until it dies at the nth passing of a point. When everything is done and it lives, it is told to
+// dieAt runs hob until it dies at a point, "name:n" for its nth passing. When everything is done and it lives, it is told to
 // stop, because some points are on the way out.
-func (r *rig) dieAt(name string, n int, env ...string) {
+func (r *rig) dieAt(point string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), reachTime)
 	defer cancel()
-	r.start(append(env, fmt.Sprintf("HOB_FAIL=%s:%d", name, n))...)
+	r.start("HOB_FAIL=" + point)
 	fed := make(chan struct{})
 	go func() {
 		defer close(fed)
 		r.feed(ctx, r.proc.gone)
 	}()
-	quiet := func() bool { return ended(r.proc) || name == "drain" && r.unsettled(ctx) == "" }
+	quiet := func() bool { return ended(r.proc) || strings.HasPrefix(point, "drain:") && r.unsettled(ctx) == "" }
 	if until(reachTime, quiet) && !ended(r.proc) {
 		r.proc.signal(syscall.SIGTERM)
 		r.proc.ended(stopTime)
@@ -183,14 +196,14 @@ func (r *rig) dieAt(name string, n int, env ...string) {
 	<-fed
 	if !ended(r.proc) {
 		r.kill()
-		r.t.Fatalf("nothing here comes to the point %s:%d", name, n)
+		r.t.Fatalf("nothing here comes to the point %s", point)
 	}
 	if !r.proc.killed() {
-		r.t.Fatalf("hob did not die at %s:%d: %v\n%s", name, n, r.proc.err, r.proc.said)
+		r.t.Fatalf("hob did not die at %s: %v\n%s", point, r.proc.err, r.proc.said)
 	}
 	r.died()
 	for _, b := range r.always(r.books()) {
-		r.t.Errorf("right after the kill at %s:%d: %s", name, n, b)
+		r.t.Errorf("right after the kill at %s: %s", point, b)
 	}
 }
 

@@ -64,6 +64,7 @@ type options struct {
 	bin       string
 	seed      uint64
 	guard     string // "open" unless given
+	bare      bool   // commands run without a sandbox, which would end them with hob
 	attempts  int    // endless unless given
 	safeAfter int    // never unless given
 	jobs      []string
@@ -88,7 +89,7 @@ func newRig(t *testing.T, o options) *rig {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(r.world.config(o.guard, o.attempts, o.safeAfter)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(r.world.config(o)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -24,7 +24,7 @@ var (
 	shelvedAs  = regexp.MustCompile(`result_read (\w+)`)
 	runsOnAs   = regexp.MustCompile(`process (\w+)`)
 	pendings   = regexp.MustCompile(`^(?:\[late result of|pending) #(\d+)`) // the places of results that were not there yet when the next input came
-	backlogged = regexp.MustCompile(`#(\d+) task-`)
+	backlogged = regexp.MustCompile(`#(\d+) work-`)
 )
 
 // want is what a request is about.
@@ -133,7 +133,7 @@ func (w *world) several(kind, id string, q want, n int) []llm.Call {
 		return []llm.Call{call(n, 1, "edit", map[string]any{"edits": []any{swap(token, "a"), swap(token, "b")}})}
 	case "page 1":
 		if found := shelvedAs.FindStringSubmatch(q.said); found != nil {
-			return []llm.Call{call(n, 1, "result_read", map[string]any{"id": found[1], "search": token + "|^29999$"})}
+			return []llm.Call{call(n, 1, "result_read", map[string]any{"id": found[1], "search": token + "|29999"})}
 		}
 	case "bg 1":
 		if found := runsOnAs.FindStringSubmatch(q.said); found != nil {

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"hob/channels/channelstest"
-	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 )
 
@@ -61,7 +59,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 }
 
 // config is config.toml for this world.
-func (w *world) config(guard string, attempts, safeAfter int) string {
+func (w *world) config(o options) string {
+	sandbox := "auto"
+	if o.bare {
+		sandbox = "off"
+	}
 	return fmt.Sprintf(`
 [model]
 backend = "compatible"
@@ -80,6 +82,8 @@ token = "env:RIG_TOKEN"
 owner = true
 [tools.web]
 networks = ["127.0.0.0/8"]
+[tools.exec]
+sandbox = %q
 [guard]
 mode = %q
 [budget]
@@ -87,7 +91,7 @@ tokens_per_day = 2000000000
 [daemon]
 max_attempts = %d
 safe_mode_after = %d
-`, w.model.URL, topic, w.ntfy.URL(), topic, guard, attempts, safeAfter)
+`, w.model.URL, topic, w.ntfy.URL(), topic, sandbox, o.guard, o.attempts, o.safeAfter)
 }
 
 // publish is the owner writing in his chat app. It returns the message's id and its time.

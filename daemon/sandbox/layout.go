@@ -42,6 +42,14 @@ func (s *Sandbox) Own() string {
 	return filepath.Dir(state)
 }
 
+// Bound says whether the configuration opens a path to every box by its name, or a folder that it lies in.
+func (s *Sandbox) Bound(path string) bool {
+	return slices.ContainsFunc(s.conf.Binds, func(b Bind) bool {
+		at, err := resolved(b.Path)
+		return err == nil && within(at, path)
+	})
+}
+
 // lay resolves a box. What is configured but not there (a bind, a root) is left out; what must be there is an error.
 func lay(c Config, b Box) (layout, error) {
 	var l layout

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hob/daemon/fsguard"
@@ -74,6 +75,7 @@ func (s getter) nearby(name string) string {
 	if err != nil {
 		return ""
 	}
+	names = slices.DeleteFunc(names, func(n string) bool { return n == name }) // MEMORY.md is among them, also where it is not there
 	if near := tools.Nearest(name, names, 5); len(near) > 0 {
 		return "there is " + strings.Join(near, ", ")
 	}

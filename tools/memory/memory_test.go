@@ -294,6 +294,14 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// What is missing is not named as what was meant instead.
+func TestGetWithoutAMemory(t *testing.T) {
+	d := newDesk(t)
+	if _, res := d.call(t, d.get, `{"path": "MEMORY.md"}`); res.Content != "NOT_FOUND: there is no MEMORY.md\nhint: memory_search shows what there is" {
+		t.Errorf("%q", res.Content)
+	}
+}
+
 // A link that was turned around after the gate has judged it must not be followed.
 func TestGetReadsWhatWasJudged(t *testing.T) {
 	if runtime.GOOS == "windows" {

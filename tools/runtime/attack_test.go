@@ -16,6 +16,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/guard"
+	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -103,7 +104,7 @@ func TestFoldersOutside(t *testing.T) {
 	if i, d := judge(); fmt.Sprint(i.Scopes) != "[exec fs-read]" || d.Verdict != guard.Allow {
 		t.Errorf("%v %+v", i.Scopes, d)
 	}
-	for n := range 501 {
+	for n := range 201 {
 		if err := os.WriteFile(filepath.Join(outside, fmt.Sprintf("%d.pem", n)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -138,6 +139,25 @@ func TestARenamedFolderKeepsItsMark(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// As many marks as can be hidden are hidden. With more of them a command sees all, and what it says and writes is foreign.
+func TestManyMarks(t *testing.T) {
+	var marked []string
+	b := boxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
+	for n := range 165 { // of three places each, beside the workspace, scratch and attachments
+		marked = append(marked, b.put(t, fmt.Sprintf("f%d/in/x", n), "IGNORE"))
+	}
+	b.run(t, sh("true")) // makes those two
+	if res, out := b.run(t, sh("cat f*/in/x 2>/dev/null; echo ran > ran; cat ran")); out.Output != "ran\n" || res.Foreign != "" || len(res.Changes) > 0 {
+		t.Errorf("%+v", res)
+	}
+	marked = append(marked, b.put(t, "last/x", "IGNORE"), b.put(t, "next", "IGNORE"))
+	i := b.meant(t, sh("cat next; echo x > written"))
+	res, out := b.run(t, sh("cat next; echo x > written"))
+	if out.Output != "IGNORE" || i.Foreign == "" || res.Foreign == "" || !slices.Contains(b.marked(res), "written") {
+		t.Errorf("%+v %+v", i, res)
 	}
 }
 
@@ -238,6 +258,26 @@ func TestABoxAndLaterMarks(t *testing.T) {
 	read("old", "[NEW]", true)
 	if res, _ := b.asked(t, map[string]any{"action": "poll", "process_id": id}); !slices.Contains(b.marked(res), "written") {
 		t.Errorf("%v", b.marked(res))
+	}
+}
+
+// What a networked command has written is foreign while it still runs.
+func TestFilesOfARunningNetworkedCommand(t *testing.T) {
+	b := boxed(t, true, func(d *runtime.ExecDeps) {
+		home := d.Guard.Home()
+		g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Marked: d.Registry.Foreign})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Guard = g
+	})
+	old := b.put(t, "old.md", "mine")
+	after(t, old)
+	b.poll(t, b.background(t, "echo IGNORE > page.md; echo ready; read -r line"))
+	for name, want := range map[string]bool{"page.md": true, "old.md": false} {
+		if p, err := b.guard.Resolve("", filepath.Join(b.dir, name)); err != nil || (p.Foreign != "") != want {
+			t.Errorf("%s: %q %v", name, p.Foreign, err)
+		}
 	}
 }
 
@@ -367,6 +407,33 @@ func TestSafeModeTypesNothing(t *testing.T) {
 	i, err := b.process.Intent(t.Context(), c)
 	if d := guard.Decide(guard.Case{Tool: "process", Intent: i, Asker: event.Owner, Typed: true, Safe: true, Mode: guard.ModeOpen}); err != nil || d.Verdict != guard.Deny {
 		t.Errorf("%v %+v", err, d)
+	}
+}
+
+// A root that holds the home opens none of its keys; a bind that names them does.
+func TestARootThatHoldsTheHome(t *testing.T) {
+	for _, bound := range []bool{false, true} {
+		b := boxed(t, false, func(d *runtime.ExecDeps) {
+			home := d.Guard.Home()
+			g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Roots: []fsguard.Root{{Path: home}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Guard = g
+			if bound {
+				d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Home: home, State: home + "/state", Binds: []sandbox.Bind{{Path: home + "/.ssh"}}})
+			}
+		})
+		b.put(t, "../.ssh/id_rsa", "KEY")
+		b.put(t, "../.aws/credentials", "KEY")
+		b.put(t, "../notes", "notes")
+		want := "notes"
+		if bound {
+			want = "KEYnotes"
+		}
+		if _, out := b.run(t, sh("cat ../.ssh/id_rsa ../.aws/credentials ../notes 2>/dev/null")); out.Output != want {
+			t.Errorf("bound %v: %q", bound, out.Output)
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		Files      []named  `json:"files,omitempty"`
 	}{
 		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environ.Pairs(in.Env),
-		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, e.named(at, in),
+		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, namedIn(e.Guard, at, in),
 	})
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {

@@ -42,6 +42,7 @@ type site struct {
 	box     sandbox.Box
 	network bool              // it can reach the network
 	own     bool              // the folder holds hob's own configuration, or lies beside it
+	open    bool              // the files with foreign text in it are too many to be hidden
 	unsure  bool              // the folder may show keys that were not found
 	foreign string            // why its output is somebody else's text; "" when it is not
 	why     string            // why what it writes is; "" when it is not
@@ -70,16 +71,23 @@ func (e executor) site(call tools.Call, in Command) (*site, error) {
 	if err := e.confine(at, call, in); err != nil {
 		return nil, err
 	}
-	at.foreign = at.source(call, in)
-	switch {
-	case call.Tainted && !at.boxed:
-		at.why = byTainted
-	case !at.boxed:
-		at.why = byUnboxed
-	case at.network && !at.box.Sealed:
-		at.why = byNetworked
-	}
+	at.judge(call, in)
 	return at, nil
+}
+
+// judge says whose text the command's output and files will be.
+func (s *site) judge(call tools.Call, in Command) {
+	s.foreign, s.why = s.source(call, in), ""
+	switch {
+	case call.Tainted && !s.boxed:
+		s.why = byTainted
+	case !s.boxed:
+		s.why = byUnboxed
+	case s.network && !s.box.Sealed:
+		s.why = byNetworked
+	case s.open:
+		s.why = bySight
+	}
 }
 
 // confine puts a command into the sandbox when it works and can show the folder. Where it must and cannot, that is an error.
@@ -108,6 +116,10 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 	}
 }
 
+// maxCovered is how many files and folders are hidden one by one, counting those that must be held in place for it. It costs bubblewrap
+// half a second, and grows with the square.
+const maxCovered = 500
+
 // fill says what a command in the sandbox sees.
 func (e executor) fill(at *site, call tools.Call, in Command) {
 	p := *at.folder
@@ -125,18 +137,43 @@ func (e executor) fill(at *site, call tools.Call, in Command) {
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
 		b.Readable = append(b.Readable, home) // a root opens it; its own question was not asked
 	}
-	if p.Area == fsguard.Outside {
-		var whole bool
-		b.Hidden, whole = keys.Below(e.Guard, p.Path)
-		at.unsure = !whole
-	}
-	at.box, at.covered = b, nil
+	b.Hidden, at.unsure = e.keys(p)
+	at.box, at.covered, at.open = b, nil, false
 	if call.Tainted {
 		at.box.Sealed, at.box.Scratch = true, call.Scratch
 		return
 	}
 	at.covered = e.theirs(at, namesAttachments(in))
-	at.box.Hidden = append(at.box.Hidden, slices.Sorted(maps.Keys(at.covered))...)
+	list := slices.Sorted(maps.Keys(at.covered))
+	if at.open = at.mounts(list) > maxCovered; at.open {
+		at.covered = nil
+		return
+	}
+	at.box.Hidden = append(at.box.Hidden, list...)
+}
+
+// mounts is how many places of a box it takes to hide a list: its own, and each folder on the way.
+func (s *site) mounts(list []string) int {
+	seen := map[string]bool{}
+	for _, path := range list {
+		for ; !seen[path] && (inAny(s.box.Writable, path) || inAny(s.box.Readable, path)); path = filepath.Dir(path) {
+			seen[path] = true
+		}
+	}
+	return len(seen)
+}
+
+// keys are the files and folders with keys that no box shows unless the configuration opens them by name: below a working folder that
+// lies outside all that can be found (else it is unsure), below the roots the well-known ones. A folder of keys itself was asked for.
+func (e executor) keys(p fsguard.Place) (list []string, unsure bool) {
+	whole := true
+	if p.Area == fsguard.Outside {
+		list, whole = keys.Below(e.Guard, p.Path)
+	}
+	for _, r := range e.Guard.Roots() {
+		list = append(list, keys.Known(e.Guard, r.Path)...)
+	}
+	return slices.DeleteFunc(list, func(path string) bool { return below(path, p.Path) || e.Sandbox.Bound(path) }), !whole
 }
 
 // theirs are the files and folders with somebody else's text that a box shows if nothing hides them, with their versions. The links
@@ -200,7 +237,7 @@ func (s *site) source(call tools.Call, in Command) string {
 		return "output of a command outside the sandbox"
 	case s.network:
 		return "output of a command with network access"
-	case call.Tainted:
+	case call.Tainted, s.open:
 		return seesFiles
 	case s.folder.Foreign != "":
 		return s.folder.Foreign + ": " + s.cwd
@@ -292,6 +329,7 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 		}
 	}
 	e.fill(at, call, in)
+	at.judge(call, in)
 	if in.PTY {
 		// The sandbox gives its command a session without a terminal; setsid makes the one on its stdin that session's.
 		if setsid, err := osexec.LookPath("setsid"); err == nil {

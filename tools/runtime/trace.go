@@ -68,22 +68,22 @@ type named struct {
 	Version string `json:"version,omitempty"`
 }
 
-// named are the files that a command names: who approves "sh x.sh" approves what x.sh holds.
-func (e executor) named(at *site, in Command) []named {
+// namedIn are the files that a command names: who approves "sh x.sh" approves what x.sh holds.
+func namedIn(g *fsguard.Guard, at *site, in Command) []named {
 	if at.host != "" {
 		return nil
 	}
 	var list []named
-	for _, path := range inspect.Files(in.Command, e.Guard.Home(), at.cwd) {
+	for _, path := range inspect.Files(in.Command, g.Home(), at.cwd) {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 || unreal(path) {
 			continue
 		}
-		p, err := e.Guard.Resolve("", path)
+		p, err := g.Resolve("", path)
 		if err != nil || p.Area == fsguard.State || p.Info == nil {
 			continue
 		}
 		n := named{Path: path}
-		if n.SHA256, err = e.sum(p); err != nil || n.SHA256 == "" {
+		if n.SHA256, err = sum(g, p); err != nil || n.SHA256 == "" {
 			n.Version = sweep.Version(p.Info)
 		}
 		if list = append(list, n); len(list) == maxNamed {
@@ -99,11 +99,11 @@ func unreal(path string) bool {
 }
 
 // sum is the hash of a file, "" when it is too large.
-func (e executor) sum(p fsguard.Place) (string, error) {
+func sum(g *fsguard.Guard, p fsguard.Place) (string, error) {
 	if p.Info.Size() > maxNamedSize {
 		return "", nil
 	}
-	f, err := e.Guard.Open(p)
+	f, err := g.Open(p)
 	if err != nil {
 		return "", err
 	}

@@ -309,7 +309,7 @@ func Sessions(ctx context.Context, d Deps) ([]string, error) {
 		return nil, nil
 	}
 	m := multiplexer{d}
-	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_name}: #{session_windows} windows, since #{t:session_created}")
+	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_name}: #{session_windows} #{?#{==:#{session_windows},1},window,windows}, since #{t:session_created}")
 	if err != nil {
 		if tools.ErrorResult(err).Code == tools.NotFound { // no server runs
 			return nil, nil

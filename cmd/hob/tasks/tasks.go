@@ -86,7 +86,7 @@ func addCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&title, "title", "", "a few words (default: the first line of the prompt)")
-	f.Int64SliceVar(&after, "after", nil, "the tasks that must be done first; their summaries are handed in")
+	f.Int64SliceVar(&after, "after", nil, "`tasks` that must be done first, as in 1,2; their summaries are handed in")
 	f.StringVar(&at, "not-before", "", `when it may run at the earliest: 17:00, "2026-12-24 17:00" or 2h`)
 	f.IntVar(&priority, "priority", 0, "from -100 to 100: the higher runs first")
 	cli.CompleteFlag(cmd, "after", cobra.NoFileCompletions)

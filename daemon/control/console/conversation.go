@@ -238,7 +238,7 @@ func (c *conversation) waiting(e *event.Event) {
 	}
 	t.waiting = true
 	if _, open := c.openQuestion(turnOf(e)); !open {
-		c.out.Note("waiting: " + text(e, "why"))
+		c.out.Note(text(e, "why"))
 	}
 }
 

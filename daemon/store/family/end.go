@@ -8,6 +8,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/store/db"
 	"hob/daemon/store/trust"
 	"hob/tools"
@@ -33,6 +34,9 @@ func Ended(tx Tx, id int64, state turn.Status, why string) (child bool, err erro
 		"agent": c.Agent, "turn": id, "title": c.title, "state": state, "why": why,
 	}}); err != nil {
 		return true, err
+	}
+	if fail.Broken("forget-child") {
+		return true, nil
 	}
 	woken, err := wake(tx, c)
 	if err != nil || woken || !c.background || state == turn.Stopped {

@@ -9,6 +9,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/store/db"
 	"hob/daemon/work"
 	"hob/tools"
@@ -135,6 +136,10 @@ func carryOut(tx *db.Tx, s work.Step, then func(tools.Change) error) error {
 	var follow []tools.Change
 	for _, in := range s.Inputs {
 		follow = append(follow, in)
+		if fail.Broken("task-twice") {
+			in.ExtID += "/2"
+			follow = append(follow, in)
+		}
 	}
 	if t := s.Ended; t != nil {
 		follow = append(follow, event.Event{Type: "task.finished", Session: t.Key(), Turn: t.Turn, Data: map[string]any{"task": t.ID, "state": t.State, "result": t.Result}})

@@ -14,12 +14,12 @@ import (
 // Limits of the search.
 const (
 	maxEntries = 100_000
-	maxFound   = 500
+	maxFound   = 200
 )
 
-// Below lists the files and folders with keys or credentials below a folder, absolute. The workspace and the configured roots are left
-// out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead is found there.
-func Below(g *fsguard.Guard, dir string) (found []string, whole bool) {
+// Known lists those of the home's well-known places of keys that lie below a folder, absolute. It is quick, and not all.
+func Known(g *fsguard.Guard, dir string) []string {
+	var found []string
 	inside := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
 	for _, place := range places() {
 		path := filepath.Join(g.Home(), filepath.FromSlash(place))
@@ -27,6 +27,13 @@ func Below(g *fsguard.Guard, dir string) (found []string, whole bool) {
 			found = append(found, path)
 		}
 	}
+	return found
+}
+
+// Below lists the files and folders with keys or credentials below a folder, absolute. The workspace and the configured roots are left
+// out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead is found there.
+func Below(g *fsguard.Guard, dir string) (found []string, whole bool) {
+	found = Known(g, dir)
 	skip := append([]string{g.Workspace()}, found...)
 	for _, r := range g.Roots() {
 		skip = append(skip, r.Path)
@@ -55,12 +62,13 @@ func Below(g *fsguard.Guard, dir string) (found []string, whole bool) {
 	return found, true
 }
 
-// places are those below the home that hold keys under names that do not say so.
+// places are where keys lie in a home; for what is missing here, Below knows the names.
 func places() []string {
 	return []string{
-		".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/sops", ".config/rclone", ".config/doctl",
-		".config/google-chrome", ".config/chromium", ".config/containers/auth.json", ".mozilla", ".thunderbird", ".docker/config.json",
-		".local/share/kwalletd", ".m2/settings.xml", "Library/Cookies", "Library/Application Support/Google/Chrome",
+		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains",
+		".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".docker/config.json",
+		".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/sops", ".config/rclone", ".config/doctl", ".config/containers/auth.json",
+		".config/google-chrome", ".config/chromium", ".mozilla", ".thunderbird", "Library/Cookies", "Library/Application Support/Google/Chrome",
 		"Library/Application Support/Firefox",
 	}
 }

@@ -79,4 +79,7 @@ func TestPlaces(t *testing.T) {
 	if found, whole := keys.Below(g, home); !whole || len(found) != len(keys.Places()) {
 		t.Errorf("%v %v", found, whole)
 	}
+	if found := keys.Known(g, home+"/.config"); len(found) != 10 {
+		t.Errorf("%v", found)
+	}
 }
