@@ -82,7 +82,7 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 		return false, nil
 	}
 	if links(info) < 2 {
-		return g.topFile(info)
+		return topFile(g.state, info)
 	}
 	found := false
 	err := filepath.WalkDir(g.state, func(_ string, d fs.DirEntry, err error) error {
@@ -112,8 +112,8 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 }
 
 // topFile says whether info is a file that lies in the state folder itself.
-func (g *Guard) topFile(info fs.FileInfo) (bool, error) {
-	entries, err := os.ReadDir(g.state)
+func topFile(state string, info fs.FileInfo) (bool, error) {
+	entries, err := os.ReadDir(state)
 	if err != nil {
 		return false, fmt.Errorf("look through the state folder: %w", err)
 	}

@@ -16,6 +16,7 @@ const perHome = 50
 
 // TestRandomKills kills the release build at random instants: while it starts, while it is idle, while it works.
 func TestRandomKills(t *testing.T) {
+	t.Parallel()
 	bin := binary(t, release)
 	begin := time.Now()
 	var sum tally

@@ -24,6 +24,7 @@ var (
 	shelvedAs  = regexp.MustCompile(`result_read (\w+)`)
 	runsOnAs   = regexp.MustCompile(`process (\w+)`)
 	pendings   = regexp.MustCompile(`^(?:\[late result of|pending) #(\d+)`) // the places of results that were not there yet when the next input came
+	reports    = regexp.MustCompile(`\b(process \w+ has ended|sub-agent \w+ \()`)
 	backlogged = regexp.MustCompile(`#(\d+) work-`)
 )
 
@@ -32,6 +33,7 @@ type want struct {
 	token   string
 	results int    // of the calls that were made for it
 	said    string // the newest of them
+	over    bool   // it is a report of what was begun before, in an earlier conversation perhaps
 	thread  bool   // neither a sub-agent asks, nor a tool that has a text worked on
 }
 
@@ -39,7 +41,7 @@ type want struct {
 func wanted(r llmtest.Request) want {
 	of, late := map[string]string{}, map[string]string{}
 	count, said := map[string]int{}, map[string]string{}
-	token := ""
+	token, over := "", false
 	for _, m := range r.Messages {
 		for _, c := range m.Calls {
 			of[c.ID] = tokens.FindString(c.Function.Arguments)
@@ -53,21 +55,23 @@ func wanted(r llmtest.Request) want {
 				late[k[1]] = of[m.CallID]
 			}
 		case m.Role == "user" && k != nil:
-			token = late[k[1]]
+			token, over = late[k[1]], false
 		case m.Role == "user":
 			token = tokens.FindString(m.Content)
+			before, _, _ := strings.Cut(m.Content, token)
+			over = reports.MatchString(before)
 			if w := working.FindStringSubmatch(m.Content); w != nil {
 				token = w[1]
 			}
 		}
 	}
-	return want{token, count[token], said[token], slices.Contains(r.Tools, "sessions_spawn")}
+	return want{token, count[token], said[token], over, slices.Contains(r.Tools, "sessions_spawn")}
 }
 
 // reply is what the model answers. n is another number each time, so that no two answers are the same.
 func (w *world) reply(q want, n int) llm.Answer {
 	kind, id, _ := strings.Cut(q.token, "-")
-	if !q.thread {
+	if !q.thread || q.over {
 		return llm.Answer{Text: fmt.Sprintf("answer %d to %s", n, q.token)}
 	}
 	var calls []llm.Call

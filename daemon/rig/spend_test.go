@@ -30,6 +30,7 @@ const (
 // booked, and that is within the cap, which is reached. HOB_SPEND is how many
 // seconds it lasts, more on a machine that takes longer to reach the cap.
 func TestSpendingUnderKills(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, options{bin: binary(t, release), seed: *seed})
 	r.price(t)
 	rng := rand.New(rand.NewPCG(*seed, 3))

@@ -153,7 +153,12 @@ func TestManyMarks(t *testing.T) {
 	if res, out := b.run(t, sh("cat f*/in/x 2>/dev/null; echo ran > ran; cat ran")); out.Output != "ran\n" || res.Foreign != "" || len(res.Changes) > 0 {
 		t.Errorf("%+v", res)
 	}
+	asked, call := b.meant(t, sh("cat next")), b.call
+	call.Args = json.RawMessage(`{"command":"cat next"}`)
 	marked = append(marked, b.put(t, "last/x", "IGNORE"), b.put(t, "next", "IGNORE"))
+	if res, err := b.exec.Run(t.Context(), call, asked); err != nil || asked.Foreign != "" || res.Foreign == "" || !strings.HasSuffix(res.Content, "IGNORE") {
+		t.Errorf("what was marked while a question waited: %+v %v", res, err)
+	}
 	i := b.meant(t, sh("cat next; echo x > written"))
 	res, out := b.run(t, sh("cat next; echo x > written"))
 	if out.Output != "IGNORE" || i.Foreign == "" || res.Foreign == "" || !slices.Contains(b.marked(res), "written") {

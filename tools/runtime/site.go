@@ -329,7 +329,6 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 		}
 	}
 	e.fill(at, call, in)
-	at.judge(call, in)
 	if in.PTY {
 		// The sandbox gives its command a session without a terminal; setsid makes the one on its stdin that session's.
 		if setsid, err := osexec.LookPath("setsid"); err == nil {
