@@ -65,7 +65,10 @@ func listToolsCommand(a *cli.App) *cobra.Command {
 
 // runTool runs one by name. Its flags are known only when the daemon has described it.
 func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
-	name := toolName(a, args)
+	name, err := toolName(a, args)
+	if err != nil {
+		return cli.Usage("see: hob tool --help", "%v", err)
+	}
 	if name == "" {
 		return cmd.Help()
 	}
@@ -112,17 +115,18 @@ func globals(a *cli.App, set *pflag.FlagSet) {
 }
 
 // toolName finds the first argument that is no flag, and reads the global flags wherever they stand:
-// the home must be known before the daemon can be asked for the tool's own flags.
-func toolName(a *cli.App, args []string) string {
+// the home must be known before the daemon can be asked for the tool's own flags. "" when there is none.
+func toolName(a *cli.App, args []string) (string, error) {
 	set := pflag.NewFlagSet("tool", pflag.ContinueOnError)
 	set.ParseErrorsAllowlist.UnknownFlags = true
 	set.Usage = func() {}
 	set.BoolP("help", "h", false, "")
 	globals(a, set)
-	if err := set.Parse(args); err != nil {
-		return ""
+	rest, err := console.ParseFlags(set, args)
+	if err != nil || len(rest) == 0 {
+		return "", err
 	}
-	return set.Arg(0)
+	return rest[0], nil
 }
 
 // specOf asks for a tool's description; for one that does not exist it names the nearest.

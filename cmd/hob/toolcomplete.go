@@ -19,8 +19,8 @@ const completing = 2 * time.Second
 func completeTool(a *cli.App) cobra.CompletionFunc {
 	names := cli.Complete(a, "tools")
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		name := toolName(a, args)
-		if name == "" {
+		name, err := toolName(a, args)
+		if err != nil || name == "" {
 			return names(cmd, nil, typed)
 		}
 		form, err := formOf(cmd.Context(), a, name)

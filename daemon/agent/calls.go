@@ -200,6 +200,9 @@ func (r calls) approval(asks []Judged) *turn.Question {
 		q.Pattern = pattern
 		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
 	}
+	if slices.ContainsFunc(asks, func(j Judged) bool { return !guard.Ordinary(j.Intent) }) { // a yes to its kind would open nothing
+		q.Options = slices.DeleteFunc(q.Options, func(o string) bool { return o == turn.AnswerTurn })
+	}
 	return q
 }
 

@@ -190,13 +190,14 @@ func TestHealth(t *testing.T) {
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"done", `{"input":{"path":"a"}}`, `{"success":true,"result":{"lines":1},"message":"fine"}`},
-		{"an error result", `{"input":{"path":"no"}}`, `{"success":false,"message":"NOT_FOUND: nothing there\nhint: look","error":"NOT_FOUND","hint":"look"}`},
+		{"an error result", `{"input":{"path":"no"}}`, `{"success":false,"message":"nothing there","error":"NOT_FOUND","hint":"look"}`},
+		{"an error with more behind its hint", `{"input":{"path":"more"}}`, `{"success":false,"message":"nothing there\nhalf was done","error":"NOT_FOUND","hint":"look"}`},
 		{"without input", ``, `{"success":true,"result":{"lines":1},"message":"fine"}`},
 		{"approved", `{"input":{"path":"ask"},"approve":"h1"}`, `{"success":true,"result":{"lines":1},"message":"fine"}`},
 		{
 			"asked", `{"input":{"path":"ask"}}`,
 			`{"type":"about:blank","title":"Forbidden","status":403,"detail":"this needs your approval: read ask","hint":"call again with approve set to the hash",` +
-				`"kind":"approval","code":"ABCD","summary":"read ask","canonical":"read\nask","hash":"h1","warnings":["careful"]}`,
+				`"kind":"approval","code":"ABCD","summary":"read ask","reason":"foreign text","allow":"allow = [\"read\"]","canonical":"read\nask","hash":"h1","warnings":["careful"]}`,
 		},
 	} {
 		got := do(t, control.New(newWorld().deps()), "POST", "/v1/tools/read", c.body)

@@ -106,11 +106,18 @@ func (w *world) Call(_ context.Context, c control.ToolCall) (tools.Result, error
 	switch string(c.Args) {
 	case `{"path":"no"}`:
 		return tools.Fail(tools.NotFound, "look", "nothing there"), nil
+	case `{"path":"more"}`:
+		r := tools.Fail(tools.NotFound, "look", "nothing there")
+		r.Content += "\nhalf was done"
+		return r, nil
 	case `{"path":"denied"}`:
 		return tools.Result{}, event.NewFault(event.Refused, "", "denied")
 	case `{"path":"ask"}`:
 		if c.Approve != "h1" {
-			return tools.Result{}, &control.Approval{Summary: "read ask", Canonical: "read\nask", Hash: "h1", Code: "ABCD", Warnings: []string{"careful"}}
+			return tools.Result{}, &control.Approval{
+				Summary: "read ask", Reason: "foreign text", Allow: `allow = ["read"]`,
+				Canonical: "read\nask", Hash: "h1", Code: "ABCD", Warnings: []string{"careful"},
+			}
 		}
 	}
 	return tools.Result{Content: "fine", Data: map[string]int{"lines": 1}}, nil

@@ -26,6 +26,8 @@ const (
 // Approval says that a call needs a person's word first. Call again with Hash to give it.
 type Approval struct {
 	Summary   string   // one line: "run: df -h"
+	Reason    string   // why a person has to agree
+	Allow     string   // the config line or command that would always allow it; "" when there is none
 	Canonical string   // all that matters of the call, as it is hashed
 	Hash      string   // of Canonical
 	Code      string   // of the question that was opened; "" when none was
@@ -44,6 +46,8 @@ type problem struct {
 	Kind      event.FaultKind `json:"kind,omitempty"`
 	Code      string          `json:"code,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Allow     string          `json:"allow,omitempty"`
 	Canonical string          `json:"canonical,omitempty"`
 	Hash      string          `json:"hash,omitempty"`
 	Warnings  []string        `json:"warnings,omitempty"`
@@ -58,7 +62,7 @@ func problemOf(err error) (p problem, internal bool) {
 	var ap *Approval
 	if errors.As(err, &ap) {
 		p = newProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
-		p.Kind, p.Code, p.Summary = event.Pending, ap.Code, ap.Summary
+		p.Kind, p.Code, p.Summary, p.Reason, p.Allow = event.Pending, ap.Code, ap.Summary, ap.Reason, ap.Allow
 		p.Canonical, p.Hash, p.Warnings = ap.Canonical, ap.Hash, ap.Warnings
 		return p, false
 	}

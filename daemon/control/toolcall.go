@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"strings"
 
 	"hob/daemon/event"
 	"hob/tools"
@@ -13,7 +14,7 @@ import (
 type Outcome struct {
 	Success bool       `json:"success"`
 	Result  any        `json:"result,omitempty"` // the typed result
-	Message string     `json:"message"`          // what the model would read
+	Message string     `json:"message"`          // what the model would read; of an error the sentence alone
 	Error   tools.Code `json:"error,omitempty"`
 	Hint    string     `json:"hint,omitempty"`
 }
@@ -26,9 +27,18 @@ type Missing struct {
 
 func outcome(r tools.Result) Outcome {
 	if r.IsError {
-		return Outcome{Error: r.Code, Message: r.Content, Hint: r.Hint}
+		return Outcome{Error: r.Code, Message: sentence(r), Hint: r.Hint}
 	}
 	return Outcome{Success: true, Result: r.Data, Message: r.Content}
+}
+
+// sentence is the text of an error without its code and its hint, which stand beside it.
+func sentence(r tools.Result) string {
+	text := strings.TrimPrefix(r.Content, string(r.Code)+": ")
+	if r.Hint != "" {
+		text = strings.Replace(text, "\nhint: "+r.Hint, "", 1)
+	}
+	return text
 }
 
 // listTools lists the tools; with all=1 also those that are missing.

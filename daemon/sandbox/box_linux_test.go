@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,13 +110,29 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 }
 
-// A pty made for a command is its controlling terminal, so that a shell in it has job control.
+// A pty made for a command is its controlling terminal, so that a shell in it has job control: through Enter, and where the first
+// layer stands alone.
 func TestATerminalOfItsOwn(t *testing.T) {
 	w := newWorld(t)
-	s := sandbox.New(t.Context(), w.Config)
-	usable(t, s)
-	argv, err := s.Wrap(w.box(), []string{"bash", "-c", `echo to the terminal > /dev/tty; ps -o tty= -p $$; stty size`})
-	must(t, err)
+	for name, helper := range map[string]string{"through Enter": self(t), "alone": ""} {
+		t.Run(name, func(t *testing.T) {
+			c, box := w.Config, w.box()
+			c.Self, box.Terminal = helper, true
+			s := sandbox.New(t.Context(), c)
+			usable(t, s)
+			argv, err := s.Wrap(box, []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`})
+			must(t, err)
+			out, code := w.onTerminal(t, argv)
+			if out != "to the terminal\r\n11 77\r\n" || code != 7 {
+				t.Errorf("%d: %q", code, out)
+			}
+		})
+	}
+}
+
+// onTerminal runs a program on a pty of 11 lines and 77 columns, in the test's own session, and returns what it shows and its exit code.
+func (w *world) onTerminal(t *testing.T, argv []string) (string, int) {
+	t.Helper()
 	ours, theirs, err := pty.Open()
 	must(t, err)
 	defer func() { must(t, ours.Close()) }()
@@ -124,18 +141,12 @@ func TestATerminalOfItsOwn(t *testing.T) {
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.env, theirs, theirs, theirs
 	must(t, cmd.Start())
 	must(t, theirs.Close())
-	buf := make([]byte, 0, 4096)
-	for {
-		n, err := ours.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err != nil { // EIO: the other side is closed
-			break
-		}
+	shown, err := io.ReadAll(ours)
+	if !errors.Is(err, unix.EIO) { // the other side is closed
+		must(t, err)
 	}
-	must(t, cmd.Wait())
-	if out := string(buf); !strings.Contains(out, "to the terminal") || !strings.Contains(out, "11 77") {
-		t.Errorf("%q", out)
-	}
+	_ = cmd.Wait() // what it says is in the exit code
+	return string(shown), cmd.ProcessState.ExitCode()
 }
 
 // Without hob's executable the first layer stands alone, and must hold.

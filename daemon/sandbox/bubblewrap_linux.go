@@ -225,7 +225,20 @@ func (w bubblewrap) argv(l layout, argv []string) ([]string, error) {
 	if w.helper {
 		return append(out, enter(l, w.home(), argv)...), nil
 	}
+	if l.tty {
+		out = append(out, control()...)
+	}
 	return append(out, argv...), nil
+}
+
+// control is what makes the terminal on a command's stdin its session's, where Enter does not: the session that bubblewrap makes has
+// none. It must not be done after Enter: a terminal has one session, and the second to ask is refused.
+func control() []string {
+	setsid, err := exec.LookPath("setsid")
+	if err != nil {
+		return nil // the command does without job control
+	}
+	return []string{setsid, "--ctty", "--wait"}
 }
 
 // system shows the system's folders and makes the box's own ones.

@@ -24,6 +24,7 @@ type layout struct {
 	views   []view
 	masks   []mask // after the views
 	scratch string // after the masks; "": none
+	tty     bool   // Box.Terminal
 }
 
 // mask hides a file or folder, at a place of the box.
@@ -52,7 +53,7 @@ func (s *Sandbox) Bound(path string) bool {
 
 // lay resolves a box. What is configured but not there (a bind, a root) is left out; what must be there is an error.
 func lay(c Config, b Box) (layout, error) {
-	var l layout
+	l := layout{tty: b.Terminal}
 	state, err := resolved(c.State)
 	if err != nil {
 		return l, fmt.Errorf("state folder: %w", err)

@@ -47,6 +47,7 @@ type Box struct {
 	Hidden   []string // files and folders inside those that are not to be seen; what does not exist at the start is not hidden
 	Sealed   bool     // nothing that outlives the box may be written but Scratch
 	Scratch  string   // "" or a folder that may be written, also inside a hidden one; it must exist
+	Terminal bool     // its stdin is a terminal made for it, which nobody controls yet: it becomes its controlling one
 }
 
 // What Wrap says no to.

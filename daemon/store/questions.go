@@ -16,6 +16,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/guard"
+	backlog "hob/daemon/work"
 	"hob/tools"
 )
 
@@ -84,8 +85,15 @@ func askText(q turn.Question, code string) string {
 		return q.Text + "\n(Answer here, or from elsewhere: /answer " + code + " TEXT)"
 	}
 	text := q.Text + "\n/approve " + code + " · /deny " + code
+	var more []string
+	if slices.Contains(q.Options, turn.AnswerTurn) && q.Pattern != "" {
+		more = append(more, "/approve "+code+" turn: this kind for the rest of this turn")
+	}
 	if q.Pattern != "" {
-		text += "\n(/approve " + code + " turn: this kind for the rest of this turn · /approve " + code + " always: " + guard.Visible(q.Pattern) + ")"
+		more = append(more, "/approve "+code+" always: "+guard.Visible(q.Pattern))
+	}
+	if len(more) > 0 {
+		text += "\n(" + strings.Join(more, " · ") + ")"
 	}
 	return text
 }
@@ -212,6 +220,9 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 		return turn.Question{}, event.NewFault(event.Missing, "hob approvals list shows what is open", "there is no question %s", v.Code)
 	}
 	q := list[0]
+	if q.Tool == backlog.PlanTool && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
+		v.Text, v.Approves = backlog.Approve, false
+	}
 	text, ok := accepted(q, v.Text)
 	switch {
 	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:

@@ -87,7 +87,10 @@ func (t Calls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (
 	if err != nil || used {
 		return "approved: question " + code, err
 	}
-	return "", &control.Approval{Summary: j.Intent.Summary, Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: j.Intent.Warnings}
+	return "", &control.Approval{
+		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
+		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: j.Intent.Warnings,
+	}
 }
 
 // settle commits what a call came to. A tool that steers a turn has none to steer here.

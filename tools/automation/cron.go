@@ -3,6 +3,7 @@ package automation
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func (c cron) speaksTo(ctx context.Context, in Request) (event.Address, error) {
 	return j.Deliver, nil
 }
 
+// aRight is the form of a right; whoever keeps the job reads it.
+var aRight = regexp.MustCompile(`^(exec|net(:.+)?|write:[/~].*|message:.+)$`)
+
 // complete says all that is missing or too much for the action.
 func complete(in Request) error {
 	var faults []string
@@ -128,6 +132,11 @@ func complete(in Request) error {
 	if in.TZ != "" {
 		if _, err := tools.Zone(in.TZ); err != nil {
 			faults = append(faults, "tz: want an IANA name such as Europe/Berlin")
+		}
+	}
+	for word := range strings.SplitSeq(in.Allow, ",") {
+		if word = strings.TrimSpace(word); word != "" && !aRight.MatchString(word) {
+			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, write:PATH and message:ADDRESS")
 		}
 	}
 	if len(faults) == 0 {

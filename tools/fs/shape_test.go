@@ -86,7 +86,7 @@ func TestReadDocuments(t *testing.T) {
 		{args{"path": "a.docx"}, fs.Page{Format: "docx", First: 1, Lines: 3, Text: "one\ntwo\nthree"}, "(end of file)"},
 		{args{"path": "a.docx", "offset": 2}, fs.Page{Format: "docx", First: 3, Lines: 1, Text: "three"}, "     3\tthree\n(end of file)"},
 		{args{"path": "UPPER.DOCX"}, fs.Page{Format: "docx", First: 1, Lines: 1, Text: "upper"}, "(end of file)"},
-		{args{"path": "a.ipynb"}, fs.Page{Format: "notebook", First: 1, Lines: 5, Text: "--- cell 1 of 1: code ---\na = 1\na\n--- output ---\n1"}, "(end of file)"},
+		{args{"path": "a.ipynb"}, fs.Page{Format: "notebook", First: 1, Lines: 5, Text: "--- cell 1 of 1: code, id 0 ---\na = 1\na\n--- output ---\n1"}, "(end of file)"},
 		{args{"path": "broken.ipynb"}, fs.Page{Format: "text", First: 1, Lines: 1, Text: `{"cells": [`}, "(not a notebook: broken: unexpected end of JSON input)"},
 		{args{"path": "none.ipynb"}, fs.Page{Format: "text"}, "(the file is empty)"},
 	} {

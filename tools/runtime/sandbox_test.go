@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -193,10 +194,35 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// helped is a boxed bench whose boxes have hob's executable, which the test binary stands for, as hob's own have.
+func helped(t testing.TB) *bench {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boxed(t, false, func(d *runtime.ExecDeps) {
+		d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self})
+		if goruntime.GOOS == "linux" && strings.Contains(d.Sandbox.State().Why, "executable cannot be used") {
+			t.Fatal(d.Sandbox.State().Why)
+		}
+	})
+}
+
+// A terminal becomes the command's whether hob's executable can serve in the box or not.
 func TestATerminalInTheSandbox(t *testing.T) {
-	b := boxed(t, false)
+	for name, lay := range map[string]func() *bench{"with the helper": func() *bench { return helped(t) }, "without": func() *bench { return boxed(t, false) }} {
+		t.Run(name, func(t *testing.T) { terminalWorks(t, lay()) })
+	}
+}
+
+func terminalWorks(t *testing.T, b *bench) {
+	t.Helper()
 	res, out := b.run(t, map[string]any{"command": "test -t 0 && tty >/dev/null && (echo own > /dev/tty); stty size", "pty": true})
 	if res.IsError || out.Output != "own\n40 120\n" {
+		t.Errorf("%+v", res)
+	}
+	if res, out := b.run(t, map[string]any{"command": "exit 7", "pty": true}); code(out) != 7 || out.Output != "" {
 		t.Errorf("%+v", res)
 	}
 	_, out = b.run(t, map[string]any{"command": "echo ready; sleep 100; echo not", "pty": true, "background": true})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,7 +122,7 @@ const maxCovered = 500
 // fill says what a command in the sandbox sees.
 func (e executor) fill(at *site, call tools.Call, in Command) {
 	p := *at.folder
-	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
+	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}, Terminal: in.PTY}
 	for _, r := range e.Guard.Roots() {
 		if r.Write {
 			b.Writable = append(b.Writable, r.Path)
@@ -329,12 +328,6 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 		}
 	}
 	e.fill(at, call, in)
-	if in.PTY {
-		// The sandbox gives its command a session without a terminal; setsid makes the one on its stdin that session's.
-		if setsid, err := osexec.LookPath("setsid"); err == nil {
-			argv = append([]string{setsid, "--ctty", "--wait"}, argv...)
-		}
-	}
 	wrapped, err := e.Sandbox.Wrap(at.box, argv)
 	if err != nil {
 		return nil, fmt.Errorf("confine the command: %w", err)

@@ -48,6 +48,8 @@ func planIntent(_ context.Context, call tools.Call, in Plan) (tools.Intent, erro
 // possible refuses what cannot be in the state that the conversation is in.
 func possible(call tools.Call, in Plan) error {
 	switch {
+	case call.Turn == 0:
+		return tools.Refuse(tools.Conflict, "say it in the conversation: hob chat", "a plan is made in a conversation, and there is none here")
 	case call.Trust != event.Owner:
 		return tools.Refuse(tools.Denied, "", "only the owner's conversations have a plan mode: it is he who approves the plan")
 	case in.Action == "exit" && strings.TrimSpace(in.Summary) == "":

@@ -88,7 +88,7 @@ func (a *App) Exit(err error, inJSON bool) int {
 	if !inJSON {
 		a.Print(a.Err, "hob: "+console.Clean(text))
 		if hint != "" {
-			a.Print(a.Err, "  "+console.Clean(hint))
+			a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(hint), "\n", "\n  "))
 		}
 		return code
 	}

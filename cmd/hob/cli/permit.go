@@ -20,6 +20,8 @@ type refusal struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	Reason  string `json:"reason,omitempty"` // why a person has to agree
+	Allow   string `json:"allow,omitempty"`  // what would always allow it
 	Code    string `json:"code,omitempty"` // of the question that is open
 	Hash    string `json:"hash,omitempty"` // of the call, for --approve
 }
@@ -39,8 +41,8 @@ func CallTool(ctx context.Context, a *App, c *client.Client, name string, call c
 		return out, err
 	case a.JSON || !IsTerminal(a.In) || !IsTerminal(a.Err):
 		hint := howToApprove(p)
-		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Code: p.Code, Hash: p.Hash}
-		return out, &Problem{Code: ExitWaiting, Text: p.Detail, Hint: hint, Doc: doc}
+		doc := refusal{Error: "APPROVAL_REQUIRED", Message: p.Detail, Hint: hint, Reason: p.Reason, Allow: p.Allow, Code: p.Code, Hash: p.Hash}
+		return out, &Problem{Code: ExitWaiting, Text: because(p.Detail, p), Hint: strings.Join(append([]string{hint}, always(p)...), "\n"), Doc: doc}
 	}
 	if err := permit(ctx, a, c, p); err != nil {
 		return out, err
@@ -56,14 +58,33 @@ func howToApprove(p *client.Problem) string {
 	return "run it on a terminal, or add --approve " + p.Hash
 }
 
+// because adds to a text why a person has to agree.
+func because(text string, p *client.Problem) string {
+	if p.Reason == "" {
+		return text
+	}
+	return text + " (" + console.ToYou(p.Reason) + ")"
+}
+
+// always is the line that tells what would allow the call for good, where anything would.
+func always(p *client.Problem) []string {
+	if p.Allow == "" {
+		return nil
+	}
+	return []string{"always allowed by: " + p.Allow}
+}
+
 // permit shows a call as it is hashed and asks for a yes. Anything else closes the question that the daemon has opened.
 func permit(ctx context.Context, a *App, c *client.Client, p *client.Problem) error {
 	for _, w := range p.Warnings {
 		a.Print(a.Err, "! "+console.OneLine(w))
 	}
-	a.Print(a.Err, console.OneLine(p.Summary))
+	a.Print(a.Err, console.OneLine(because(p.Summary, p)))
 	if p.Canonical != "" && p.Canonical != p.Summary {
 		a.Print(a.Err, "  "+strings.ReplaceAll(console.Clean(p.Canonical), "\n", "\n  "))
+	}
+	for _, line := range always(p) {
+		a.Print(a.Err, "  "+console.OneLine(line))
 	}
 	yes, err := a.agreed(ctx, "allow this once?")
 	if yes {
@@ -94,9 +115,7 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 
 // ToolFailure is the error of a tool that was run and failed.
 func ToolFailure(out client.Outcome) *Problem {
-	text := strings.TrimPrefix(out.Message, out.Error+": ")
-	text = strings.TrimSuffix(text, "\nhint: "+out.Hint)
-	p := &Problem{Code: ExitFailed, Text: text, Hint: out.Hint}
+	p := &Problem{Code: ExitFailed, Text: out.Message, Hint: out.Hint}
 	switch out.Error {
 	case "VALIDATION_ERROR":
 		p.Code = ExitUsage

@@ -147,6 +147,8 @@ type Problem struct {
 	Kind      event.FaultKind `json:"kind"`
 	Code      string          `json:"code"`      // of the question, when an approval is asked for
 	Summary   string          `json:"summary"`   // of the call that needs approval
+	Reason    string          `json:"reason"`    // why that call needs it
+	Allow     string          `json:"allow"`     // the config line or command that would always allow it; "" when there is none
 	Canonical string          `json:"canonical"` // all that matters of that call
 	Hash      string          `json:"hash"`      // send it back to approve
 	Warnings  []string        `json:"warnings"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,9 @@ type ToolSpec struct {
 	Example     string          `json:"example"`
 	Missing     string          `json:"missing,omitempty"` // what it needs and does not find here; "" when it can work
 }
+
+// inputFlag is the flag of the whole input; a tool may have a field of that name as well.
+const inputFlag = "input"
 
 // maxInput is the longest input that is read, in bytes: a request's limit less its wrapping.
 const maxInput = 900 << 10
@@ -80,7 +84,7 @@ func (p param) words() []string {
 // reserved are flags with a meaning of their own; a field of that name gets "arg-" before it.
 func reserved(name string) bool {
 	switch name {
-	case "home", "json", "quiet", "no-color", "input", "approve", "help":
+	case "home", "json", "quiet", "no-color", inputFlag, "approve", "help":
 		return true
 	}
 	return false
@@ -107,7 +111,11 @@ func NewForm(spec ToolSpec) (*Form, error) {
 			return nil, err
 		}
 	}
-	f.Set.StringVar(&f.input, "input", "", "all fields as one JSON object; - reads it from standard input")
+	usage := "all fields as one JSON object; - reads it from standard input"
+	if f.has(inputFlag) {
+		usage += "; beside other fields it is the field input"
+	}
+	f.Set.StringVar(&f.input, inputFlag, "", usage)
 	f.Set.StringVar(&f.Approve, "approve", "", "the hash of the call that you approve")
 	return f, nil
 }
@@ -175,7 +183,7 @@ func (v *fieldValue) Type() string {
 }
 
 func (v *fieldValue) Set(text string) error {
-	raw, err := v.convert(text)
+	raw, err := v.convert(bare(text))
 	if err != nil {
 		return err
 	}
@@ -227,14 +235,19 @@ func (v *fieldValue) compound(text string) (json.RawMessage, error) {
 
 // Parse reads the arguments behind "hob tool"; the first that is no flag is the tool's name. The error is a *Mistake, or pflag.ErrHelp.
 func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
-	if err := f.Set.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil, err
-		}
+	rest, err := ParseFlags(f.Set, args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil, err
+	}
+	if err != nil {
 		return nil, f.explain(err)
 	}
-	rest := f.Set.Args()[1:]
-	if f.input != "" {
+	rest = rest[1:]
+	if f.Set.Changed(inputFlag) && f.has(inputFlag) && len(rest)+len(f.values) > 0 {
+		if err := f.give(inputFlag, f.input); err != nil {
+			return nil, err
+		}
+	} else if f.input != "" {
 		return f.whole(rest, in)
 	}
 	if len(rest) > 0 && f.spec.Positional == "" {
@@ -244,19 +257,25 @@ func (f *Form) Parse(args []string, in io.Reader) (json.RawMessage, error) {
 		return nil, mistake("quote a text of several words", "tool %s takes one %s; %q is too much", f.spec.Name, f.spec.Positional, rest[1])
 	}
 	if len(rest) == 1 {
-		if err := f.position(rest[0]); err != nil {
+		if err := f.give(f.spec.Positional, rest[0]); err != nil {
 			return nil, err
 		}
 	}
 	return json.Marshal(f.values)
 }
 
-func (f *Form) position(text string) error {
-	if f.values[f.spec.Positional] != nil {
-		return mistake(f.see(), "%s is given twice", f.spec.Positional)
+// has reports whether the tool has a field of that name.
+func (f *Form) has(name string) bool {
+	return slices.ContainsFunc(f.fields, func(p param) bool { return p.name == name })
+}
+
+// give sets a field that was given otherwise than by its own flag.
+func (f *Form) give(name, text string) error {
+	if f.values[name] != nil {
+		return mistake(f.see(), "%s is given twice", name)
 	}
 	for _, p := range f.fields {
-		if p.name == f.spec.Positional {
+		if p.name == name {
 			v := fieldValue{form: f, param: p}
 			if err := v.Set(text); err != nil {
 				return mistake(f.see(), "%s %q: %v", p.name, text, err)

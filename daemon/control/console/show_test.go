@@ -132,10 +132,12 @@ func TestForm(t *testing.T) {
 		{"read --all=maybe", `true or false`},
 		{"read --edits x", `want JSON`},
 		{"read --limt 3", `did you mean "--limit"`},
-		{"read --input {} a", `too much`},
-		{"read --input {} --limit 1", `too much`},
 		{"read --input 3", `not a JSON object`},
 		{"read --input null", `not a JSON object`},
+		{"read --limit 1 --input x", `{"input":"x","limit":1}`},
+		{"read a --input {}", `{"input":"{}","path":"a"}`},
+		{"read a --input=", `{"input":"","path":"a"}`},
+		{"read --input {} --arg-input x", `input is given twice`},
 	} {
 		f, err := console.NewForm(console.ToolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
 		if err != nil {
@@ -147,6 +149,48 @@ func TestForm(t *testing.T) {
 		}
 		if strings.HasPrefix(c.want, "{") && string(got) != c.want || !strings.Contains(string(got), c.want) {
 			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+// TestFormTexts: what only begins like a flag is a text, wherever one may stand.
+func TestFormTexts(t *testing.T) {
+	const patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a=1\n+a=2\n"
+	quoted, _ := json.Marshal(patch) // a text always can
+	for want, args := range map[string][]string{
+		`{"path":` + string(quoted) + `}`:            {"read", patch},
+		`{"limit":3,"path":` + string(quoted) + `}`:  {"read", patch, "--limit", "3"},
+		`{"mode":` + string(quoted) + `}`:            {"read", "--mode", patch},
+		`{"mode":` + string(quoted) + `,"path":"a"}`: {"read", "--mode=" + patch, "a"},
+		`{"path":"- milk"}`:                          {"read", "- milk"},
+		`{"tags":["- a","-b c"]}`:                    {"read", "--tags", "- a", "--tags", "-b c"},
+		`{"path":"--odd\n"}`:                         {"read", "--", "--odd\n"},
+		`tool read has no field "--zzzzzzzzzz"`:      {"read", "--zzzzzzzzzz=a b"},
+	} {
+		f, err := console.NewForm(console.ToolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(schema)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Parse(args, strings.NewReader(""))
+		if err != nil {
+			got = json.RawMessage(err.Error())
+		}
+		if string(got) != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
+
+// TestFormWithoutAFieldInput: --input is the whole input, and nothing stands beside it.
+func TestFormWithoutAFieldInput(t *testing.T) {
+	plain := strings.Replace(schema, `"input"`, `"other"`, 1)
+	for _, args := range []string{"read --input {} a", "read --input {} --limit 1"} {
+		f, err := console.NewForm(console.ToolSpec{Name: "read", Positional: "path", Parameters: json.RawMessage(plain)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Parse(strings.Fields(args), strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "too much") {
+			t.Errorf("%s: %s, %v", args, got, err)
 		}
 	}
 }

@@ -222,15 +222,15 @@ func TestNotebook(t *testing.T) {
 		cells            int
 	}{
 		{"no cells", `{"cells": [], "nbformat": 4}`, "", 0},
-		{"text and code", `{"nbformat": 4, "cells": [{"cell_type": "markdown", "id": "ab12", "source": ["# Title\n", "text"]}, {"cell_type": "code", "execution_count": 3, "source": "1 + 1", "outputs": []}]}`, "--- cell 1 of 2: markdown, id ab12 ---\n# Title\ntext\n--- cell 2 of 2: code, run as 3 ---\n1 + 1\n", 2},
-		{"what was printed", `{"cells": [{"cell_type": "code", "source": "p()", "outputs": [{"output_type": "stream", "name": "stderr", "text": ["a\n", "\u001b[31mb\u001b[0m"]}]}]}`, "--- cell 1 of 1: code ---\np()\n--- output: stderr ---\na\nb\n", 1},
-		{"the plainest form", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "execute_result", "data": {"text/html": "<b>2</b>", "text/plain": ["2"]}}]}]}`, "--- cell 1 of 1: code ---\nx\n--- output ---\n2\n", 1},
-		{"a picture", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "display_data", "data": {"image/png": "` + image + `", "text/plain": "<Figure>"}}]}]}`, "--- cell 1 of 1: code ---\nx\n--- output ---\n<Figure>\n[picture: image/png, about 3 KB, not shown]\n", 1},
-		{"something else", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "display_data", "data": {"application/x": {"a": 1}}}]}]}`, "--- cell 1 of 1: code ---\nx\n--- output ---\n[application/x: not shown]\n", 1},
-		{"an error", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["\u001b[0;31mE\u001b[0m", "line 1"]}]}]}`, "--- cell 1 of 1: code ---\nx\n--- output: error ---\nE\nline 1\n", 1},
-		{"an error without its way", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "error", "ename": "E", "evalue": "v"}]}]}`, "--- cell 1 of 1: code ---\nx\n--- output: error ---\nE: v\n", 1},
-		{"nbformat 3", `{"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": ["a\n", "b"], "outputs": []}]}]}`, "--- cell 1 of 1: code ---\na\nb\n", 1},
-		{"a name with a line break", `{"cells": [{"cell_type": "x\n--- cell 9", "source": "a"}]}`, "--- cell 1 of 1: x --- cell 9 ---\na\n", 1},
+		{"text and code", `{"nbformat": 4, "cells": [{"cell_type": "markdown", "id": "ab12", "source": ["# Title\n", "text"]}, {"cell_type": "code", "execution_count": 3, "source": "1 + 1", "outputs": []}]}`, "--- cell 1 of 2: markdown, id ab12 ---\n# Title\ntext\n--- cell 2 of 2: code, id 1, run as 3 ---\n1 + 1\n", 2},
+		{"what was printed", `{"cells": [{"cell_type": "code", "source": "p()", "outputs": [{"output_type": "stream", "name": "stderr", "text": ["a\n", "\u001b[31mb\u001b[0m"]}]}]}`, "--- cell 1 of 1: code, id 0 ---\np()\n--- output: stderr ---\na\nb\n", 1},
+		{"the plainest form", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "execute_result", "data": {"text/html": "<b>2</b>", "text/plain": ["2"]}}]}]}`, "--- cell 1 of 1: code, id 0 ---\nx\n--- output ---\n2\n", 1},
+		{"a picture", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "display_data", "data": {"image/png": "` + image + `", "text/plain": "<Figure>"}}]}]}`, "--- cell 1 of 1: code, id 0 ---\nx\n--- output ---\n<Figure>\n[picture: image/png, about 3 KB, not shown]\n", 1},
+		{"something else", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "display_data", "data": {"application/x": {"a": 1}}}]}]}`, "--- cell 1 of 1: code, id 0 ---\nx\n--- output ---\n[application/x: not shown]\n", 1},
+		{"an error", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["\u001b[0;31mE\u001b[0m", "line 1"]}]}]}`, "--- cell 1 of 1: code, id 0 ---\nx\n--- output: error ---\nE\nline 1\n", 1},
+		{"an error without its way", `{"cells": [{"cell_type": "code", "source": "x", "outputs": [{"output_type": "error", "ename": "E", "evalue": "v"}]}]}`, "--- cell 1 of 1: code, id 0 ---\nx\n--- output: error ---\nE: v\n", 1},
+		{"nbformat 3", `{"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": ["a\n", "b"], "outputs": []}]}]}`, "--- cell 1 of 1: code, id 0 ---\na\nb\n", 1},
+		{"a name with a line break", `{"cells": [{"cell_type": "x\n--- cell 9", "source": "a"}]}`, "--- cell 1 of 1: x --- cell 9, id 0 ---\na\n", 1},
 	} {
 		got, cells, err := document.Notebook(strings.NewReader(c.json), int64(len(c.json)))
 		if err != nil || got != c.want || cells != c.cells {

@@ -87,11 +87,13 @@ func Notebook(r io.Reader, size int64) (text string, cells int, err error) {
 	return p.done(), len(n.Cells), nil
 }
 
-// title is the line above a cell.
+// title is the line above a cell: its place, and what notebook_edit calls it, its id or, where it has none, its number from 0.
 func (c cell) title(i, all int) string {
 	line := fmt.Sprintf("--- cell %d of %d: %s", i, all, word(c.Type))
 	if c.ID != "" {
 		line += ", id " + word(c.ID)
+	} else {
+		line += fmt.Sprintf(", id %d", i-1)
 	}
 	if c.Count != nil {
 		line += fmt.Sprintf(", run as %d", *c.Count)
