@@ -104,6 +104,9 @@ func TestNoAtTheTerminal(t *testing.T) {
 			}
 			shown += string(b[:n])
 		}
+		if !strings.Contains(shown, "lies outside the workspace)") || !strings.Contains(shown, "\n  always allowed by: [tools] roots = ") {
+			t.Errorf("%s: it does not say why it asks, and what would allow it: %q", x.name, shown)
+		}
 		if _, err := screen.WriteString(x.keys); err != nil {
 			t.Fatal(err)
 		}

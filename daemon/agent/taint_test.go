@@ -230,6 +230,31 @@ func TestAGrantKeepsItsLevel(t *testing.T) {
 	}, foreignTools)
 }
 
+// What a yes to this kind of call would not open, it is not offered for.
+func TestAYesForTheTurnIsOfferedWhereItHolds(t *testing.T) {
+	reply := script(func(last string, _ llm.Request) llm.Answer {
+		if last == "shell" || last == "peek" {
+			return use(last, "x")
+		}
+		return llmtest.Say("ok")
+	})
+	bubble(t, reply, func(r *rig) {
+		r.ask("shell")
+		contains(t, r.lastBody(), "/approve "+r.code()+" turn")
+		r.ask("/deny " + r.code())
+		r.ask("peek")
+		if strings.Contains(r.lastBody(), " turn: ") || !strings.Contains(r.lastBody(), "always") {
+			t.Errorf("it asks %q", r.lastBody())
+		}
+		r.ask("/approve " + r.code() + " turn")
+		if r.times("peek") != 0 {
+			t.Error("a yes for the turn was taken for a sensitive path")
+		}
+	}, func(r *rig) {
+		r.list = append(r.list, r.tool("peek", tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{{Path: "/home/.ssh/id", Area: tools.Sensitive}}}, nil))
+	})
+}
+
 var mark = regexp.MustCompile(`F#\d+`)
 
 // leaker is a model that somebody else's text has taken over: whatever it says or calls, it puts all foreign text into it that it

@@ -145,6 +145,23 @@ func TestJobEndsByTool(t *testing.T) {
 	}
 }
 
+// A plan is approved with the command that approves calls, too; a no is a word like any other and keeps planning.
+func TestAPlanIsApprovedLikeACall(t *testing.T) {
+	reply := llmtest.InOrder(
+		llmtest.Use("plan", `{"action": "enter"}`), llmtest.Use("plan", `{"action": "exit", "summary": "I will note it."}`),
+		llmtest.Use("plan", `{"action": "exit", "summary": "I will note it once."}`), use("note", "as approved"), llmtest.Say("noted"),
+	)
+	bubble(t, reply, func(r *rig) {
+		r.ask("note it")
+		r.ask("/deny " + r.code())
+		contains(t, r.lastBody(), "I will note it once.")
+		r.ask("/approve " + r.code())
+		if r.times("note") != 1 || r.lastBody() != "noted" {
+			t.Errorf("noted %d times, said %q", r.times("note"), r.lastBody())
+		}
+	}, withWork)
+}
+
 // Plan mode: what changes something is refused until the owner approves the plan, and words of his are no approval.
 func TestPlanMode(t *testing.T) {
 	reply := llmtest.InOrder(

@@ -134,6 +134,8 @@ func remedy(c Case, r row, col column, line string) string {
 		return "the owner can ask for it himself"
 	case r == tainted && (col == shell || col == schedule):
 		return "/clean or /new, then ask again; or --allow for a job"
+	case col == shell && len(c.Intent.Hosts) > 0:
+		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine reaches another one
 	case col == shell:
 		return `a working sandbox ([tools.exec] sandbox), or --allow exec for a job`
 	default:

@@ -3,7 +3,7 @@
 // ledger say against the invariants I1 to I12. It holds tests only and never opens the database of a running hob.
 //
 //	go test ./daemon/rig -kills 500 -seed 7                                  or by the environment: HOB_KILLS, HOB_SEED
-//	go test ./daemon/rig -run TestRandomKills -kills 10000 -timeout 60m -v   about 0.11 s for each kill
+//	go test ./daemon/rig -run TestRandomKills -kills 10000 -timeout 60m -v   about 0.15 s for each kill
 //	HOB_SPEND=600 go test ./daemon/rig -run TestSpendingUnderKills -v        seconds of spending under a kill each; 20 unless given
 //
 // From 500 kills on, TestNamedPoints kills at later passings of the points too.

@@ -45,6 +45,7 @@ func faults() []fault {
 
 // TestFaults switches each deliberate mistake in: the rig must find it, and must find nothing in the same story without it.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	bin := binary(t, tested)
 	_, there := named(t)
 	for _, f := range faults() {

@@ -44,6 +44,7 @@ var later = map[string][]int{
 
 // TestNamedPoints kills hob at each point that the code names, and once more at later passings of some.
 func TestNamedPoints(t *testing.T) {
+	t.Parallel()
 	bin := binary(t, tested)
 	points, _ := named(t)
 	for _, name := range slices.Sorted(maps.Keys(points)) {

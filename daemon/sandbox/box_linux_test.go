@@ -120,6 +120,9 @@ func TestATerminalOfItsOwn(t *testing.T) {
 			c.Self, box.Terminal = helper, true
 			s := sandbox.New(t.Context(), c)
 			usable(t, s)
+			if why := s.State().Why; strings.Contains(why, "cannot be used") {
+				t.Fatal(why)
+			}
 			argv, err := s.Wrap(box, []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`})
 			must(t, err)
 			out, code := w.onTerminal(t, argv)

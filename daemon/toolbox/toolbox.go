@@ -43,15 +43,18 @@ type Kit struct {
 	tools.Set
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
-	Missing []Missing // tools that need what is not there
+	Missing []Missing // tools that need what is not there, or that the config leaves out
 	core    []string  // names; empty: those that say so themselves
 }
 
-// Missing is a tool that cannot work here.
+// Missing is a tool that cannot work here, and why: "tmux is not installed".
 type Missing struct {
 	Spec tools.Spec
 	Why  string
 }
+
+// forbidden is why a tool cannot work that the config leaves out.
+const forbidden = "[tools] in config.toml does not allow it"
 
 // Journal is the folder, in hob's own, that edit.Recover looks through at start.
 func Journal(state string) string { return filepath.Join(state, "edits") }
@@ -70,6 +73,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	var list []tools.Tool
 	for _, t := range all.All(b.Services, setup(k, c)) {
 		if !allowed(c.Tools, t.Spec().Name) {
+			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden})
 			continue
 		}
 		if a, ok := t.(tools.Available); ok && a.Missing() != "" {

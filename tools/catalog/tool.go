@@ -7,14 +7,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"hob/tools"
 )
 
-// shown is how many tools a search answers with.
+// shown is how many tools a search answers with. One for nothing in particular answers with all.
 const shown = 12
+
+// How many characters of descriptions a list of all tools has.
+const (
+	room   = 1800 // of all together
+	narrow = 12   // of one at least; less says nothing
+)
 
 // Request is what the tool takes.
 type Request struct {
@@ -92,13 +99,19 @@ func (c catalog) nearest(name string) string {
 }
 
 func (c catalog) search(in Request) (tools.Result, error) {
-	list := c.rank(in)
-	more := max(len(list)-shown, 0)
+	words := terms(in.Query)
+	list := c.rank(in.Server, words)
+	more, width := 0, math.MaxInt
+	if len(words) == 0 { // there is nothing to narrow: all of them, and the more there are the less is said of each
+		width = room / max(len(list), 1)
+	} else {
+		more = max(len(list)-shown, 0)
+	}
 	list = list[:len(list)-more]
 	data := Found{Tools: []Entry{}}
 	var b strings.Builder
 	for _, s := range list {
-		fmt.Fprintf(&b, "%s: %s\n", s.Name, s.Description)
+		b.WriteString(line(s, width))
 		data.Tools = append(data.Tools, Entry{Name: s.Name, Group: s.Group, Description: s.Description})
 	}
 	switch {
@@ -112,16 +125,32 @@ func (c catalog) search(in Request) (tools.Result, error) {
 	return tools.Result{Content: b.String(), Data: data}, nil
 }
 
-// rank sorts the tools by how much of the query stands in their names, groups and descriptions; those with nothing of it are left out.
-func (c catalog) rank(in Request) []tools.Spec {
-	words := strings.FieldsFunc(strings.ToLower(in.Query), func(r rune) bool { return r == ' ' || r == ',' || r == '_' || r == '-' || r == '.' })
+// line names a tool with so many characters of its description, and alone where they would say nothing.
+func line(s tools.Spec, width int) string {
+	about := []rune(s.Description)
+	switch {
+	case len(about) <= width:
+		return s.Name + ": " + s.Description + "\n"
+	case width < narrow:
+		return s.Name + "\n"
+	}
+	return s.Name + ": " + strings.TrimRight(string(about[:width-1]), " ") + "…\n"
+}
+
+// terms are the words of a query.
+func terms(query string) []string {
+	return strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return r == ' ' || r == ',' || r == '_' || r == '-' || r == '.' })
+}
+
+// rank sorts the tools, of one server or of all, by how much of the query stands in their names, groups and descriptions; those with nothing of it are left out.
+func (c catalog) rank(server string, words []string) []tools.Spec {
 	type scored struct {
 		spec  tools.Spec
 		score int
 	}
 	var list []scored
 	for _, s := range c.specs {
-		if in.Server != "" && !strings.HasPrefix(s.Name, in.Server+"__") {
+		if server != "" && !strings.HasPrefix(s.Name, server+"__") {
 			continue
 		}
 		score := 0

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,9 +55,33 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s: %q, want %q", args, got.Content, want)
 		}
 	}
-	all := do(t, `{"action":"search"}`)
-	if n := len(all.Data.(catalog.Found).Tools); n != 12 || !strings.Contains(all.Content, "(13 more; narrow the query)") {
-		t.Errorf("an empty query lists %d: %q", n, all.Content)
+	many := do(t, `{"action":"search","query":"particular"}`)
+	if n := len(many.Data.(catalog.Found).Tools); n != 12 || !strings.Contains(many.Content, "(8 more; narrow the query)") {
+		t.Errorf("a query lists %d: %q", n, many.Content)
+	}
+}
+
+// TestSearchForNothingListsAll: every name, and of the descriptions as much as has room.
+func TestSearchForNothingListsAll(t *testing.T) {
+	all := do(t, `{"action":"search","query":" "}`)
+	if n := len(all.Data.(catalog.Found).Tools); n != 25 || strings.Contains(all.Content, "more") || !strings.Contains(all.Content, "task_add: Add a task to the backlog.\n") {
+		t.Errorf("it lists %d: %q", n, all.Content)
+	}
+	about := strings.Repeat("ä", 100)
+	for n, want := range map[int]string{
+		1:   "t0: " + about + "\n",
+		18:  "t17: " + about + "\n",
+		36:  "t35: " + about[:2*49] + "…\n", // 50 characters of 1,800
+		180: "t179\n",
+	} {
+		var specs []tools.Spec
+		for i := range n {
+			specs = append(specs, tools.Spec{Name: fmt.Sprintf("t%d", i), Description: about})
+		}
+		r, err := catalog.New(specs).Run(t.Context(), tools.Call{Name: tools.Catalog, Args: json.RawMessage(`{"action":"search"}`)}, tools.Intent{})
+		if err != nil || !strings.Contains(r.Content, want) || strings.Count(r.Content, "\n") != n {
+			t.Errorf("%d tools: %q, %v", n, r.Content, err)
+		}
 	}
 }
 

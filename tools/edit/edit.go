@@ -92,7 +92,7 @@ func (e editor) intent(_ context.Context, call tools.Call, in Editing) (tools.In
 	for _, r := range list {
 		paths = append(paths, wish{path: r.Path, read: true})
 	}
-	return e.judged(call, "edit", in, paths, summary("edit", paths))
+	return e.judged(call, "edit", in, paths, summary("edit"))
 }
 
 // list is the one form of the two.

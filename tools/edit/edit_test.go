@@ -270,6 +270,9 @@ func TestEditIntent(t *testing.T) {
 	if secret.Paths[0].Area != tools.Sensitive || strings.Contains(secret.Summary+string(secret.Canonical), "of the key") {
 		t.Errorf("%+v", secret)
 	}
+	if want := "edit " + filepath.Join(d.dir, "f"); first.Summary != want {
+		t.Errorf("%s, want %s", first.Summary, want)
+	}
 	config := look(args{"path": "../config.toml", "old_text": "a", "new_text": "b"})
 	if config.Scopes[len(config.Scopes)-1] != tools.Config || config.Paths[0].Foreign == "" {
 		t.Errorf("%+v", config)

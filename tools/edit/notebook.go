@@ -45,11 +45,13 @@ func (n noter) intent(_ context.Context, call tools.Call, in CellEditing) (tools
 	if in.CellID == "" && in.Mode != string(notebook.Insert) {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "read shows the cells", "notebook_edit: cell_id: missing (a string); only insert goes without")
 	}
-	text := fmt.Sprintf("%s cell %s of %s", in.Mode, shown(in.CellID), shown(in.Path))
-	if in.CellID == "" {
-		text = "insert a first cell into " + shown(in.Path)
+	say := func(paths []string) string {
+		if in.CellID == "" {
+			return "insert a first cell into " + shown(paths[0])
+		}
+		return fmt.Sprintf("%s cell %s of %s", in.Mode, shown(in.CellID), shown(paths[0]))
 	}
-	return n.judged(call, "notebook_edit", in, []wish{{path: in.Path, read: true}}, text)
+	return n.judged(call, "notebook_edit", in, []wish{{path: in.Path, read: true}}, say)
 }
 
 func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent tools.Intent) (tools.Result, error) {

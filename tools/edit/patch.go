@@ -47,7 +47,7 @@ func (p patcher) intent(_ context.Context, call tools.Call, in Patching) (tools.
 			paths = append(paths, wish{path: s.Move})
 		}
 	}
-	return p.judged(call, "apply_patch", in, paths, summary("patch", paths))
+	return p.judged(call, "apply_patch", in, paths, summary("patch"))
 }
 
 func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent tools.Intent) (tools.Result, error) {

@@ -278,8 +278,9 @@ func TestApplyPatchNamesItsPaths(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	if intent.Effect != tools.Checkable || !strings.Contains(intent.Summary, "link/n, f, ../g, .env") {
-		t.Errorf("%+v", intent)
+	said := "patch " + strings.Join([]string{filepath.Join(d.top, "out/n"), filepath.Join(d.dir, "f"), filepath.Join(d.top, "g"), filepath.Join(d.dir, ".env")}, ", ")
+	if intent.Effect != tools.Checkable || intent.Summary != said {
+		t.Errorf("%+v, want %s", intent, said)
 	}
 }
 

@@ -38,9 +38,11 @@ type target struct {
 	before string // what is there: "absent", a hash, or time and size of a big file
 }
 
-// judged makes the intent of a call: where its paths lead, and what is there. It reads files only to hash them.
-func (d Deps) judged(call tools.Call, name string, in any, paths []wish, text string) (tools.Intent, error) {
-	i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSRead, tools.FSWrite}, Summary: text}
+// judged makes the intent of a call: where its paths lead, and what is there. It reads files only to hash them. say makes the
+// summary out of the paths, resolved.
+func (d Deps) judged(call tools.Call, name string, in any, paths []wish, say func(paths []string) string) (tools.Intent, error) {
+	i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSRead, tools.FSWrite}}
+	var leads []string
 	var kept []target
 	before := map[string]string{}
 	for _, w := range paths {
@@ -48,7 +50,7 @@ func (d Deps) judged(call tools.Call, name string, in any, paths []wish, text st
 		if err != nil {
 			return tools.Intent{}, err
 		}
-		kept = append(kept, t)
+		kept, leads = append(kept, t), append(leads, t.place.Path)
 		if t.place.Own && !slices.Contains(i.Scopes, tools.Config) {
 			i.Scopes = append(i.Scopes, tools.Config)
 		}
@@ -65,7 +67,7 @@ func (d Deps) judged(call tools.Call, name string, in any, paths []wish, text st
 		Before map[string]string `json:"before"` // an approval to change one content is none to change another
 		Args   any               `json:"args"`
 	}{name, before, in})
-	i.Canonical, i.Keep = canonical, kept
+	i.Canonical, i.Keep, i.Summary = canonical, kept, say(leads)
 	return i, err
 }
 
@@ -327,15 +329,18 @@ func (d Deps) took(call tools.Call, in any) (bool, error) {
 	return atomic.Took(job)
 }
 
-func summary(verb string, paths []wish) string {
-	var names []string
-	for _, w := range paths {
-		if name := shown(w.path); !slices.Contains(names, name) {
-			names = append(names, name)
+// summary names the files that a call changes.
+func summary(verb string) func(paths []string) string {
+	return func(paths []string) string {
+		var names []string
+		for _, path := range paths {
+			if name := shown(path); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
+		if len(names) > 5 {
+			return fmt.Sprintf("%s %s and %d more files", verb, strings.Join(names[:4], ", "), len(names)-4)
+		}
+		return verb + " " + strings.Join(names, ", ")
 	}
-	if len(names) > 5 {
-		return fmt.Sprintf("%s %s and %d more files", verb, strings.Join(names[:4], ", "), len(names)-4)
-	}
-	return verb + " " + strings.Join(names, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"strings"
 
 	"hob/daemon/fsguard"
 	"hob/daemon/secret"
@@ -38,12 +39,18 @@ func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
 	}, w.intent, w.run, w.probe)
 }
 
+// nameIt is the hint to who writes to a folder.
+const nameIt = "add a file name"
+
 type writer struct {
 	guard *fsguard.Guard
 	seen  *Seen
 }
 
 func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.Intent, error) {
+	if strings.HasSuffix(in.Path, "/") { // what is not there yet would become a file of that name
+		return tools.Intent{}, tools.Refuse(tools.Validation, nameIt, "%s is a folder", shown(in.Path))
+	}
 	p, err := judge(w.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
@@ -94,7 +101,7 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 		return tools.Result{}, err
 	}
 	if p.IsDir() {
-		return tools.Fail(tools.Validation, "add a file name", "%s is a folder", shown(in.Path)), nil
+		return tools.Fail(tools.Validation, nameIt, "%s is a folder", shown(in.Path)), nil
 	}
 	if res, stop := w.conflict(call, in, p); stop {
 		return res, nil

@@ -37,6 +37,8 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{args{"path": "there", "content": "new", "on_conflict": "error"}, tools.Conflict, "is there already (3 bytes)"},
 		{args{"path": "folder", "content": ""}, tools.Validation, "is a folder"},
+		{args{"path": "new/", "content": ""}, tools.Validation, "new/ is a folder\nhint: add a file name"},
+		{args{"path": "folder/", "content": ""}, tools.Validation, "is a folder"},
 		{args{"path": "dangle", "content": ""}, tools.Denied, "leads nowhere"},
 		{args{"path": "../state/x", "content": ""}, tools.Denied, "hob's own state"},
 		{args{"path": "there/x", "content": ""}, tools.NotFound, "not a folder"},
@@ -46,6 +48,9 @@ func TestWriteRefuses(t *testing.T) {
 		if res := d.do(t, d.write, c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) {
 			t.Errorf("%v: %s", c.args, res.Content)
 		}
+	}
+	if _, err := os.Lstat(filepath.Join(d.dir, "new")); !os.IsNotExist(err) {
+		t.Errorf("a refused write made a file: %v", err)
 	}
 	if d.get(t, "there") != "old" {
 		t.Error("a refused write changed the file")

@@ -104,10 +104,16 @@ func TestFoldersOutside(t *testing.T) {
 	if i, d := judge(); fmt.Sprint(i.Scopes) != "[exec fs-read]" || d.Verdict != guard.Allow {
 		t.Errorf("%v %+v", i.Scopes, d)
 	}
+	small, _ := judge()
 	for n := range 201 {
 		if err := os.WriteFile(filepath.Join(outside, fmt.Sprintf("%d.pem", n)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	call := b.call
+	call.Args = json.RawMessage(`{"command":"ls","workdir":"` + outside + `"}`)
+	if res, err := b.exec.Run(t.Context(), call, small); err != nil || res.Code != tools.Conflict {
+		t.Errorf("it runs in a folder that was judged before it grew: %+v %v", res, err)
 	}
 	if i, d := judge(); i.Paths[0].Area != tools.Sensitive || len(i.Warnings) == 0 || d.Verdict != guard.Ask {
 		t.Errorf("%+v %+v", i, d)

@@ -250,8 +250,11 @@ func TestStopEndsEverything(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	b := newBench(t, runtime.Limits{Least: 300 * time.Millisecond, Grace: 50 * time.Millisecond})
 	res, out := b.run(t, map[string]any{"command": "echo started pid=$$; trap '' TERM; while :; do sleep 1000; done", "timeout": 0})
-	if res.Code != tools.Timeout || !out.TimedOut || !strings.Contains(res.Content, "started") || !strings.Contains(res.Content, "timeout raised to 300ms") {
+	if res.Code != tools.Timeout || !out.TimedOut || !strings.Contains(res.Content, "ended\n(timeout raised to 300ms)\nstarted pid=") {
 		t.Fatalf("%+v", res)
+	}
+	if hint := "\nhint: " + res.Hint; res.Hint == "" || strings.Count(res.Content, res.Hint) != 1 || !strings.HasSuffix(res.Content, hint) {
+		t.Errorf("the hint is not the end, where it is taken off: %q", res.Content)
 	}
 	for _, pid := range pids(t, out.Output) {
 		gone(t, pid)

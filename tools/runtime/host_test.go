@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/event"
+	"hob/daemon/guard"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -138,6 +140,19 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 				gone(t, pid)
 			}
 		})
+	}
+}
+
+// The sandbox of this machine reaches no other: it is not what would spare the owner the question.
+func TestWhatAllowsACommandOnAHost(t *testing.T) {
+	b := newBench(t, runtime.Limits{}, func(d *runtime.ExecDeps) { d.Hosts = map[string]runtime.Host{"nas": {Address: "sam@nas"}} })
+	for host, want := range map[string]string{
+		"nas": "/approve CODE always, or --allow exec for a job", "": "a working sandbox ([tools.exec] sandbox), or --allow exec for a job",
+	} {
+		i := b.meant(t, map[string]any{"command": "uptime", "host": host})
+		if d := guard.Decide(guard.Case{Tool: "exec", Intent: i, Asker: event.Owner, Mode: guard.ModeAsk}); d.Verdict != guard.Ask || d.Allow != want {
+			t.Errorf("%q: %+v", host, d)
+		}
 	}
 }
 

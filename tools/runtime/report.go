@@ -116,16 +116,16 @@ func changes(list []tools.Mark) []tools.Change {
 }
 
 func (end *ended) result(out Outcome, notes []string) tools.Result {
-	res := tools.Result{}
+	var res tools.Result
+	said := paragraphs(notes, out.Output, end.why == finished) // before the hint, which people see apart from the rest
 	switch end.why {
 	case timedOut:
-		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended", display.Span(end.limit))
+		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended%s", display.Span(end.limit), said)
 	case cancelled:
-		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s", display.Span(end.took.Round(100*time.Millisecond)))
+		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s%s", display.Span(end.took.Round(100*time.Millisecond)), said)
 	default:
-		res.Content = fmt.Sprintf("exit code %d (%s)", end.code, display.Span(end.took.Round(time.Millisecond)))
+		res.Content = fmt.Sprintf("exit code %d (%s)%s", end.code, display.Span(end.took.Round(time.Millisecond)), said)
 	}
-	res.Content += paragraphs(notes, out.Output, end.why == finished)
 	res.Data = out
 	return res
 }

@@ -211,9 +211,8 @@ func helped(t testing.TB) *bench {
 
 // A terminal becomes the command's whether hob's executable can serve in the box or not.
 func TestATerminalInTheSandbox(t *testing.T) {
-	for name, lay := range map[string]func() *bench{"with the helper": func() *bench { return helped(t) }, "without": func() *bench { return boxed(t, false) }} {
-		t.Run(name, func(t *testing.T) { terminalWorks(t, lay()) })
-	}
+	t.Run("with the helper", func(t *testing.T) { terminalWorks(t, helped(t)) })
+	t.Run("without", func(t *testing.T) { terminalWorks(t, boxed(t, false)) })
 }
 
 func terminalWorks(t *testing.T, b *bench) {

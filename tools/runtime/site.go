@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
@@ -101,7 +102,7 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 		}
 		return nil
 	}
-	e.fill(at, call, in)
+	e.fill(at, call, in, judging())
 	plain := at.box
 	plain.Scratch = "" // it is made when the command runs
 	switch _, err := e.Sandbox.Wrap(plain, []string{"true"}); {
@@ -119,8 +120,14 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 // half a second, and grows with the square.
 const maxCovered = 500
 
+// judging bounds the search for keys while a call is judged: somebody waits, and a folder that is too large for it is asked about.
+func judging() keys.Limits { return keys.Limits{Entries: 20_000, Time: 300 * time.Millisecond} }
+
+// starting bounds the search for keys once more, right before a command starts: a busy machine must not make it find less.
+func starting() keys.Limits { return keys.Limits{Entries: 25_000, Time: 10 * time.Second} }
+
 // fill says what a command in the sandbox sees.
-func (e executor) fill(at *site, call tools.Call, in Command) {
+func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) {
 	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}, Terminal: in.PTY}
 	for _, r := range e.Guard.Roots() {
@@ -136,7 +143,7 @@ func (e executor) fill(at *site, call tools.Call, in Command) {
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
 		b.Readable = append(b.Readable, home) // a root opens it; its own question was not asked
 	}
-	b.Hidden, at.unsure = e.keys(p)
+	b.Hidden, at.unsure = e.keys(p, most)
 	at.box, at.covered, at.open = b, nil, false
 	if call.Tainted {
 		at.box.Sealed, at.box.Scratch = true, call.Scratch
@@ -164,10 +171,10 @@ func (s *site) mounts(list []string) int {
 
 // keys are the files and folders with keys that no box shows unless the configuration opens them by name: below a working folder that
 // lies outside all that can be found (else it is unsure), below the roots the well-known ones. A folder of keys itself was asked for.
-func (e executor) keys(p fsguard.Place) (list []string, unsure bool) {
+func (e executor) keys(p fsguard.Place, most keys.Limits) (list []string, unsure bool) {
 	whole := true
 	if p.Area == fsguard.Outside {
-		list, whole = keys.Below(e.Guard, p.Path)
+		list, whole = keys.Below(e.Guard, p.Path, most)
 	}
 	for _, r := range e.Guard.Roots() {
 		list = append(list, keys.Known(e.Guard, r.Path)...)
@@ -327,7 +334,10 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 			return nil, fmt.Errorf("make the folder %s: %w", dir, err)
 		}
 	}
-	e.fill(at, call, in)
+	asked := at.unsure
+	if e.fill(at, call, in, starting()); at.unsure && !asked {
+		return nil, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
+	}
 	wrapped, err := e.Sandbox.Wrap(at.box, argv)
 	if err != nil {
 		return nil, fmt.Errorf("confine the command: %w", err)

@@ -53,6 +53,7 @@ type Deps struct {
 	Environ  []string         // hob's own environment, of which little is handed on
 	Instance string           // names the tmux server
 	Preview  int              // characters of a screen shown at a time; 0: 10,000
+	Zone     string           // the owner's, IANA name, for Sessions; "": UTC. A call brings its own
 }
 
 // NewTmux makes the tool tmux: terminals that outlive hob, on a tmux server of this instance's own. They are not confined:
@@ -132,7 +133,7 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 		Server string       `json:"server"`
 		Do     Multiplexing `json:"do"`
 	}{"tmux", m.server(), in})
-	i := tools.Intent{Effect: tools.Read, Summary: "tmux " + in.Action + " " + in.target(), Canonical: canonical}
+	i := tools.Intent{Effect: tools.Read, Summary: strings.TrimSpace("tmux " + in.Action + " " + in.shown()), Canonical: canonical}
 	switch in.Action {
 	case "list":
 	case "capture":
@@ -185,6 +186,18 @@ func (in Multiplexing) target() string {
 	}
 }
 
+// shown is what the call is about, for people.
+func (in Multiplexing) shown() string {
+	text := in.Session
+	if in.Window != "" {
+		text += " window " + in.Window
+	}
+	if in.Pane != "" {
+		text += " pane " + in.Pane
+	}
+	return text
+}
+
 // server is the name of this instance's tmux server.
 func (m multiplexer) server() string { return "hob-" + m.Instance }
 
@@ -198,7 +211,9 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + cmp.Or(in.Session, "NAME")}
 	switch in.Action {
 	case "list":
-		list, err := Sessions(ctx, m.Deps)
+		d := m.Deps
+		d.Zone = call.Zone
+		list, err := Sessions(ctx, d)
 		out.Sessions = list
 		return tools.Result{Content: cmp.Or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
 	case "create":
@@ -217,7 +232,7 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 		res.Content = cmp.Or(out.Screen, "(empty)")
 	case "kill":
 		_, err = m.tmux(ctx, call, in.killing(), "-t", in.target())
-		res.Content = "ended " + in.target()[1:]
+		res.Content = "ended " + in.shown()
 	default:
 		err = m.send(ctx, call, in)
 	}
@@ -309,12 +324,39 @@ func Sessions(ctx context.Context, d Deps) ([]string, error) {
 		return nil, nil
 	}
 	m := multiplexer{d}
-	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_name}: #{session_windows} #{?#{==:#{session_windows},1},window,windows}, since #{t:session_created}")
+	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_created} #{session_windows} #{session_name}")
 	if err != nil {
 		if tools.ErrorResult(err).Code == tools.NotFound { // no server runs
 			return nil, nil
 		}
 		return nil, err
 	}
-	return strings.Split(strings.TrimSpace(text), "\n"), nil
+	zone, err := tools.Zone(d.Zone)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for line := range strings.Lines(text) {
+		shown, err := sessionLine(strings.TrimSuffix(line, "\n"), zone)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, shown)
+	}
+	return list, nil
+}
+
+// sessionLine makes "1795283400 2 work" what people read: when it was made, its windows, its name.
+func sessionLine(line string, zone *time.Location) (string, error) {
+	made, rest, _ := strings.Cut(line, " ")
+	windows, name, _ := strings.Cut(rest, " ")
+	seconds, err := strconv.ParseInt(made, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("read tmux's list of sessions: %w", err)
+	}
+	unit := "windows"
+	if windows == "1" {
+		unit = "window"
+	}
+	return fmt.Sprintf("%s: %s %s, since %s", name, windows, unit, time.Unix(seconds, 0).In(zone).Format("2006-01-02 15:04 MST")), nil
 }

@@ -55,7 +55,7 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := call(t, tool, tools.Call{ID: "t1_1", Name: "tmux", Args: raw, Session: 1, Workdir: ws, Trust: event.Owner})
+		res := call(t, tool, tools.Call{ID: "t1_1", Name: "tmux", Args: raw, Session: 1, Workdir: ws, Zone: "Asia/Kolkata", Trust: event.Owner})
 		out, _ := res.Data.(terminal.Multiplexed)
 		return res, out
 	}, d
@@ -111,9 +111,7 @@ func TestTmux(t *testing.T) {
 		t.Error(res.Content)
 	}
 	until("second", map[string]any{"session": "work", "window": "two", "pane": "0"})
-	if list, err := terminal.Sessions(t.Context(), d); err != nil || len(list) != 1 || !strings.HasPrefix(list[0], "work: 2 windows") {
-		t.Errorf("%q %v", list, err)
-	}
+	saysWhen(t, do, d)
 	if n, err := runtime.KillOrphans(t.Context(), d.Instance); n != 0 || err != nil {
 		t.Errorf("%d ended, %v: sessions outlive hob", n, err)
 	}
@@ -123,8 +121,51 @@ func TestTmux(t *testing.T) {
 		}
 	}
 	for _, args := range []map[string]any{{"action": "capture", "session": "work"}, {"action": "kill", "session": "wor"}, {"action": "send", "session": "work", "command": "x"}} {
-		if res, _ := do(args); res.Code != tools.NotFound {
+		if res, _ := do(args); res.Code != tools.NotFound || strings.Contains(res.Content, "=") {
 			t.Errorf("%v: %+v", args, res)
+		}
+	}
+}
+
+// saysWhen wants the session work, of two windows, listed with a time of the owner's zone, whoever asks.
+func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, terminal.Multiplexed), d terminal.Deps) {
+	t.Helper()
+	_, out := do(map[string]any{"action": "list"}) // the call's zone
+	d.Zone = "Asia/Tokyo"
+	list, err := terminal.Sessions(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for zone, lines := range map[string][]string{"Asia/Kolkata": out.Sessions, d.Zone: list} {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		when, ok := strings.CutPrefix(strings.Join(lines, "\n"), "work: 2 windows, since ")
+		made, err := time.ParseInLocation("2006-01-02 15:04 MST", when, loc)
+		if age := time.Since(made); !ok || err != nil || age < 0 || age > 2*time.Minute || made.Location() != loc {
+			t.Errorf("%s: %q %v", zone, lines, err)
+		}
+	}
+}
+
+// What the owner is asked names things as he does, not as tmux wants them.
+func TestSummaries(t *testing.T) {
+	g, err := fsguard.New(fsguard.Config{Workspace: "/tmp/ws", State: "/tmp/state", Home: "/tmp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := terminal.NewTmux(terminal.Deps{Guard: g, Instance: "x"})
+	for args, want := range map[string]string{
+		`{"action":"list"}`:                                             "tmux list",
+		`{"action":"kill","session":"s1"}`:                              "tmux kill s1",
+		`{"action":"send","session":"s1","command":"ls"}`:               "tmux send s1: ls",
+		`{"action":"send","session":"s1","window":"w","command":"C-c"}`: "tmux send s1 window w: C-c",
+		`{"action":"capture","session":"s1","window":"2","pane":"0"}`:   "tmux capture s1 window 2 pane 0",
+	} {
+		i, err := tool.Intent(t.Context(), tools.Call{Args: json.RawMessage(args), Trust: event.Owner})
+		if err != nil || i.Summary != want {
+			t.Errorf("%s: %q %v", args, i.Summary, err)
 		}
 	}
 }

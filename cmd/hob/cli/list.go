@@ -22,8 +22,9 @@ type Listing[T any] struct {
 	None     string // what is said when there is nothing
 	Head     []string
 	Row      func(T, Clock) []string
-	States   []string // that --state knows; none: there is no such flag
-	State    string   // its default
+	States   []string                                                   // that --state knows; none: there is no such flag
+	State    string                                                     // its default
+	Empty    func(context.Context, *client.Client, client.Filter) error // what is wrong where there is nothing; nil: nothing is
 }
 
 // List makes "list".
@@ -103,6 +104,11 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 	}
 	if f.Limit > 0 { // what there is little of comes whole
 		docs, rows = docs[:min(f.Limit, len(docs))], rows[:min(f.Limit, len(rows))]
+	}
+	if len(rows) == 0 && l.Empty != nil {
+		if err := l.Empty(ctx, c, f); err != nil {
+			return err
+		}
 	}
 	if a.JSON {
 		return a.Document(docs)

@@ -22,8 +22,8 @@ type refusal struct {
 	Hint    string `json:"hint,omitempty"`
 	Reason  string `json:"reason,omitempty"` // why a person has to agree
 	Allow   string `json:"allow,omitempty"`  // what would always allow it
-	Code    string `json:"code,omitempty"` // of the question that is open
-	Hash    string `json:"hash,omitempty"` // of the call, for --approve
+	Code    string `json:"code,omitempty"`   // of the question that is open
+	Hash    string `json:"hash,omitempty"`   // of the call, for --approve
 }
 
 // CallTool runs a tool. Whoever sits at the terminal is asked right there when it needs permission.

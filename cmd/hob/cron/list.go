@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -106,6 +107,9 @@ func cronRunsCommand(a *cli.App) *cobra.Command {
 		Resource: "fires", None: "it has not come due yet",
 		States: []string{"due", "queued", "running", "waiting", "done", "ran", "failed", "missed", "coalesced", "skipped"},
 		Head:   []string{"DUE", "STATE", "LATE", "TURN", "REASON"}, Row: fireRow.cells,
+		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none
+			return c.Show(ctx, "jobs", f.Name, new(json.RawMessage))
+		},
 	}
 	cmd := &cobra.Command{
 		Use: "runs JOB", Short: "List what a job ran, missed and skipped, newest first", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),

@@ -145,16 +145,24 @@ func (f auditFilter) fetch(ctx context.Context, c *client.Client) ([]json.RawMes
 	return docs, nil
 }
 
+// roomForEffect is the narrowest terminal, in cells, on which the table has its last column.
+const roomForEffect = 120
+
 func auditPage(rows []auditRow, p sheet) string {
+	head := []string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}
+	if p.width > 0 && p.width < roomForEffect {
+		head = head[:len(head)-1]
+	}
 	var cells [][]string
 	for _, r := range rows {
 		turn := "-"
 		if r.Turn != 0 {
 			turn = cli.ID(r.Turn)
 		}
-		cells = append(cells, []string{
+		row := []string{
 			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.Reason) + ")", r.effect(),
-		})
+		}
+		cells = append(cells, row[:len(head)])
 	}
-	return console.Table([]string{"SEQ", "AT", "TURN", "TOOL", "GATE", "OUTCOME", "CALL", "EFFECT"}, cells, p.width)
+	return console.Table(head, cells, p.width)
 }

@@ -22,7 +22,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.Family("tasks", "Give hob tasks for later, and see what became of them",
 		addCommand(a),
 		listCommand(a),
-		cli.Show(a, "tasks", "TASK", "Show a task with what it came to", nil),
+		cli.Show(a, "tasks", "TASK", "Show a task with what it came to", draw(a)),
 		cancelCommand(a),
 		retryCommand(a),
 	)
@@ -37,6 +37,14 @@ type taskRow struct {
 	Priority  int64     `json:"priority"`
 	Result    string    `json:"result"`
 	Turn      int64     `json:"turn"`
+}
+
+// draw shows a task. Its attempt counts how often it was queued, which is no news of how often it ran.
+func draw(a *cli.App) cli.Draw {
+	return func(raw json.RawMessage, clock cli.Clock) error {
+		sheet := console.Sheet{Clock: clock, Text: func(_, text string) string { return console.ToYou(text) }, Hide: []string{"attempt"}}
+		return a.Text(sheet.Details(raw))
+	}
 }
 
 func listCommand(a *cli.App) *cobra.Command {

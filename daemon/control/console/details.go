@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -38,6 +39,7 @@ func fields(raw json.RawMessage) (list []field, ok bool) {
 type Sheet struct {
 	Clock func(time.Time) string        // nil: local time, to the minute
 	Text  func(key, text string) string // nil: as it is
+	Hide  []string                      // members that say nothing to a person
 }
 
 // Details shows a JSON object with everything in it, one member to a line; numbers have the unit that their key names, and what
@@ -60,6 +62,7 @@ func (s Sheet) detail(b *strings.Builder, indent string, raw json.RawMessage) {
 		fmt.Fprintln(b, indent+s.plain("", raw))
 		return
 	}
+	list = slices.DeleteFunc(list, func(f field) bool { return slices.Contains(s.Hide, f.key) })
 	wide := 0
 	for _, f := range list {
 		wide = max(wide, len(f.key))

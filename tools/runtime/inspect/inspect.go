@@ -82,13 +82,16 @@ func (x *inspector) program(src string, depth int) {
 
 func (x *inspector) statements(src string) (clean bool) {
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	clean = true
 	for stmt, err := range p.StmtsSeq(strings.NewReader(src)) {
-		if err != nil {
-			return false
+		switch {
+		case err != nil:
+			clean = false // and no return: the parser may tell of the error once more, which a loop that was left does not bear
+		case clean:
+			x.walk(stmt, x.visit)
 		}
-		x.walk(stmt, x.visit)
 	}
-	return true
+	return clean
 }
 
 func (x *inspector) visit(node syntax.Node) bool {

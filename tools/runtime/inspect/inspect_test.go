@@ -98,7 +98,7 @@ func TestLongCommandsAreLookedAtInBoundedWork(t *testing.T) {
 }
 
 func FuzzCommand(f *testing.F) {
-	for _, s := range []string{"rm -rf /", ":(){ :|:& };:", "a <<E\nx\nE\n", "x=${a:-$(b)} {a,b{c,d}} ~/x \\", "for ((i=0;i<1;i++)) do :; done"} {
+	for _, s := range []string{"rm -rf /", ":(){ :|:& };:", "a <<E\nx\nE\n", "x=${a:-$(b)} {a,b{c,d}} ~/x \\", "for ((i=0;i<1;i++)) do :; done", "0&0\xb9"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, command string) {

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hob/daemon/fsguard"
 )
 
-// Limits of the search.
 const (
-	maxEntries = 100_000
-	maxFound   = 200
+	maxFound = 200 // listed
+	batch    = 500 // names read at a time; looking at them takes some 10 ms
 )
 
 // Known lists those of the home's well-known places of keys that lie below a folder, absolute. It is quick, and not all.
@@ -30,36 +30,74 @@ func Known(g *fsguard.Guard, dir string) []string {
 	return found
 }
 
-// Below lists the files and folders with keys or credentials below a folder, absolute. The workspace and the configured roots are left
-// out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead is found there.
-func Below(g *fsguard.Guard, dir string) (found []string, whole bool) {
-	found = Known(g, dir)
-	skip := append([]string{g.Workspace()}, found...)
+// Limits bound a search, whatever is found: zero values let it look at one batch.
+type Limits struct {
+	Entries int           // files and folders looked at, rounded up to a batch
+	Time    time.Duration // looked at between two batches
+}
+
+// Below lists the files and folders with keys or credentials below a folder, absolute and sorted. The workspace and the configured
+// roots are left out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead
+// is found there.
+func Below(g *fsguard.Guard, dir string, most Limits) (found []string, whole bool) {
+	s := search{found: Known(g, dir), most: most, began: time.Now()}
+	s.skip = append([]string{g.Workspace()}, s.found...)
 	for _, r := range g.Roots() {
-		skip = append(skip, r.Path)
+		s.skip = append(s.skip, r.Path)
 	}
-	seen := 0
-	for todo := []string{dir}; len(todo) > 0; {
-		entries, err := os.ReadDir(todo[0])
-		if err != nil {
-			entries = nil // it is gone, or closed to the command too
-		}
-		for _, e := range entries {
-			path := filepath.Join(todo[0], e.Name())
-			switch {
-			case slices.Contains(skip, path) || e.Type()&fs.ModeSymlink != 0:
-			case fsguard.SecretName(e.Name()):
-				found = append(found, path)
-			case e.IsDir():
-				todo = append(todo, path)
-			}
-		}
-		if seen += len(entries); seen > maxEntries || len(found) > maxFound {
-			return found[:min(len(found), maxFound)], false
-		}
-		todo = todo[1:]
+	whole = true
+	for s.todo = []string{dir}; whole && len(s.todo) > 0; {
+		next := s.todo[0]
+		s.todo = s.todo[1:]
+		whole = s.folder(next)
 	}
-	return found, true
+	found = s.found[:min(len(s.found), maxFound)]
+	slices.Sort(found)
+	return found, whole
+}
+
+// search goes through folders, the outer before the inner.
+type search struct {
+	skip, todo, found []string
+	seen              int
+	most              Limits
+	began             time.Time
+}
+
+// folder looks at what lies in one folder, and says whether the search may go on. A huge one is not read at once.
+func (s *search) folder(dir string) bool {
+	f, err := os.Open(dir) // #nosec G304 -- its names are read, no file
+	if err != nil {
+		return true // it is gone, or closed to the command too
+	}
+	defer func() { _ = f.Close() }() // only read
+	for {
+		entries, err := f.ReadDir(batch)
+		s.look(dir, entries)
+		if len(s.found) > maxFound || s.over() && (err == nil || len(s.todo) > 0) {
+			return false
+		}
+		if err != nil { // the end, or closed to the command too
+			return true
+		}
+	}
+}
+
+// over says whether the limits are reached.
+func (s *search) over() bool { return s.seen > s.most.Entries || time.Since(s.began) >= s.most.Time }
+
+func (s *search) look(dir string, entries []fs.DirEntry) {
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case slices.Contains(s.skip, path) || e.Type()&fs.ModeSymlink != 0:
+		case fsguard.SecretName(e.Name()):
+			s.found = append(s.found, path)
+		case e.IsDir():
+			s.todo = append(s.todo, path)
+		}
+	}
+	s.seen += len(entries)
 }
 
 // places are where keys lie in a home; for what is missing here, Below knows the names.

@@ -3,11 +3,13 @@
 package keys_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/daemon/fsguard"
 	"hob/tools/runtime/keys"
@@ -36,6 +38,8 @@ func world(t *testing.T, files ...string) (string, *fsguard.Guard) {
 	return home, g
 }
 
+func ample() keys.Limits { return keys.Limits{Entries: 10_000, Time: time.Minute} }
+
 func TestBelow(t *testing.T) {
 	home, g := world(t,
 		".ssh/id_rsa", ".ssh/config", ".gnupg/x", ".aws/credentials", ".config/gh/hosts.yml", ".config/other/x", ".docker/config.json", "projects/a/.env", "projects/a/main.c",
@@ -49,7 +53,7 @@ func TestBelow(t *testing.T) {
 		home + "/projects": "projects/a/.env",
 		home + "/plain":    "",
 	} {
-		found, whole := keys.Below(g, dir)
+		found, whole := keys.Below(g, dir, ample())
 		var got []string
 		for _, path := range found {
 			got = append(got, strings.TrimPrefix(path, home+"/"))
@@ -60,6 +64,37 @@ func TestBelow(t *testing.T) {
 		slices.Sort(got)
 		if !whole || strings.Join(got, " ") != want {
 			t.Errorf("%s: %v %v", dir, got, whole)
+		}
+	}
+}
+
+// A search ends at its limits and says so; the well-known places are found all the same.
+func TestBelowEndsAtItsLimits(t *testing.T) {
+	var files []string
+	for n := range 600 { // more than a batch
+		files = append(files, fmt.Sprintf("many/%d", n))
+	}
+	home, g := world(t, append(files, ".ssh/id_rsa", "flat/x", "deep/er/.env")...)
+	for _, c := range []struct {
+		dir   string
+		most  keys.Limits
+		want  string
+		whole bool
+	}{
+		{"", ample(), ".ssh deep/er/.env", true},
+		{"", keys.Limits{Entries: 5, Time: time.Minute}, ".ssh", false},
+		{"", keys.Limits{Entries: 10_000}, ".ssh", false},
+		{"many", keys.Limits{Entries: 600, Time: time.Minute}, "", true},
+		{"many", keys.Limits{Entries: 499, Time: time.Minute}, "", false},
+		{"deep", keys.Limits{Entries: 2, Time: time.Minute}, "deep/er/.env", true},
+		{"deep", keys.Limits{Entries: 1, Time: time.Minute}, "deep/er/.env", false},
+	} {
+		found, whole := keys.Below(g, filepath.Join(home, c.dir), c.most)
+		for i := range found {
+			found[i] = strings.TrimPrefix(found[i], home+"/")
+		}
+		if strings.Join(found, " ") != c.want || whole != c.whole {
+			t.Errorf("%q within %+v: %v %v", c.dir, c.most, found, whole)
 		}
 	}
 }
@@ -76,7 +111,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v %v", place, p.Area, err)
 		}
 	}
-	if found, whole := keys.Below(g, home); !whole || len(found) != len(keys.Places()) {
+	if found, whole := keys.Below(g, home, ample()); !whole || len(found) != len(keys.Places()) {
 		t.Errorf("%v %v", found, whole)
 	}
 	if found := keys.Known(g, home+"/.config"); len(found) != 10 {
