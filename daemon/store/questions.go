@@ -16,7 +16,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/guard"
-	backlog "hob/daemon/work"
 	"hob/tools"
 )
 
@@ -220,8 +219,8 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 		return turn.Question{}, event.NewFault(event.Missing, "hob approvals list shows what is open", "there is no question %s", v.Code)
 	}
 	q := list[0]
-	if q.Tool == backlog.PlanTool && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
-		v.Text, v.Approves = backlog.Approve, false
+	if yes, ok := work.Yes(q.Tool); ok && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
+		v.Text, v.Approves = yes, false
 	}
 	text, ok := accepted(q, v.Text)
 	switch {

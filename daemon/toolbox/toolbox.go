@@ -30,6 +30,8 @@ type Bench struct {
 	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
 	Marks     Marks
 	Log       *slog.Logger
+
+	Aside func(name string, f func() error) // runs what nobody waits for
 }
 
 // Marks are the files that count as foreign text.
@@ -85,8 +87,10 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	if allowed(c.Tools, tools.Catalog) {
 		rest := k.deferred(list)
 		list = append(list, catalog.New(rest))
+	} else {
+		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden})
 	}
-	b.Spawn.Once("sandbox", func() error {
+	b.Aside("sandbox", func() error {
 		k.Sandbox.State() // looked at now, so that the first command need not wait for it
 		return nil
 	})

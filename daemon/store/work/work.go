@@ -25,6 +25,9 @@ type Change = work.Change
 // Plan is the tool whose questions Answer follows.
 const Plan = work.PlanTool
 
+// Yes is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
+func Yes(tool string) (answer string, ok bool) { return work.Approve, tool == Plan }
+
 // Apply writes a change. What follows from it for other tables goes to then: event.In, event.Event, event.Out.
 func Apply(tx *db.Tx, c work.Change, then func(tools.Change) error) error {
 	switch c := c.(type) {
