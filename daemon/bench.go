@@ -18,7 +18,7 @@ type workshop struct{ *daemon }
 
 func (d workshop) bench() *toolbox.Bench {
 	kin := family.NewReader(d.store.Reader())
-	b := &toolbox.Bench{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Log: d.log, Aside: d.tellers.Once, Services: all.Services{
+	b := &toolbox.Bench{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Log: d.log, Services: all.Services{
 		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Jobs: d.schedule(), Addresses: addresses(d), Backlog: backlog(d.store),
 		Agents: kin, Talks: kin, Models: d.knows, Resolve: conf(d).resolve, Marked: d.store.Marks().Paths,
 		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(), State: d.opt.state(), Journal: toolbox.Journal(d.opt.state()),

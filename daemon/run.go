@@ -252,6 +252,10 @@ func (d *daemon) ready(ctx context.Context, server *control.Server, start time.D
 	if d.opt.Ready != nil {
 		d.opt.Ready(r)
 	}
+	d.tellers.Once("sandbox", func() error {
+		d.live.Load().kit.Sandbox.State() // looked at now, so that the first command need not wait for it
+		return nil
+	})
 }
 
 // notes is what the owner should know at a start.

@@ -30,8 +30,6 @@ type Bench struct {
 	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
 	Marks     Marks
 	Log       *slog.Logger
-
-	Aside func(name string, f func() error) // runs what nobody waits for
 }
 
 // Marks are the files that count as foreign text.
@@ -90,10 +88,6 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	} else {
 		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden})
 	}
-	b.Aside("sandbox", func() error {
-		k.Sandbox.State() // looked at now, so that the first command need not wait for it
-		return nil
-	})
 	k.Set, err = tools.NewSet(list...)
 	return k, err
 }
