@@ -50,6 +50,6 @@ func TestHooksOfTheConfigStandAroundCalls(t *testing.T) {
 	write(t, home, "[[tool_hooks]]\ntools = [\"ls\"]\nwhen = \"before\"\n")
 	r.until("a mistake in a hook takes the tools away", func() bool {
 		_, err := r.client.Tool(t.Context(), "ls", client.ToolCall{Input: json.RawMessage(`{"path": "."}`)})
-		return err != nil && strings.Contains(err.Error(), `there is no tool "ls"`)
+		return err != nil && strings.Contains(err.Error(), `the tool "ls" cannot work here`)
 	})
 }
