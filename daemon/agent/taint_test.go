@@ -326,6 +326,9 @@ func (l *leaker) tools(r *rig) {
 
 // No path leads from foreign text to an untainted turn: whatever a taken-over model does, and whatever the owner approves.
 func TestNoForeignTextInAnUntaintedTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred conversations take long under the race detector")
+	}
 	dir := t.TempDir()
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
