@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,7 +297,7 @@ func TestSend(t *testing.T) {
 		if in.Kind != event.Report {
 			t.Errorf("%+v: a row of kind %s could join a turn, answer a question or be a command", c, in.Kind)
 		}
-		if len(i.Addresses) != 1 || i.Addresses[0] != c.reply || len(i.Scopes) != 1 || i.Scopes[0] != tools.Sessions {
+		if len(i.Addresses) != 1 || i.Addresses[0] != c.reply || i.Scopes[0] != tools.Sessions || slices.Contains(i.Scopes, tools.Schedule) != c.tainted {
 			t.Errorf("%+v: intent %+v", c, i)
 		}
 	}
