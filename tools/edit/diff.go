@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"hob/tools"
 )
 
 // Limits of the diff in an answer, in bytes.
@@ -49,7 +51,7 @@ func unified(oldName, newName string, old, now []byte, line int) (diff string, a
 	if len(a) > maxWindow || len(b) > maxWindow {
 		return farApart(oldName, newName), lines(b), lines(a)
 	}
-	u, err := udiff.ToUnifiedDiff(shown(oldName), shown(newName), string(a), udiff.Lines(string(a), string(b)), udiff.DefaultContextLines)
+	u, err := udiff.ToUnifiedDiff(tools.ShownPath(oldName), tools.ShownPath(newName), string(a), udiff.Lines(string(a), string(b)), udiff.DefaultContextLines)
 	if err != nil { // the edits are the library's own: they fit
 		return "", lines(b), lines(a)
 	}
@@ -71,7 +73,7 @@ func unified(oldName, newName string, old, now []byte, line int) (diff string, a
 
 // farApart is what stands for a diff that would be too big.
 func farApart(oldName, newName string) string {
-	return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", shown(oldName), shown(newName))
+	return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", tools.ShownPath(oldName), tools.ShownPath(newName))
 }
 
 // alike is how many bytes two texts share at both ends, in whole lines and less the lines of context.

@@ -145,10 +145,10 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 	for _, f := range s.order {
 		c, diff, err := f.change(ctx)
 		if err != nil {
-			return tools.Result{}, refusal(s.Guard, call, f.given, err)
+			return tools.Result{}, tools.RefusePath(s.Guard, call, f.given, err)
 		}
 		out.Files = append(out.Files, c)
-		fmt.Fprintf(&head, "edited %s: %s, +%d -%d lines\n", shown(f.given), count(c.Replacements, "replacement"), c.Added, c.Removed)
+		fmt.Fprintf(&head, "edited %s: %s, +%d -%d lines\n", tools.ShownPath(f.given), count(c.Replacements, "replacement"), c.Added, c.Removed)
 		diffs.WriteString(diff)
 	}
 	if err := s.commit(ctx, in); err != nil {
@@ -164,7 +164,7 @@ func (e editor) probe(_ context.Context, call tools.Call, in Editing, _ tools.In
 
 // mismatch is the refusal of a replacement that does not fit.
 func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
-	at := shown(r.Path)
+	at := tools.ShownPath(r.Path)
 	if n > 1 {
 		at = fmt.Sprintf("edit %d of %d, %s", i+1, n, at)
 	}
@@ -180,12 +180,12 @@ func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 	case errors.Is(err, long.ErrMany):
 		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", at, maxPlaces)
 	case !errors.Is(err, errAbsent):
-		return refusal(s.Guard, s.call, r.Path, err)
+		return tools.RefusePath(s.Guard, s.call, r.Path, err)
 	}
 	hint := "read the file again"
 	head, err := f.head(headSize)
 	if err != nil {
-		return refusal(s.Guard, s.call, r.Path, err)
+		return tools.RefusePath(s.Guard, s.call, r.Path, err)
 	}
 	lines := strings.Split(string(flatten(head)), "\n")
 	if near := patch.Near(lines, strings.Split(r.OldText, "\n")); near != "" {

@@ -47,9 +47,9 @@ func (n noter) intent(_ context.Context, call tools.Call, in CellEditing) (tools
 	}
 	say := func(paths []string) string {
 		if in.CellID == "" {
-			return "insert a first cell into " + shown(paths[0])
+			return "insert a first cell into " + tools.ShownPath(paths[0])
 		}
-		return fmt.Sprintf("%s cell %s of %s", in.Mode, shown(in.CellID), shown(paths[0]))
+		return fmt.Sprintf("%s cell %s of %s", in.Mode, tools.ShownPath(in.CellID), tools.ShownPath(paths[0]))
 	}
 	return n.judged(call, "notebook_edit", in, []wish{{path: in.Path, read: true}}, say)
 }
@@ -76,7 +76,7 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 	f.now = now
 	_, diff, err := f.change(ctx)
 	if err != nil {
-		return tools.Result{}, refusal(n.Guard, call, in.Path, err)
+		return tools.Result{}, tools.RefusePath(n.Guard, call, in.Path, err)
 	}
 	if err := s.commit(ctx, in); err != nil {
 		return tools.Result{}, err
@@ -90,7 +90,7 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 	out.Diff = cutDiff(diff)
 	done := map[notebook.Mode]string{notebook.Replace: "replaced", notebook.Insert: "inserted", notebook.Delete: "deleted"}[e.Mode]
 	return tools.Result{
-		Content: fmt.Sprintf("%s %s of %s, which has %s now\n%s", done, called(out.CellID, at), shown(in.Path), count(out.Cells, "cell"), out.Diff),
+		Content: fmt.Sprintf("%s %s of %s, which has %s now\n%s", done, called(out.CellID, at), tools.ShownPath(in.Path), count(out.Cells, "cell"), out.Diff),
 		Data:    out,
 	}, nil
 }
@@ -109,7 +109,7 @@ func called(id string, at int) string {
 // unfit is the refusal of what is no notebook, or has no such cell.
 func (n noter) unfit(in CellEditing, f *file, err error) error {
 	if !errors.Is(err, notebook.ErrCell) {
-		return tools.Refuse(tools.Validation, "edit changes other files", "%s: %v", shown(in.Path), err)
+		return tools.Refuse(tools.Validation, "edit changes other files", "%s: %v", tools.ShownPath(in.Path), err)
 	}
 	cells, listing := notebook.Cells(f.now)
 	if listing != nil {
@@ -120,5 +120,5 @@ func (n noter) unfit(in CellEditing, f *file, err error) error {
 		first, _, _ := strings.Cut(strings.TrimSpace(c.Source), "\n")
 		known = append(known, fmt.Sprintf("%s %s: %.60s", called(c.ID, i), c.Type, first))
 	}
-	return tools.Refuse(tools.NotFound, strings.Join(known, "\n"), "%s: %v; it has %s", shown(in.Path), err, count(len(cells), "cell"))
+	return tools.Refuse(tools.NotFound, strings.Join(known, "\n"), "%s: %v; it has %s", tools.ShownPath(in.Path), err, count(len(cells), "cell"))
 }

@@ -73,7 +73,7 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		}
 		c, diff, err := f.change(ctx)
 		if err != nil {
-			return tools.Result{}, refusal(s.Guard, call, f.given, err)
+			return tools.Result{}, tools.RefusePath(s.Guard, call, f.given, err)
 		}
 		out.Files = append(out.Files, c)
 		diffs.WriteString(diff)
@@ -98,7 +98,7 @@ func (s *sheet) section(sec patch.Section) (string, error) {
 			return "", err
 		}
 		f.now, f.exists, f.moved = []byte(sec.Content), true, false
-		return "A " + shown(sec.Path), nil
+		return "A " + tools.ShownPath(sec.Path), nil
 	case patch.Delete:
 		f, err := s.open(sec.Path)
 		if err == nil && !f.exists {
@@ -108,7 +108,7 @@ func (s *sheet) section(sec patch.Section) (string, error) {
 			return "", err
 		}
 		f.now, f.exists = nil, false
-		return "D " + shown(sec.Path), nil
+		return "D " + tools.ShownPath(sec.Path), nil
 	default:
 		return s.update(sec)
 	}
@@ -116,7 +116,7 @@ func (s *sheet) section(sec patch.Section) (string, error) {
 
 // absent is the error of a section whose file is not there.
 func (s *sheet) absent(sec patch.Section) error {
-	return tools.Refuse(tools.NotFound, nearby(s.Guard, s.call, sec.Path), "%s, line %d of the patch: there is no such file", shown(sec.Path), sec.Line)
+	return tools.Refuse(tools.NotFound, tools.NearPath(s.Guard, s.call, sec.Path), "%s, line %d of the patch: there is no such file", tools.ShownPath(sec.Path), sec.Line)
 }
 
 func (s *sheet) update(sec patch.Section) (string, error) {
@@ -131,7 +131,7 @@ func (s *sheet) update(sec patch.Section) (string, error) {
 		return "", err
 	}
 	if !utf8.Valid(f.now) {
-		return "", tools.Refuse(tools.Validation, "edit replaces bytes in such files", "%s is not UTF-8 text", shown(sec.Path))
+		return "", tools.Refuse(tools.Validation, "edit replaces bytes in such files", "%s is not UTF-8 text", tools.ShownPath(sec.Path))
 	}
 	text, err := sec.Apply(string(f.now))
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *sheet) update(sec patch.Section) (string, error) {
 	f.count += len(sec.Hunks)
 	if sec.Move == "" {
 		f.now = []byte(text)
-		return "M " + shown(sec.Path), nil
+		return "M " + tools.ShownPath(sec.Path), nil
 	}
 	to, err := s.open(sec.Move)
 	if err != nil {
@@ -148,12 +148,12 @@ func (s *sheet) update(sec patch.Section) (string, error) {
 	}
 	if to == f {
 		f.now = []byte(text)
-		return "M " + shown(sec.Path), nil
+		return "M " + tools.ShownPath(sec.Path), nil
 	}
 	to.now, to.exists, to.moved, to.from, to.count = []byte(text), true, false, sec.Path, f.count
 	to.like, to.origin = f.place.Info, f.now
 	f.now, f.exists, f.moved = nil, false, true
-	return "M " + shown(sec.Move), nil
+	return "M " + tools.ShownPath(sec.Move), nil
 }
 
 // unfit is the refusal of a patch that cannot be read, or does not fit its files.

@@ -74,11 +74,11 @@ func (d Deps) judged(call tools.Call, name string, in any, paths []wish, say fun
 func (d Deps) judge(call tools.Call, path string) (target, error) {
 	p, err := d.Guard.Resolve(call.Workdir, path)
 	if err != nil {
-		return target{}, refusal(d.Guard, call, path, err)
+		return target{}, tools.RefusePath(d.Guard, call, path, err)
 	}
 	t := target{given: path, place: p}
 	if t.before, err = d.before(p); err != nil {
-		return t, refusal(d.Guard, call, path, err)
+		return t, tools.RefusePath(d.Guard, call, path, err)
 	}
 	return t, nil
 }
@@ -162,13 +162,13 @@ func (s *sheet) open(path string) (*file, error) {
 		return f, nil
 	}
 	if !s.asJudged(t) {
-		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was judged", shown(path))
+		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was judged", tools.ShownPath(path))
 	}
 	if t.place.Area == fsguard.State {
-		return nil, refusal(s.Guard, s.call, path, fsguard.ErrState)
+		return nil, tools.RefusePath(s.Guard, s.call, path, fsguard.ErrState)
 	}
 	if t.place.IsDir() {
-		return nil, tools.Refuse(tools.Validation, "name a file", "%s is a folder", shown(path))
+		return nil, tools.Refuse(tools.Validation, "name a file", "%s is a folder", tools.ShownPath(path))
 	}
 	if err := s.unchanged(t); err != nil {
 		return nil, err
@@ -188,20 +188,20 @@ func (s *sheet) load(f *file) error {
 	var err error
 	switch size := f.place.Info.Size(); {
 	case s.long && size > maxLong:
-		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 1 GB)", shown(f.given))
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 1 GB)", tools.ShownPath(f.given))
 	case s.long && size > longFile:
 		src, opening := s.Guard.Open(f.place)
 		if err = opening; err == nil {
 			f.long = long.New(src, size)
 		}
 	case size > maxFile:
-		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 256 MB)", shown(f.given))
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 256 MB)", tools.ShownPath(f.given))
 	default:
 		f.was, err = s.read(f.place)
 		f.now = f.was
 	}
 	if err != nil {
-		return refusal(s.Guard, s.call, f.given, err)
+		return tools.RefusePath(s.Guard, s.call, f.given, err)
 	}
 	return nil
 }
@@ -222,14 +222,14 @@ func (s *sheet) existing(path string) (*file, error) {
 		return nil, err
 	}
 	if !f.exists {
-		return nil, refusal(s.Guard, s.call, path, iofs.ErrNotExist)
+		return nil, tools.RefusePath(s.Guard, s.call, path, iofs.ErrNotExist)
 	}
 	head, err := f.head(8000)
 	if err != nil {
-		return nil, refusal(s.Guard, s.call, path, err)
+		return nil, tools.RefusePath(s.Guard, s.call, path, err)
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, tools.Refuse(tools.Validation, "only text can be edited", "%s is a binary file", shown(path))
+		return nil, tools.Refuse(tools.Validation, "only text can be edited", "%s is a binary file", tools.ShownPath(path))
 	}
 	return f, nil
 }
@@ -239,12 +239,12 @@ func (s *sheet) unchanged(t target) error {
 	changed, err := s.Seen.Changed(s.Guard, s.call.Session, t.place)
 	switch {
 	case err != nil:
-		return refusal(s.Guard, s.call, t.given, err)
+		return tools.RefusePath(s.Guard, s.call, t.given, err)
 	case changed && !t.place.Exists():
 		s.Seen.Forget(s.call.Session, t.place.Path)
-		return tools.Refuse(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", shown(t.given))
+		return tools.Refuse(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", tools.ShownPath(t.given))
 	case changed:
-		return tools.Refuse(tools.Conflict, "read it again, then edit", "%s changed since you last read it", shown(t.given))
+		return tools.Refuse(tools.Conflict, "read it again, then edit", "%s changed since you last read it", tools.ShownPath(t.given))
 	}
 	return nil
 }
@@ -268,11 +268,11 @@ func (s *sheet) commit(ctx context.Context, in any) error {
 		if f.exists {
 			name, err := f.placeholder(ctx)
 			if err != nil {
-				return refusal(s.Guard, s.call, f.given, err)
+				return tools.RefusePath(s.Guard, s.call, f.given, err)
 			}
 			if name != "" {
 				return tools.Refuse(tools.Validation, "it stands for a value that you were not shown: leave that part of the file as it is",
-					"%s: the new text holds the placeholder %s", shown(f.given), name)
+					"%s: the new text holds the placeholder %s", tools.ShownPath(f.given), name)
 			}
 		}
 		changes = append(changes, atomic.Change{Place: f.place, Data: f.now, Remove: !f.exists, Like: f.like, Fill: f.fill()})
@@ -287,7 +287,7 @@ func (s *sheet) commit(ctx context.Context, in any) error {
 	}
 	infos, err := atomic.Commit(ctx, s.Guard, job, changes)
 	if err != nil {
-		return refusal(s.Guard, s.call, changed[0].given, err)
+		return tools.RefusePath(s.Guard, s.call, changed[0].given, err)
 	}
 	return s.remember(changed, infos)
 }
@@ -334,7 +334,7 @@ func summary(verb string) func(paths []string) string {
 	return func(paths []string) string {
 		var names []string
 		for _, path := range paths {
-			if name := shown(path); !slices.Contains(names, name) {
+			if name := tools.ShownPath(path); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -69,11 +69,11 @@ func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent too
 		return tools.Result{}, err
 	}
 	if p.Exists() && !p.IsDir() {
-		return tools.Fail(tools.Validation, "use read", "%s is %s, not a folder", shown(in.Path), fsguard.Kind(p.Info.Mode())), nil
+		return tools.Fail(tools.Validation, "use read", "%s is %s, not a folder", tools.ShownPath(in.Path), fsguard.Kind(p.Info.Mode())), nil
 	}
 	out := Listed{Path: p.Path, Entries: []Entry{}}
 	if err := l.fill(ctx, &out, p, "", in); err != nil {
-		return tools.Result{}, refusal(l.guard, call, in.Path, err)
+		return tools.Result{}, tools.RefusePath(l.guard, call, in.Path, err)
 	}
 	return tools.Result{Content: out.table(call.Zone), Data: out, Foreign: out.foreign}, nil
 }
@@ -125,7 +125,7 @@ func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name,
 	case errors.Is(err, fsguard.ErrState):
 		return "not listed: hob's own state"
 	default:
-		return "not listed: " + plain(err)
+		return "not listed: " + tools.PlainPath(err)
 	}
 }
 
@@ -134,7 +134,7 @@ func (l lister) names(p fsguard.Place, all bool) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer closeRoot(root)
+	defer func() { _ = root.Close() }() // only looked through: nothing to lose
 	d, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (l Listed) table(zone string) string {
 		folders, others = folders+rank(e), others+1-rank(e)
 		fmt.Fprintf(&b, "%s  %9s  %s%s\n", e.Modified.In(loc).Format("2006-01-02 15:04"), e.size(), e.name(), e.note())
 	}
-	head := fmt.Sprintf("%s: %s, %s\n", shown(l.Path), count(folders, "folder"), count(others, "file"))
+	head := fmt.Sprintf("%s: %s, %s\n", tools.ShownPath(l.Path), count(folders, "folder"), count(others, "file"))
 	if l.Cut {
 		b.WriteString("(there is more: list a folder of it, or a smaller depth)\n")
 	}
@@ -229,11 +229,11 @@ func (e Entry) size() string {
 func (e Entry) name() string {
 	switch e.Type {
 	case "folder":
-		return shown(e.Path) + "/"
+		return tools.ShownPath(e.Path) + "/"
 	case "link":
-		return shown(e.Path) + " -> " + shown(e.Target)
+		return tools.ShownPath(e.Path) + " -> " + tools.ShownPath(e.Target)
 	default:
-		return shown(e.Path)
+		return tools.ShownPath(e.Path)
 	}
 }
 

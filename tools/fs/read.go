@@ -110,7 +110,7 @@ func looking(tool string, p fsguard.Place) (tools.Intent, error) {
 	}{tool, p.Path, p.ID()})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{touched(p, false)},
-		Summary: tool + " " + shown(p.Path), Canonical: canonical, Keep: p,
+		Summary: tool + " " + tools.ShownPath(p.Path), Canonical: canonical, Keep: p,
 	}, err
 }
 
@@ -120,15 +120,15 @@ func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent too
 		return tools.Result{}, err
 	}
 	if p.IsDir() {
-		return tools.Fail(tools.Validation, "use ls", "%s is a folder", shown(in.Path)), nil
+		return tools.Fail(tools.Validation, "use ls", "%s is a folder", tools.ShownPath(in.Path)), nil
 	}
 	f, err := r.guard.Open(p)
 	if err != nil {
-		return tools.Result{}, refusal(r.guard, call, in.Path, err)
+		return tools.Result{}, tools.RefusePath(r.guard, call, in.Path, err)
 	}
 	res, err := r.open(ctx, call, in, p, f)
 	if err != nil {
-		err = refusal(r.guard, call, in.Path, err)
+		err = tools.RefusePath(r.guard, call, in.Path, err)
 	}
 	return res, errors.Join(err, f.Close())
 }
@@ -150,10 +150,10 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 	}
 	format, kind := formatOf(p.Path, head[:n])
 	if format == "" {
-		return tools.Fail(tools.Validation, "read shows text, PDF, docx, notebooks and images", "%s is %s (%s)", shown(in.Path), kind, sized(info.Size())), nil
+		return tools.Fail(tools.Validation, "read shows text, PDF, docx, notebooks and images", "%s is %s (%s)", tools.ShownPath(in.Path), kind, sized(info.Size())), nil
 	}
 	if in.Pages != "" && format != formatPDF {
-		return tools.Fail(tools.Validation, "use offset and limit", "%s has no pages: only PDF files do", shown(in.Path)), nil
+		return tools.Fail(tools.Validation, "use offset and limit", "%s has no pages: only PDF files do", tools.ShownPath(in.Path)), nil
 	}
 	r.seen.note(call.Session, p.Path, m)
 	s := shot{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
@@ -188,7 +188,7 @@ func (s shot) from(ctx context.Context, in Reading, r io.Reader, done int) (tool
 	}
 	if done += more; done < in.Offset || in.Offset > 0 && l.ended() {
 		return tools.Fail(tools.Validation, fmt.Sprintf("offset %d shows its last line", max(done-1, 0)),
-			"%s has only %s", shown(in.Path), count(done, "line")), nil
+			"%s has only %s", tools.ShownPath(in.Path), count(done, "line")), nil
 	}
 	if err := s.collect(ctx, l, in); err != nil {
 		return tools.Result{}, err

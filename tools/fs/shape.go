@@ -28,11 +28,11 @@ type Picture struct {
 // picture shows an image, as a part that a model can look at.
 func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File, s shot) (tools.Result, error) {
 	if r.deps.Shelf == nil {
-		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is nowhere to keep what would be shown", shown(in.Path)), nil
+		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is nowhere to keep what would be shown", tools.ShownPath(in.Path)), nil
 	}
 	fit, err := picture.Fit(ctx, f, s.Size)
 	if errors.Is(err, picture.ErrFormat) || errors.Is(err, picture.ErrLarge) {
-		return tools.Fail(tools.Validation, "", "%s cannot be shown: %v", shown(in.Path), err), nil
+		return tools.Fail(tools.Validation, "", "%s cannot be shown: %v", tools.ShownPath(in.Path), err), nil
 	}
 	if err != nil {
 		return tools.Result{}, err
@@ -42,7 +42,7 @@ func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsgu
 		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)
 	}
 	s.Picture = &Picture{fit.From.Width, fit.From.Height, [2]int{fit.Width, fit.Height}, fit.MIME, part.Artifact}
-	content := fmt.Sprintf("%s: %s image, %d × %d pixels, %s", shown(in.Path), strings.ToUpper(fit.From.Format), fit.From.Width, fit.From.Height, sized(s.Size))
+	content := fmt.Sprintf("%s: %s image, %d × %d pixels, %s", tools.ShownPath(in.Path), strings.ToUpper(fit.From.Format), fit.From.Width, fit.From.Height, sized(s.Size))
 	if fit.Changed() {
 		content += fmt.Sprintf("; shown as %s, %d × %d", strings.ToUpper(strings.TrimPrefix(fit.MIME, "image/")), fit.Width, fit.Height)
 	}
@@ -128,5 +128,5 @@ func unreadable(path string, err error) (tools.Result, bool) {
 	case !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge):
 		return tools.Result{}, false
 	}
-	return tools.Fail(code, hint, "%s cannot be read: %v", shown(path), err), true
+	return tools.Fail(code, hint, "%s cannot be read: %v", tools.ShownPath(path), err), true
 }

@@ -49,7 +49,7 @@ type writer struct {
 
 func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.Intent, error) {
 	if strings.HasSuffix(in.Path, "/") { // what is not there yet would become a file of that name
-		return tools.Intent{}, tools.Refuse(tools.Validation, nameIt, "%s is a folder", shown(in.Path))
+		return tools.Intent{}, tools.Refuse(tools.Validation, nameIt, "%s is a folder", tools.ShownPath(in.Path))
 	}
 	p, err := judge(w.guard, call, in.Path)
 	if err != nil {
@@ -57,7 +57,7 @@ func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.In
 	}
 	before, err := w.before(p)
 	if err != nil {
-		return tools.Intent{}, refusal(w.guard, call, in.Path, err)
+		return tools.Intent{}, tools.RefusePath(w.guard, call, in.Path, err)
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool       string `json:"tool"`
@@ -68,7 +68,7 @@ func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.In
 	}{"write", p.Path, before, in.OnConflict, in.Content})
 	i := tools.Intent{
 		Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{touched(p, true)},
-		Summary: fmt.Sprintf("write %s (%s)", shown(p.Path), sized(int64(len(in.Content)))), Canonical: canonical, Keep: p,
+		Summary: fmt.Sprintf("write %s (%s)", tools.ShownPath(p.Path), sized(int64(len(in.Content)))), Canonical: canonical, Keep: p,
 	}
 	if p.Own {
 		i.Scopes = append(i.Scopes, tools.Config)
@@ -101,7 +101,7 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 		return tools.Result{}, err
 	}
 	if p.IsDir() {
-		return tools.Fail(tools.Validation, nameIt, "%s is a folder", shown(in.Path)), nil
+		return tools.Fail(tools.Validation, nameIt, "%s is a folder", tools.ShownPath(in.Path)), nil
 	}
 	if res, stop := w.conflict(call, in, p); stop {
 		return res, nil
@@ -109,11 +109,11 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	data := []byte(in.Content)
 	name, err := w.placeholder(p, data)
 	if err != nil {
-		return tools.Result{}, refusal(w.guard, call, in.Path, err)
+		return tools.Result{}, tools.RefusePath(w.guard, call, in.Path, err)
 	}
 	if name != "" {
 		return tools.Fail(tools.Validation, "it stands for a value that you were not shown: change the rest of the file with edit",
-			"%s: the content holds the placeholder %s", shown(in.Path), name), nil
+			"%s: the content holds the placeholder %s", tools.ShownPath(in.Path), name), nil
 	}
 	var opts []fsguard.Option
 	if in.OnConflict == "error" {
@@ -121,7 +121,7 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 	}
 	info, err := w.guard.WriteFile(p, data, 0o644, opts...)
 	if err != nil {
-		return tools.Result{}, refusal(w.guard, call, in.Path, err)
+		return tools.Result{}, tools.RefusePath(w.guard, call, in.Path, err)
 	}
 	w.seen.Wrote(call.Session, p.Path, info, data)
 	return said(in, p, data), nil
@@ -153,17 +153,17 @@ func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
 // conflict refuses what the caller asked to refuse, and to wipe out what he has not seen.
 func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Result, bool) {
 	if in.OnConflict == "error" && p.Exists() {
-		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", shown(in.Path), sized(p.Info.Size())), true
+		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", tools.ShownPath(in.Path), sized(p.Info.Size())), true
 	}
 	changed, err := w.seen.Changed(w.guard, call.Session, p)
 	switch {
 	case err != nil:
-		return tools.ErrorResult(refusal(w.guard, call, in.Path, err)), true
+		return tools.ErrorResult(tools.RefusePath(w.guard, call, in.Path, err)), true
 	case changed && !p.Exists():
 		w.seen.Forget(call.Session, p.Path) // this refusal is given once
-		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", shown(in.Path)), true
+		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", tools.ShownPath(in.Path)), true
 	case changed:
-		return tools.Fail(tools.Conflict, "read it again, then write", "%s changed since you last read it", shown(in.Path)), true
+		return tools.Fail(tools.Conflict, "read it again, then write", "%s changed since you last read it", tools.ShownPath(in.Path)), true
 	}
 	return tools.Result{}, false
 }
@@ -195,7 +195,7 @@ func said(in Writing, p fsguard.Place, data []byte) tools.Result {
 		verb = "created"
 	}
 	return tools.Result{
-		Content: fmt.Sprintf("%s %s: %s, %s", verb, shown(in.Path), count(out.Bytes, "byte"), count(out.Lines, "line")),
+		Content: fmt.Sprintf("%s %s: %s, %s", verb, tools.ShownPath(in.Path), count(out.Bytes, "byte"), count(out.Lines, "line")),
 		Data:    out,
 	}
 }

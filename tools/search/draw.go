@@ -95,10 +95,10 @@ func (d *drawing) hit(h hit) {
 	switch {
 	case d.run.OutputMode == modeFiles:
 		d.out.Files = append(d.out.Files, FoundFile{Path: path})
-		fmt.Fprintf(&d.text, "%s\n", shown(path))
+		fmt.Fprintf(&d.text, "%s\n", tools.ShownPath(path))
 	case d.run.OutputMode == modeCount:
 		d.out.Files = append(d.out.Files, FoundFile{path, h.count})
-		fmt.Fprintf(&d.text, "%s:%d\n", shown(path), h.count)
+		fmt.Fprintf(&d.text, "%s:%d\n", tools.ShownPath(path), h.count)
 	default:
 		d.lines(path, h)
 		return
@@ -145,7 +145,7 @@ func (d *drawing) lines(path string, h hit) {
 
 func (d *drawing) line(path string, l line, mark byte) {
 	d.out.Lines = append(d.out.Lines, FoundLine{path, l.number, l.text, mark == '-', l.cut})
-	fmt.Fprintf(&d.text, "%s%c%d%c%s\n", shown(path), mark, l.number, mark, l.text)
+	fmt.Fprintf(&d.text, "%s%c%d%c%s\n", tools.ShownPath(path), mark, l.number, mark, l.text)
 }
 
 // near reads the lines around those that match.

@@ -111,11 +111,11 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 	}
 	root, err := g.Guard.Folder(start)
 	if err != nil {
-		return tools.Result{}, refusal(from, err)
+		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
 	r := &globRun{pattern: w, sift: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers())}
 	if err := errors.Join(walk.Walk(ctx, root, r), root.Close()); err != nil {
-		return tools.Result{}, refusal(from, err)
+		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
 	return r.result(names, in.Pattern)
 }
@@ -247,7 +247,7 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 		}
 		path := names.of(f.path)
 		out.Files = append(out.Files, GlobbedFile{path, f.info.Size, time.Unix(0, f.info.Modified).UTC()})
-		b.WriteString(shown(path) + "\n")
+		b.WriteString(tools.ShownPath(path) + "\n")
 	}
 	if note := out.note(pattern); note != "" {
 		b.WriteString("(" + note + ")")

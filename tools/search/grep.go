@@ -142,7 +142,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 		})
 	}
 	if err := r.search(); err != nil {
-		return tools.Result{}, refusal(in.Path, err)
+		return tools.Result{}, tools.RefusePath(g.Guard, call, in.Path, err)
 	}
 	return r.result()
 }

@@ -22,7 +22,7 @@ func ofKind(kind string) (*wild.Pattern, error) {
 	if near := tools.Nearest(kind, slices.Compact(known), 3); len(near) > 0 {
 		hint = "there is " + strings.Join(near, ", ") + "; " + hint
 	}
-	return nil, tools.Refuse(tools.Validation, hint, "%s: not a known type of files", shown(kind))
+	return nil, tools.Refuse(tools.Validation, hint, "%s: not a known type of files", tools.ShownPath(kind))
 }
 
 // kinds are the names that files of a kind have: those of ripgrep's list (rg --type-list) that people ask for, and some of

@@ -3,8 +3,6 @@
 package search
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	iofs "io/fs"
 	"path/filepath"
@@ -25,7 +23,7 @@ func judge(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error
 		err = iofs.ErrNotExist
 	}
 	if err != nil {
-		return p, refusal(path, err)
+		return p, tools.RefusePath(g, call, path, err)
 	}
 	return p, nil
 }
@@ -40,7 +38,7 @@ func looking(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 	}{tool, pattern, p.Path, p.ID()})
 	return tools.Intent{
 		Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{tools.PathOf(p, false)},
-		Summary: fmt.Sprintf("%s %s in %s", tool, shown(pattern), shown(p.Path)), Canonical: canonical, Keep: p,
+		Summary: fmt.Sprintf("%s %s in %s", tool, tools.ShownPath(pattern), tools.ShownPath(p.Path)), Canonical: canonical, Keep: p,
 	}, err
 }
 
@@ -57,38 +55,6 @@ func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Inten
 	return p, err
 }
 
-// refusal turns an error of fsguard or the system into what the model reads.
-func refusal(path string, err error) error {
-	code, hint, text := tools.IO, "", plain(err)
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, fsguard.ErrState):
-		code, text = tools.Denied, "this is hob's own state; no tool may reach it"
-	case errors.Is(err, fsguard.ErrPath):
-		code, hint = tools.Validation, "relative paths start in the workspace; ~ is the home folder"
-	case errors.Is(err, fsguard.ErrRegular):
-		code, hint = tools.Validation, "search a folder or a regular file"
-	case errors.Is(err, fsguard.ErrFolder), errors.Is(err, fsguard.ErrLoop):
-		code, hint = tools.NotFound, "ls shows what is there"
-	case errors.Is(err, fsguard.ErrMoved):
-		code, hint = tools.Conflict, "call the tool again"
-	case errors.Is(err, iofs.ErrNotExist):
-		code, text, hint = tools.NotFound, "there is no such file or folder", "glob or ls shows what is there"
-	case errors.Is(err, iofs.ErrPermission):
-		code, text = tools.Denied, "the system does not allow it (file permissions)"
-	}
-	return tools.Refuse(code, hint, "%s: %s", shown(path), text)
-}
-
-// plain is an error's text without the path, which the message has already.
-func plain(err error) string {
-	if e, ok := errors.AsType[*iofs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
-}
-
 // naming writes the paths of results: as read takes them, relative to where relative paths start if they lie there.
 type naming struct{ before string }
 
@@ -97,7 +63,7 @@ func namesFrom(g *fsguard.Guard, call tools.Call, start string) (naming, error) 
 	if call.Workdir != "" {
 		p, err := g.Resolve("", call.Workdir)
 		if err != nil {
-			return naming{}, refusal(call.Workdir, err)
+			return naming{}, tools.RefusePath(g, call, call.Workdir, err)
 		}
 		base = p.Path
 	}
@@ -124,20 +90,6 @@ func (n naming) of(below string) string {
 	default:
 		return n.before + "/" + below
 	}
-}
-
-// shown makes a path fit for a line: control characters visible, not endless.
-func shown(path string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return '\uFFFD'
-		}
-		return r
-	}, path)
-	if len(clean) > 1000 {
-		return strings.ToValidUTF8(clean[:1000], "") + "…"
-	}
-	return strings.ToValidUTF8(clean, "\uFFFD")
 }
 
 // count is a number with its noun.
