@@ -43,7 +43,7 @@ type Spec struct {
 	Positional  string          `json:"positional,omitempty"` // the parameter that hob tool NAME takes without a flag
 	Example     string          `json:"example,omitempty"`    // one line for help: the arguments of hob tool NAME
 	Core        bool            `json:"core"`                 // in each request; the others are reached through the tool "tool"
-	ReadOnly    bool            `json:"read_only,omitempty"`  // it has no writing action at all: plan mode and sub-agents may have it
+	ReadOnly    bool            `json:"read_only,omitempty"`  // it has no writing action at all; no other tool gets into the set of sub-agents
 	Terminal    bool            `json:"terminal"`             // may end or park the turn as its purpose
 	SelfPaging  bool            `json:"self_paging"`          // keeps its own output limits: never shelved
 
