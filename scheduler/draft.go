@@ -29,6 +29,7 @@ type Draft struct {
 	Trust   event.Trust
 	Typed   bool
 	Mandate
+	Gate   Gate
 	Origin string // default: run-time
 }
 
@@ -39,13 +40,16 @@ const longestName = 64
 func New(d Draft, zone *time.Location, now time.Time) (Job, Resolved, error) {
 	f := faults{}
 	j := Job{
-		Name: f.name(d), Words: f.words(d), Prompt: strings.TrimSpace(d.Prompt), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
-		Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
+		Trigger: Trigger{
+			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
+			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
+		},
+		Words: f.words(d), Gate: d.Gate,
 		// One with rights runs in a conversation of its own: what others have said in yours must not use them.
 		Session: f.oneOf("session", d.Session, []string{"main", "isolated"}[min(len(d.Allow), 1):]...),
 		Missed:  Missed(f.oneOf("missed", d.Missed, string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),
 		Overlap: Overlap(f.oneOf("overlap", d.Overlap, string(Fold), string(Queue))),
-		MaxLate: f.maxLate(d.MaxLate), Deliver: f.deliver(d.Deliver),
+		MaxLate: f.maxLate(d.MaxLate),
 	}
 	j.Zone, zone = f.zone(d.Zone, zone)
 	if j.Prompt == "" {

@@ -30,34 +30,59 @@ const (
 	Queue Overlap = "queue"
 )
 
-// Job is a recurring or single prompt. Its row is kept when it is done.
-type Job struct {
+// Trigger is what all have in common that makes hob act by itself: jobs, watches and webhooks. Its row is kept when it is done.
+type Trigger struct {
 	ID      int64         `json:"id"`
-	Name    string        `json:"name"`            // unique
-	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
-	Words   string        `json:"words,omitempty"` // the schedule as it was asked for
-	Zone    string        `json:"zone"`            // IANA name
-	Prompt  string        `json:"prompt"`
-	Session string        `json:"session"` // "main" or "isolated"
-	Deliver event.Address `json:"deliver"` // an address, owner or none
-	Missed  Missed        `json:"missed"`
-	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
-	Overlap Overlap       `json:"overlap"`
-	Trust   event.Trust   `json:"trust"`  // who made it
-	Typed   bool          `json:"typed"`  // the prompt is the owner's own words
-	Origin  string        `json:"origin"` // "run-time" or "config"
+	Name    string        `json:"name"`    // unique among its kind
+	Prompt  string        `json:"prompt"`  // what hob is told
+	Deliver event.Address `json:"deliver"` // where the answer goes: an address, owner or none
+	Trust   event.Trust   `json:"trust"`   // who made it
+	Typed   bool          `json:"typed"`   // the prompt is the owner's own words
+	Origin  string        `json:"origin"`  // "run-time" or "config"
 	Paused  bool          `json:"paused"`
-	Created time.Time     `json:"created"`       // anchor of "every"
-	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
-	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
+	Created time.Time     `json:"created"` // anchor of "every"
 	Mandate
 	Trouble
 }
 
-// Mandate is what a job was made with beside the trust of who made it.
+// Job is a recurring or single prompt.
+type Job struct {
+	Trigger
+	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
+	Words   string        `json:"words,omitempty"` // the schedule as it was asked for
+	Zone    string        `json:"zone"`            // IANA name
+	Session string        `json:"session"`         // "main" or "isolated"
+	Missed  Missed        `json:"missed"`
+	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
+	Overlap Overlap       `json:"overlap"`
+	Gate    Gate          `json:"gate,omitzero"`
+	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
+	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
+}
+
+// Gate is the free test before a paid run: a slot whose gate stays shut costs nothing, and is a row. Every part that is set must open.
+// The zero Gate is always open.
+type Gate struct {
+	Command string   `json:"command,omitempty"` // runs in the sandbox
+	Exit    bool     `json:"exit,omitempty"`    // the command opens by exit code 0, not by new output
+	URL     string   `json:"url,omitempty"`     // opens when its ETag or its content is new
+	Files   []string `json:"files,omitempty"`   // open when what the paths and globs name is new
+	Content string   `json:"content,omitempty"` // a file that must have something in it beside headings, as HEARTBEAT.md
+	Active  string   `json:"active,omitempty"`  // hours of the day, "08:00-22:00" in the job's zone
+	Idle    bool     `json:"idle,omitempty"`    // shut while hob is busy
+}
+
+// Always reports whether the gate never shuts.
+func (g Gate) Always() bool {
+	return g.Command == "" && g.URL == "" && len(g.Files) == 0 && g.Content == "" && g.Active == "" && !g.Idle
+}
+
+// Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.
 type Mandate struct {
 	Tainted bool     `json:"tainted,omitempty"` // a turn that had read foreign text wrote the prompt
 	Allow   []string `json:"allow,omitempty"`   // rights that the owner gave to it; guard.ParseRight reads them
+	Tools   []string `json:"tools,omitempty"`   // the only tools that its runs may call; none: all
+	Tokens  int64    `json:"tokens,omitempty"`  // what one run may spend; 0: as any turn
 }
 
 // Trouble is what went wrong with a job.

@@ -15,8 +15,8 @@ import (
 func job(spec string, missed scheduler.Missed) scheduler.Job {
 	created := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	return scheduler.Job{
-		ID: 7, Name: "morning", Spec: spec, Zone: "Europe/Berlin", Prompt: "Brief me.", Session: "main", Deliver: "telegram:1",
-		Missed: missed, Overlap: scheduler.Fold, Trust: event.Owner, Typed: true, Created: created,
+		Trigger: scheduler.Trigger{ID: 7, Name: "morning", Prompt: "Brief me.", Deliver: "telegram:1", Trust: event.Owner, Typed: true, Created: created},
+		Spec:    spec, Zone: "Europe/Berlin", Session: "main", Missed: missed, Overlap: scheduler.Fold,
 	}
 }
 

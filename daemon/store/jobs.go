@@ -27,7 +27,8 @@ func scanJob(rs *sql.Rows) (scheduler.Job, error) {
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
 		// A spoilt row disables only itself: it is shown, and Job refuses it.
-		j = scheduler.Job{Trouble: scheduler.Trouble{Broken: fmt.Sprintf("its row cannot be read: %v", err)}}
+		j = scheduler.Job{}
+		j.Broken = fmt.Sprintf("its row cannot be read: %v", err)
 		row.Broken = j.Broken
 	}
 	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold

@@ -193,7 +193,7 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 	defer m.mu.Unlock()
 	j, err := m.job(id)
 	if err != nil {
-		j = scheduler.Job{ID: id}
+		j = scheduler.Job{Trigger: scheduler.Trigger{ID: id}}
 	}
 	j.Broken = why
 	return m.put(j)
