@@ -28,7 +28,7 @@ import (
 // Who is connected to whom. The store fits every need that a part declares.
 var (
 	_ channels.Inbox      = store.Inbox{}       // channels commit what comes in
-	_ scheduler.Store     = store.Jobs{}        // the scheduler commits what fires
+	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
 	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}

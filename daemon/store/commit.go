@@ -7,6 +7,7 @@ import (
 
 	"hob/daemon/store/db"
 	"hob/daemon/store/family"
+	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
 	"hob/daemon/store/work"
 
@@ -15,7 +16,6 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/guard"
 	"hob/daemon/llm"
-	"hob/scheduler"
 	"hob/tools"
 )
 
@@ -235,23 +235,21 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 		return addAudit(tx, c)
 	case tools.Mark:
 		return tx.core.marks.Add(tx.Tx, turn, c.Path, c.Why)
-	case scheduler.Put:
-		return putJob(tx, c.Job)
-	case scheduler.Remove:
-		return removeJob(tx, c.ID)
-	case scheduler.Pause:
-		return pauseJob(tx, c)
-	case scheduler.RunNow:
-		return runNow(tx, c)
 	case event.In:
-		return mustAccept(tx, c)
+		r, err := acceptIn(tx, c)
+		if err == nil && !r.New {
+			err = fmt.Errorf("there is an inbox row %s %s already", c.Source, c.ExtID)
+		}
+		return err
 	case event.Event:
 		return addEvent(tx, c)
 	case work.Change:
 		return work.Apply(tx.Tx, c, func(next tools.Change) error { return applyChange(tx, turn, next) })
-	default:
-		return family.Apply(tx, c)
 	}
+	if mine, err := triggers.Apply(tx, c); mine || err != nil {
+		return err
+	}
+	return family.Apply(tx, c)
 }
 
 // endTurn is the one way out of a turn: its rows, its inputs, its fire and its open questions end with it, and every call has a result.
@@ -276,7 +274,7 @@ func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
 	if err := expireQuestions(tx, "turn = ?", id); err != nil {
 		return fmt.Errorf("end questions: %w", err)
 	}
-	if err := endFire(tx, id, state, why, db.Micros(tx.Now)); err != nil {
+	if err := triggers.End(tx, id, state, why); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
 	if err := work.End(tx.Tx, id, state, why, func(next tools.Change) error { return applyChange(tx, id, next) }); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
 	"hob/daemon/store/work"
 
@@ -170,7 +171,7 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	case q.Subject == turn.AboutOutbox:
 		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
-		return answerJob(tx, q)
+		return triggers.Answered(tx, q)
 	case q.Subject == turn.AboutAsk && q.Tool == work.Plan:
 		return work.Answer(tx.Tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":

@@ -17,6 +17,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/store/db"
 	"hob/daemon/store/family"
+	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
 )
 
@@ -59,7 +60,7 @@ type Store struct {
 	Turns
 	Commands
 	Outbox
-	Jobs
+	triggers.Desk
 	Questions
 	Spending
 	Events
@@ -79,8 +80,6 @@ type (
 	Commands struct{ *core }
 	// Outbox is what goes out, and its deliveries.
 	Outbox struct{ *core }
-	// Jobs is jobs and their fires.
-	Jobs struct{ *core }
 	// Questions is questions, grants and the audit.
 	Questions struct{ *core }
 	// Spending is reservations and the caps of a day.
@@ -121,7 +120,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	c := &core{opt: o, db: d}
-	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, Jobs{c}, Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin()}
+	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, c.desk(), Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin()}
 	if err := c.begin(ctx); err != nil {
 		return nil, errors.Join(db.Plain(err), d.Close())
 	}
@@ -174,6 +173,3 @@ func (s Outbox) OutboxBell() <-chan struct{} { return s.db.Wait(db.BellOutbox) }
 
 // EventsBell rings when events were added.
 func (s Events) EventsBell() <-chan struct{} { return s.db.Wait(db.BellEvents) }
-
-// JobsBell rings when a job was made or changed.
-func (s Jobs) JobsBell() <-chan struct{} { return s.db.Wait(db.BellJobs) }

@@ -1,0 +1,81 @@
+package triggers
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+// After this many failures in a row the owner is asked.
+const askAfter = 5
+
+// End ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
+func End(tx Tx, id int64, state turn.Status, why string) error {
+	var fire, job int64
+	err := tx.Rows().One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fail.Point("fire.ending")
+	outcome := scheduler.Ran
+	if state != turn.Done {
+		outcome = scheduler.Failed
+	}
+	if err := tx.Rows().Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, db.Micros(tx.Rows().Now), why, why, fire); err != nil {
+		return err
+	}
+	if outcome == scheduler.Ran {
+		return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", job)
+	}
+	if state == turn.Stopped {
+		return nil
+	}
+	return backOff(tx, job, why)
+}
+
+func backOff(tx Tx, job int64, why string) error {
+	var failures int
+	var name string
+	if err := tx.Rows().One("SELECT failures + 1, name FROM triggers WHERE id = ?", []any{job}, &failures, &name); err != nil {
+		return err
+	}
+	hold := tx.Rows().Now.Add(scheduler.Backoff(failures))
+	if err := tx.Rows().Run("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, db.Micros(hold), job); err != nil {
+		return err
+	}
+	if failures%askAfter != 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Job %s has failed %d times in a row, the last time because %s. Shall it go on?", name, failures, why)
+	_, err := tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour), ActionHash: "failing"})
+	return err
+}
+
+// Answered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
+func Answered(tx Tx, q turn.Question) error {
+	if q.ActionHash == "failing" {
+		if q.Answer != turn.AnswerNo {
+			return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
+		}
+		return pause(tx, kindJob, q.Ref, true, time.Time{})
+	}
+	if q.Answer == turn.AnswerNo {
+		return nil
+	}
+	rs, err := tx.Rows().Query("SELECT "+jobColumns+" FROM triggers WHERE id = ? AND removed = 0", q.Ref)
+	list, err := db.Collect(rs, err, scanJob)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return runNow(tx, scheduler.RunNow{Job: list[0], In: scheduler.ByHand(list[0], "question-"+q.Code, tx.Rows().Now)})
+}

@@ -1,0 +1,108 @@
+package triggers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+// Fire commits a batch of firings: the slots' rows, the inbox rows of those that run, the question, and each job's next due instant.
+// scheduler.ErrMoved, and nothing is committed, when a job was changed since it was read.
+func (d Desk) Fire(ctx context.Context, all []scheduler.Firing) error {
+	return d.write(ctx, func(tx Tx) error {
+		for _, f := range all {
+			if err := commitFiring(tx, f); err != nil {
+				return fmt.Errorf("job %d: %w", f.Job.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+func commitFiring(tx Tx, f scheduler.Firing) error {
+	n, err := tx.Rows().Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND removed = 0 AND paused = 0",
+		f.Job.Last.UTC().Format(time.RFC3339Nano), db.Micros(f.Job.Due), f.Job.ID, db.Micros(f.From))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return scheduler.ErrMoved
+	}
+	open, err := openFire(tx, f.Job.ID) // before this commit adds any
+	if err != nil {
+		return err
+	}
+	runs := map[int]event.In{}
+	for _, q := range f.Run {
+		runs[q.Slot] = q.In
+	}
+	for i, slot := range f.Slots {
+		in, run := runs[i]
+		if err := addSlot(tx, f.Job, slot, in, run, open); err != nil {
+			return fmt.Errorf("slot %s: %w", slot.Key, err)
+		}
+	}
+	if f.Ask == "" {
+		return nil
+	}
+	_, err = tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour)})
+	return err
+}
+
+// addSlot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
+func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) error {
+	if run && open != 0 && j.Overlap != scheduler.Queue {
+		run = false
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
+	}
+	id, err := addFire(tx, j.ID, slot)
+	if err != nil || id == 0 || !run {
+		return err
+	}
+	in.Fire = id
+	if fail.Broken("fire-in-two") {
+		tx.Apart(in)
+		return nil
+	}
+	return mustAccept(tx, in)
+}
+
+func addFire(tx Tx, job int64, slot scheduler.Slot) (int64, error) {
+	ended := int64(0)
+	if slot.State == scheduler.StateDone {
+		ended = db.Micros(tx.Rows().Now)
+	}
+	return tx.Rows().Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
+		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Rows().Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Reason)
+}
+
+// openFire is the oldest fire of a job that has not ended, 0 when there is none.
+func openFire(tx Tx, job int64) (int64, error) {
+	var id int64
+	err := tx.Rows().One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
+	return id, err
+}
+
+// Disable puts a job aside whose row cannot be used, and tells the owner.
+func (d Desk) Disable(ctx context.Context, id int64, why string) error {
+	return d.write(ctx, func(tx Tx) error {
+		version, err := nextVersion(tx)
+		if err != nil {
+			return err
+		}
+		var name string
+		if err := tx.Rows().One("SELECT name FROM triggers WHERE id = ?", []any{id}, &name); err != nil {
+			return err
+		}
+		if err := tx.Rows().Run("UPDATE triggers SET broken = ?, version = ? WHERE id = ?", why, version, id); err != nil {
+			return err
+		}
+		return tx.Notice(fmt.Sprintf("job:%d:broken:%d", id, version), id, fmt.Sprintf("Job %s cannot be used and is switched off: %s. hob cron update %s mends it.", name, why, name))
+	})
+}

@@ -1,0 +1,106 @@
+package triggers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+const jobColumns = "id, name, body, due, paused, broken, failures, hold"
+
+func scanJob(rs *sql.Rows) (scheduler.Job, error) {
+	var j scheduler.Job
+	var row scheduler.Job
+	var body string
+	if err := rs.Scan(&row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold)); err != nil {
+		return j, err
+	}
+	if err := json.Unmarshal([]byte(body), &j); err != nil {
+		// A spoilt row disables only itself: it is shown, and Job refuses it.
+		j = scheduler.Job{}
+		j.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+		row.Broken = j.Broken
+	}
+	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold
+	return j, nil
+}
+
+// AllJobs lists all jobs by name.
+func (d Desk) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 ORDER BY name")
+	return db.Collect(rs, err, scanJob)
+}
+
+// Job reads one job.
+func (d Desk) Job(ctx context.Context, id int64) (scheduler.Job, error) {
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND id = ?", id)
+	list, err := db.Collect(rs, err, scanJob)
+	switch {
+	case err != nil:
+		return scheduler.Job{}, err
+	case len(list) == 0:
+		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %d", id)
+	case list[0].Spec == "" && list[0].Broken != "":
+		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, list[0].Broken)
+	default:
+		return list[0], nil
+	}
+}
+
+// JobNamed finds a live job by its name or id.
+func (d Desk) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	list, err := db.Collect(rs, err, scanJob)
+	if err != nil {
+		return scheduler.Job{}, err
+	}
+	if len(list) == 0 {
+		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %s", name)
+	}
+	return list[0], nil
+}
+
+// Moved lists the jobs whose due instant may have changed since a version, with the newest version; due is zero for those that no longer fire.
+func (d Desk) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
+	newest := since
+	rs, err := d.readers.QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE kind = 'job' AND version > ?", since)
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
+		var e scheduler.Entry
+		var version int64
+		err := rs.Scan(&e.ID, db.Stamp(&e.Due), &version)
+		newest = max(newest, version)
+		return e, err
+	})
+	return list, newest, err
+}
+
+// NextJob is the earliest due instant of all jobs, and the job's name; zero when nothing is due any more.
+func (d Desk) NextJob(ctx context.Context) (time.Time, string, error) {
+	var due time.Time
+	var name string
+	err := d.readers.QueryRowContext(ctx, "SELECT due, name FROM triggers WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(db.Stamp(&due), &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return due, "", nil
+	}
+	return due, name, err
+}
+
+// runNow queues one run by hand: a fire with the key "run:ID" and its inbox row.
+func runNow(tx Tx, c scheduler.RunNow) error {
+	key := "run:" + c.In.ExtID
+	slot := scheduler.Slot{Key: key, Due: tx.Rows().Now, State: scheduler.StateQueued, Reason: "run by hand"}
+	id, err := addFire(tx, c.Job.ID, slot)
+	if err != nil || id == 0 {
+		return err
+	}
+	c.In.Fire = id
+	_, err = tx.Accept(c.In)
+	return err
+}

@@ -1,0 +1,105 @@
+package triggers
+
+import (
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+// kind of a trigger, as its row has it.
+type kind string
+
+// The kinds of triggers, and how people and commands call them.
+const (
+	kindJob       kind = "job"
+	kindHeartbeat kind = "heartbeat"
+	kindWatch     kind = "watch"
+	kindHook      kind = "hook"
+)
+
+// listed is the command that lists the triggers of a kind.
+func (k kind) listed() string {
+	switch k {
+	case kindWatch:
+		return "hob watch list"
+	case kindHook:
+		return "hob hook list"
+	default:
+		return "hob cron list"
+	}
+}
+
+// noun is what people call a trigger of the kind.
+func (k kind) noun() string {
+	switch k {
+	case kindHook:
+		return "webhook"
+	case kindHeartbeat:
+		return "job"
+	default:
+		return string(k)
+	}
+}
+
+// put makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
+func put(tx Tx, k kind, t scheduler.Trigger, body any, due time.Time) (int64, error) {
+	doc, err := db.Doc(body)
+	if err != nil {
+		return 0, err
+	}
+	version, err := nextVersion(tx)
+	if err != nil {
+		return 0, err
+	}
+	tx.Rows().Ring(db.BellJobs)
+	if t.ID == 0 {
+		id, err := tx.Rows().Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			k, t.Name, doc, db.Micros(due), db.Bit(t.Paused), t.Broken, t.Failures, db.Micros(t.Hold), version)
+		if err == nil && id == 0 {
+			return 0, event.NewFault(event.Clash, "choose another name, or change that one", "there is a %s named %s already", k.noun(), t.Name)
+		}
+		return id, err
+	}
+	n, err := tx.Rows().Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
+		t.Name, doc, db.Micros(due), db.Bit(t.Paused), t.Broken, t.Failures, db.Micros(t.Hold), version, t.ID, k)
+	return t.ID, k.found(n, err, t.ID)
+}
+
+// remove takes a trigger away; its fires stay.
+func remove(tx Tx, k kind, id int64) error {
+	version, err := nextVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Rows().Ring(db.BellJobs)
+	n, err := tx.Rows().Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Micros(tx.Rows().Now), version, id, k)
+	return k.found(n, err, id)
+}
+
+// pause stops a trigger, or lets it go on with due as its next slot.
+func pause(tx Tx, k kind, id int64, paused bool, due time.Time) error {
+	version, err := nextVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Rows().Ring(db.BellJobs)
+	n, err := tx.Rows().Change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Bit(paused), db.Micros(due), version, id, k)
+	return k.found(n, err, id)
+}
+
+// found turns a change that hit no trigger into a fault.
+func (k kind) found(n int64, err error, id int64) error {
+	if err == nil && n == 0 {
+		return event.NewFault(event.Clash, k.listed()+" shows what there is", "there is no %s %d", k.noun(), id)
+	}
+	return err
+}
+
+// nextVersion is the number of a change: the runner finds what has changed by it.
+func nextVersion(tx Tx) (int64, error) {
+	var v int64
+	err := tx.Rows().One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)
+	return v, err
+}
