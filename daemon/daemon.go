@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"hob/daemon/guard"
 	"hob/daemon/hooks"
 	"hob/daemon/ident"
+	"hob/daemon/jobs"
 	"hob/daemon/llm"
 	"hob/daemon/models"
 	"hob/daemon/prompt"
@@ -30,6 +32,7 @@ import (
 	"hob/daemon/store/view"
 	"hob/daemon/toolbox"
 	"hob/scheduler"
+	"hob/tools/automation"
 	"hob/tools/runtime"
 )
 
@@ -173,8 +176,27 @@ func (d conf) system() string {
 }
 
 // schedule is the jobs as tools and the API see them.
-func (d *daemon) schedule() schedule {
-	return schedule{store: d.store, view: d.view, zone: d.zone, now: d.clock.Wall, reach: addresses{d}.reach}
+func (d *daemon) schedule() jobs.Desk {
+	return jobs.Desk{Rows: d.store, Fires: d.fires, Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach}
+}
+
+// fires are a job's newest slots.
+func (d *daemon) fires(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
+	rows, err := d.view.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
+	runs := make([]automation.Run, len(rows))
+	for i, r := range rows {
+		runs[i] = automation.Run{Due: r.Due, State: r.State, Outcome: outcome(r, j), Reason: r.Reason, LateMS: r.LateMS, Turn: r.Turn, Tainted: r.Tainted}
+	}
+	return runs, err
+}
+
+// outcome tells a late run from a run in time.
+func outcome(r view.FireRow, j automation.Job) string {
+	late, err := time.ParseDuration(j.MaxLate)
+	if r.Outcome == string(scheduler.Ran) && err == nil && late > 0 && r.LateMS > late.Milliseconds() {
+		return "late"
+	}
+	return r.Outcome
 }
 
 // localZone finds the machine's zone by its IANA name, once.

@@ -6,9 +6,6 @@ import (
 	"hob/daemon/notify"
 )
 
-// OwnWords lets the tests see the rule for typed prompts.
-var OwnWords = ownWords
-
 // Moves lets the tests see what feeds the watchdog.
 var Moves = Status.moves
 

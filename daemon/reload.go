@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hob/channels"
@@ -16,12 +15,10 @@ import (
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/ident"
+	"hob/daemon/jobs"
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
-	"hob/scheduler"
 )
-
-const originConfig = "config"
 
 // conf makes the daemon what its config says, at the start and at each change of the file.
 type conf struct{ *daemon }
@@ -112,7 +109,7 @@ func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 func (d conf) follow(ctx context.Context) error {
 	sections, off := d.sections(ctx)
 	d.host.Replace(sections)
-	more, err := d.syncJobs(ctx)
+	more, err := d.schedule().Sync(ctx, d.wanted(&off))
 	d.swap.Lock()
 	defer d.swap.Unlock()
 	next := *d.live.Load()
@@ -170,74 +167,12 @@ func fingerprint(c config.Channel) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// jobSection is [jobs.NAME].
-type jobSection struct {
-	Cron    string   `toml:"cron"`
-	Every   string   `toml:"every"`
-	At      string   `toml:"at"`
-	When    string   `toml:"when"`
-	Prompt  string   `toml:"prompt"`
-	TZ      string   `toml:"tz"`
-	Session string   `toml:"session"`
-	Deliver string   `toml:"deliver"`
-	Missed  string   `toml:"missed"`
-	MaxLate string   `toml:"max_late"`
-	Overlap string   `toml:"overlap"`
-	Allow   []string `toml:"allow"`
-}
-
-// syncJobs makes the jobs of the config rows. A section that did not change keeps its row, its past and its next slot.
-func (d conf) syncJobs(ctx context.Context) (off []string, err error) {
-	have, err := d.store.AllJobs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
+// wanted is the jobs that the config asks for; what is odd about them goes to off.
+func (d conf) wanted(off *[]string) (list []jobs.Wanted) {
+	for _, s := range d.config().Jobs {
+		list = append(list, jobs.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
-	byName := map[string]scheduler.Job{}
-	for _, j := range have {
-		byName[j.Name] = j
-	}
-	for _, section := range d.config().Jobs {
-		if err := d.syncJob(ctx, section, byName[section.Name], &off); err != nil {
-			off = append(off, "jobs."+section.Name+" is off: "+err.Error())
-		}
-		delete(byName, section.Name)
-	}
-	for _, j := range byName {
-		if j.Origin != originConfig {
-			continue
-		}
-		if err := d.store.Record(ctx, scheduler.Remove{ID: j.ID}); err != nil {
-			return off, fmt.Errorf("remove job %s: %w", j.Name, err)
-		}
-	}
-	return off, nil
-}
-
-func (d conf) syncJob(ctx context.Context, section config.Section, old scheduler.Job, off *[]string) error {
-	var in jobSection
-	if err := d.lenient(section, off)(&in); err != nil {
-		return err
-	}
-	if old.ID != 0 && old.Origin != originConfig {
-		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", section.Name)
-	}
-	j, _, err := scheduler.New(in.draft(section.Name), d.zone(), d.clock.Wall())
-	if err != nil {
-		return err
-	}
-	if old.ID != 0 {
-		if same(old, j) {
-			return nil
-		}
-		j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
-	}
-	return d.store.Record(ctx, scheduler.Put{Job: j})
-}
-
-// same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
-func same(a, b scheduler.Job) bool {
-	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
-		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow)
+	return list
 }
 
 // channelChanged tells the owner, on another channel, when one goes down.

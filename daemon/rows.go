@@ -7,6 +7,7 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/guard"
+	"hob/daemon/jobs"
 	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/store/trust"
@@ -20,7 +21,7 @@ type rows struct {
 	budget   func(ctx context.Context) (store.Budget, error)
 	grants   func(ctx context.Context) ([]guard.Grant, error)
 	marks    func(ctx context.Context) ([]trust.Mark, error)
-	schedule schedule
+	schedule jobs.Desk
 	status   func(ctx context.Context) (Status, error)
 	models   roster
 	work     work.Rows
@@ -78,7 +79,7 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 		}
 		return r.view.TurnView(ctx, n)
 	case "jobs":
-		return r.schedule.named(ctx, id)
+		return r.schedule.Named(ctx, id)
 	case "tasks":
 		n, err := number("task", id)
 		if err != nil {

@@ -2,11 +2,9 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"hob/channels"
 	chanall "hob/channels/all"
@@ -14,12 +12,9 @@ import (
 	"hob/config"
 	"hob/config/schema"
 	"hob/daemon/clock"
-	"hob/daemon/event"
-	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/jobs"
 	"hob/daemon/llm/openai"
 	"hob/daemon/models"
-	"hob/scheduler"
 )
 
 // ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
@@ -34,7 +29,7 @@ func ConfigSections() config.Owned {
 			},
 			{
 				Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
-				Keys: schema.Describe(jobSection{}, jobNotes()), Check: checkJob,
+				Keys: schema.Describe(jobs.Section{}, jobs.Notes()), Check: checkJob,
 			},
 		},
 	}
@@ -61,23 +56,6 @@ func ntfyNotes() []schema.Note {
 	}
 }
 
-func jobNotes() []schema.Note {
-	return []schema.Note{
-		{Name: "when", Unset: "none", Example: `"every weekday at 9"`, Doc: "The schedule in words."},
-		{Name: "cron", Unset: "none", Apart: true, Example: `"0 9 * * 1-5"`, Doc: "The schedule in the five fields of cron, or a macro like `@daily`."},
-		{Name: "every", Unset: "none", Apart: true, Example: `"2h"`, Doc: "The time from one run to the next."},
-		{Name: "at", Unset: "none", Apart: true, Example: `"2099-12-24 17:00"`, Doc: "The one time when it runs."},
-		{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What is to be done; it must be there."},
-		{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The zone of the schedule, by its IANA name."},
-		{Name: "session", Unset: "`main`, with rights `isolated`", Words: []string{"main", "isolated"}, Example: `"isolated"`, Doc: "The conversation that it runs in: yours, or one of its own."},
-		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
-		{Name: "missed", Unset: "`once`", Words: []string{"once", "skip", "all", "ask"}, Example: `"once"`, Doc: "What is done about times at which hob did not run."},
-		{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
-		{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
-		{Name: "overlap", Unset: "`fold`", Words: []string{"fold", "queue"}, Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},
-	}
-}
-
 // checkChannel builds the channel of a section, as the daemon does, with a stand-in for its secrets.
 func checkChannel(snap *config.Snapshot, section config.Section) []config.Problem {
 	kind := section.Name
@@ -96,28 +74,7 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 
 // checkJob makes the job of a section, as the daemon does.
 func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
-	var in jobSection
-	if err := section.Decode(&in); err != nil {
-		return faults(section, err)
-	}
-	zone, err := scheduler.Zone(snap.Owner.Timezone)
-	if err != nil {
-		zone = time.UTC
-	}
-	_, _, err = scheduler.New(in.draft(section.Name), zone, clock.Real().Wall())
-	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); err == nil && wrong != nil {
-		err = fmt.Errorf("allow: %w", wrong)
-	}
-	return faults(section, err)
-}
-
-// draft is the job that a section asks for.
-func (in jobSection) draft(name string) scheduler.Draft {
-	rights, _ := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute) // a mistake in them is a problem of the section: it gets none
-	return scheduler.Draft{
-		Name: name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
-		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Mandate: scheduler.Mandate{Allow: rights}, Origin: originConfig,
-	}
+	return faults(section, jobs.Check(section.Decode, snap.Owner.Timezone, clock.Real().Wall()))
 }
 
 // faults are the problems behind an owner's error, each line of which begins with the key it is about.

@@ -30,8 +30,9 @@ var table = []row{
 	{pkg: "scheduler", event: true},
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                   // the config's sections become models
-	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")}, // the config becomes a set of tools
+	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                                        // the config's sections become models
+	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")},                      // the config becomes a set of tools
+	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true}, // jobs as tools, API and config see them
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
 	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
@@ -52,8 +53,8 @@ var table = []row{
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
 	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
+	{pkg: "daemon/store", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
 	{pkg: "daemon/control/client", event: true},
 	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/control", may: words("tools"), event: true},

@@ -1,10 +1,10 @@
-package daemon_test
+package jobs_test
 
 import (
 	"testing"
 	"time"
 
-	"hob/daemon"
+	"hob/daemon/jobs"
 )
 
 // A prompt counts as typed only when the owner's whole message is a schedule and that prompt: "run X" then runs unasked.
@@ -27,7 +27,7 @@ func TestOwnWords(t *testing.T) {
 		{"every day at 9:", "", false},
 		{"", "run df -h", false},
 	} {
-		if got := daemon.OwnWords(c.words, c.prompt, time.UTC, now); got != c.want {
+		if got := jobs.OwnWords(c.words, c.prompt, time.UTC, now); got != c.want {
 			t.Errorf("%q from %q: typed %v", c.prompt, c.words, got)
 		}
 	}

@@ -1,0 +1,82 @@
+// Package jobs is the scheduler's jobs as tools, the API and the config see them: it turns wishes into rows for the store. It never fires one.
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"hob/daemon/event"
+	"hob/scheduler"
+	"hob/tools"
+	"hob/tools/automation"
+)
+
+// OriginConfig marks what stands in the config: only its file changes it.
+const OriginConfig = "config"
+
+// Rows is where jobs are kept.
+type Rows interface {
+	AllJobs(ctx context.Context) ([]scheduler.Job, error)
+	Job(ctx context.Context, id int64) (scheduler.Job, error)
+	JobNamed(ctx context.Context, name string) (scheduler.Job, error)
+	Record(ctx context.Context, changes ...tools.Change) error
+}
+
+// Desk is where jobs are made and looked after. Every field must be set.
+type Desk struct {
+	Rows  Rows
+	Fires func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) // newest first
+	Zone  func() *time.Location                                                            // the owner's
+	Now   func() time.Time
+	Reach func(event.Address) bool // reports whether something can be sent there
+}
+
+var _ automation.Jobs = Desk{}
+
+// Slots that are shown of a job.
+const shownSlots = 3
+
+// List returns all jobs, by name.
+func (s Desk) List(ctx context.Context) ([]automation.Job, error) {
+	jobs, err := s.Rows.AllJobs(ctx)
+	list := make([]automation.Job, len(jobs))
+	for i, j := range jobs {
+		list[i] = s.shown(j)
+	}
+	return list, err
+}
+
+// Find looks a job up by its name or id; false: there is none.
+func (s Desk) Find(ctx context.Context, name string) (automation.Job, bool, error) {
+	j, err := s.Rows.JobNamed(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return automation.Job{}, false, nil
+	}
+	return s.shown(j), err == nil, err
+}
+
+// Named finds a job by its name or id.
+func (s Desk) Named(ctx context.Context, name string) (automation.Job, error) {
+	j, err := s.Rows.JobNamed(ctx, name)
+	return s.shown(j), err
+}
+
+// shown is a job as people and models see it.
+func (s Desk) shown(j scheduler.Job) automation.Job {
+	view := automation.Job{
+		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Tainted: j.Tainted, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
+		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
+	}
+	if j.MaxLate > 0 {
+		view.MaxLate = j.MaxLate.String()
+	}
+	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
+		next, err := scheduler.Upcoming(j, j.Due.Add(-time.Nanosecond), shownSlots)
+		if err != nil {
+			view.Broken = err.Error()
+		}
+		view.Next = next
+	}
+	return view
+}

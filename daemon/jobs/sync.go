@@ -1,0 +1,71 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"hob/daemon/event"
+	"hob/scheduler"
+)
+
+// Wanted is a job that the config asks for.
+type Wanted struct {
+	Name   string
+	Decode func(any) error // reads its section
+}
+
+// Sync makes the jobs of the config rows, beside those made at run time. A section that did not change keeps its row, its past and its next
+// slot. off says which sections cannot be used, and why.
+func (s Desk) Sync(ctx context.Context, list []Wanted) (off []string, err error) {
+	have, err := s.Rows.AllJobs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	byName := map[string]scheduler.Job{}
+	for _, j := range have {
+		byName[j.Name] = j
+	}
+	for _, w := range list {
+		if err := s.sync(ctx, w, byName[w.Name]); err != nil {
+			off = append(off, "jobs."+w.Name+" is off: "+err.Error())
+		}
+		delete(byName, w.Name)
+	}
+	for _, j := range byName {
+		if j.Origin != OriginConfig {
+			continue
+		}
+		if err := s.Rows.Record(ctx, scheduler.Remove{ID: j.ID}); err != nil {
+			return off, fmt.Errorf("remove job %s: %w", j.Name, err)
+		}
+	}
+	return off, nil
+}
+
+func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
+	var in Section
+	if err := w.Decode(&in); err != nil {
+		return err
+	}
+	if old.ID != 0 && old.Origin != OriginConfig {
+		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", w.Name)
+	}
+	j, _, err := scheduler.New(in.draft(w.Name), s.Zone(), s.Now())
+	if err != nil {
+		return err
+	}
+	if old.ID != 0 {
+		if same(old, j) {
+			return nil
+		}
+		j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
+	}
+	return s.Rows.Record(ctx, scheduler.Put{Job: j})
+}
+
+// same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
+func same(a, b scheduler.Job) bool {
+	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
+		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow)
+}
