@@ -15,6 +15,8 @@ type Snapshot struct {
 	Owner    Owner
 	Channels []Channel // in the order of the file
 	Jobs     []Section // [jobs.NAME], in the order of the file
+	Hooks    []Section // [hooks.NAME], webhooks, in the order of the file
+	Watches  []Section // [watches.NAME], of files, in the order of the file
 	Tools    Tools
 	Guard    Guard
 	Budget   Budget
@@ -23,6 +25,7 @@ type Snapshot struct {
 	Turn     Turn
 	Backup   Backup
 
+	Heartbeat Heartbeat  // without Enabled when the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
 
 	off map[string]bool
@@ -117,6 +120,16 @@ type Backup struct {
 	Weekly int           `toml:"weekly"` // and that of each of that many weeks; default 4
 }
 
+// Heartbeat is [heartbeat]: how often hob looks by itself whether HEARTBEAT.md asks for something.
+type Heartbeat struct {
+	Enabled bool          `toml:"enabled"`
+	Every   time.Duration `toml:"every"`   // default 30 min
+	Active  string        `toml:"active"`  // hours of the owner's day, "08:00-22:00"; "": all of them
+	Gate    string        `toml:"gate"`    // a test before each run, as the cron tool takes it; "": none
+	Prompt  string        `toml:"prompt"`  // "": hob's own
+	Deliver string        `toml:"deliver"` // "": to the owner
+}
+
 // Default is the configuration of an empty file.
 func Default() *Snapshot {
 	return &Snapshot{
@@ -128,6 +141,8 @@ func Default() *Snapshot {
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
 		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
 		off:    map[string]bool{},
+
+		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},
 	}
 }
 

@@ -46,6 +46,14 @@ func core() []Part {
 			{Name: "daily", Least: "0", Example: "7", Doc: "The newest copy of each of that many days is kept; 0: none is made."},
 			{Name: "weekly", Least: "0", Example: "4", Doc: "And the newest of each of that many weeks."},
 		})},
+		{Path: "heartbeat", Doc: "How often hob looks by itself whether `HEARTBEAT.md` in the workspace asks for something. Nothing is spent while that file is missing or has only headings in it, and while hob is busy.", Keys: schema.Describe(d.Heartbeat, []schema.Note{
+			{Name: "enabled", Example: "true", Doc: "Whether there is a heartbeat at all."},
+			{Name: "every", Least: "1s", Most: "8760h", Example: `"30m"`, Doc: "From one look to the next."},
+			{Name: "active", Unset: "the whole day", Example: `"08:00-22:00"`, Pattern: `^$|^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`, Doc: "The hours of your day in which it looks; they may cross midnight."},
+			{Name: "gate", Unset: "none", Example: `"url:https://example.org/feed.xml"`, Doc: "A test that must open too: a command whose output is new, `exit:COMMAND`, `url:ADDRESS` or `files:GLOB,GLOB`."},
+			{Name: "prompt", Unset: "hob's own", Example: `"Do what HEARTBEAT.md says."`, Doc: "What hob is told, with the file behind it; its answer `HEARTBEAT_OK` is not sent."},
+			{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Pattern: `^$|^(owner|none)$|^[^:]+:.+$`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
+		})},
 		{Path: "web", Doc: "The local HTTP API.", Keys: schema.Describe(d.Web, []schema.Note{{
 			Name: "listen", Unset: "127.0.0.1:4620, or a free port where that is taken", Example: `"127.0.0.1:4620"`, Pattern: `^$|^.+:[0-9]{1,5}$`,
 			Doc: "host:port of this machine only; port 0 is any free one.",

@@ -14,7 +14,7 @@ import (
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "jobs", "model", "models", "owner", toolHooks, "tools", "turn", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "owner", toolHooks, "tools", "turn", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
@@ -73,6 +73,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, nil)
 	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
+	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, nil) && s.Heartbeat.Enabled
 	l.tools()
 	l.hooks()
 }
@@ -159,7 +160,7 @@ func (l *loader) fallbacks(n *node, path string, names []string) []string {
 
 // raw keeps the sections of plug-ins as they are.
 func (l *loader) raw() {
-	l.snap.Jobs = l.named("jobs")
+	l.snap.Jobs, l.snap.Hooks, l.snap.Watches = l.named("jobs"), l.named("hooks"), l.named("watches")
 	for _, s := range l.named("channels") {
 		d := &decoder{file: l.file, section: s.path}
 		c := d.channel(s)

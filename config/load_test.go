@@ -127,7 +127,7 @@ func TestProblems(t *testing.T) {
 	}{
 		{"[modle]\n", []string{`config.toml:1:2: unknown section "modle": did you mean "model"?`}},
 		{"\n\n  modle = 1\n", []string{`config.toml:3:3: unknown key "modle": did you mean "model"?`}},
-		{"[heartbeat]\nevery = \"1h\"\n", []string{`config.toml:1:2: unknown section "heartbeat": known here: backup, budget, channels, daemon, guard, jobs, model, models, owner, tool_hooks, tools, turn, web`}},
+		{"[pulse]\nevery = \"1h\"\n", []string{`config.toml:1:2: unknown section "pulse"`}},
 		{"[model]\napi_kye = \"x\"\n", []string{`config.toml:2:1: unknown key "api_kye": did you mean "api_key"?`}},
 		{"[turn]\nmax-steps = 3\n", []string{`config.toml:2:1: unknown key "max-steps": did you mean "max_steps"?`}},
 		{"[turn]\n\"ü\" = 1\nmax_steps = \"ü\" # ü\n", []string{

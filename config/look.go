@@ -226,7 +226,7 @@ func (v view) held(section []string, k schema.Key) any {
 			return nil
 		}
 		in = m
-	case "channels", "jobs":
+	case "channels", "hooks", "jobs", "watches":
 		return nil
 	default:
 		in = reflect.ValueOf(v.snap).Elem().FieldByName(strings.ToUpper(section[0][:1]) + section[0][1:]).Interface()

@@ -224,7 +224,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 		}
 		problems = append(problems, p.owners(snap, c.Section)...)
 	}
-	for _, s := range snap.Jobs {
+	for _, s := range slices.Concat(snap.Jobs, snap.Hooks, snap.Watches) {
 		if p, ok := r.at(root, strings.Split(s.path, ".")); ok {
 			problems = append(problems, p.owners(snap, s)...)
 		}

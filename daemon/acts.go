@@ -13,6 +13,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/models"
 	"hob/daemon/store"
+	"hob/daemon/webhooks"
 )
 
 // acts carries out what the local API asks for beside messages and tools.
@@ -23,6 +24,7 @@ type acts struct {
 	clock  clock.Clock
 	reach  func(event.Address) bool
 	models roster
+	hooks  *webhooks.Desk
 }
 
 var _ control.Acts = acts{}
@@ -42,6 +44,8 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 		return done(a.store.Unmark(ctx, act.Args["path"]))
 	case "safe-mode":
 		return done(a.store.LeaveSafeMode(ctx))
+	case "hooks":
+		return a.hooks.Act(ctx, act)
 	case "backup":
 		return a.backup(ctx, act.Args["path"])
 	case "send":

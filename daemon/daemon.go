@@ -18,12 +18,14 @@ import (
 	"hob/daemon/agent"
 	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/guard"
 	"hob/daemon/hooks"
 	"hob/daemon/ident"
 	"hob/daemon/jobs"
 	"hob/daemon/llm"
 	"hob/daemon/models"
+	"hob/daemon/probe"
 	"hob/daemon/prompt"
 	"hob/daemon/secret"
 	"hob/daemon/shelf"
@@ -31,7 +33,12 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/store/view"
 	"hob/daemon/toolbox"
+	"hob/daemon/watches"
+	"hob/daemon/webhooks"
 	"hob/scheduler"
+	"hob/scheduler/gate"
+	"hob/scheduler/phrase"
+	"hob/scheduler/watch"
 	"hob/tools/automation"
 	"hob/tools/runtime"
 )
@@ -67,12 +74,17 @@ type parts struct {
 	tools    *toolbox.Bench
 	host     *channels.Host
 	runner   *scheduler.Runner
+	watcher  *watch.Watcher
+	written  watch.Ledger // what hob's own tools wrote
 	desk     *agent.Desk
 	thread   *agent.Thread
 	lanes    *agent.Lanes
 	registry *runtime.Registry
 	dispatch *agent.Dispatch
 	pump     *channels.Pump
+	probe    *probe.Probe
+	keeper   *gate.Keeper
+	webhooks *webhooks.Desk
 }
 
 // live is what is made out of the config and swapped in whole when that changes.
@@ -157,7 +169,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...),
-		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Workspace: d.live.Load().kit.Guard.Workspace(),
+		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Lean: func() string { return prompt.Lean(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s
@@ -177,26 +189,43 @@ func (d conf) system() string {
 
 // schedule is the jobs as tools and the API see them.
 func (d *daemon) schedule() jobs.Desk {
-	return jobs.Desk{Rows: d.store, Fires: d.fires, Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach}
+	return jobs.Desk{
+		Rows: d.store, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.probe.Asked(ctx) }, Costs: costs(d),
+		Tool: func(name string) bool { _, ok := liveSet{d}.Find(name); return ok },
+	}
 }
 
-// fires are a job's newest slots.
-func (d *daemon) fires(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
-	rows, err := d.view.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
-	runs := make([]automation.Run, len(rows))
-	for i, r := range rows {
-		runs[i] = automation.Run{Due: r.Due, State: r.State, Outcome: outcome(r, j), Reason: r.Reason, LateMS: r.LateMS, Turn: r.Turn, Tainted: r.Tainted}
-	}
-	return runs, err
+// watches is the file watches as tools and the API see them.
+func (d conf) watches() watches.Desk {
+	return watches.Desk{Rows: d.store, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach}
 }
 
-// outcome tells a late run from a run in time.
-func outcome(r view.FireRow, j automation.Job) string {
-	late, err := time.ParseDuration(j.MaxLate)
-	if r.Outcome == string(scheduler.Ran) && err == nil && late > 0 && r.LateMS > late.Milliseconds() {
-		return "late"
+// costs tells what runs have cost, and the price of the model that is asked first.
+func costs(d *daemon) jobs.Costs {
+	return jobs.Costs{
+		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
+			return view.RunCost(ctx, d.store.Reader(), job, since)
+		},
+		Price: func() (input, output int64, free bool) {
+			m := d.chain().First().Info()
+			return m.Price.Input, m.Price.Output, m.Local
+		},
 	}
-	return r.Outcome
+}
+
+// runsOf finds a job's newest slots.
+func runsOf(v *view.View) func(context.Context, automation.Job, int) ([]automation.Run, error) {
+	return func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
+		rows, err := v.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
+		runs := make([]automation.Run, len(rows))
+		for i, r := range rows {
+			runs[i] = automation.Run{
+				Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
+				Sent: r.Delivery.Outcome, Micros: r.CostMicros, Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
+			}
+		}
+		return runs, err
+	}
 }
 
 // localZone finds the machine's zone by its IANA name, once.
@@ -229,4 +258,4 @@ func machineZone() string {
 	return "UTC"
 }
 
-func isNoSchedule(err error) bool { return errors.Is(err, scheduler.ErrNoSchedule) }
+func isNoSchedule(err error) bool { return errors.Is(err, phrase.ErrNone) }

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/llm/builtin"
 	"hob/daemon/models"
 	"hob/daemon/prompt"
-	"hob/scheduler"
+	"hob/scheduler/phrase"
 )
 
 // phrases reads times for the built-in interpreter, in the owner's zone.
@@ -22,7 +22,7 @@ type phrases struct{ *daemon }
 
 // Prefix resolves the longest schedule that words begin with.
 func (p phrases) Prefix(words string) (schedule, rest string, err error) {
-	r, rest, err := scheduler.Prefix(words, p.zone(), p.clock.Wall())
+	r, rest, err := phrase.Prefix(words, p.zone(), p.clock.Wall())
 	if err != nil && isNoSchedule(err) {
 		return "", "", fmt.Errorf("%w: %w", builtin.ErrNoPhrase, err)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hob/channels"
@@ -18,6 +20,8 @@ import (
 	"hob/daemon/jobs"
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
+	"hob/daemon/watches"
+	"hob/daemon/webhooks"
 )
 
 // conf makes the daemon what its config says, at the start and at each change of the file.
@@ -109,7 +113,10 @@ func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 func (d conf) follow(ctx context.Context) error {
 	sections, off := d.sections(ctx)
 	d.host.Replace(sections)
-	more, err := d.schedule().Sync(ctx, d.wanted(&off))
+	more, err := d.schedule().Sync(ctx, d.wanted(&off), jobs.Heartbeat(d.config().Heartbeat))
+	hooked, hooksErr := d.webhooks.Sync(ctx, d.wantedHooks(&off))
+	seen, watchesErr := d.watches().Sync(ctx, d.wantedWatches(&off))
+	more, err = slices.Concat(more, hooked, seen), errors.Join(err, hooksErr, watchesErr)
 	d.swap.Lock()
 	defer d.swap.Unlock()
 	next := *d.live.Load()
@@ -171,6 +178,22 @@ func fingerprint(c config.Channel) string {
 func (d conf) wanted(off *[]string) (list []jobs.Wanted) {
 	for _, s := range d.config().Jobs {
 		list = append(list, jobs.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
+	}
+	return list
+}
+
+// wantedWatches is the same for file watches.
+func (d conf) wantedWatches(off *[]string) (list []watches.Wanted) {
+	for _, s := range d.config().Watches {
+		list = append(list, watches.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
+	}
+	return list
+}
+
+// wantedHooks is the same for webhooks.
+func (d conf) wantedHooks(off *[]string) (list []webhooks.Wanted) {
+	for _, s := range d.config().Hooks {
+		list = append(list, webhooks.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
 	return list
 }

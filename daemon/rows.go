@@ -13,6 +13,8 @@ import (
 	"hob/daemon/store/trust"
 	"hob/daemon/store/view"
 	"hob/daemon/store/work"
+	"hob/daemon/watches"
+	"hob/daemon/webhooks"
 )
 
 // rows lists and shows what the local API offers.
@@ -22,6 +24,8 @@ type rows struct {
 	grants   func(ctx context.Context) ([]guard.Grant, error)
 	marks    func(ctx context.Context) ([]trust.Mark, error)
 	schedule jobs.Desk
+	hooks    *webhooks.Desk
+	watches  watches.Desk
 	status   func(ctx context.Context) (Status, error)
 	models   roster
 	work     work.Rows
@@ -46,6 +50,10 @@ func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, e
 		return r.grants(ctx)
 	case "jobs":
 		return r.schedule.List(ctx)
+	case "hooks":
+		return r.hooks.List(ctx)
+	case "watches":
+		return r.watches.List(ctx)
 	case "tasks":
 		return r.work.Tasks(ctx, f)
 	case "fires":
@@ -80,6 +88,10 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 		return r.view.TurnView(ctx, n)
 	case "jobs":
 		return r.schedule.Named(ctx, id)
+	case "hooks":
+		return r.hooks.Named(ctx, id)
+	case "watches":
+		return r.watches.Named(ctx, id)
 	case "tasks":
 		n, err := number("task", id)
 		if err != nil {

@@ -163,7 +163,9 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	core.Go(core.ctx, "sub-agents", d.lanes.Run)
 	core.Go(core.ctx, "background commands", d.registry.Run)
 	core.Go(core.ctx, "commands", d.desk.Run)
-	in.Go(in.ctx, "scheduler", d.fire)
+	in.Go(in.ctx, "scheduler", d.fire(d.runner.Run))
+	in.Go(in.ctx, "gates", d.fire(d.keeper.Run))
+	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))
 	in.Go(in.ctx, "channels", d.host.Run)
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
 		return server.Serve(ctx, control.New(d.api(cliChannel)), d.log)
@@ -204,23 +206,28 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	}
 }
 
-// fire runs the scheduler, unless safe mode is on: then it waits for its end.
-func (d *daemon) fire(ctx context.Context) error {
-	for ctx.Err() == nil {
-		bell := d.store.JobsBell()
-		safe, err := d.store.SafeMode(ctx)
-		if err != nil {
-			return err
+// fire runs a part of the scheduler, unless safe mode is on: then it waits for its end.
+func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if clock.Sync(ctx, d.clock, d.store.Boot().Last) {
+			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
-		if safe == "" {
-			return d.runner.Run(ctx)
+		for ctx.Err() == nil {
+			bell := d.store.JobsBell()
+			safe, err := d.store.SafeMode(ctx)
+			if err != nil {
+				return err
+			}
+			if safe == "" {
+				return run(ctx)
+			}
+			select {
+			case <-ctx.Done():
+			case <-bell:
+			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-bell:
-		}
+		return nil
 	}
-	return nil
 }
 
 // keepHouse forgets old events once a day.

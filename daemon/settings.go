@@ -15,6 +15,8 @@ import (
 	"hob/daemon/jobs"
 	"hob/daemon/llm/openai"
 	"hob/daemon/models"
+	"hob/daemon/watches"
+	"hob/daemon/webhooks"
 )
 
 // ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
@@ -30,6 +32,14 @@ func ConfigSections() config.Owned {
 			{
 				Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
 				Keys: schema.Describe(jobs.Section{}, jobs.Notes()), Check: checkJob,
+			},
+			{
+				Path: "watches.NAME", Named: "papers", Doc: "A chore when files change, as `hob watch add` makes it. See watches.md.",
+				Keys: schema.Describe(watches.Section{}, watches.Notes()), Check: checkWatch,
+			},
+			{
+				Path: "hooks.NAME", Named: "deploys", Doc: "An address that others post to, as `hob hook add` makes it. See webhooks.md.",
+				Keys: schema.Describe(webhooks.Section{}, webhooks.Notes()), Check: checkHook,
 			},
 		},
 	}
@@ -75,6 +85,16 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 // checkJob makes the job of a section, as the daemon does.
 func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
 	return faults(section, jobs.Check(section.Decode, snap.Owner.Timezone, clock.Real().Wall()))
+}
+
+// checkWatch makes the file watch of a section, as the daemon does.
+func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
+	return faults(section, watches.Check(section.Decode, clock.Real().Wall()))
+}
+
+// checkHook makes the webhook of a section, as the daemon does.
+func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
+	return faults(section, webhooks.Check(section.Name, section.Decode, clock.Real().Wall()))
 }
 
 // faults are the problems behind an owner's error, each line of which begins with the key it is about.

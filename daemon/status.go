@@ -210,7 +210,7 @@ func (d overview) judge(s *Status) string {
 	if s.Thread.Turn == 0 && now-d.thread.Beat() > stuckAfter {
 		s.Thread.State = "stuck"
 	}
-	if now-d.runner.Progress() > stuckAfter && !s.SafeMode.On {
+	if now-min(d.runner.Progress(), d.keeper.Progress()) > stuckAfter && !s.SafeMode.On {
 		s.Scheduler.State = "stuck"
 	}
 	switch {

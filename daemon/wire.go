@@ -10,6 +10,7 @@ import (
 	"hob/daemon/agent"
 	"hob/daemon/control"
 	"hob/daemon/event"
+	"hob/daemon/fsguard"
 	"hob/daemon/hooks"
 	"hob/daemon/ident"
 	"hob/daemon/llm"
@@ -17,9 +18,13 @@ import (
 	"hob/daemon/self"
 	"hob/daemon/store"
 	"hob/daemon/store/db"
+	"hob/daemon/store/triggers"
 	"hob/daemon/store/work"
 	"hob/daemon/toolcall"
+	"hob/daemon/webhooks"
 	"hob/scheduler"
+	"hob/scheduler/gate"
+	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/runtime"
 	"hob/tools/runtime/environ"
@@ -29,6 +34,8 @@ import (
 var (
 	_ channels.Inbox      = store.Inbox{}       // channels commit what comes in
 	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
+	_ watch.Store         = triggers.Watches{}  // the watcher what changes in files
+	_ gate.Store          = (*store.Store)(nil) // and the keeper of gates what is let through
 	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}
@@ -64,10 +71,20 @@ func (d *daemon) wire(out, in stage) error {
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
+	d.keeper = gate.NewKeeper(d.store, d.probe.World(), d.clock, in.values("gate bell", d.store.JobsBell), d.log)
+	state, err := fsguard.Absolute(d.opt.state())
+	if err != nil {
+		return err
+	}
+	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
+	})
+	d.webhooks = webhooks.New(webhooks.Config{
+		Rows: d.store.Webhooks(), Inbox: d.store.Webhooks(), Secret: conf{d}.resolve, Safe: d.store.SafeMode, Reach: addresses{d}.reach,
+		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
 	})
 	if err := (conf{d}).follow(in.ctx); err != nil {
 		return err
@@ -134,10 +151,10 @@ func backlog(s *store.Store) work.Desk {
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
-		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Log: d.log,
+		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Log: d.log,
 	}
 }
 

@@ -134,7 +134,7 @@ func TestSimulation(t *testing.T) {
 		for _, p := range plan() {
 			w.check(p, began, up)
 		}
-		if n := w.number("SELECT count(*) FROM outbox"); n != w.number("SELECT count(*) FROM fires WHERE outcome = 'ran'") {
+		if n := w.number("SELECT count(*) FROM outbox WHERE cause_kind = 'step'"); n != w.number("SELECT count(*) FROM fires WHERE outcome = 'ran'") {
 			t.Errorf("%d messages for %d runs", n, w.number("SELECT count(*) FROM fires WHERE outcome = 'ran'"))
 		}
 		if n := w.number("SELECT count(*) FROM fires WHERE state <> 'done'") + w.number("SELECT count(*) FROM inbox WHERE state <> 'done'"); n != 0 {

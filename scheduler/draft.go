@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/event"
+	"hob/scheduler/phrase"
+	"hob/scheduler/spec"
 )
 
 // Draft is a job as it is asked for, by command, by chat or in the config. Empty fields take their defaults.
@@ -18,7 +20,7 @@ type Draft struct {
 	Cron    string // one of Cron, Every, At and When: fields or a macro,
 	Every   string // a period,
 	At      string // a time,
-	When    string // or any schedule that Resolve takes
+	When    string // or any schedule that phrase.Resolve takes
 	Zone    string // IANA name; default: New's zone
 	Prompt  string
 	Session string // main (default) or isolated
@@ -37,7 +39,7 @@ const longestName = 64
 
 // New makes a job out of a draft, with its first slot due. zone is the owner's, used when the draft names none. The error
 // joins one line for every fault of the draft. The caller gives the ID and sees to it that the name is unique.
-func New(d Draft, zone *time.Location, now time.Time) (Job, Resolved, error) {
+func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	f := faults{}
 	j := Job{
 		Trigger: Trigger{
@@ -55,12 +57,18 @@ func New(d Draft, zone *time.Location, now time.Time) (Job, Resolved, error) {
 	if j.Prompt == "" {
 		f.add(errors.New("prompt: it is empty; say what the job is to do"))
 	}
+	if err := d.Gate.Check(); err != nil {
+		f.add(err)
+	}
+	if err := d.Mandate.Check(); err != nil {
+		f.add(err)
+	}
 	if d.Trust == "" {
 		f.add(errors.New("trust: nobody stands behind the job"))
 	}
 	r := f.resolve(j.Words, zone, now)
 	if len(f.list) > 0 {
-		return Job{}, Resolved{}, errors.Join(f.list...)
+		return Job{}, phrase.Resolved{}, errors.Join(f.list...)
 	}
 	j.Spec, j.Words, j.Due = r.Spec, r.Words, r.Next[0].UTC()
 	return j, r, nil
@@ -88,6 +96,8 @@ func (f *faults) name(d Draft) string {
 	switch {
 	case name == "":
 		return nameFrom(d.Prompt)
+	case name == Heartbeat && d.Gate.Content == "":
+		f.add(errors.New("name heartbeat: it is kept for what HEARTBEAT.md asks for; [heartbeat] in config.toml says when"))
 	case utf8.RuneCountInString(name) > longestName:
 		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
 	case strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }):
@@ -113,7 +123,7 @@ func nameFrom(prompt string) string {
 			name = next
 		}
 	}
-	if strings.Trim(name, "0123456789-") == "" {
+	if strings.Trim(name, "0123456789-") == "" || name == Heartbeat {
 		return "job"
 	}
 	return name
@@ -139,11 +149,11 @@ func (f *faults) words(d Draft) string {
 	return given[0]
 }
 
-func (f *faults) resolve(words string, zone *time.Location, now time.Time) Resolved {
+func (f *faults) resolve(words string, zone *time.Location, now time.Time) phrase.Resolved {
 	if words == "" || zone == nil {
-		return Resolved{}
+		return phrase.Resolved{}
 	}
-	r, err := Resolve(words, zone, now)
+	r, err := phrase.Resolve(words, zone, now)
 	if err != nil {
 		f.add(err)
 	}
@@ -177,11 +187,11 @@ func (f *faults) maxLate(text string) time.Duration {
 	if strings.TrimSpace(text) == "" {
 		return 0
 	}
-	late, err := parsePeriod(text)
+	late, err := spec.ParsePeriod(text)
 	switch {
 	case err != nil:
 		f.add(fmt.Errorf("max-late: %w", err))
-	case late < time.Second || late > longestPeriod:
+	case late < time.Second || late > spec.LongestPeriod:
 		f.add(fmt.Errorf("max-late %q: want between 1 second and 10 years", text))
 	}
 	return late

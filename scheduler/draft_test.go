@@ -10,6 +10,12 @@ import (
 	"hob/scheduler"
 )
 
+// saturday is 2026-11-21 09:30:15.5 in Berlin.
+func saturday(t testing.TB) time.Time {
+	t.Helper()
+	return time.Date(2026, 11, 21, 9, 30, 15, 500_000_000, zone(t, "Europe/Berlin"))
+}
+
 func TestNewDefaults(t *testing.T) {
 	now := saturday(t)
 	j, r, err := scheduler.New(scheduler.Draft{When: "Every weekday at 9", Prompt: " say: Stretch! ", Trust: event.Owner}, now.Location(), now)

@@ -4,7 +4,9 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -60,29 +62,29 @@ type Job struct {
 	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
 }
 
-// Gate is the free test before a paid run: a slot whose gate stays shut costs nothing, and is a row. Every part that is set must open.
-// The zero Gate is always open.
-type Gate struct {
-	Command string   `json:"command,omitempty"` // runs in the sandbox
-	Exit    bool     `json:"exit,omitempty"`    // the command opens by exit code 0, not by new output
-	URL     string   `json:"url,omitempty"`     // opens when its ETag or its content is new
-	Files   []string `json:"files,omitempty"`   // open when what the paths and globs name is new
-	Content string   `json:"content,omitempty"` // a file that must have something in it beside headings, as HEARTBEAT.md
-	Active  string   `json:"active,omitempty"`  // hours of the day, "08:00-22:00" in the job's zone
-	Idle    bool     `json:"idle,omitempty"`    // shut while hob is busy
-}
-
-// Always reports whether the gate never shuts.
-func (g Gate) Always() bool {
-	return g.Command == "" && g.URL == "" && len(g.Files) == 0 && g.Content == "" && g.Active == "" && !g.Idle
-}
-
 // Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.
 type Mandate struct {
 	Tainted bool     `json:"tainted,omitempty"` // a turn that had read foreign text wrote the prompt
 	Allow   []string `json:"allow,omitempty"`   // rights that the owner gave to it; guard.ParseRight reads them
 	Tools   []string `json:"tools,omitempty"`   // the only tools that its runs may call; none: all
 	Tokens  int64    `json:"tokens,omitempty"`  // what one run may spend; 0: as any turn
+}
+
+// leastTokens is less than what any request to a model needs.
+const leastTokens = 1000
+
+// Check says all that is wrong with the limits of a mandate, nil: nothing. Whether there are such tools it does not know.
+func (m Mandate) Check() error {
+	var list []error
+	for _, name := range m.Tools {
+		if name == "" || len(name) > longestName || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '.' }) {
+			list = append(list, fmt.Errorf("tools: %q is not the name of a tool", name))
+		}
+	}
+	if m.Tokens < 0 || m.Tokens > 0 && m.Tokens < leastTokens {
+		list = append(list, fmt.Errorf("max_tokens: %d is too few for any run: want at least %d", m.Tokens, leastTokens))
+	}
+	return errors.Join(list...)
 }
 
 // Trouble is what went wrong with a job.
@@ -124,10 +126,15 @@ type Slot struct {
 	Outcome Outcome       `json:"outcome,omitempty"`
 	Late    time.Duration `json:"late,omitempty"`
 	Reason  string        `json:"reason,omitempty"`
+	Note    string        `json:"note,omitempty"`   // what its run is told beside the prompt
+	Limit   time.Duration `json:"limit,omitempty"`  // a run that begins later than this is late; 0: none is
+	Tell    bool          `json:"tell,omitempty"`   // it was not served in time: the owner is to be told
+	Stands  int64         `json:"stands,omitempty"` // how many slots it stands for; 0: itself
 }
 
 // Firing is what one wake of the runner commits for one job, all in one transaction:
 // the slots' rows, the inbox row of the slot that runs (nil: none), and the job's next due instant.
+// The slot of a job with a gate that would run is in the state due, and has no inbox row: it gets one when its gate opens.
 // When Overlap is Fold and a fire of the job is unfinished at the commit, the store stores the running
 // slot as coalesced, with the reason "waiting for #FIRE", and drops the inbox row.
 type Firing struct {
@@ -179,8 +186,12 @@ func ByHand(j Job, id string, now time.Time) event.In {
 
 // SessionKey is the session that the job's turns belong to.
 func (j Job) SessionKey() string {
-	if j.Session == "isolated" {
+	switch {
+	case j.Name == Heartbeat:
+		return Heartbeat
+	case j.Session == "isolated":
 		return "job:" + j.Name
+	default:
+		return "main"
 	}
-	return "main"
 }

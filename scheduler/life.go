@@ -1,6 +1,10 @@
 package scheduler
 
-import "time"
+import (
+	"time"
+
+	"hob/scheduler/spec"
+)
 
 // Backoff is how long a job waits after so many consecutive failures: 1, 5, 15, then 60 minutes. Zero failures: no wait.
 func Backoff(failures int) time.Duration {
@@ -18,12 +22,12 @@ func Upcoming(j Job, after time.Time, n int) ([]time.Time, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := ParseSpec(j.Spec)
+	s, err := spec.Parse(j.Spec)
 	if err != nil {
 		return nil, err
 	}
 	if after.Before(j.Last) {
 		after = j.Last
 	}
-	return Preview(spec, zone, after, j.Created, n), nil
+	return spec.Preview(s, zone, after, j.Created, n), nil
 }

@@ -39,6 +39,7 @@ type Runner struct {
 	zones   map[string]*time.Location
 	wall    time.Time
 	mono    time.Duration
+	untold  bool // there may be slots that the owner is to be told of
 }
 
 // NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
@@ -57,7 +58,7 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 // called again. What goes wrong with a single job is logged and tried again a minute later; a job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
-	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
+	r.wall, r.mono, r.untold = r.clock.Wall(), r.clock.Mono(), true // a crash may have come between
 	if err := r.load(ctx); err != nil {
 		return quiet(ctx, err)
 	}
@@ -69,6 +70,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.serve(ctx, r.collect(ctx))
 			r.step()
 		}
+		r.report(ctx)
 		if !r.moved {
 			r.rest(ctx)
 		}
@@ -219,11 +221,26 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 		return err
 	}
 	for _, f := range batch {
+		r.untold = r.untold || slices.ContainsFunc(f.Slots, func(s Slot) bool { return s.Tell })
 		if !f.Job.Due.IsZero() {
 			r.heap.push(hintOf(Entry{ID: f.Job.ID, Due: f.Job.Due}))
 		}
 	}
 	return nil
+}
+
+// report lets the owner be told what was not served in time, when all of it is served. What cannot be told now is told at the next wake.
+func (r *Runner) report(ctx context.Context) {
+	if !r.untold || ctx.Err() != nil {
+		return
+	}
+	if err := r.store.Report(ctx); err != nil {
+		if ctx.Err() == nil {
+			r.log.Error("what was missed could not be reported, trying again at the next wake", "err", err)
+		}
+		return
+	}
+	r.untold = false
 }
 
 // later tries a job again in a minute. The heap keeps it: the row does not say so.

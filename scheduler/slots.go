@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/scheduler/spec"
 )
 
 // Limits of one catch-up.
@@ -13,6 +14,7 @@ const (
 	mostCatchUp = 10              // runs of MissedAll
 	mostLate    = 2 * time.Hour   // the largest default of MaxLate
 	downtime    = 1 * time.Minute // a wake later than this was downtime, or the clock was moved forward
+	unlimited   = time.Duration(1<<63 - 1)
 )
 
 // Slots is what is due of a job at now: every slot from j.Due up to now as a row, which of them run, and the job with
@@ -35,7 +37,7 @@ func Slots(j Job, now time.Time) (Firing, bool, error) {
 }
 
 func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
-	spec, err := ParseSpec(j.Spec)
+	s, err := spec.Parse(j.Spec)
 	if err != nil {
 		return Firing{}, false, err
 	}
@@ -44,19 +46,19 @@ func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
 	}
 	first := j.Due
 	if !first.IsZero() && !first.After(j.Last) {
-		first, _ = spec.Next(j.Last, zone, j.Created)
+		first, _ = s.Next(j.Last, zone, j.Created)
 	}
 	if first.IsZero() || first.After(now) || j.Paused || j.Broken != "" {
 		return Firing{}, false, nil
 	}
-	c := catchUp{job: j, now: now}
-	c.list, c.older = spec.overdue(first, now, zone, j.Created, mostSlots)
+	c := catchUp{job: j, now: now, zone: zone}
+	c.list, c.older = s.Overdue(first, now, zone, j.Created, mostSlots)
 	if c.older > 0 {
 		c.list = append([]time.Time{first}, c.list...)
 	}
 	newest := c.list[len(c.list)-1]
-	next, _ := spec.Next(newest, zone, j.Created)
-	c.limit = lateLimit(j, spec, newest, next)
+	next, _ := s.Next(newest, zone, j.Created)
+	c.limit = lateLimit(j, s, newest, next)
 	f := c.firing()
 	f.From = j.Due
 	f.Job.Last, f.Job.Due = newest, next
@@ -78,12 +80,12 @@ func usable(j Job) error {
 
 // lateLimit is how late the newest slot may be before it counts as missed. An older slot is late by more than the time
 // to the next one, so that by default it is missed whatever the newest is.
-func lateLimit(j Job, spec Spec, slot, next time.Time) time.Duration {
+func lateLimit(j Job, s spec.Spec, slot, next time.Time) time.Duration {
 	switch {
 	case j.MaxLate > 0:
 		return j.MaxLate
-	case !spec.Recurring() && (j.Missed == MissedOnce || j.Missed == MissedAll):
-		return time.Duration(1<<63 - 1)
+	case !s.Recurring() && (j.Missed == MissedOnce || j.Missed == MissedAll):
+		return unlimited
 	case next.IsZero():
 		return mostLate
 	}
@@ -94,6 +96,7 @@ func lateLimit(j Job, spec Spec, slot, next time.Time) time.Duration {
 type catchUp struct {
 	job   Job
 	now   time.Time
+	zone  *time.Location
 	list  []time.Time // due slots, oldest first
 	older int64       // how many slots list[0] stands for, when it is not a single one
 	limit time.Duration
@@ -101,6 +104,15 @@ type catchUp struct {
 
 func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
 func (c *catchUp) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
+
+// wall is an instant as a person reads it, by the job's clocks.
+func (c *catchUp) wall(t time.Time) string {
+	form := "2006-01-02 15:04 MST"
+	if t.Second() != 0 {
+		form = "2006-01-02 15:04:05 MST"
+	}
+	return t.In(c.zone).Format(form)
+}
 
 // firstRun is the index of the first slot that runs; all behind it do too. len(list): none.
 func (c *catchUp) firstRun() int {
@@ -122,13 +134,24 @@ func (c *catchUp) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
 	for i, due := range c.list {
-		slot := Slot{Key: Key(due), Due: due, Late: c.late(i)}
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > downtime}
+		if c.limit == unlimited {
+			slot.Limit = 0
+		}
+		if i == 0 && c.older > 1 {
+			slot.Stands = c.older
+		}
 		if i >= first {
 			slot.State = StateQueued
 			if c.missed(i) {
 				slot.Reason = "caught up " + spoken(slot.Late) + " late"
 			}
-			f.Run = append(f.Run, Queued{Slot: i, In: c.input(slot.Key, i, first)})
+			slot.Note = c.note(i, first)
+			if c.job.Gate.Always() {
+				f.Run = append(f.Run, Queued{Slot: i, In: Input(c.job, slot.Key, slot.Note, c.now)})
+			} else {
+				slot.State = StateDue // whoever looks at the gate makes the inbox row
+			}
 		} else {
 			slot.State = StateDone
 			slot.Outcome, slot.Reason = c.unrun(i, first)
@@ -146,7 +169,7 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	outcome, reason := MissedOut, ""
 	switch {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
-		outcome, reason = Coalesced, "the run of "+Key(c.list[first])+" stands for it"
+		outcome, reason = Coalesced, "the run of "+c.wall(c.list[first])+" stands for it"
 	case c.job.Missed == MissedAll:
 		reason = fmt.Sprintf("only the newest %d are caught up", mostCatchUp)
 	case c.job.Missed == MissedAsk && first == len(c.list):
@@ -155,7 +178,7 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 		reason = fmt.Sprintf("%s late, the limit is %s", spoken(c.late(i)), spoken(c.limit))
 	}
 	if i == 0 && c.older > 1 {
-		reason = fmt.Sprintf("one row for the oldest %d slots, %s and after; %s", c.older, Key(c.list[0]), reason)
+		reason = fmt.Sprintf("one row for the oldest %d slots, %s and after; %s", c.older, c.wall(c.list[0]), reason)
 	}
 	return outcome, reason
 }
@@ -174,16 +197,17 @@ func (c *catchUp) missedBefore(first int) int64 {
 	return n
 }
 
-func (c *catchUp) input(key string, i, first int) event.In {
-	in := slotInput(c.job, key, c.now)
-	if n := c.missedBefore(first); n > 0 && i == first {
-		text := "(1 earlier run of this job was missed while hob was not running.)"
-		if n > 1 {
-			text = fmt.Sprintf("(%d earlier runs of this job were missed while hob was not running.)", n)
-		}
-		in.Parts = append(in.Parts, event.Say(text)...)
+// note tells the first of the slots that run how many were missed before it; "" none.
+func (c *catchUp) note(i, first int) string {
+	n := c.missedBefore(first)
+	switch {
+	case n == 0 || i != first:
+		return ""
+	case n == 1:
+		return "(1 earlier run of this job was missed while hob was not running.)"
+	default:
+		return fmt.Sprintf("(%d earlier runs of this job were missed while hob was not running.)", n)
 	}
-	return in
 }
 
 func (c *catchUp) question() string {
@@ -191,10 +215,7 @@ func (c *catchUp) question() string {
 	if n == 0 {
 		n = int64(len(c.list))
 	}
-	newest := c.list[len(c.list)-1]
-	if zone, err := Zone(c.job.Zone); err == nil {
-		newest = newest.In(zone)
-	}
+	newest := c.list[len(c.list)-1].In(c.zone)
 	if n == 1 {
 		return fmt.Sprintf("Job %s missed its run of %s. Run it now?", c.job.Name, newest.Format("Mon 2 Jan 15:04"))
 	}
@@ -204,10 +225,14 @@ func (c *catchUp) question() string {
 // Key is the key of a slot: its instant as RFC 3339 in UTC.
 func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }
 
-// slotInput is the inbox row of a slot that runs. While the job backs off after failures it waits until Hold.
-func slotInput(j Job, key string, now time.Time) event.In {
+// Input is the inbox row of a slot that runs; what the note says stands behind the prompt. While the job backs off after failures it
+// waits until Hold.
+func Input(j Job, key, note string, now time.Time) event.In {
 	in := ByHand(j, "", now)
 	in.ExtID = fmt.Sprintf("job:%d:%s", j.ID, key)
+	if note != "" {
+		in.Parts = append(in.Parts, event.Say(note)...)
+	}
 	if j.Hold.After(now) {
 		in.NotBefore = j.Hold
 	}

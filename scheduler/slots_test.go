@@ -10,6 +10,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/scheduler"
+	"hob/scheduler/spec"
 )
 
 func job(spec string, missed scheduler.Missed) scheduler.Job {
@@ -180,11 +181,11 @@ func TestSlotsManyMissed(t *testing.T) {
 	} {
 		j := job(c.spec, scheduler.MissedOnce)
 		j.Zone, j.Created = c.zone, time.Date(2026, 1, 1, 0, 0, 11, 0, time.UTC)
-		spec, z := parse(t, c.spec), zone(t, c.zone)
-		first, _ := spec.Next(j.Created, z, j.Created)
+		s, z := parse(t, c.spec), zone(t, c.zone)
+		first, _ := s.Next(j.Created, z, j.Created)
 		now := j.Created.AddDate(0, 11, 3)
 		var all []time.Time
-		for at := first; !at.After(now); at, _ = spec.Next(at, z, j.Created) {
+		for at := first; !at.After(now); at, _ = s.Next(at, z, j.Created) {
 			all = append(all, at)
 		}
 		j.Due = first
@@ -195,9 +196,9 @@ func TestSlotsManyMissed(t *testing.T) {
 		if older := fmt.Sprintf("the oldest %d slots", len(all)-10_000); !strings.Contains(f.Slots[0].Reason, older) {
 			t.Errorf("%s in %s: %q does not say %q", c.spec, c.zone, f.Slots[0].Reason, older)
 		}
-		for i, s := range f.Slots[1:] {
-			if want := all[len(all)-10_000+i]; !s.Due.Equal(want) {
-				t.Fatalf("%s: row %d is %v, want %v", c.spec, i+1, s.Due, want)
+		for i, slot := range f.Slots[1:] {
+			if want := all[len(all)-10_000+i]; !slot.Due.Equal(want) {
+				t.Fatalf("%s: row %d is %v, want %v", c.spec, i+1, slot.Due, want)
 			}
 		}
 		if text := f.Run[0].In.Text(); !strings.Contains(text, fmt.Sprintf("(%d earlier runs", len(all)-1)) {
@@ -224,7 +225,7 @@ func TestSlotsEachOnceHoweverTimeIsCut(t *testing.T) {
 		j.Missed = scheduler.Missed(rapid.SampledFrom([]string{"once", "skip", "all", "ask"}).Draw(t, "missed"))
 		j.Zone = rapid.SampledFrom([]string{"Europe/Berlin", "Australia/Lord_Howe", "UTC"}).Draw(t, "zone")
 		j.Created = time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC)
-		spec, err := scheduler.ParseSpec(j.Spec)
+		s, err := spec.Parse(j.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestSlotsEachOnceHoweverTimeIsCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Due, _ = spec.Next(j.Created, z, j.Created)
+		j.Due, _ = s.Next(j.Created, z, j.Created)
 		rows := map[string]int{}
 		now, latest := j.Created, j.Created
 		for _, minutes := range rapid.SliceOfN(rapid.IntRange(-300, 3000), 1, 20).Draw(t, "wakes") {
@@ -253,7 +254,7 @@ func TestSlotsEachOnceHoweverTimeIsCut(t *testing.T) {
 			j, latest = f.Job, now
 		}
 		count := 0
-		for at, ok := spec.Next(j.Created, z, j.Created); ok && !at.After(latest); at, ok = spec.Next(at, z, j.Created) {
+		for at, ok := s.Next(j.Created, z, j.Created); ok && !at.After(latest); at, ok = s.Next(at, z, j.Created) {
 			if count++; rows[scheduler.Key(at)] != 1 {
 				t.Fatalf("slot %v has %d rows", at, rows[scheduler.Key(at)])
 			}
@@ -262,6 +263,24 @@ func TestSlotsEachOnceHoweverTimeIsCut(t *testing.T) {
 			t.Fatalf("%d rows for %d slots", len(rows), count)
 		}
 	})
+}
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	z, err := scheduler.Zone(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+func parse(t testing.TB, text string) spec.Spec {
+	t.Helper()
+	s, err := spec.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func TestBackoff(t *testing.T) {

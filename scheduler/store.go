@@ -29,4 +29,7 @@ type Store interface {
 	Fire(ctx context.Context, batch []Firing) error
 	// Disable marks a job as broken, with the reason, and tells the owner.
 	Disable(ctx context.Context, id int64, why string) error
+	// Report tells the owner of all slots that were marked with Tell and that he was not told of yet, in one message (see Away) and
+	// one commit; there may be none.
+	Report(ctx context.Context) error
 }

@@ -10,9 +10,11 @@ import (
 	"hob/cmd/hob/config"
 	"hob/cmd/hob/cron"
 	"hob/cmd/hob/doctor"
+	"hob/cmd/hob/hook"
 	"hob/cmd/hob/look"
 	"hob/cmd/hob/model"
 	"hob/cmd/hob/tasks"
+	"hob/cmd/hob/watch"
 	"hob/daemon"
 )
 
@@ -66,7 +68,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpCommandGroupID(groupRun)
 	add(root, groupRun, upCommand(a), look.Status(a), serviceCommand(a))
 	add(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a))
-	add(root, groupSchedule, cron.Command(a), tasks.Command(a), toolCommand(a))
+	add(root, groupSchedule, cron.Command(a), watch.Command(a), hook.Command(a), tasks.Command(a), toolCommand(a))
 	add(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), look.Budget(a))
 	add(root, groupLook, look.Turns(a), look.Why(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Audit(a), look.Logs(a))
 	add(root, groupKeep, model.Command(a), config.Command(a, daemon.ConfigSections()), doctor.Command(a), look.SafeMode(a), backup.Command(a), versionCommand(a))

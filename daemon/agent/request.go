@@ -10,6 +10,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/llm"
+	"hob/tools"
 )
 
 // Prompts keeps a session's stable prefix: fixed until the session, the model or the config changes.
@@ -94,6 +95,9 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 
 // unprepared ends a turn whose request could not be made.
 func (r asking) unprepared(ctx context.Context, st turn.State, err error) error {
+	if spent := (*spentError)(nil); errors.As(err, &spent) {
+		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
+	}
 	if errors.Is(err, turn.ErrOpenCall) {
 		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: "the conversation has a call without a result (/new begins a new one)"})
 	}
@@ -185,6 +189,9 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.size = sizeOf(items, head)
+	if err := within(a.st.Turn.Mandate, a.size, a.info); err != nil {
+		return err
+	}
 	a.step.Model, a.step.Started = a.info.Name(), r.Clock.Wall()
 	begin := turn.Begin{Turn: r.id, Step: a.step, Free: a.info.Local, Reserve: func(joined []event.Part) turn.Amount { return a.size.with(joined).reserve(a.info) }}
 	if !a.info.Local {
@@ -205,7 +212,7 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return fmt.Errorf("render session %s: %w", a.st.Turn.Key, err)
 	}
-	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.room(a.info)}
+	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.roomIn(a.st.Turn.Mandate, a.info)}
 	return nil
 }
 
@@ -225,7 +232,7 @@ func (r asking) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) 
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.
 func (r asking) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
-	fresh := func() (string, []llm.Tool) { return r.set.System(), r.schemas() }
+	fresh := func() (string, []llm.Tool) { return r.fresh(st.Turn.Key) }
 	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil
@@ -237,8 +244,7 @@ func (r asking) snapshot(ctx context.Context, st turn.State, info llm.Info) (p p
 	return p, nil
 }
 
-func (r asking) schemas() []llm.Tool {
-	specs := r.Dispatch.Set.Core()
+func schemas(specs []tools.Spec) []llm.Tool {
 	list := make([]llm.Tool, len(specs))
 	for i, s := range specs {
 		list[i] = llm.Tool{Name: s.Name, Description: s.Description, Parameters: s.Sent()}

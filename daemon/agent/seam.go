@@ -58,6 +58,7 @@ type Settings struct {
 	Safe   bool
 	Limits turn.Limits
 	System func() string // the stable part of the prompt; it reads files
+	Lean   func() string // the same for the heartbeat: a small one
 
 	Workspace string // absolute
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -83,6 +84,34 @@ func (s size) room(info llm.Info) int {
 	n := info.MaxOutput
 	for info.Context > 0 && n > least && s.most()+n > info.Context {
 		n /= 2
+	}
+	return n
+}
+
+// spentError is a request that the limit of a run has no room for.
+type spentError struct {
+	turn.Mandate
+	needs int
+}
+
+func (e *spentError) Error() string {
+	return fmt.Sprintf("it has used %d of the %d tokens that one run may use, and the next request needs about %d more (max_tokens of the job; hob cron update JOB --max-tokens N)", e.Used, e.Most, e.needs)
+}
+
+// within refuses a request that does not fit into what a run may still use, with the shortest answer. The interpreter uses no tokens.
+func within(m turn.Mandate, s size, info llm.Info) error {
+	left, limited := m.Left()
+	if needs := s.likely() + least; limited && !info.Bare && int64(needs) > left {
+		return &spentError{m, needs}
+	}
+	return nil
+}
+
+// roomIn is the longest answer that fits behind the request, and into what a run may still use.
+func (s size) roomIn(m turn.Mandate, info llm.Info) int {
+	n := s.room(info)
+	if left, limited := m.Left(); limited && !info.Bare {
+		n = min(n, max(int(left)-s.likely(), least))
 	}
 	return n
 }

@@ -36,6 +36,12 @@ func knownArgs(resource, verb string) []string {
 		return []string{"!text"}
 	case "budget set":
 		return []string{"per_day", "tokens_per_day", "config"}
+	case "hooks add":
+		return []string{"!prompt", "kind", "secret", "old_secret", "deliver", "allow", "per_minute", "max_body", "tolerance", "header"}
+	case "hooks rotate":
+		return []string{"secret", "done"}
+	case "hooks test":
+		return []string{"body", "headers"}
 	case "model finish":
 		return []string{"!address"}
 	case "marks accept":

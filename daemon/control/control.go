@@ -91,6 +91,7 @@ type Deps struct {
 	Events   Events
 	Feed     Feed
 	Health   Health
+	Hooks    Hooks
 	Log      *slog.Logger
 }
 
@@ -100,7 +101,14 @@ type api struct{ Deps }
 // New makes the API's handler. It trusts its caller: a socket's file mode or Guard stands before it.
 func New(d Deps) http.Handler {
 	a := &api{Deps: d}
-	return a.recovering(whole(problems(a.routes())))
+	known := whole(problems(a.routes()))
+	return a.recovering(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if toHook(r) {
+			a.hook(w, r)
+			return
+		}
+		known.ServeHTTP(w, r)
+	}))
 }
 
 func (a *api) routes() *http.ServeMux {
@@ -129,7 +137,7 @@ func (a *api) routes() *http.ServeMux {
 
 // lists are the resources that have many rows.
 func lists() []string {
-	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "fires", "tasks", "audit", "marks"}
+	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "watches", "hooks", "fires", "tasks", "audit", "marks"}
 }
 
 func (a *api) actRoutes(mux *http.ServeMux) {
@@ -142,6 +150,7 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 		{"outbox", []string{"retry", "drop"}},
 		{"questions", []string{"approve", "deny", "answer"}},
 		{"grants", []string{"revoke"}},
+		{"hooks", []string{"add", "remove", "pause", "resume", "rotate", "test"}},
 		{"model", []string{"use", "test", "login", "wait", "finish", "cancel", "logout"}},
 	} {
 		for _, verb := range on.verbs {

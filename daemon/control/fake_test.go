@@ -36,7 +36,7 @@ func newWorld() *world {
 }
 
 func (w *world) deps() control.Deps {
-	return control.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Log: slog.New(slog.DiscardHandler)}
+	return control.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: &w.feed, Health: w, Hooks: w, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) add(typ string, data map[string]any) int64 {

@@ -33,18 +33,8 @@ func (a *api) recovering(next http.Handler) http.Handler {
 // whole reads the body before anything else runs, so that no handler waits for a slow sender.
 func whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := readBody(w, r)
-		var big *http.MaxBytesError
-		switch {
-		case errors.As(err, &big):
-			p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
-			p.Kind = event.TooLarge
-			p.send(w)
-			return
-		case err != nil:
-			p := newProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
-			p.Kind = event.Invalid
-			p.send(w)
+		body, ok := arrived(w, r, bodyLimit(r))
+		if !ok {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -52,22 +42,56 @@ func whole(next http.Handler) http.Handler {
 	})
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// arrived reads a body of at most limit bytes. False: it did not come whole, and the sender has been told.
+func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
+	body, err := readBody(w, r, limit)
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
+		if toHook(r) {
+			p.Hint = ""
+		}
+		p.Kind = event.TooLarge
+		p.send(w)
+		return nil, false
+	case err != nil:
+		p := newProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
+		p.Kind = event.Invalid
+		p.send(w)
+		return nil, false
+	}
+	return body, true
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	c := http.NewResponseController(w)
-	if err := c.SetReadDeadline(time.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := readWithin(w, bodyTime); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit(r)))
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
+	return body, readWithin(w, 0)
+}
+
+// readWithin bounds the time that the next reads may take; 0: they may take any.
+func readWithin(w http.ResponseWriter, d time.Duration) error {
+	end := time.Time{}
+	if d > 0 {
+		end = time.Now().Add(d)
 	}
-	return body, nil
+	err := http.NewResponseController(w).SetReadDeadline(end)
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
 }
 
 // problems turns the router's own "not found" and "method not allowed" into problems.

@@ -55,6 +55,7 @@ type Config struct {
 	Home      string // the owner's home, for "~" and the sensitive paths
 	Roots     []Root
 	Marked    func(path string) string // why a file counts as foreign: a tainted turn wrote it; "" when it does not. nil: none does
+	Wrote     func(path, hash string)  // is told, before anybody can see it, of each content that is written: its SHA-256 in hex, "" for a removal. nil: nobody is
 }
 
 // Guard judges and opens paths. It is safe for concurrent use.
@@ -65,6 +66,7 @@ type Guard struct {
 	roots []Root // resolved, the longest path first; the workspace is among them
 	space string // the workspace, resolved
 	marks func(path string) string
+	wrote func(path, hash string)
 
 	mu   sync.Mutex
 	held []*os.File // descriptors of state files that a race made us open: never closed
@@ -75,7 +77,7 @@ func New(c Config) (*Guard, error) {
 	if !filepath.IsAbs(c.Workspace) || !filepath.IsAbs(c.State) {
 		return nil, fmt.Errorf("workspace %q and state %q: want absolute paths", c.Workspace, c.State)
 	}
-	g := &Guard{marks: c.Marked}
+	g := &Guard{marks: c.Marked, wrote: c.Wrote}
 	var err error
 	if g.state, err = resolved(c.State); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)

@@ -19,6 +19,8 @@ type Staged struct {
 	temp  string // "": a removal
 	info  fs.FileInfo
 	home  fs.FileInfo
+	hash  string // of the content
+	tell  func(hash string)
 }
 
 // TempName is a fresh name for a temporary file beside name. IsTemp and Sweep know it.
@@ -56,8 +58,8 @@ func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like f
 	if like != nil {
 		mode = 0o600 // until fill gives it the bits of the other
 	}
-	s := &Staged{dir: dir, place: p, temp: temp}
-	if s.info, err = fill(dir, temp, content, mode, like); err == nil {
+	s := &Staged{dir: dir, place: p, temp: temp, tell: teller(g, p)}
+	if s.info, s.hash, err = fill(dir, temp, content, mode, like, s.tell != nil); err == nil {
 		s.home, err = dir.Stat(".")
 	}
 	if err != nil {
@@ -80,7 +82,7 @@ func (g *Guard) StageRemoval(p Place) (*Staged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remove %s: %w", p.Path, err)
 	}
-	s := &Staged{dir: dir, place: p}
+	s := &Staged{dir: dir, place: p, tell: teller(g, p)}
 	if s.home, err = dir.Stat("."); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove %s: %w", p.Path, err), s.Close())
 	}
@@ -144,6 +146,9 @@ func (s *Staged) copy(name string) error {
 // Apply gives the new content its name, or removes the file. It follows nothing and is not durable before Sync.
 func (s *Staged) Apply() error {
 	var err error
+	if s.tell != nil {
+		s.tell(s.hash)
+	}
 	if s.temp == "" {
 		err = s.dir.Remove(s.name())
 	} else {

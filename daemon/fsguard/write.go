@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +36,7 @@ func (g *Guard) WriteFile(p Place, data []byte, mode fs.FileMode, opts ...Option
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}
 	defer closeRoot(dir)
-	info, err := replace(dir, filepath.Base(p.Path), data, mode, p.Info, only)
+	info, err := replace(dir, filepath.Base(p.Path), data, mode, p.Info, only, teller(g, p))
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}
@@ -103,11 +105,14 @@ func (g *Guard) makeFolders(path string) error {
 	return syncFolder(root)
 }
 
-func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool) (fs.FileInfo, error) {
+func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool, tell func(hash string)) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
-	info, err := fill(dir, temp, Bytes(data), mode.Perm(), old)
+	info, hash, err := fill(dir, temp, Bytes(data), mode.Perm(), old, tell != nil)
 	fail.Point("file.temp")
 	if err == nil {
+		if tell != nil {
+			tell(hash)
+		}
 		err = publish(dir, temp, name, only)
 	}
 	if err != nil {
@@ -127,12 +132,25 @@ func Bytes(data []byte) func(*os.File) error {
 	}
 }
 
-func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileMode, old fs.FileInfo) (fs.FileInfo, error) {
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+// teller tells of new content of a place whoever wants to know what hob itself writes; nil: nobody does.
+func teller(g *Guard, p Place) func(hash string) {
+	if g.wrote == nil {
+		return nil
+	}
+	return func(hash string) { g.wrote(p.Path, hash) }
+}
+
+// fill makes new content durable under a temporary name. hashed wants its SHA-256, in hex.
+func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileMode, old fs.FileInfo, hashed bool) (info fs.FileInfo, hash string, err error) {
+	f, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	err = content(f)
+	sum := sha256.New()
+	if err == nil && hashed {
+		_, err = io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64))
+	}
 	if err == nil && old != nil {
 		err = errors.Join(keepOwner(f, old), f.Chmod(old.Mode().Perm()))
 	}
@@ -140,7 +158,7 @@ func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileM
 		err = f.Sync()
 	}
 	info, statErr := f.Stat()
-	return info, errors.Join(err, statErr, f.Close())
+	return info, hex.EncodeToString(sum.Sum(nil)), errors.Join(err, statErr, f.Close())
 }
 
 // publish gives the temporary file its name. A rename replaces what the name stands for and follows nothing.

@@ -6,6 +6,7 @@ package guard
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -45,6 +46,7 @@ type Case struct {
 	Given   []string        // web addresses that stand in the owner's own words, as netguard.Canonical writes them
 	Scratch string          // the session's own scratch folder, absolute
 	Rights  []Right         // what the owner gave to the trigger when he made it
+	Only    []string        // the only tools that its runs may call; none: all
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
@@ -129,6 +131,9 @@ func always(c Case) (Decision, bool) {
 		if p.Area == tools.State {
 			return Decision{Verdict: Deny, Reason: "the state folder is hob's own: no tool may reach it"}, true
 		}
+	}
+	if len(c.Only) > 0 && c.Tool != tools.Catalog && !slices.Contains(c.Only, c.Tool) {
+		return Decision{Verdict: Deny, Reason: "this job may only call " + strings.Join(c.Only, ", "), Allow: "hob cron update JOB --tools"}, true
 	}
 	if c.Safe && slices.Contains(c.Intent.Scopes, tools.Exec) {
 		return Decision{Verdict: Deny, Reason: "hob is in safe mode", Allow: "hob safe-mode off"}, true

@@ -28,7 +28,10 @@ type Desk struct {
 	Fires func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) // newest first
 	Zone  func() *time.Location                                                            // the owner's
 	Now   func() time.Time
-	Reach func(event.Address) bool // reports whether something can be sent there
+	Reach func(event.Address) bool   // reports whether something can be sent there
+	Asked func(context.Context) bool // reports whether HEARTBEAT.md asks for something
+	Tool  func(name string) bool     // reports whether there is such a tool
+	Costs Costs
 }
 
 var _ automation.Jobs = Desk{}
@@ -39,9 +42,11 @@ const shownSlots = 3
 // List returns all jobs, by name.
 func (s Desk) List(ctx context.Context) ([]automation.Job, error) {
 	jobs, err := s.Rows.AllJobs(ctx)
-	list := make([]automation.Job, len(jobs))
-	for i, j := range jobs {
-		list[i] = s.shown(j)
+	list := make([]automation.Job, 0, len(jobs))
+	for _, j := range jobs {
+		if !s.hidden(ctx, j) {
+			list = append(list, s.shown(j))
+		}
 	}
 	return list, err
 }
@@ -58,15 +63,19 @@ func (s Desk) Find(ctx context.Context, name string) (automation.Job, bool, erro
 // Named finds a job by its name or id.
 func (s Desk) Named(ctx context.Context, name string) (automation.Job, error) {
 	j, err := s.Rows.JobNamed(ctx, name)
-	return s.shown(j), err
+	if err != nil {
+		return s.shown(j), err
+	}
+	return s.estimated(ctx, j)
 }
 
 // shown is a job as people and models see it.
 func (s Desk) shown(j scheduler.Job) automation.Job {
 	view := automation.Job{
 		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
-		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Tainted: j.Tainted, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
 		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
+		Bounds: automation.Bounds{Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Tainted: j.Tainted},
 	}
 	if j.MaxLate > 0 {
 		view.MaxLate = j.MaxLate.String()

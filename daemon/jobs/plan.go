@@ -13,6 +13,8 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/guard"
 	"hob/scheduler"
+	"hob/scheduler/phrase"
+	"hob/scheduler/spec"
 	"hob/tools"
 	"hob/tools/automation"
 )
@@ -26,9 +28,17 @@ func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, too
 	if d.ID != 0 {
 		return s.replan(ctx, d, rights)
 	}
+	gate, err := scheduler.ParseGate(d.Gate)
+	if err != nil {
+		return automation.Job{}, nil, refuse(err)
+	}
+	only, tokens, err := s.limits(d.Limits, scheduler.Mandate{})
+	if err != nil {
+		return automation.Job{}, nil, err
+	}
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, deliverTo(d.ReplyTo))),
-		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d), Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: rights},
+		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d), Gate: gate, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
 	}, s.Zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
@@ -39,7 +49,8 @@ func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, too
 	if err := s.reachable(j.Deliver); err != nil {
 		return automation.Job{}, nil, err
 	}
-	return s.shown(j), scheduler.Put{Job: j}, nil
+	view, err := s.estimated(ctx, j)
+	return view, scheduler.Put{Job: j}, err
 }
 
 // typed reports whether a prompt is the owner's own words.
@@ -50,7 +61,7 @@ func (s Desk) typed(d automation.Draft) bool {
 // OwnWords reports whether a whole message is a schedule, a colon and exactly this prompt. What stands somewhere in a longer message
 // may be a quotation.
 func OwnWords(words, prompt string, zone *time.Location, now time.Time) bool {
-	_, rest, err := scheduler.Prefix(words, zone, now)
+	_, rest, err := phrase.Prefix(words, zone, now)
 	if err != nil {
 		return false
 	}
@@ -119,6 +130,10 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 	if d.Allow == "" && !d.Tainted { // what a tainted turn changes keeps none
 		rights = old.Allow
 	}
+	only, tokens, err := s.limits(d.Limits, old.Mandate)
+	if err != nil {
+		return automation.Job{}, nil, err
+	}
 	late := period(d.MaxLate)
 	if late == "" {
 		late = period(old.MaxLate)
@@ -126,10 +141,15 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 	j, _, err := scheduler.New(scheduler.Draft{
 		Name: cmp.Or(d.Name, old.Name), When: cmp.Or(d.Schedule, s.words(old, d.Now)), Zone: cmp.Or(d.Zone, old.Zone), Prompt: cmp.Or(d.Prompt, old.Prompt),
 		Session: cmp.Or(d.Session, old.Session), Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
-		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed, Mandate: scheduler.Mandate{Tainted: old.Tainted || d.Tainted, Allow: rights},
+		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed, Mandate: scheduler.Mandate{Tainted: old.Tainted || d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
 	}, s.Zone(), d.Now)
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
+	}
+	if j.Gate = old.Gate; d.Gate != "" {
+		if j.Gate, err = scheduler.ParseGate(d.Gate); err != nil {
+			return automation.Job{}, nil, refuse(err)
+		}
 	}
 	if j.Name != old.Name {
 		if j.Name, err = s.freeName(ctx, j.Name, true); err != nil {
@@ -143,18 +163,22 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 	if d.Schedule == "" && d.Zone == "" {
 		j.Spec, j.Words, j.Created, j.Due = old.Spec, old.Words, old.Created, old.Due
 	}
-	return s.shown(j), scheduler.Put{Job: j}, nil
+	view, err := s.estimated(ctx, j)
+	return view, scheduler.Put{Job: j}, err
 }
 
 // words is a schedule that New accepts for a job whose schedule does not change, also when its time has passed.
 func (s Desk) words(old scheduler.Job, now time.Time) string {
-	if spec, err := scheduler.ParseSpec(old.Spec); err == nil && spec.Recurring() {
+	if s, err := spec.Parse(old.Spec); err == nil && s.Recurring() {
 		return old.Spec
 	}
 	return "at " + now.Add(24*time.Hour).Format(time.RFC3339) // replaced by the old schedule afterwards
 }
 
 func readOnly(name string) error {
+	if name == scheduler.Heartbeat {
+		return tools.Refuse(tools.Denied, "change [heartbeat] in config.toml", "the heartbeat stands in the config: only its file changes it")
+	}
 	return tools.Refuse(tools.Denied, "change [jobs."+name+"] in config.toml", "job %s stands in the config: only its file changes it", name)
 }
 

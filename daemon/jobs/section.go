@@ -1,7 +1,10 @@
 package jobs
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +29,13 @@ type Section struct {
 	MaxLate string   `toml:"max_late"`
 	Overlap string   `toml:"overlap"`
 	Allow   []string `toml:"allow"`
+
+	Gate      string   `toml:"gate"`
+	GateMode  string   `toml:"gate_mode"`
+	GateURL   string   `toml:"gate_url"`
+	GateFiles []string `toml:"gate_files"`
+	Tools     []string `toml:"tools"`
+	Tokens    int64    `toml:"max_tokens"`
 }
 
 // draft is the job that a section asks for.
@@ -33,8 +43,27 @@ func (in Section) draft(name string) scheduler.Draft {
 	rights, _ := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute) // a mistake in them is a problem of the section: it gets none
 	return scheduler.Draft{
 		Name: name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
-		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Mandate: scheduler.Mandate{Allow: rights}, Origin: OriginConfig,
+		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Mandate: scheduler.Mandate{Allow: rights, Tools: in.Tools, Tokens: in.Tokens}, Origin: OriginConfig,
+		Gate: in.gate(),
 	}
+}
+
+// job makes the job of a section.
+func (in Section) job(name string, zone *time.Location, now time.Time) (scheduler.Job, error) {
+	j, _, err := scheduler.New(in.draft(name), zone, now)
+	if !slices.Contains([]string{"", "change", "exit"}, in.GateMode) {
+		err = errors.Join(err, fmt.Errorf("gate_mode %q: want change or exit", in.GateMode))
+	}
+	return j, err
+}
+
+// gate is the gate that a section asks for; what is wrong with it, New says.
+func (in Section) gate() scheduler.Gate {
+	g, _ := scheduler.ParseGate(in.Gate) // New checks it with the rest
+	g.Exit = g.Exit || in.GateMode == "exit"
+	g.URL = cmp.Or(in.GateURL, g.URL)
+	g.Files = append(g.Files, in.GateFiles...)
+	return g
 }
 
 // Check says what is wrong with a section: its lines begin with the key that they are about.
@@ -47,7 +76,7 @@ func Check(decode func(any) error, timezone string, now time.Time) error {
 	if err != nil {
 		zone = time.UTC
 	}
-	_, _, err = scheduler.New(in.draft("x"), zone, now)
+	_, err = in.job("x", zone, now)
 	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); err == nil && wrong != nil {
 		err = fmt.Errorf("allow: %w", wrong)
 	}
@@ -68,6 +97,12 @@ func Notes() []schema.Note {
 		{Name: "missed", Unset: "`once`", Words: []string{"once", "skip", "all", "ask"}, Example: `"once"`, Doc: "What is done about times at which hob did not run."},
 		{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
 		{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
+		{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."},
+		{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "How many tokens one run may use; it ends when the next request has no room."},
 		{Name: "overlap", Unset: "`fold`", Words: []string{"fold", "queue"}, Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},
+		{Name: "gate", Unset: "none", Example: `"wc -l inbox.txt"`, Doc: "A command that is run first, in the sandbox: the job runs only when its output is new."},
+		{Name: "gate_mode", Unset: "`change`", Words: []string{"change", "exit"}, Example: `"change"`, Doc: "What of the command counts: `change` its output, `exit` that it ends with code 0."},
+		{Name: "gate_url", Unset: "none", Example: `"https://example.org/feed.xml"`, Pattern: `^$|^https?://.+`, Doc: "An address that is asked first: the job runs only when what is there is new."},
+		{Name: "gate_files", Unset: "none", Example: `["~/Downloads/*.pdf"]`, Doc: "Files that are looked at first: the job runs only when one of them is new, changed or gone."},
 	}
 }

@@ -15,9 +15,9 @@ type Wanted struct {
 	Decode func(any) error // reads its section
 }
 
-// Sync makes the jobs of the config rows, beside those made at run time. A section that did not change keeps its row, its past and its next
+// Sync makes the jobs of the config rows, and the heartbeat, beside those made at run time. A section that did not change keeps its row, its past and its next
 // slot. off says which sections cannot be used, and why.
-func (s Desk) Sync(ctx context.Context, list []Wanted) (off []string, err error) {
+func (s Desk) Sync(ctx context.Context, list []Wanted, h Heartbeat) (off []string, err error) {
 	have, err := s.Rows.AllJobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
@@ -26,6 +26,10 @@ func (s Desk) Sync(ctx context.Context, list []Wanted) (off []string, err error)
 	for _, j := range have {
 		byName[j.Name] = j
 	}
+	if err := s.beat(ctx, h, byName[scheduler.Heartbeat]); err != nil {
+		off = append(off, "heartbeat is off: "+err.Error())
+	}
+	delete(byName, scheduler.Heartbeat)
 	for _, w := range list {
 		if err := s.sync(ctx, w, byName[w.Name]); err != nil {
 			off = append(off, "jobs."+w.Name+" is off: "+err.Error())
@@ -51,7 +55,7 @@ func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	if old.ID != 0 && old.Origin != OriginConfig {
 		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", w.Name)
 	}
-	j, _, err := scheduler.New(in.draft(w.Name), s.Zone(), s.Now())
+	j, err := in.job(w.Name, s.Zone(), s.Now())
 	if err != nil {
 		return err
 	}
@@ -67,5 +71,5 @@ func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 // same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
 func same(a, b scheduler.Job) bool {
 	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
-		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow)
+		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow) && a.Gate.Equal(b.Gate) && slices.Equal(a.Tools, b.Tools) && a.Tokens == b.Tokens
 }

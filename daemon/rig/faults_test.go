@@ -22,6 +22,8 @@ type fault struct {
 	tries int    // how often the story may be told until the fault shows; 0: once
 	guard string // "" is open
 	bare  bool   // without a sandbox
+	jobs  []string
+	hears bool // hob has a webhook and a watch
 }
 
 func faults() []fault {
@@ -32,13 +34,16 @@ func faults() []fault {
 		{name: "no-intent", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
 		{name: "repeat-once", says: "I6 a command ran twice", story: dying("tool.effect", "tool.effect", "please do exec-1", "")},
 		{name: "forget-reserve", says: "I7", story: dying("answer.complete", "answer.complete", "please do plain-1", "")},
-		{name: "fire-in-two", says: "a fire is open and has no inbox row", story: dying("fire.between", "fire.after", "", ""), tries: 8},
+		{name: "fire-in-two", says: "a fire is open and has no inbox row", story: dying("fire.between", "fire.after", "", ""), jobs: []string{"words"}, tries: 8},
 		{name: "keep-orphans", says: "I10", story: killedInShell, bare: true},
 		{name: "keep-temp", says: "I11", story: dying("address.temp", "migration", "", "please do plain-1")},
 		{name: "forget-consume", says: "I8", guard: "ask", story: dying("tool.effect", "tool.effect", "please do outside-1", "")},
 		{name: "no-journal", says: "neither all old nor all new", story: dying("edit.renamed:4", "edit.renamed:4", "please do patch-1", "")},
 		{name: "forget-child", says: "I3 a sub-agent has ended", story: dying("finish.after", "finish.after", "please do spawn-1", "")},
 		{name: "task-twice", says: "a task is tried more often", story: dying("finish.after", "finish.after", "please do task-1", "")},
+		{name: "hook-ack-before-commit", says: "of the webhook was acknowledged and is lost", story: killedAtCall, hears: true, tries: 25},
+		{name: "snapshot-before-event", says: "papers lie there that are not told of", story: killedAtPapers, hears: true},
+		{name: "gate-seen-early", says: "a gate's change counts as dealt with", story: dying("gate.judged", "gate.judged", "", ""), jobs: []string{"gated"}},
 		{name: "sent-before-send", says: "never arrived", story: refusedOnce},
 	}
 }
@@ -68,7 +73,7 @@ func TestFaults(t *testing.T) {
 
 func (f fault) tell(t *testing.T, bin string, broken bool) {
 	if !broken {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs()})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears})
 		for _, wrong := range f.story(r) {
 			t.Errorf("nothing is broken, and the rig says: %s", wrong)
 		}
@@ -76,20 +81,13 @@ func (f fault) tell(t *testing.T, bin string, broken bool) {
 	}
 	var found []string
 	for range max(f.tries, 1) {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs()})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears})
 		found = f.story(r, "HOB_BREAK="+f.name)
 		if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, f.says) }) {
 			return
 		}
 	}
 	t.Errorf("the fault is not found; the rig says only %q", found)
-}
-
-func (f fault) jobs() []string {
-	if strings.HasPrefix(f.name, "fire") {
-		return []string{"words"}
-	}
-	return nil
 }
 
 // dying is a story with one kill: at a point that only the broken code has, or else at the one that stands for it.
@@ -166,6 +164,33 @@ func killedAtAck(r *rig, env ...string) []string {
 		p.acked = true // its numbers are made up
 	} else {
 		r.took(p, receipt)
+	}
+	return r.after(env...)
+}
+
+// killedAtCall kills hob at the very moment at which it has acknowledged a call of its webhook.
+func killedAtCall(r *rig, env ...string) []string {
+	r.up(env...)
+	r.ring("call-1", "plain-1")
+	if !until(startTime, func() bool { return r.deliver(context.Background()) }) {
+		r.t.Fatal("the call is not taken")
+	}
+	r.kill()
+	if len(env) > 0 {
+		r.senses.calls[0].inbox = 0 // its number is made up
+	}
+	return r.after(env...)
+}
+
+// killedAtPapers kills hob while it commits what its watch has seen: after the first look, that is the second commit.
+func killedAtPapers(r *rig, env ...string) []string {
+	r.senses.papers.plan("write", "a", "sheet 1")
+	at := "watch.after:2"
+	if len(env) > 0 {
+		at = "snapshot.between"
+	}
+	if !r.dies(append(env, "HOB_FAIL="+at)...) {
+		r.t.Fatalf("nothing here comes to the point %s", at)
 	}
 	return r.after(env...)
 }

@@ -41,9 +41,10 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 	if seed%3 == 0 {
 		guard = "ask"
 	}
-	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words"}})
+	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true})
 	for k := range n {
 		r.someInput(rng, k)
+		r.stir(rng, k)
 		r.cycle(rng)
 	}
 	r.up()

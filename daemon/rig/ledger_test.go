@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,7 +147,8 @@ func (r *rig) always(b book) (broken []string) {
 		{"I3 a turn has ended and its input has not", "SELECT i.seq, t.id, t.state FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.state = 'joined' AND t.ended > 0"},
 		{"I4 an outbox row has no cause", causeless},
 		{"I4 a question was never sent", "SELECT id FROM questions q WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.cause_kind = 'question' AND o.cause_id = q.id)"},
-		{"a fire is open and has no inbox row", "SELECT f.id, f.key FROM fires f WHERE f.state <> 'done' AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = f.id)"},
+		{"a fire is open and has no inbox row", "SELECT f.id, f.key FROM fires f WHERE f.state NOT IN ('due', 'done') AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = f.id)"},
+		{"a fire runs whose gate has not been looked at", "SELECT f.id, f.key FROM fires f WHERE f.state = 'due' AND EXISTS (SELECT 1 FROM inbox i WHERE i.fire = f.id)"},
 		{"a fire has two inbox rows", "SELECT fire, count(*) FROM inbox WHERE fire IS NOT NULL GROUP BY fire HAVING count(*) > 1"},
 		{"an ended turn has an open call", "SELECT c.call_id FROM items c JOIN turns t ON t.id = c.turn WHERE c.kind = 'call' AND t.ended > 0 AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')"},
 		{"I8 a call that was asked about ran without a yes", "SELECT p.turn, p.call_id, q.state, q.answer FROM steps p JOIN questions q ON q.id = p.question WHERE p.started > 0 AND (q.state <> 'consumed' OR q.answer NOT IN ('once', 'turn', 'always'))"},
@@ -155,7 +157,7 @@ func (r *rig) always(b book) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
-	return append(append(broken, kin(b)...), r.cursor(b)...)
+	return slices.Concat(broken, kin(b), gated(b), r.cursor(b))
 }
 
 const causeless = `SELECT o.id, o.key, o.cause_kind, o.cause_id FROM outbox o WHERE NOT CASE o.cause_kind

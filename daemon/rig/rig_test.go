@@ -44,6 +44,7 @@ type rig struct {
 	jobs   []string        // that shall be there
 	made   map[string]bool // jobs that are there
 	backup int             // backups that shall be made
+	senses *senses         // nil: nothing but messages comes in
 }
 
 // post is one message over the local API. It is offered with the same id until hob says that it has it.
@@ -68,6 +69,7 @@ type options struct {
 	attempts  int    // endless unless given
 	safeAfter int    // never unless given
 	jobs      []string
+	senses    bool // hob has a webhook and a watch
 }
 
 const never = 1_000_000
@@ -84,12 +86,17 @@ func newRig(t *testing.T, o options) *rig {
 		o.safeAfter = never
 	}
 	r := &rig{t: t, bin: o.bin, home: filepath.Join(t.TempDir(), "home"), world: newWorld(t, o.seed), pushes: map[string]push{}, jobs: o.jobs, made: map[string]bool{}}
-	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside")} {
+	for _, dir := range []string{r.home, filepath.Join(filepath.Dir(r.home), "beside"), filepath.Join(filepath.Dir(r.home), "papers")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(r.world.config(o)), 0o600); err != nil {
+	text := r.world.config(o)
+	if o.senses {
+		r.senses = newSenses(filepath.Dir(r.home))
+		text += r.senses.config()
+	}
+	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -232,7 +239,7 @@ func (r *rig) offer(ctx context.Context, c *client.Client) {
 		}
 		r.took(p, receipt)
 	}
-	if r.plan(ctx, c) && r.save(ctx, c) {
+	if r.plan(ctx, c) && r.save(ctx, c) && r.sense(ctx, c) {
 		r.answer(ctx, c)
 	}
 }
@@ -247,17 +254,26 @@ func (r *rig) took(p *post, receipt event.Receipt) {
 	p.receipt, p.acked, p.again = receipt, true, false
 }
 
-// plan makes the jobs that are not there yet: one that lets the model speak, one that is a plain reminder.
+// plan makes the jobs that are not there yet: one that lets the model speak, one that is a plain reminder,
+// two behind gates, one that catches up on all that it missed.
 func (r *rig) plan(ctx context.Context, c *client.Client) bool {
 	for _, name := range r.jobs {
 		if r.made[name] {
 			continue
 		}
 		prompt := "please do " + name
-		if name == "words" {
-			prompt = "say: the words of a reminder"
+		in := map[string]any{"action": "add", "name": name, "schedule": "every 1s", "prompt": prompt, "session": "isolated", "deliver": "owner"}
+		switch name {
+		case "words":
+			in["prompt"] = "say: the words of a reminder"
+		case "gated": // by what the tools write
+			in["prompt"], in["gate"] = "say: the files have changed", "files:**"
+		case "mail": // by what the world writes
+			in["prompt"], in["gate"] = "say: there is mail", "files:mail/*"
+		case "caught":
+			in["prompt"], in["missed"], in["overlap"] = "say: nothing is left out", "all", "queue"
 		}
-		o, err := r.cron(ctx, c, map[string]any{"action": "add", "name": name, "schedule": "every 1s", "prompt": prompt, "session": "isolated", "deliver": "owner"})
+		o, err := r.cron(ctx, c, in)
 		if err != nil {
 			return false
 		}
@@ -373,6 +389,9 @@ func (r *rig) unsettled(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
+	if why := r.unsensed(ctx, c); why != "" {
+		return why
+	}
 	for _, name := range r.jobs {
 		o, err := r.cron(ctx, c, map[string]any{"action": "pause", "name": name})
 		if err != nil || !o.Success && o.Error != "conflict" {
@@ -383,7 +402,7 @@ func (r *rig) unsettled(ctx context.Context) string {
 		return why
 	}
 	for _, look := range []struct{ resource, state string }{
-		{"questions", "open"}, {"inbox", "queued"}, {"inbox", "joined"}, {"inbox", "held"}, {"turns", "ready"}, {"turns", "running"}, {"turns", "waiting"}, {"outbox", "ready"}, {"outbox", "draft"},
+		{"questions", "open"}, {"inbox", "queued"}, {"inbox", "joined"}, {"inbox", "held"}, {"turns", "ready"}, {"turns", "running"}, {"turns", "waiting"}, {"outbox", "ready"}, {"outbox", "draft"}, {"fires", "due"},
 	} {
 		var rows []json.RawMessage
 		if err := c.List(ctx, look.resource, client.Filter{State: look.state, Limit: 3}, &rows); err != nil {

@@ -16,9 +16,10 @@ import (
 // Boot says how this epoch began.
 type Boot struct {
 	Epoch   int64
-	Crashed bool  // the epoch before did not end cleanly
-	Culprit int64 // the turn that was dead-lettered because it was in flight at too many unclean ends
-	Safe    bool  // too many unclean ends without a culprit: safe mode is on
+	Last    time.Time // when hob was last seen to work; zero: never
+	Crashed bool      // the epoch before did not end cleanly
+	Culprit int64     // the turn that was dead-lettered because it was in flight at too many unclean ends
+	Safe    bool      // too many unclean ends without a culprit: safe mode is on
 }
 
 // Boot is how this epoch began.
@@ -34,11 +35,15 @@ func (s *core) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var last int64
+		if err := tx.One("SELECT max(coalesce((SELECT started FROM boots ORDER BY epoch DESC LIMIT 1), 0), coalesce((SELECT at FROM events ORDER BY seq DESC LIMIT 1), 0))", nil, &last); err != nil {
+			return fmt.Errorf("read when hob was last seen: %w", err)
+		}
 		s.epoch, err = tx.Insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", db.Micros(tx.Now), db.Bit(crashed), inflight, s.opt.Version)
 		if err != nil {
 			return fmt.Errorf("write boot: %w", err)
 		}
-		s.boot = Boot{Epoch: s.epoch, Crashed: crashed}
+		s.boot = Boot{Epoch: s.epoch, Last: db.Time(last), Crashed: crashed}
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}

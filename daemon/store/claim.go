@@ -87,7 +87,7 @@ func expireAll(tx *Tx) error {
 }
 
 func expireInputs(tx *Tx, now int64) error {
-	rs, err := tx.Query("UPDATE inbox SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
+	rs, err := tx.Query("UPDATE inbox INDEXED BY inbox_expiring SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
 	gone, err := db.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
 	if err != nil {
 		return err
@@ -148,12 +148,12 @@ func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
+	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
 	rows, err := db.Collect(rs, err, scanIn)
 	if err != nil {
 		return turn.Queued{}, err
 	}
-	rs, err = tx.Query("SELECT " + inColumns + " FROM inbox WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
+	rs, err = tx.Query("SELECT " + inColumns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
 	commands, err := db.Collect(rs, err, scanIn)
 	if err != nil {
 		return turn.Queued{}, err
@@ -182,7 +182,7 @@ func firstTurn(tx *Tx, safe bool) (int64, error) {
 
 // openTurn makes a turn for an inbox row that starts one.
 func openTurn(tx *Tx, q turn.Queued) (int64, error) {
-	if err := freshForRights(tx, q.In); err != nil {
+	if err := beginAnew(tx, q.In); err != nil {
 		return 0, fmt.Errorf("begin session %s anew: %w", q.In.Session, err)
 	}
 	session, err := liveSession(tx, q.In.Session, q.In.Trust)
@@ -198,21 +198,21 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if _, err := joinTurn(tx, t, q); err != nil {
 		return 0, err
 	}
-	if err := tx.Run("UPDATE fires SET state = 'running', outcome = '', ended = 0, started = ?, turn = ? WHERE id = ?", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'running', outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})
 }
 
-// freshForRights begins a new conversation for the run of a job that has rights: what an earlier run has read, or somebody has put there,
-// must not use them.
-func freshForRights(tx *Tx, in event.In) error {
+// beginAnew begins a new conversation for the run of a job that has rights: what an earlier run has read, or somebody has put there,
+// must not use them. So does each run of the heartbeat, which is to stay small.
+func beginAnew(tx *Tx, in event.In) error {
 	if in.Fire == 0 || in.Session == "main" {
 		return nil
 	}
-	var rights int
-	err := tx.One("SELECT coalesce(json_array_length(g.body, '$.allow'), 0) FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &rights)
-	if err != nil || rights == 0 {
+	var anew int
+	err := tx.One("SELECT coalesce(json_array_length(g.body, '$.allow'), 0) + (g.kind = 'heartbeat') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &anew)
+	if err != nil || anew == 0 {
 		return err
 	}
 	return archiveSession(tx, in.Session)
@@ -297,7 +297,7 @@ func sessionKind(key string, trust event.Trust) string {
 	switch {
 	case key == "main":
 		return "main"
-	case strings.HasPrefix(key, "job:"), strings.HasPrefix(key, "task:"):
+	case strings.HasPrefix(key, "job:"), strings.HasPrefix(key, "task:"), key == "heartbeat":
 		return "job"
 	case trust == event.Owner:
 		return "chat"

@@ -14,12 +14,17 @@ import (
 
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
-	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
+	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'),
+	coalesce((SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0,
+		(SELECT sum(x.tokens) FROM turns x WHERE x.id = coalesce(t.parent, t.id) OR x.parent = coalesce(t.parent, t.id)), 0))
+		FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = coalesce(t.fire, (SELECT p.fire FROM turns p WHERE p.id = t.parent))), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
 
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
+	var limits turn.Mandate
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, db.JSON(&t.Rights), &t.Plan)
+		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, db.JSON(&t.Rights), db.JSON(&limits), &t.Plan)
+	t.Only, t.Most, t.Used = limits.Only, limits.Most, limits.Used
 	return t, err
 }
 

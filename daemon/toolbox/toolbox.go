@@ -23,12 +23,13 @@ import (
 	"hob/tools/web"
 )
 
-// Bench is what the tools work with for the life of the process. Every field but Self must be set.
+// Bench is what the tools work with for the life of the process. Every field but Self and Wrote must be set.
 type Bench struct {
 	all.Services
 	Workspace string // absolute
 	Self      string // hob's own executable, for the sandbox; "" leaves its second layer out
 	Marks     Marks
+	Wrote     func(path, hash string) // is told of each file that a tool writes, as fsguard.Config.Wrote; nil: nobody is
 	Log       *slog.Logger
 }
 
@@ -66,7 +67,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
 	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c), core: c.Tools.Core}
-	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign})
+	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
@@ -83,8 +84,8 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		list = append(list, t)
 	}
 	if allowed(c.Tools, tools.Catalog) {
-		rest := k.deferred(list)
-		list = append(list, catalog.New(rest))
+		rest, core := k.parted(list)
+		list = append(list, catalog.New(rest, core...))
 	} else {
 		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden})
 	}
@@ -113,15 +114,16 @@ func (k Kit) carries(s tools.Spec) bool {
 	}
 }
 
-// deferred lists the descriptions of the tools that no request carries.
-func (k Kit) deferred(list []tools.Tool) []tools.Spec {
-	var specs []tools.Spec
+// parted lists the descriptions of the tools that no request carries, and of those that each does.
+func (k Kit) parted(list []tools.Tool) (deferred, core []tools.Spec) {
 	for _, t := range list {
-		if s := t.Spec(); !k.carries(s) {
-			specs = append(specs, s)
+		if s := t.Spec(); k.carries(s) {
+			core = append(core, s)
+		} else {
+			deferred = append(deferred, s)
 		}
 	}
-	return specs
+	return deferred, core
 }
 
 // setup is what the config says of the tools.

@@ -27,12 +27,20 @@ var table = []row{
 	{pkg: "daemon/sandbox"},
 	{pkg: "tools", event: true},
 	{pkg: "channels", event: true},
-	{pkg: "scheduler", event: true},
+	{pkg: "scheduler", may: words("scheduler/spec scheduler/phrase"), event: true},
+	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
+	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
+	{pkg: "scheduler/gate", may: words("scheduler"), event: true},
+	{pkg: "scheduler/watch", may: words("scheduler tools/search/ignore tools/search/walk tools/search/wild"), event: true}, // file watches; folders and patterns are read as by a search
+	{pkg: "scheduler/hook", may: words("scheduler"), event: true},                                                          // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                                        // the config's sections become models
-	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/sandbox daemon/shelf daemon/work")},                      // the config becomes a set of tools
+	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/probe daemon/sandbox daemon/shelf daemon/work")},         // the config becomes a set of tools
+	{pkg: "daemon/watches", may: words("config/schema daemon/guard scheduler scheduler/watch tools tools/automation"), event: true}, // file watches, as tools, API and config see them
 	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true}, // jobs as tools, API and config see them
+	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/control"), event: true},  // webhooks as API, config and senders see them
+	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},       // how a gate looks at the world
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
 	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
@@ -62,8 +70,8 @@ var table = []row{
 	{pkg: "packaging/*", event: true},
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
-	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true}, // which looks at everything
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/control/client daemon/control/console scheduler"), event: true},            // a family of commands
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true},  // which looks at everything
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/control/client daemon/control/console scheduler scheduler/*"), event: true}, // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }

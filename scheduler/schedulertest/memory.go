@@ -20,6 +20,8 @@ type Memory struct {
 	keys    map[string]bool
 	inbox   []event.In
 	asked   []string
+	tell    []string // "JOB KEY" of slots that the owner is to be told of
+	told    [][]string
 	version int64
 	changed chan struct{}
 	commits int
@@ -175,6 +177,9 @@ func (m *Memory) fire(f scheduler.Firing) error {
 			m.inbox = append(m.inbox, f.Run[run].In)
 		}
 		m.fires[j.ID] = append(m.fires[j.ID], slot)
+		if slot.Tell {
+			m.tell = append(m.tell, j.Name+" "+slot.Key)
+		}
 	}
 	if f.Ask != "" {
 		m.asked = append(m.asked, f.Ask)
@@ -197,6 +202,23 @@ func (m *Memory) Disable(_ context.Context, id int64, why string) error {
 	}
 	j.Broken = why
 	return m.put(j)
+}
+
+// Report is part of scheduler.Store.
+func (m *Memory) Report(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.tell) > 0 {
+		m.told, m.tell = append(m.told, m.tell), nil
+	}
+	return nil
+}
+
+// Told lists the reports, each with the slots ("JOB KEY") that it is about.
+func (m *Memory) Told() [][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.told)
 }
 
 // Fires lists the rows of a job's slots in the order in which they came.

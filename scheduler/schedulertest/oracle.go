@@ -5,45 +5,53 @@ package schedulertest
 
 import "time"
 
-// Oracle finds the slots of a cron schedule the slow way: it looks at the wall clock at every minute.
-// Offsets of the zone must be whole minutes.
+// Oracle finds the slots of a cron schedule the slow way: it looks at the wall clock at every step of time.
 type Oracle struct {
 	Zone    *time.Location
 	Match   func(wall time.Time) bool // wall: what the clock shows, as a time in UTC
 	Elapsed bool                      // the hour field begins with "*"
+	Step    time.Duration             // default: a minute; the zone's offsets must be whole steps
+	Fold    time.Duration             // how far back clocks may go in this stretch of time; default 30 h
 }
 
 // Slots lists the slots after `after` up to until, both included only at the end.
 func (o Oracle) Slots(after, until time.Time) []time.Time {
+	if o.Step == 0 {
+		o.Step = time.Minute
+	}
+	if o.Fold == 0 {
+		o.Fold = 30 * time.Hour
+	}
 	var list []time.Time
-	start := after.Truncate(time.Minute).Add(-30 * time.Hour) // far enough back to have seen the first pass of a fold
-	shown := map[time.Time]bool{}
-	before := o.wall(start.Add(-time.Minute))
-	for t := start; !t.After(until); t = t.Add(time.Minute) {
+	start := after.Truncate(o.Step).Add(-o.Fold) // far enough back to have seen the first pass of a fold
+	shown := map[int64]bool{}
+	before := o.wall(start.Add(-o.Step))
+	for t := start; !t.After(until); t = t.Add(o.Step) {
 		wall := o.wall(t)
-		if o.fires(shown, before, wall) && t.After(after) {
+		if t.After(after) && o.fires(shown, before, wall) {
 			list = append(list, t)
 		}
-		shown[wall] = true
-		delete(shown, wall.Add(-48*time.Hour))
+		shown[wall.Unix()] = true
+		delete(shown, wall.Add(-o.Fold-24*time.Hour).Unix())
 		before = wall
 	}
 	return list
 }
 
-func (o Oracle) fires(shown map[time.Time]bool, before, wall time.Time) bool {
+// fires: a match that the wall shows for the first time, or one that it has just left out. By elapsed time: any match that it shows.
+func (o Oracle) fires(shown map[int64]bool, before, wall time.Time) bool {
 	if o.Elapsed {
 		return o.Match(wall)
 	}
-	for w := before.Add(time.Minute); !w.After(wall); w = w.Add(time.Minute) {
-		if !shown[w] && o.Match(w) {
+	for w := before.Add(o.Step); w.Before(wall); w = w.Add(o.Step) {
+		if !shown[w.Unix()] && o.Match(w) {
 			return true
 		}
 	}
-	return !shown[wall] && o.Match(wall)
+	return !shown[wall.Unix()] && o.Match(wall)
 }
 
 func (o Oracle) wall(t time.Time) time.Time {
-	l := t.In(o.Zone)
-	return time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), 0, 0, time.UTC)
+	_, offset := t.In(o.Zone).Zone()
+	return t.Add(time.Duration(offset) * time.Second).UTC().Truncate(o.Step)
 }

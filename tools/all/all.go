@@ -27,13 +27,20 @@ type Artifacts interface {
 	fs.Shelf
 }
 
+// Triggers is what makes hob act by itself, as the tools see it.
+type Triggers struct {
+	Jobs    automation.Jobs
+	Gates   automation.Gates
+	Watches automation.Watches
+}
+
 // Services are what the tools work with for the life of the process.
 type Services struct {
 	Artifacts Artifacts
 	Seen      *fs.Seen // what each session has read
 	Spawn     *spawn.Group
 	Registry  *runtime.Registry // of background commands
-	Jobs      automation.Jobs
+	Triggers
 	Addresses messaging.Addresses
 	Backlog   work.Backlog
 	Agents    sessions.Agents
@@ -80,7 +87,7 @@ func All(s Services, c Setup) []tools.Tool {
 		fs.NewLs(c.Guard),
 		runtime.NewExec(exec),
 		runtime.NewProcess(exec),
-		automation.NewCron(s.Jobs),
+		automation.NewCron(s.Jobs, s.Gates),
 		messaging.NewMessage(s.Addresses, c.Guard),
 		messaging.NewAsk(),
 		memory.NewSearch(c.Guard),
@@ -89,6 +96,7 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewResultRead(s.Artifacts),
 		work.NewTodo(),
 		web.NewFetch(c.Client),
+		automation.NewWatch(s.Watches, c.Guard),
 		work.NewPlan(),
 		edit.NewNotebook(files),
 		terminal.NewTmux(terminal.Deps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),

@@ -60,6 +60,21 @@ type body struct{ io.ReadSeeker }
 func (body) Close() error { return nil }
 
 // jobs knows one job.
+type watches struct{}
+
+func (watches) List(context.Context) ([]automation.Watch, error) { return nil, nil }
+func (watches) Find(context.Context, string) (automation.Watch, bool, error) {
+	return automation.Watch{}, false, nil
+}
+
+func (watches) Plan(context.Context, automation.WatchDraft) (automation.Watch, tools.Change, error) {
+	return automation.Watch{}, nil, nil
+}
+
+func (watches) Alter(_ context.Context, w automation.Watch, _ automation.Verb) (automation.Watch, tools.Change, error) {
+	return w, nil, nil
+}
+
 type jobs struct{}
 
 func (jobs) job() automation.Job {
@@ -79,6 +94,11 @@ func (j jobs) Plan(_ context.Context, d automation.Draft) (automation.Job, tools
 func (j jobs) Alter(_ context.Context, job automation.Job, v automation.Verb, _ string) (automation.Job, tools.Change, error) {
 	return job, v, nil
 }
+
+func (jobs) Judge(context.Context, tools.Call, string, bool) (tools.Intent, error) {
+	return tools.Intent{}, nil
+}
+
 func (jobs) Runs(context.Context, automation.Job, int) ([]automation.Run, error) { return nil, nil }
 
 type addresses struct{}
@@ -168,7 +188,7 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)
 	list := all.All(all.Services{
-		Artifacts: shelf{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Jobs: jobs{}, Addresses: addresses{},
+		Artifacts: shelf{"a0": []byte("one\ntwo\nthree\n")}, Seen: fs.NewSeen(), Spawn: group, Registry: registry, Triggers: all.Triggers{Jobs: jobs{}, Gates: jobs{}, Watches: watches{}}, Addresses: addresses{},
 		Backlog: rows{}, Agents: rows{}, Talks: rows{}, Gauge: rows{}, Models: func(string) error { return nil },
 		Resolve: func(context.Context, string, string) (string, error) {
 			return "", errors.New("there are no secrets here")

@@ -21,15 +21,17 @@ type Request struct {
 	Action   string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
 	ID       int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
 	Name     string `json:"name,omitempty" jsonschema:"or its new name" max:"64"`
-	Schedule string `json:"schedule,omitempty" jsonschema:"cron, @daily, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"`
+	Schedule string `json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"`
 	Prompt   string `json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
 	TZ       string `json:"tz,omitempty" jsonschema:"IANA zone"`
-	Session  string `json:"session,omitempty" jsonschema:"conversation it runs in" enum:"main,isolated"`
+	Session  string `json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
 	Deliver  string `json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
-	Missed   string `json:"missed,omitempty" jsonschema:"runs missed while off" enum:"once,skip,all,ask"`
-	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed, as in 2h"`
-	Overlap  string `json:"overlap,omitempty" jsonschema:"if the last still runs" enum:"fold,queue"`
+	Missed   string `json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
+	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed: 2h"`
+	Overlap  string `json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
 	Allow    string `json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`
+	Gate     string `json:"gate,omitempty" jsonschema:"run if new: COMMAND, url:, files:; exit:COMMAND"`
+	Limits   string `json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`
 }
 
 // Schedule is what cron answers.
@@ -39,15 +41,18 @@ type Schedule struct {
 }
 
 // NewCron makes the tool cron: prompts that run by themselves.
-func NewCron(jobs Jobs) tools.Tool {
-	c := cron{jobs}
+func NewCron(jobs Jobs, gates Gates) tools.Tool {
+	c := cron{jobs, gates}
 	return tools.New[Request, Schedule](tools.Spec{
 		Name: "cron", Group: "automation", Core: true, Positional: "action", Example: "add --schedule 'every weekday at 9' --prompt 'brief me'",
-		Description: "Schedule prompts and reminders, and look after them. Answers with the next times.",
+		Description: "Schedule prompts and reminders. Answers with the next times.",
 	}, c.intent, c.run)
 }
 
-type cron struct{ jobs Jobs }
+type cron struct {
+	jobs  Jobs
+	gates Gates
+}
 
 func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.Intent, error) {
 	if err := complete(in); err != nil {
@@ -60,6 +65,9 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	if in.Allow != "" { // the job will do without asking what others ask for
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
+	}
+	if err := c.gated(ctx, call, in, &i); err != nil {
+		return tools.Intent{}, err
 	}
 	to, err := c.speaksTo(ctx, in)
 	if err != nil {
@@ -133,6 +141,9 @@ func complete(in Request) error {
 		if _, err := tools.Zone(in.TZ); err != nil {
 			faults = append(faults, "tz: want an IANA name such as Europe/Berlin")
 		}
+	}
+	if _, err := ParseLimits(in.Limits); err != nil {
+		faults = append(faults, err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		if word = strings.TrimSpace(word); word != "" && !aRight.MatchString(word) {
@@ -241,7 +252,7 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
 	d := Draft{
 		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
-		Deliver: event.Address(in.Deliver), Allow: in.Allow, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
+		Deliver: event.Address(in.Deliver), Allow: in.Allow, Gate: in.Gate, Limits: in.Limits, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
 	}
 	if in.Name != old.Name {
 		d.Name = in.Name
@@ -292,7 +303,17 @@ func (j Job) sentence() string {
 	default:
 		text += "\nit does not run again"
 	}
-	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(j.Prompt), j.Deliver)
+	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s", brief(j.Prompt), j.Deliver)
+	if j.Gate != "" {
+		text += "\nruns only if its gate opens: " + brief(j.Gate)
+	}
+	if limits := j.limits(); limits != "" {
+		text += "\n" + limits
+	}
+	if j.Estimate != nil {
+		text += "\n" + j.Estimate.Text
+	}
+	return text
 }
 
 // times are the next slots as the clock on the wall shows them.
@@ -331,33 +352,10 @@ func table(jobs []Job) string {
 		if j.Failures > 0 {
 			state += fmt.Sprintf(", failed %d in a row", j.Failures)
 		}
+		if j.Gate != "" {
+			state += ", gated"
+		}
 		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.Spec, j.Zone, state, brief(j.Prompt)))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func history(j Job, runs []Run) string {
-	if len(runs) == 0 {
-		return j.Name + " has not come due yet"
-	}
-	loc, err := tools.Zone(j.Zone)
-	if err != nil {
-		loc = time.UTC
-	}
-	lines := []string{j.Name + ", newest first:"}
-	for _, r := range runs {
-		words := []string{r.Due.In(loc).Format("Mon 2006-01-02 15:04"), r.State, r.Outcome}
-		if r.State == "done" {
-			words[1] = ""
-		}
-		if late := time.Duration(r.LateMS) * time.Millisecond; late >= time.Minute {
-			words = append(words, late.Round(time.Second).String()+" late")
-		}
-		if r.Reason != "" {
-			words = append(words, "("+r.Reason+")")
-		}
-		words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-		lines = append(lines, strings.Join(words, " "))
 	}
 	return strings.Join(lines, "\n")
 }

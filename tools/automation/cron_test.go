@@ -20,6 +20,10 @@ type book struct {
 	verb  automation.Verb
 	key   string
 	err   error
+
+	gate    string // that was judged
+	network bool
+	touches tools.Intent
 }
 
 func newBook() *book {
@@ -53,6 +57,11 @@ func (b *book) Alter(_ context.Context, j automation.Job, v automation.Verb, key
 	return j, v, b.err
 }
 
+func (b *book) Judge(_ context.Context, _ tools.Call, gate string, network bool) (tools.Intent, error) {
+	b.gate, b.network = gate, network
+	return b.touches, b.err
+}
+
 func (b *book) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	return []automation.Run{
@@ -71,7 +80,7 @@ func call(args, words string) tools.Call {
 
 func do(t *testing.T, b *book, c tools.Call) tools.Result {
 	t.Helper()
-	tool := automation.NewCron(b)
+	tool := automation.NewCron(b, b)
 	intent, err := tool.Intent(t.Context(), c)
 	if err != nil {
 		return tools.ErrorResult(err)
@@ -122,7 +131,7 @@ func TestRefusals(t *testing.T) {
 		{`{"action":"add","schedule":"never","prompt":"x"}`, tools.Validation, `schedule "never" cannot be understood`},
 		{`{"action":"add","schedule":"x","prompt":"x","deliver":"nowhere"}`, tools.Validation, "deliver: address"},
 		{`{"action":"start"}`, tools.Validation, "action: want one of list, add"},
-		{`{"action":"add","schedule":"x","prompt":"x","gate":"true"}`, tools.Validation, "gate: unknown"},
+		{`{"action":"add","schedule":"x","prompt":"x","colour":"red"}`, tools.Validation, "colour: unknown"},
 	} {
 		if res := do(t, newBook(), call(c.args, "")); res.Code != c.code || !strings.Contains(res.Content, c.want) {
 			t.Errorf("%s:\n%s", c.args, res.Content)
@@ -172,7 +181,7 @@ func TestTyped(t *testing.T) {
 }
 
 func TestIntent(t *testing.T) {
-	tool := automation.NewCron(newBook())
+	tool := automation.NewCron(newBook(), newBook())
 	for _, c := range []struct {
 		args   string
 		effect tools.Effect

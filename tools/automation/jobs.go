@@ -38,26 +38,45 @@ const (
 
 // Job is a job as it is shown.
 type Job struct {
-	ID       int64         `json:"id" jsonschema:"number"`
-	Name     string        `json:"name" jsonschema:"unique name"`
-	Spec     string        `json:"spec" jsonschema:"schedule as resolved"`
-	Words    string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
-	Zone     string        `json:"zone" jsonschema:"time zone"`
-	Prompt   string        `json:"prompt" jsonschema:"what hob is told"`
-	Session  string        `json:"session" jsonschema:"main or isolated"`
-	Deliver  event.Address `json:"deliver" jsonschema:"where the answer goes"`
-	Missed   string        `json:"missed" jsonschema:"what happens to missed slots"`
-	MaxLate  string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
-	Overlap  string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
-	Origin   string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
-	Allow    []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
-	Tainted  bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
-	Paused   bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
-	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
-	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
-	Failures int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
-	Created  time.Time     `json:"created" jsonschema:"when it was made; every counts from here"`
-	Next     []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
+	ID      int64         `json:"id" jsonschema:"number"`
+	Name    string        `json:"name" jsonschema:"unique name"`
+	Spec    string        `json:"spec" jsonschema:"schedule as resolved"`
+	Words   string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
+	Zone    string        `json:"zone" jsonschema:"time zone"`
+	Prompt  string        `json:"prompt" jsonschema:"what hob is told"`
+	Session string        `json:"session" jsonschema:"main or isolated"`
+	Deliver event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Missed  string        `json:"missed" jsonschema:"what happens to missed slots"`
+	MaxLate string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
+	Overlap string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
+	Origin  string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Bounds
+	Paused   bool        `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Done     bool        `json:"done,omitempty" jsonschema:"it never runs again"`
+	Broken   string      `json:"broken,omitempty" jsonschema:"why it cannot run"`
+	Failures int         `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Created  time.Time   `json:"created" jsonschema:"when it was made; every counts from here"`
+	Next     []time.Time `json:"next,omitempty" jsonschema:"next slots, at most three"`
+	Estimate *Estimate   `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
+}
+
+// Bounds are what a job's runs may do more, and less, than others.
+type Bounds struct {
+	Allow   []string `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Gate    string   `json:"gate,omitempty" jsonschema:"test before each run, in a line for each part"`
+	Tools   []string `json:"tools,omitempty" jsonschema:"the only tools that its runs may call"`
+	Tokens  int64    `json:"max_tokens,omitempty" jsonschema:"what one run may use"`
+	Tainted bool     `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
+}
+
+// Estimate is what a job may cost within the next 30 days.
+type Estimate struct {
+	Text       string `json:"text" jsonschema:"in one line"`
+	Runs       int64  `json:"runs" jsonschema:"how often it comes due"`
+	CostMicros int64  `json:"cost_micros,omitempty" jsonschema:"money, in millionths; none: the price is not known"`
+	Tokens     int64  `json:"tokens,omitempty" jsonschema:"of all runs"`
+	Free       bool   `json:"free,omitempty" jsonschema:"it costs nothing"`
+	AtMost     bool   `json:"at_most,omitempty" jsonschema:"a gate may let fewer through"`
 }
 
 // Run is one slot of a job as it is shown.
@@ -67,6 +86,12 @@ type Run struct {
 	Outcome string    `json:"outcome,omitempty" jsonschema:"ran, late, missed, coalesced, skipped, failed"`
 	Reason  string    `json:"reason,omitempty" jsonschema:"why"`
 	LateMS  int64     `json:"late_ms,omitempty" jsonschema:"how late, in milliseconds"`
+	LimitMS int64     `json:"limit_ms,omitempty" jsonschema:"what is later than this is late"`
+	Started time.Time `json:"started,omitzero" jsonschema:"when it began"`
+	Ended   time.Time `json:"ended,omitzero" jsonschema:"when it was over"`
+	Sent    string    `json:"delivery,omitempty" jsonschema:"what became of its answer: nothing to say, to nobody, sent, sending, held, failed, expired, dropped"`
+	Micros  int64     `json:"cost_micros,omitempty" jsonschema:"what it cost, in millionths"`
+	Tokens  int64     `json:"tokens,omitempty" jsonschema:"what it used"`
 	Turn    int64     `json:"turn,omitempty" jsonschema:"the turn that it became"`
 	Tainted bool      `json:"tainted,omitempty" jsonschema:"that turn had read foreign text"`
 }
@@ -84,6 +109,8 @@ type Draft struct {
 	MaxLate  time.Duration
 	Overlap  string
 	Allow    string        // rights, with commas between them
+	Gate     string        // as scheduler.ParseGate reads it; "none" takes it away
+	Limits   string        // of one run: "tools=read,grep tokens=20000"
 	Trust    event.Trust   // who asks for it
 	Tainted  bool          // in a turn that has read foreign text
 	Typed    bool          // the owner typed this very call

@@ -45,16 +45,17 @@ type Entry struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty" jsonschema:"JSON Schema of its arguments"`
 }
 
-// New makes the tool. specs are the tools that it leads to, in a fixed order.
-func New(specs []tools.Spec) tools.Tool {
-	c := catalog{specs}
+// New makes the tool. specs are the tools that it leads to, in a fixed order; core are those that most requests carry, and which it only
+// describes.
+func New(specs []tools.Spec, core ...tools.Spec) tools.Tool {
+	c := catalog{specs, core}
 	return tools.New[Request, Found](tools.Spec{
 		Name: tools.Catalog, Group: "catalog", Core: true, ReadOnly: true, Positional: "action", Example: "search --query calendar",
 		Description: "More tools exist: search for one by task, describe it, call it.",
 	}, c.intent, c.run)
 }
 
-type catalog struct{ specs []tools.Spec }
+type catalog struct{ specs, core []tools.Spec }
 
 func (c catalog) intent(_ context.Context, _ tools.Call, in Request) (tools.Intent, error) {
 	switch {
@@ -78,7 +79,7 @@ func (c catalog) run(_ context.Context, _ tools.Call, in Request, _ tools.Intent
 }
 
 func (c catalog) describe(in Request) (tools.Result, error) {
-	for _, s := range c.specs {
+	for _, s := range slices.Concat(c.specs, c.core) {
 		if s.Name == in.Name {
 			text := fmt.Sprintf("%s: %s\nparameters: %s", s.Name, s.Description, s.Parameters)
 			return tools.Result{Content: text, Data: Found{[]Entry{{s.Name, s.Group, s.Description, s.Parameters}}}}, nil

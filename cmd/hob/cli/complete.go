@@ -31,6 +31,8 @@ type naming struct {
 func namings(resource string) naming {
 	return map[string]naming{
 		"jobs":      {key: "name", about: "prompt"},
+		"watches":   {key: "name", about: "prompt"},
+		"hooks":     {key: "name", about: "prompt"},
 		"tasks":     {key: "id", about: "title", state: "open"},
 		"sessions":  {key: "key", about: "title", state: "live"},
 		"questions": {key: "code", about: "text", state: "open"},

@@ -146,6 +146,11 @@ func TestEachKeyMissing(t *testing.T) {
 		"channels.NAME.token": "owner: a topic is the owner's only with an access token",
 		"jobs.NAME.prompt":    "prompt: it is empty",
 		"jobs.NAME.when":      "schedule",
+		"hooks.NAME.kind":     "header: only kind sha256",
+		"hooks.NAME.prompt":   "prompt: it is empty",
+		"hooks.NAME.secret":   "secret: it is missing",
+		"watches.NAME.paths":  "paths: want between 1 and 100",
+		"watches.NAME.prompt": "prompt: it is empty",
 		"tool_hooks.tools":    "tools: missing",
 		"tool_hooks.when":     "when: missing",
 		"tool_hooks.command":  "command: missing",
@@ -291,7 +296,7 @@ func samples(t *testing.T) []sample {
 	}
 	add("the example", true, example(t))
 	add("nothing", true, "")
-	add("an unknown section", false, "[heartbeat]\nevery = \"1h\"\n")
+	add("an unknown section", false, "[pulse]\nevery = \"1h\"\n")
 	add("a channel named as its kind", true, "[channels.ntfy]\ntopic = \"a\"\n")
 	add("a channel of no kind", false, "[channels.alerts]\ntopic = \"a\"\n")
 	add("a channel of an unknown kind", false, "[channels.ntfy]\nkind = \"pager\"\n")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +63,12 @@ func (s schedule) words() (string, error) {
 }
 
 // wishes is what can be said about a job beside its schedule and prompt, by the cron tool's own names.
-type wishes struct{ name, tz, session, deliver, missed, maxLate, overlap, allow string }
+type wishes struct {
+	name, tz, session, deliver, missed, maxLate, overlap, allow string
+
+	tools, maxTokens string
+	gate             gateFlags
+}
 
 func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f := cmd.Flags()
@@ -74,6 +80,9 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
 	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, write:PATH, message:ADDRESS, with commas between them")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
+	f.StringVar(&w.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
+	f.StringVar(&w.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")
+	w.gate.flags(cmd)
 	for _, c := range w.choices() {
 		cli.CompleteFlag(cmd, c.flag, cli.Words(c.words...))
 	}
@@ -106,6 +115,15 @@ func (w wishes) check() error {
 			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", w.maxLate)
 		}
 	}
+	if n, err := strconv.ParseInt(w.maxTokens, 10, 64); w.maxTokens != "" && w.maxTokens != "none" && (err != nil || n < 1) {
+		return cli.Usage("for example --max-tokens 20000", "--max-tokens %q is not a number of tokens", w.maxTokens)
+	}
+	if w.tools != "" && strings.ContainsAny(w.tools, " \t\n=") {
+		return cli.Usage("for example --tools read,grep", "--tools %q is not a list of tools with commas between them", w.tools)
+	}
+	if err := w.gate.check(); err != nil {
+		return err
+	}
 	if w.tz == "" {
 		return nil
 	}
@@ -115,17 +133,30 @@ func (w wishes) check() error {
 	return nil
 }
 
-func (w wishes) input(action, words, prompt string) map[string]string {
+// limits are what a run may do at most, as the cron tool reads it.
+func (w wishes) limits() string {
+	var parts []string
+	if w.tools != "" {
+		parts = append(parts, "tools="+w.tools)
+	}
+	if w.maxTokens != "" {
+		parts = append(parts, "tokens="+w.maxTokens)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (w wishes) input(action, words, prompt string) (map[string]string, error) {
+	gate, err := w.gate.words()
 	in := map[string]string{"action": action}
 	for key, v := range map[string]string{
 		"name": w.name, "tz": w.tz, "session": w.session, "deliver": w.deliver, "missed": w.missed,
-		"max_late": w.maxLate, "overlap": w.overlap, "allow": w.allow, "schedule": words, "prompt": prompt,
+		"max_late": w.maxLate, "overlap": w.overlap, "allow": w.allow, "gate": gate, "limits": w.limits(), "schedule": words, "prompt": prompt,
 	} {
 		if v != "" {
 			in[key] = v
 		}
 	}
-	return in
+	return in, err
 }
 
 func cronAddCommand(a *cli.App) *cobra.Command {
@@ -134,7 +165,8 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add PROMPT", Short: "Make a job", Args: cli.AtLeast(1, "a PROMPT"),
 		Example: "  hob cron add --name morning --cron \"0 9 * * 1-5\" \"Brief me.\"\n" +
-			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"",
+			"  hob cron add --at \"2026-12-24 17:00\" \"say: dinner!\"\n" +
+			"  hob cron add --every 1h --gate-url https://example.org/feed.xml \"Say what is new there.\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, err := s.words()
 			if err != nil {
@@ -146,7 +178,11 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 			if words == "" {
 				return cli.Usage(`for example --when "every weekday at 9"`, "say when: --cron, --every, --at or --when")
 			}
-			return changeJob(cmd.Context(), a, w.input("add", words, cli.Joined(args)))
+			in, err := w.input("add", words, cli.Joined(args))
+			if err != nil {
+				return err
+			}
+			return changeJob(cmd.Context(), a, in)
 		},
 	}
 	s.flags(cmd)
@@ -168,7 +204,10 @@ func cronUpdateCommand(a *cli.App) *cobra.Command {
 			if err := w.check(); err != nil {
 				return err
 			}
-			in := w.input("update", words, cli.Joined(args[1:]))
+			in, err := w.input("update", words, cli.Joined(args[1:]))
+			if err != nil {
+				return err
+			}
 			if len(in) == 1 {
 				return cli.Usage("see: hob cron update --help", "nothing to change is given: a flag, or a new PROMPT")
 			}
@@ -293,7 +332,7 @@ func cronHint(action, hint string) string {
 
 // inFlags names the flag where the cron tool names its parameter: at the beginning of what it says.
 func inFlags(text string) string {
-	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "max_late": "--max-late"} {
+	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "max_late": "--max-late", "gate": "--gate", "tools": "--tools", "limits": "--tools", "max_tokens": "--max-tokens"} { // #nosec G101 -- names of flags
 		for _, end := range []string{": ", " \""} {
 			if rest, ok := strings.CutPrefix(text, parameter+end); ok {
 				return flag + end + rest

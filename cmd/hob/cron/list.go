@@ -1,7 +1,7 @@
 package cron
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 	"hob/scheduler"
 )
@@ -25,7 +24,10 @@ type jobRow struct {
 	Paused  bool        `json:"paused"`
 	Created time.Time   `json:"created"`
 	Broken  string      `json:"broken"`
+	Gate    string      `json:"gate"`
 	Next    []time.Time `json:"next"`
+
+	Estimate json.RawMessage `json:"estimate"`
 }
 
 // clock shows an instant in the job's own zone, with seconds when its schedule has some.
@@ -36,6 +38,14 @@ func (j jobRow) clock(t time.Time) string {
 	}
 	fine := slices.ContainsFunc(j.Next, func(t time.Time) bool { return t.Second() != 0 })
 	return console.InZone(t, zone, fine)
+}
+
+// schedule is when it comes due, and whether it runs only then.
+func (j jobRow) schedule() string {
+	if j.Gate != "" {
+		return console.Period(j.Spec) + ", gated"
+	}
+	return console.Period(j.Spec)
 }
 
 // state is the next time, or why there is none.
@@ -51,12 +61,27 @@ func (j jobRow) state() string {
 	return j.clock(j.Next[0])
 }
 
+// inWords is a job with its estimate as the one line that a person reads.
+func (j jobRow) inWords(raw json.RawMessage) json.RawMessage {
+	var e struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(j.Estimate, &e) != nil {
+		return raw
+	}
+	text, err := json.Marshal(e.Text)
+	if err != nil {
+		return raw
+	}
+	return bytes.Replace(raw, j.Estimate, text, 1)
+}
+
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[jobRow]{
 		Resource: "jobs", Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
 		Row: func(j jobRow, _ cli.Clock) []string {
-			return []string{j.Name, console.Period(j.Spec), j.Zone, j.state(), j.Prompt}
+			return []string{j.Name, j.schedule(), j.Zone, j.state(), j.Prompt}
 		},
 	})
 }
@@ -73,52 +98,6 @@ func cronShowCommand(a *cli.App) *cobra.Command {
 			}
 			return text
 		}}
-		return a.Text(sheet.Details(raw))
+		return a.Text(sheet.Details(j.inWords(raw)))
 	})
-}
-
-type fireRow struct {
-	Due     time.Time `json:"due"`
-	State   string    `json:"state"`
-	Outcome string    `json:"outcome"`
-	LateMS  int64     `json:"late_ms"`
-	Reason  string    `json:"reason"`
-	Turn    int64     `json:"turn"`
-}
-
-// cells of a slot: what it came to stands in the place of its state.
-func (r fireRow) cells(clock cli.Clock) []string {
-	state, late, turn := r.State, "-", "-"
-	if r.Outcome != "" {
-		state = r.Outcome
-	}
-	if r.LateMS >= 1000 {
-		late = console.Span(r.LateMS)
-	}
-	if r.Turn != 0 {
-		turn = cli.ID(r.Turn)
-	}
-	return []string{clock(r.Due), state, late, turn, console.ToYou(r.Reason)}
-}
-
-func cronRunsCommand(a *cli.App) *cobra.Command {
-	f := client.Filter{}
-	l := cli.Listing[fireRow]{
-		Resource: "fires", None: "it has not come due yet",
-		States: []string{"due", "queued", "running", "waiting", "done", "ran", "failed", "missed", "coalesced", "skipped"},
-		Head:   []string{"DUE", "STATE", "LATE", "TURN", "REASON"}, Row: fireRow.cells,
-		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a job that is gone has a record; one that never was has none
-			return c.Show(ctx, "jobs", f.Name, new(json.RawMessage))
-		},
-	}
-	cmd := &cobra.Command{
-		Use: "runs JOB", Short: "List what a job ran, missed and skipped, newest first", Args: cli.Exactly(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
-		Example: "  hob cron runs tea\n  hob cron runs tea --state missed",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Name = args[0]
-			return cli.ListRows(cmd.Context(), a, l, f)
-		},
-	}
-	l.Flags(cmd, &f)
-	return cmd
 }

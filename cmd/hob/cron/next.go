@@ -10,6 +10,8 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/scheduler"
+	"hob/scheduler/phrase"
+	"hob/scheduler/spec"
 )
 
 // maxPreview is the most instants that cron next shows.
@@ -79,7 +81,7 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 	}
 	text := words
 	if p.cron == "" {
-		r, err := scheduler.Resolve(words, zone, after)
+		r, err := phrase.Resolve(words, zone, after)
 		if err != nil {
 			return nil, nil, cli.Usage("", "%v", err)
 		}
@@ -87,11 +89,11 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 	} else if !strings.HasPrefix(text, "cron ") {
 		text = "cron " + text
 	}
-	spec, err := scheduler.ParseSpec(text)
+	s, err := spec.Parse(text)
 	if err != nil {
 		return nil, nil, cli.Usage("", "%v", err)
 	}
-	return ahead(spec, after, zone, after, p.n), zone, nil
+	return spec.Preview(s, zone, after, after, p.n), zone, nil
 }
 
 // ofJob works out the times of a job that exists, also when it is paused.
@@ -111,23 +113,11 @@ func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.T
 	if err != nil {
 		return nil, nil, cli.Usage("", "%v", err)
 	}
-	spec, err := scheduler.ParseSpec(j.Spec)
+	s, err := spec.Parse(j.Spec)
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
 	}
-	return ahead(spec, after, zone, j.Created, p.n), zone, nil
-}
-
-func ahead(spec scheduler.Spec, after time.Time, zone *time.Location, anchor time.Time, n int) []time.Time {
-	times := make([]time.Time, 0, n)
-	for len(times) < n {
-		t, ok := spec.Next(after, zone, anchor)
-		if !ok {
-			break
-		}
-		times, after = append(times, t), t
-	}
-	return times
+	return spec.Preview(s, zone, after, j.Created, p.n), zone, nil
 }
 
 func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {

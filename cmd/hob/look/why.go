@@ -59,7 +59,7 @@ func showWhy(ctx context.Context, a *cli.App, id string) error {
 func (n node) title() string {
 	words := strings.Fields(console.Clean(n.Title))
 	for i := range words {
-		if n.Kind == "job" {
+		if n.Kind == "job" || n.Kind == "heartbeat" {
 			words[i] = console.Period(words[i])
 		}
 	}
@@ -87,14 +87,14 @@ func (n node) line(p sheet) string {
 	return strings.Join(parts, " · ")
 }
 
-// parents finds for each node the one that it hangs from, -1 for the first. What belongs to a turn hangs from it; anything else
-// hangs from the one before.
+// parents finds for each node the one that it hangs from, -1 for the first. What belongs to a turn hangs from it; anything else, and what has
+// fired, hangs from the one before.
 func parents(nodes []node) []int {
 	list := make([]int, len(nodes))
 	turn := -1
 	for i, n := range nodes {
 		list[i] = i - 1
-		if turn >= 0 && n.Kind != "job" && n.Kind != "turn" {
+		if turn >= 0 && n.Kind != "turn" && nodes[i-1].Kind != "fire" {
 			list[i] = turn
 		}
 		if n.Kind == "turn" {

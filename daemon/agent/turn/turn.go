@@ -48,9 +48,20 @@ type Turn struct {
 	Cost     int64         `json:"cost_micros"`
 	Tainted  bool          `json:"tainted,omitempty"` // it has read foreign text, itself or in its session; it stays so
 	Foreign  string        `json:"foreign,omitempty"` // from where, in a few words
-	Rights   []string      `json:"rights,omitempty"`  // what the owner gave to the trigger that it serves
 	Plan     bool          `json:"plan,omitempty"`    // its session plans: nothing may change
+	Mandate
 }
+
+// Mandate is what the trigger that a turn serves may do more, and less, than others. A sub-agent has its parent's limits.
+type Mandate struct {
+	Rights []string `json:"rights,omitempty"`     // what the owner gave to it
+	Only   []string `json:"tools,omitempty"`      // the only tools that it may call; none: all
+	Most   int64    `json:"max_tokens,omitempty"` // that a run may use; 0: no limit
+	Used   int64    `json:"used,omitempty"`       // of those, by the turn and its sub-agents; counted where there is a limit
+}
+
+// Left is how many tokens a run may still use; false: there is no limit.
+func (m Mandate) Left() (int64, bool) { return max(m.Most-m.Used, 0), m.Most > 0 }
 
 // Trust of what a turn says or writes: its asker's, but foreign text makes it anybody's.
 func (t Turn) Trust() event.Trust {

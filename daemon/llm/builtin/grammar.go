@@ -47,7 +47,7 @@ const (
 func (g *grammar) parse(text string) plan {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	for _, rule := range []func(string) (plan, bool){
-		helped, said, g.remind, g.scheduled, jobs, ran, read, listed, found, known, written, sent,
+		helped, said, g.remind, watches, g.scheduled, jobs, ran, read, listed, found, known, written, sent,
 	} {
 		if p, ok := rule(text); ok {
 			return p
@@ -295,8 +295,8 @@ func add(schedule, prompt string) plan {
 	return call(toolCron, "action", "add", "schedule", schedule, "prompt", prompt)
 }
 
-// call makes a plan out of a tool and pairs of arguments, in this order on the wire.
-func call(tool string, pairs ...string) plan {
+// call makes a plan out of a tool and pairs of names and arguments, in this order on the wire.
+func call(tool string, pairs ...any) plan {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // arguments are shown to people: && stays &&

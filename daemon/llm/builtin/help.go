@@ -25,6 +25,7 @@ func abilities(tools map[string]bool) string {
 		{toolCron, "every weekday at 9: read todo.txt"},
 		{toolCron, "at 17:00 tomorrow: say time to go"},
 		{toolCron, "list jobs · pause NAME · resume NAME · delete NAME · run job NAME · runs of NAME"},
+		{toolWatch, "watch ~/Downloads/*.pdf: say a new paper is there · list watches · pause NAME · delete NAME"},
 		{toolExec, "run df -h"},
 		{toolRead, "read notes.md"},
 		{toolWrite, "write notes.md: buy milk"},
@@ -33,7 +34,7 @@ func abilities(tools map[string]bool) string {
 		{toolMemory, "what do you know about bread"},
 		{toolMessage, "send telegram:1 hello"},
 	} {
-		if tools[a.tool] {
+		if tools[a.tool] || a.tool == toolWatch && tools[toolCatalog] {
 			lines = append(lines, "  "+a.line)
 		}
 	}

@@ -61,7 +61,11 @@ func (s *state) take(msg llm.Message, turn int64) {
 func (s *state) next() []llm.Call {
 	var calls []llm.Call
 	for _, msg := range s.messages[s.last+1:] {
-		if c, ok := s.wants(msg); ok {
+		c, ok := s.wants(msg)
+		if !ok {
+			c, ok = s.again(msg)
+		}
+		if ok {
 			c.ID = fmt.Sprintf("b%d", len(s.calls)+len(calls)+1)
 			calls = append(calls, c)
 		}
@@ -70,8 +74,7 @@ func (s *state) next() []llm.Call {
 }
 
 func (s *state) wants(msg llm.Message) (llm.Call, bool) {
-	p := s.plan(msg)
-	return llm.Call{Name: p.tool, Args: p.args}, p.tool != "" && s.tools[p.tool]
+	return s.reach(s.plan(msg))
 }
 
 // plan reads an input; what is not an input is nothing to act on.

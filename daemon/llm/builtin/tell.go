@@ -36,7 +36,10 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 		waiting[text] = msg.CallID
 		return ""
 	case msg.Role == llm.ToolRole:
-		return outcome(s.calls[msg.CallID], text, msg.IsError)
+		if n, gone := s.missed(msg); gone && s.looked(n) {
+			return "" // the watches have the word
+		}
+		return outcome(reached(s.calls[msg.CallID]), text, msg.IsError)
 	case msg.Role != llm.User:
 		return ""
 	case s.input(msg):
@@ -58,7 +61,7 @@ func (s *state) late(text string, waiting map[string]string) string {
 	place := "pending #" + found[1]
 	id := waiting[place]
 	delete(waiting, place)
-	return outcome(s.calls[id], found[2], errorForm.MatchString(found[2]))
+	return outcome(reached(s.calls[id]), found[2], errorForm.MatchString(found[2]))
 }
 
 // direct answers an input that needs no tool. An input whose call was made is told by its result.
@@ -77,7 +80,7 @@ func (s *state) direct(msg llm.Message) string {
 		return p.say
 	case p.tool == "":
 		return s.m.lost(s.tools)
-	case !s.tools[p.tool]:
+	case !s.reachable(p):
 		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available."
 	default:
 		return ""
@@ -104,7 +107,7 @@ func outcome(c llm.Call, text string, failed bool) string {
 		return scheduledAs(jobOf(c), text)
 	case toolMessage:
 		return "It is on its way: " + text
-	case toolList, toolWrite, toolGrep, toolMemory:
+	case toolList, toolWrite, toolGrep, toolMemory, toolWatch:
 		return text
 	default:
 		return strings.TrimSpace(c.Name + ": " + text)

@@ -34,8 +34,9 @@ func End(tx Tx, id int64, state turn.Status, why string) error {
 	if err := tx.Rows().Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, db.Micros(tx.Rows().Now), why, why, fire); err != nil {
 		return err
 	}
+	tx.Rows().Ring(db.BellJobs) // the gate of the job's next slot may be looked at now
 	if outcome == scheduler.Ran {
-		return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", job)
+		return ranWell(tx, fire, job)
 	}
 	if state == turn.Stopped {
 		return nil
@@ -46,7 +47,8 @@ func End(tx Tx, id int64, state turn.Status, why string) error {
 func backOff(tx Tx, job int64, why string) error {
 	var failures int
 	var name string
-	if err := tx.Rows().One("SELECT failures + 1, name FROM triggers WHERE id = ?", []any{job}, &failures, &name); err != nil {
+	var k kind
+	if err := tx.Rows().One("SELECT failures + 1, name, kind FROM triggers WHERE id = ?", []any{job}, &failures, &name, &k); err != nil {
 		return err
 	}
 	hold := tx.Rows().Now.Add(scheduler.Backoff(failures))
@@ -56,7 +58,7 @@ func backOff(tx Tx, job int64, why string) error {
 	if failures%askAfter != 0 {
 		return nil
 	}
-	text := fmt.Sprintf("Job %s has failed %d times in a row, the last time because %s. Shall it go on?", name, failures, why)
+	text := fmt.Sprintf("%s %s has failed %d times in a row, the last time because %s. Shall it go on?", k.titled(), name, failures, why)
 	_, err := tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour), ActionHash: "failing"})
 	return err
 }
@@ -67,7 +69,11 @@ func Answered(tx Tx, q turn.Question) error {
 		if q.Answer != turn.AnswerNo {
 			return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
 		}
-		return pause(tx, kindJob, q.Ref, true, time.Time{})
+		var k kind
+		if err := tx.Rows().One("SELECT kind FROM triggers WHERE id = ?", []any{q.Ref}, &k); err != nil {
+			return err
+		}
+		return pause(tx, k, q.Ref, true, time.Time{})
 	}
 	if q.Answer == turn.AnswerNo {
 		return nil

@@ -57,11 +57,17 @@ func commitFiring(tx Tx, f scheduler.Firing) error {
 
 // addSlot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
 func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) error {
-	if run && open != 0 && j.Overlap != scheduler.Queue {
+	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.Queue {
 		run = false
 		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
+		if err := remindOfWaiting(tx, j, open); err != nil {
+			return err
+		}
 	}
 	id, err := addFire(tx, j.ID, slot)
+	if err == nil && slot.State == scheduler.StateDue {
+		tx.Rows().Ring(db.BellJobs) // its gate is to be looked at
+	}
 	if err != nil || id == 0 || !run {
 		return err
 	}
@@ -78,8 +84,11 @@ func addFire(tx Tx, job int64, slot scheduler.Slot) (int64, error) {
 	if slot.State == scheduler.StateDone {
 		ended = db.Micros(tx.Rows().Now)
 	}
-	return tx.Rows().Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
-		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Rows().Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Reason)
+	if slot.State != scheduler.StateDue {
+		slot.Note = "" // it stands in the inbox row, or is nobody's any more
+	}
+	return tx.Rows().Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
+		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Rows().Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), db.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note)
 }
 
 // openFire is the oldest fire of a job that has not ended, 0 when there is none.

@@ -13,13 +13,19 @@ import (
 	"hob/scheduler"
 )
 
+// ofJobs are the kinds that fire by a schedule.
+const ofJobs = "kind IN ('job', 'heartbeat')"
+
 const jobColumns = "id, name, body, due, paused, broken, failures, hold"
 
-func scanJob(rs *sql.Rows) (scheduler.Job, error) {
+func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
+
+// scanJobAfter reads a job whose columns stand behind others.
+func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
 	var body string
-	if err := rs.Scan(&row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold)); err != nil {
+	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold))...); err != nil {
 		return j, err
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
@@ -34,13 +40,13 @@ func scanJob(rs *sql.Rows) (scheduler.Job, error) {
 
 // AllJobs lists all jobs by name.
 func (d Desk) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
-	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 ORDER BY name")
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 ORDER BY name")
 	return db.Collect(rs, err, scanJob)
 }
 
 // Job reads one job.
 func (d Desk) Job(ctx context.Context, id int64) (scheduler.Job, error) {
-	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND id = ?", id)
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?", id)
 	list, err := db.Collect(rs, err, scanJob)
 	switch {
 	case err != nil:
@@ -56,7 +62,7 @@ func (d Desk) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 
 // JobNamed finds a live job by its name or id.
 func (d Desk) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
-	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE kind = 'job' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
 	list, err := db.Collect(rs, err, scanJob)
 	if err != nil {
 		return scheduler.Job{}, err
@@ -70,7 +76,7 @@ func (d Desk) JobNamed(ctx context.Context, name string) (scheduler.Job, error) 
 // Moved lists the jobs whose due instant may have changed since a version, with the newest version; due is zero for those that no longer fire.
 func (d Desk) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
 	newest := since
-	rs, err := d.readers.QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE kind = 'job' AND version > ?", since)
+	rs, err := d.readers.QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE "+ofJobs+" AND version > ?", since)
 	list, err := db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
 		var e scheduler.Entry
 		var version int64

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -42,6 +43,9 @@ func (k kind) noun() string {
 		return string(k)
 	}
 }
+
+// titled is the noun at the beginning of a sentence.
+func (k kind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
 
 // put makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
 func put(tx Tx, k kind, t scheduler.Trigger, body any, due time.Time) (int64, error) {

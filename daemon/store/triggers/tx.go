@@ -48,16 +48,24 @@ func (d Desk) JobsBell() <-chan struct{} { return d.bell() }
 func Apply(tx Tx, c tools.Change) (bool, error) {
 	switch c := c.(type) {
 	case scheduler.Put:
-		_, err := put(tx, kindJob, c.Job.Trigger, c.Job, c.Job.Due)
+		_, err := put(tx, kindOf(c.Job), c.Job.Trigger, c.Job, c.Job.Due)
 		return true, err
 	case scheduler.Remove:
-		return true, remove(tx, kindJob, c.ID)
+		k, err := kindIn(tx, c.ID)
+		if err != nil {
+			return true, err
+		}
+		return true, remove(tx, k, c.ID)
 	case scheduler.Pause:
-		return true, pause(tx, kindJob, c.ID, c.Paused, c.Due)
+		k, err := kindIn(tx, c.ID)
+		if err != nil {
+			return true, err
+		}
+		return true, pause(tx, k, c.ID, c.Paused, c.Due)
 	case scheduler.RunNow:
 		return true, runNow(tx, c)
 	default:
-		return false, nil
+		return applyWatch(tx, c)
 	}
 }
 

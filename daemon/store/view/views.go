@@ -191,39 +191,6 @@ func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]Q
 	})
 }
 
-// FireRow is one slot of a job.
-type FireRow struct {
-	ID      int64     `json:"id"`
-	Job     string    `json:"job"`
-	Key     string    `json:"key"`
-	Due     time.Time `json:"due"`
-	State   string    `json:"state"`
-	Outcome string    `json:"outcome,omitempty"`
-	LateMS  int64     `json:"late_ms"`
-	Reason  string    `json:"reason,omitempty"`
-	Turn    int64     `json:"turn,omitempty"`
-	Created time.Time `json:"created"`
-	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Tainted bool      `json:"tainted,omitempty"` // its turn had read foreign text
-}
-
-// FireRows lists slots, newest first; f.Name is a job's name or id.
-func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
-	return s.fireRows(ctx, "(?1 = '' OR f.state = ?1 OR f.outcome = ?1) AND (?2 = '' OR t.name = ?2 OR cast(t.id AS TEXT) = ?2) ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
-}
-
-func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, f.key, f.due, f.state, f.outcome, f.late_us / 1000, f.reason, coalesce(f.turn, 0), f.created, f.started, f.ended,
-		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner'))
-		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
-		var r FireRow
-		err := rs.Scan(&r.ID, &r.Job, &r.Key, db.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.Reason, &r.Turn, db.Stamp(&r.Created), db.Stamp(&r.Started), db.Stamp(&r.Ended), &r.Tainted)
-		return r, err
-	})
-}
-
 // AuditRow is one call that passed the gate, or did not.
 type AuditRow struct {
 	Seq      int64       `json:"seq"`

@@ -13,7 +13,7 @@ import (
 
 // Node is one link of the chain from a message back to what caused it.
 type Node struct {
-	Kind   string    `json:"kind"` // outbox, turn, call, question, inbox, fire, job, notice
+	Kind   string    `json:"kind"` // outbox, turn, call, question, inbox, fire, job, heartbeat, watch, hook, notice
 	ID     int64     `json:"id"`
 	Title  string    `json:"title"`
 	At     time.Time `json:"at,omitzero"`
@@ -159,29 +159,33 @@ func (c *chain) fireNode(ctx context.Context, id int64) error {
 	var job int64
 	var outcome, reason string
 	var late int64
-	err := c.view.read.QueryRowContext(ctx, "SELECT id, trigger, key, due, outcome, reason, late_us FROM fires WHERE id = ?", id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
+	err := c.view.read.QueryRowContext(ctx, `SELECT f.id, f.trigger, iif(t.kind IN ('watch', 'hook'), 'event ', 'slot ') || f.key, f.due, f.outcome, f.reason, f.late_us
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.id = ?`, id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
 	if err != nil {
 		return err
 	}
-	n.Kind, n.Title = "fire", "slot "+n.Title
+	n.Kind = "fire"
 	n.Detail = fmt.Sprintf("%s, %s late", outcome, (time.Duration(late) * time.Microsecond).Round(time.Millisecond))
 	if reason != "" {
 		n.Detail += ", " + reason
 	}
 	c.add(n)
-	return c.jobNode(ctx, job)
+	return c.triggerNode(ctx, job)
 }
 
-func (c *chain) jobNode(ctx context.Context, id int64) error {
-	n := Node{Kind: "job", ID: id}
+func (c *chain) triggerNode(ctx context.Context, id int64) error {
+	n := Node{ID: id}
 	var name, spec, zone, prompt string
 	var removed bool
-	err := c.view.read.QueryRowContext(ctx, `SELECT name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0
-		FROM triggers WHERE id = ?`, id).Scan(&name, &spec, &zone, &prompt, &removed)
+	err := c.view.read.QueryRowContext(ctx, `SELECT kind, name, coalesce(json_extract(body, '$.spec'), ''), coalesce(json_extract(body, '$.zone'), ''), coalesce(json_extract(body, '$.prompt'), ''), removed > 0
+		FROM triggers WHERE id = ?`, id).Scan(&n.Kind, &name, &spec, &zone, &prompt, &removed)
 	if err != nil {
-		return fmt.Errorf("read job %d: %w", id, err)
+		return fmt.Errorf("read trigger %d: %w", id, err)
 	}
-	n.Title, n.Detail = fmt.Sprintf("job %s: %s (%s)", name, spec, zone), excerpt(prompt)
+	n.Title, n.Detail = n.Kind+" "+name, excerpt(prompt)
+	if spec != "" {
+		n.Title += fmt.Sprintf(": %s (%s)", spec, zone)
+	}
 	if removed {
 		n.Title += ", removed since"
 	}

@@ -1,0 +1,91 @@
+package markup
+
+import (
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longest is how many code points one character as people see it may have; a longer pile is cut. Unicode's
+// stream-safe text (UAX 15, section 13) allows 30 marks on one letter, the longest emoji sequences have 10.
+const longest = 32
+
+// cluster is the length in bytes of the first character of s as people see it: a letter with its marks, an emoji with its joiners,
+// a flag. It follows the rules of UAX 29, section 3.1.1, that matter for what must not be torn apart; Hangul syllables
+// that are written as single letters, and conjuncts, are kept by their joiners only.
+func cluster(s string) int {
+	r, n := utf8.DecodeRuneInString(s)
+	if r == '\r' && n < len(s) && s[n] == '\n' {
+		return n + 1
+	}
+	if unicode.IsControl(r) {
+		return n
+	}
+	flag := regional(r)
+	for count := 1; count < longest && n < len(s); count++ {
+		next, size := utf8.DecodeRuneInString(s[n:])
+		switch {
+		case extends(next):
+		case r == zwj && pictured(next):
+		case flag && regional(next):
+			flag = false
+		case hangul(r, next):
+		default:
+			return n
+		}
+		if next != '\uFE0F' || r != zwj {
+			r = next
+		}
+		n += size
+	}
+	return n
+}
+
+const zwj = '\u200D'
+
+// extends reports whether a code point belongs to the character before it: marks, joiners, variation selectors,
+// skin tones, and the tags in the flags of regions.
+func extends(r rune) bool {
+	return r == zwj || r == '\u200C' || r >= 0x1F3FB && r <= 0x1F3FF || r >= 0xE0020 && r <= 0xE007F || unicode.Is(unicode.M, r)
+}
+
+// pictured reports whether a joiner joins a code point: symbols and pictures, no letters.
+func pictured(r rune) bool {
+	return r >= 0x2000 && (unicode.IsSymbol(r) || r >= 0x1F000 && r <= 0x1FFFF)
+}
+
+func regional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
+
+// hangul reports whether two letters of Korean are parts of one syllable (UAX 29, rules GB6 to GB8).
+func hangul(a, b rune) bool {
+	lead, vowel, tail := jamo(a)
+	nextLead, nextVowel, nextTail := jamo(b)
+	if a >= 0xAC00 && a <= 0xD7A3 {
+		vowel, tail = true, true
+	}
+	return lead && (nextLead || nextVowel || b >= 0xAC00 && b <= 0xD7A3) || vowel && (nextVowel || nextTail) || tail && nextTail
+}
+
+func jamo(r rune) (lead, vowel, tail bool) {
+	return r >= 0x1100 && r <= 0x115F, r >= 0x1160 && r <= 0x11A7, r >= 0x11A8 && r <= 0x11FF
+}
+
+// width is how many columns a text takes in a fixed-width font: two for the wide letters of East Asia and for emoji (UAX 11).
+func width(s string) int {
+	w := 0
+	for s != "" {
+		n := cluster(s)
+		r, _ := utf8.DecodeRuneInString(s)
+		s = s[n:]
+		switch {
+		case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0x303E, r >= 0x3041 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3,
+			r >= 0xF900 && r <= 0xFAFF, r >= 0xFE30 && r <= 0xFE6F, r >= 0xFF00 && r <= 0xFF60, r >= 0x1F1E6 && r <= 0x1FAFF, r >= 0x20000 && r <= 0x3FFFD:
+			w += 2
+		case !extends(r) && !unicode.Is(unicode.Cf, r):
+			w++
+		}
+	}
+	return w
+}
+
+func numeral(n int) string { return strconv.Itoa(n) }

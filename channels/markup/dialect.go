@@ -1,0 +1,231 @@
+package markup
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// dialect is how a platform that takes one text writes it.
+type dialect struct {
+	marks  map[style][2]string               // what stands before and behind words; nothing for a style without
+	text   func(words string) string         // words as the platform reads them as such
+	code   func(words string) string         // the same inside of code
+	link   func(label, target string) string // a link; the label is written as words are
+	block  func(lang, escaped string) string // a block of code; nil where each line is marked as code
+	quote  string                            // before each line of a quote
+	around [2]string                         // around a quote that stands in no other, instead of the above
+	seam   string                            // between marks and a letter, where words cannot be marked in part otherwise
+	named  func(style) string                // names ranges beside the text; nil where there are none
+	only   func(style) style                 // the styles of a set that may stand together; nil for all
+}
+
+// board is a text that is being written.
+type board struct {
+	dialect
+	strings.Builder
+	units  int
+	styles []Style
+	last   map[style]int // where in styles the latest range of each style is
+}
+
+func (d dialect) piece(text doc) Piece {
+	b := &board{dialect: d, last: map[style]int{}}
+	for i, l := range text {
+		var before leaf
+		if i > 0 {
+			before = text[i-1]
+		}
+		b.space(before, l, i == 0)
+		b.leaf(l, shared(before, l))
+	}
+	if len(text) > 0 && b.around != [2]string{} && outermost(text[len(text)-1]) != 0 {
+		b.put(b.around[1])
+	}
+	return Piece{Text: b.String(), Styles: b.styles}
+}
+
+func (b *board) put(s string) {
+	b.WriteString(s)
+	if b.named != nil {
+		b.units += units(s)
+	}
+}
+
+// outermost is the outermost quote that a leaf stands in, 0 for none.
+func outermost(l leaf) int {
+	for _, box := range l.path {
+		if !box.item() {
+			return box.id
+		}
+	}
+	return 0
+}
+
+// space writes what stands between two blocks.
+func (b *board) space(before, l leaf, first bool) {
+	wrapped := b.around != [2]string{}
+	was, is := outermost(before), outermost(l)
+	if wrapped && was != 0 && was != is {
+		b.put(b.around[1])
+	}
+	if !first {
+		b.put("\n")
+		if !closeBy(before, l) {
+			common := leaf{path: l.path[:shared(before, l)]}
+			b.put(strings.TrimRight(b.quotes(common), " ") + "\n")
+		}
+	}
+	if wrapped && is != 0 && was != is {
+		b.put(b.around[0])
+	}
+}
+
+// quotes is what stands before each line of a leaf for the quotes around it.
+func (b *board) quotes(l leaf) string {
+	n := 0
+	for _, box := range l.path {
+		if !box.item() {
+			n++
+		}
+	}
+	if b.around != [2]string{} {
+		n = max(n-1, 0)
+	}
+	return strings.Repeat(b.quote, n)
+}
+
+// leaf writes a block; it has the first known boxes in common with the block before.
+func (b *board) leaf(l leaf, known int) {
+	quotes := b.quotes(l)
+	var markers, indent string
+	for i, box := range l.path {
+		if !box.item() {
+			continue
+		}
+		pad := strings.Repeat(" ", utf8.RuneCountInString(box.marker()))
+		if i < known {
+			markers += pad
+		} else {
+			markers += box.marker()
+		}
+		indent += pad
+	}
+	switch l.kind {
+	case rule:
+		b.put(quotes + markers + "———")
+	case code:
+		b.code(l, quotes, markers, indent)
+	default:
+		b.put(quotes + markers)
+		if l.kind == heading {
+			l.runs = slices.Clone(l.runs)
+			for i := range l.runs {
+				l.runs[i].style |= bold
+			}
+		}
+		b.inline(l.runs, quotes+indent)
+	}
+}
+
+// code writes a block of code. Where it has marks of its own, these stand at the start of a line.
+func (b *board) code(l leaf, quotes, markers, indent string) {
+	if b.block == nil {
+		b.put(quotes + markers)
+		b.inline([]run{{text: l.words(), style: mono}}, quotes+indent)
+		return
+	}
+	b.put(quotes)
+	if strings.TrimSpace(markers) != "" {
+		b.put(strings.TrimRight(markers, " ") + "\n" + quotes)
+	}
+	b.put(strings.ReplaceAll(b.block(l.lang, b.dialect.code(l.words())), "\n", "\n"+quotes))
+}
+
+// inline writes words; each line but the first begins with the prefix. Marks are closed at a line's end: most platforms want that.
+func (b *board) inline(runs []run, prefix string) {
+	for i, r := range runs {
+		if b.only != nil {
+			r.style = b.only(r.style)
+		}
+		if i > 0 && b.torn(runs[i-1], r) {
+			b.put(b.seam)
+		}
+		if r.url != "" {
+			b.styled(r, b.link(b.text(r.text), r.url))
+			continue
+		}
+		for j, line := range strings.Split(r.text, "\n") {
+			if j > 0 {
+				b.put("\n" + prefix)
+			}
+			switch {
+			case line == "":
+			case r.style&mono != 0:
+				b.styled(r, b.dialect.code(line))
+			default:
+				b.styled(r, b.text(line))
+			}
+		}
+	}
+}
+
+// torn reports whether marks between two runs touch a letter or other marks.
+func (b *board) torn(before, after run) bool {
+	if b.seam == "" || before.style == after.style {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(before.text)
+	first, _ := utf8.DecodeRuneInString(after.text)
+	if before.style != 0 && after.style != 0 {
+		return true
+	}
+	outside := first
+	if after.style != 0 {
+		outside = last
+	}
+	return !unicode.IsSpace(outside) && !ascii(outside)
+}
+
+// ascii reports whether a character is one of ASCII's punctuation.
+func ascii(r rune) bool { return r > ' ' && r < 0x7F && !alphanumeric(r) }
+
+// styled writes words between the marks of their styles. White space alone has none.
+func (b *board) styled(r run, written string) {
+	if strings.TrimSpace(r.text) == "" && r.style&mono == 0 {
+		b.put(written)
+		return
+	}
+	for _, s := range nesting() {
+		if r.style&s != 0 {
+			b.put(b.marks[s][0])
+		}
+	}
+	start := b.units
+	b.put(written)
+	if b.named != nil {
+		b.ranges(r.style, start)
+	}
+	order := nesting()
+	for _, s := range slices.Backward(order[:]) {
+		if r.style&s != 0 {
+			b.put(b.marks[s][1])
+		}
+	}
+}
+
+// ranges notes the styles of what was written since start; a range that ended there goes on.
+func (b *board) ranges(s style, start int) {
+	for _, bit := range nesting() {
+		if s&bit == 0 || b.units == start {
+			continue
+		}
+		if i, ok := b.last[bit]; ok && b.styles[i].Start+b.styles[i].Length == start {
+			b.styles[i].Length += b.units - start
+			continue
+		}
+		b.last[bit] = len(b.styles)
+		b.styles = append(b.styles, Style{Start: start, Length: b.units - start, Name: b.named(bit)})
+	}
+}

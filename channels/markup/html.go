@@ -1,0 +1,125 @@
+package markup
+
+import (
+	"slices"
+	"strings"
+)
+
+// page is HTML that is being written: well-formed, with the tags that org.matrix.custom.html allows.
+type page struct {
+	strings.Builder
+	open []box
+}
+
+func pageOf(d doc) string {
+	var p page
+	for i, l := range d {
+		known := 0
+		if i > 0 {
+			known = shared(d[i-1], l)
+		}
+		p.closeTo(known, l)
+		p.enter(known, l)
+		p.leaf(l)
+	}
+	p.closeTo(0, leaf{})
+	return p.String()
+}
+
+// closeTo closes all boxes but the first known. A list stays open for its next item.
+func (p *page) closeTo(known int, next leaf) {
+	for i := len(p.open) - 1; i >= known; i-- {
+		b := p.open[i]
+		if !b.item() {
+			p.WriteString("</blockquote>")
+			continue
+		}
+		p.WriteString("</li>")
+		if i > known || i >= len(next.path) || next.path[i].list != b.list {
+			p.WriteString("</" + listTag(b) + ">")
+		}
+	}
+}
+
+func listTag(b box) string {
+	if b.number >= 0 {
+		return "ol"
+	}
+	return "ul"
+}
+
+// enter opens the boxes of a leaf behind the first known.
+func (p *page) enter(known int, l leaf) {
+	for i, b := range l.path[known:] {
+		i += known
+		switch {
+		case !b.item():
+			p.WriteString("<blockquote>")
+			continue
+		case i == known && i < len(p.open) && p.open[i].list == b.list: // the next item of a list that is open
+		case b.number >= 0 && b.number != 1:
+			p.WriteString(`<ol start="` + numeral(b.number) + `">`)
+		default:
+			p.WriteString("<" + listTag(b) + ">")
+		}
+		p.WriteString("<li>")
+		switch b.task {
+		case undone:
+			p.WriteString("☐ ")
+		case done:
+			p.WriteString("☑ ")
+		}
+	}
+	p.open = slices.Clone(l.path)
+}
+
+func (p *page) leaf(l leaf) {
+	tight := len(l.path) > 0 && l.path[len(l.path)-1].item() && l.path[len(l.path)-1].tight
+	switch {
+	case l.kind == rule:
+		p.WriteString("<hr/>")
+	case l.kind == code:
+		p.WriteString(codeBlock(l))
+	case l.kind == heading:
+		tag := "h" + numeral(l.level)
+		p.WriteString("<" + tag + ">")
+		p.inline(l.runs)
+		p.WriteString("</" + tag + ">")
+	case tight:
+		p.inline(l.runs)
+	default:
+		p.WriteString("<p>")
+		p.inline(l.runs)
+		p.WriteString("</p>")
+	}
+}
+
+func codeBlock(l leaf) string {
+	class := ""
+	if l.lang != "" {
+		class = ` class="language-` + l.lang + `"`
+	}
+	return "<pre><code" + class + ">" + inHTML(l.words()) + "\n</code></pre>"
+}
+
+func (p *page) inline(runs []run) {
+	tags := map[style]string{strike: "del", bold: "strong", italic: "em", mono: "code"}
+	order := nesting()
+	for _, r := range runs {
+		for _, s := range order {
+			if r.style&s != 0 {
+				p.WriteString("<" + tags[s] + ">")
+			}
+		}
+		words := strings.ReplaceAll(inHTML(r.text), "\n", "<br/>")
+		if r.url != "" {
+			words = `<a href="` + inHTML(r.url) + `">` + words + "</a>"
+		}
+		p.WriteString(words)
+		for _, s := range slices.Backward(order[:]) {
+			if r.style&s != 0 {
+				p.WriteString("</" + tags[s] + ">")
+			}
+		}
+	}
+}

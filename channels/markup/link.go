@@ -1,0 +1,83 @@
+package markup
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// maxURL is the longest address that is a link; longer ones are text.
+const maxURL = 2000
+
+// link is a link as the forms may show it: as text if it leads to no place that a person may go to from a chat,
+// with its address beside it if its label looks like another address.
+func (r *reader) link(target, label string, s style) []run {
+	target = address(target)
+	label = strings.TrimSpace(strings.Join(strings.Fields(undirected(label)), " "))
+	if label == "" {
+		label = target
+	}
+	u, err := url.Parse(target)
+	switch {
+	case err != nil || !followed(u) || len(target) > maxURL:
+		if target == "" || label == target {
+			return []run{{text: label, style: s}}
+		}
+		return []run{{text: label + " (" + target + ")", style: s}}
+	case deceptive(label, u):
+		return []run{{text: label + " (", style: s}, {text: target, style: s, url: target}, {text: ")", style: s}}
+	}
+	return []run{{text: label, style: s &^ mono, url: target}}
+}
+
+func followed(u *url.URL) bool {
+	switch u.Scheme {
+	case "http", "https":
+		return u.Host != ""
+	case "mailto", "tel":
+		return u.Opaque != ""
+	}
+	return false
+}
+
+// address is a link's target with everything that could end it early, or show it in another order, percent-encoded.
+func address(target string) string {
+	var b strings.Builder
+	for _, c := range strings.TrimSpace(target) {
+		if c <= ' ' || strings.ContainsRune("<>\"\\`|^{}", c) || !unicode.IsPrint(c) {
+			for _, raw := range []byte(string(c)) {
+				fmt.Fprintf(&b, "%%%02X", raw)
+			}
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+var host = regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*://|@|\bwww\.)|^[\pL\pN.-]+\.\pL{2,}(?:[/:?#]|$)`)
+
+// deceptive reports whether a label looks like an address of another place than the link's.
+func deceptive(label string, u *url.URL) bool {
+	if !host.MatchString(label) {
+		return false
+	}
+	if u.Scheme == "mailto" || u.Scheme == "tel" {
+		return !strings.EqualFold(label, u.Opaque) && !strings.EqualFold(label, u.String())
+	}
+	if !strings.Contains(label, "://") {
+		label = u.Scheme + "://" + label
+	}
+	said, err := url.Parse(label)
+	return err != nil || said.User != nil || plainHost(said) != plainHost(u)
+}
+
+func plainHost(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
+
+// tells reports whether a label says the whole address already.
+func tells(r run) bool {
+	_, rest, _ := strings.Cut(r.url, ":")
+	return r.text == r.url || r.text == rest || r.text == strings.TrimPrefix(rest, "//")
+}

@@ -1,0 +1,230 @@
+package markup
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// read is what a Markdown text says.
+func read(markdown string) doc {
+	src := []byte(cleaned(markdown))
+	pc := parser.NewContext()
+	root := markdownParser().Parse(text.NewReader(src), parser.WithContext(pc))
+	r := &reader{src: src, used: map[string]bool{}}
+	r.blocks(root, nil)
+	r.unused(pc.References())
+	r.out.settle()
+	return r.out
+}
+
+func markdownParser() parser.Parser {
+	return parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(bounded{parser.NewListParser()}, 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(parser.NewATXHeadingParser(), 600),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(bounded{parser.NewBlockquoteParser()}, 800),
+			util.Prioritized(parser.NewHTMLBlockParser(), 900),
+			util.Prioritized(parser.NewParagraphParser(), 1000),
+		),
+		parser.WithInlineParsers(
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewLinkParser(), 200),
+			util.Prioritized(parser.NewAutoLinkParser(), 300),
+			util.Prioritized(parser.NewRawHTMLParser(), 400),
+			util.Prioritized(parser.NewEmphasisParser(), 500),
+			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(extension.NewLinkifyParser(), 999),
+		),
+		parser.WithParagraphTransformers(
+			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200),
+		),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
+}
+
+// maxDepth is how many quotes and list items one block stands in at most.
+const maxDepth = 8
+
+// bounded opens no quote and no list where maxDepth of them are open.
+type bounded struct{ parser.BlockParser }
+
+func (p bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	depth := 0
+	for n := parent; n != nil; n = n.Parent() {
+		if n.Kind() == ast.KindBlockquote || n.Kind() == ast.KindListItem {
+			depth++
+		}
+	}
+	if depth >= maxDepth {
+		return nil, parser.NoChildren
+	}
+	return p.BlockParser.Open(parent, reader, pc)
+}
+
+// smallTables leaves tables alone that would have far more cells than letters: short rows are filled up to the width of the first.
+type smallTables struct{ parser.ParagraphTransformer }
+
+func (t smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	lines := node.Lines()
+	widest, letters := 0, 0
+	for i := range lines.Len() {
+		line := lines.At(i)
+		widest = max(widest, bytes.Count(line.Value(reader.Source()), []byte("|")))
+		letters += line.Len()
+	}
+	if widest*lines.Len() <= 4*letters+1000 {
+		t.ParagraphTransformer.Transform(node, reader, pc)
+	}
+}
+
+// reader makes a doc of a parsed text.
+type reader struct {
+	src  []byte
+	out  doc
+	ids  int
+	used map[string]bool // addresses that links lead to, as they were written
+}
+
+func (r *reader) next() int {
+	r.ids++
+	return r.ids
+}
+
+func (r *reader) add(l leaf) {
+	if l.kind == heading || l.kind == para {
+		l.runs = tidy(l.runs)
+	}
+	if !l.blank() {
+		r.out = append(r.out, l)
+	}
+}
+
+// blocks reads the children of a block. Its depth is bounded by maxDepth.
+func (r *reader) blocks(parent ast.Node, path []box) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Blockquote:
+			r.blocks(n, within(path, box{id: r.next(), number: -1}))
+		case *ast.List:
+			r.list(n, path)
+		case *ast.Heading:
+			runs := r.inlines(n)
+			for i := range runs {
+				runs[i].text = strings.ReplaceAll(runs[i].text, "\n", " ")
+			}
+			r.add(leaf{kind: heading, level: n.Level, path: path, runs: runs})
+		case *ast.ThematicBreak:
+			r.add(leaf{kind: rule, path: path})
+		case *ast.FencedCodeBlock:
+			r.code(path, language(string(n.Language(r.src))), n.Lines())
+		case *ast.CodeBlock:
+			r.code(path, "", n.Lines())
+		case *ast.HTMLBlock:
+			r.html(n, path)
+		case *extast.Table:
+			r.table(n, path)
+		default: // a paragraph, or the text of a tight item
+			r.add(leaf{path: path, runs: r.inlines(n)})
+		}
+	}
+}
+
+func within(path []box, b box) []box {
+	return append(path[:len(path):len(path)], b)
+}
+
+func (r *reader) list(n *ast.List, path []box) {
+	list, number := r.next(), -1
+	if n.IsOrdered() {
+		number = n.Start
+	}
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		b := box{id: r.next(), list: list, number: number, task: r.task(item), tight: n.IsTight}
+		before := len(r.out)
+		inside := within(path, b)
+		r.blocks(item, inside)
+		if len(r.out) == before {
+			inside[len(inside)-1].task = noTask
+			words := gap // so that it stays an item wherever it is cut
+			if b.task != noTask {
+				words = strings.TrimSpace(box{number: -1, task: b.task}.marker())
+			}
+			r.out = append(r.out, leaf{path: inside, runs: []run{{text: words}}})
+		}
+		if number >= 0 && number < 999_999_999 { // CommonMark numbers have nine digits
+			number++
+		}
+	}
+}
+
+// task is what an item's check box says.
+func (r *reader) task(item ast.Node) task {
+	first := item.FirstChild()
+	if first == nil {
+		return noTask
+	}
+	mark, ok := first.FirstChild().(*extast.TaskCheckBox)
+	switch {
+	case !ok:
+		return noTask
+	case mark.IsChecked:
+		return done
+	}
+	return undone
+}
+
+func (r *reader) code(path []box, lang string, lines *text.Segments) {
+	words := undirected(strings.TrimSuffix(string(lines.Value(r.src)), "\n"))
+	r.add(leaf{kind: code, lang: lang, path: path, runs: []run{{text: words}}})
+}
+
+// html shows HTML as the text that it is.
+func (r *reader) html(n *ast.HTMLBlock, path []box) {
+	words := string(n.Lines().Value(r.src))
+	if n.HasClosure() {
+		words += string(n.ClosureLine.Value(r.src))
+	}
+	r.add(leaf{path: path, runs: []run{{text: words}}})
+}
+
+// language is the name of a language, or nothing.
+func language(info string) string {
+	for _, c := range info {
+		if c >= 0x80 || !alphanumeric(c) && !strings.ContainsRune("+-#_.", c) {
+			return ""
+		}
+	}
+	if len(info) > 20 {
+		return ""
+	}
+	return info
+}
+
+func alphanumeric(c rune) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// unused shows the addresses of references that nothing refers to, as answers list their sources.
+func (r *reader) unused(refs []parser.Reference) {
+	for _, ref := range refs {
+		if r.used[string(ref.Destination())] {
+			continue
+		}
+		label := "[" + unescaped(string(ref.Label())) + "] "
+		r.add(leaf{runs: append([]run{{text: label}}, r.link(unescaped(string(ref.Destination())), "", 0)...)})
+	}
+}

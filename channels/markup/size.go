@@ -1,0 +1,55 @@
+package markup
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+func textBytes(p Piece) int { return len(p.Text) }
+
+// units is the length in UTF-16 code units.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}
+
+// shownUnits is the length in UTF-16 code units of what HTML shows: a tag counts nothing, a reference one.
+func shownUnits(html string) int {
+	n := 0
+	for html != "" {
+		i := strings.IndexAny(html, "<&")
+		if i < 0 {
+			return n + units(html)
+		}
+		n += units(html[:i])
+		end := ">"
+		if html[i] == '&' {
+			end = ";"
+			n++
+		}
+		_, html, _ = strings.Cut(html[i:], end)
+	}
+	return n
+}
+
+// jsonBytes is the length of a text as a JSON string, by an encoder that also escapes what HTML escapes.
+func jsonBytes(s string) int {
+	n := len(s) + len(`""`)
+	for _, r := range s {
+		switch {
+		case r == '<' || r == '>' || r == '&':
+			n += len(`\u003c`) - 1
+		case r == '"' || r == '\\' || r == '\n' || r == '\t':
+			n++
+		case r < ' ' || r == '\u2028' || r == '\u2029':
+			n += len(`\u2028`) - utf8.RuneLen(r)
+		}
+	}
+	return n
+}

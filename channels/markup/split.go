@@ -1,0 +1,224 @@
+package markup
+
+import (
+	"slices"
+	"sort"
+	"strings"
+)
+
+// rank is how good a place to cut is.
+type rank uint8
+
+const (
+	inWord rank = iota
+	wordEnd
+	lineEnd
+	blockEnd
+)
+
+// place is where a text can be cut: behind off bytes of a run.
+type place struct {
+	leaf, run, off int
+	rank           rank
+}
+
+// take cuts off the first part: as much as fits, up to the best place. It changes d, of which rest is the end.
+func (f Form) take(d doc) (head, rest doc) {
+	window, over := f.window(d)
+	if !over {
+		if all := whole(d); f.fits(all) {
+			return all, nil
+		}
+	}
+	places := f.places(d[:window])
+	fits := func(p place) bool { return f.fits(headOf(d, p)) }
+	n := sort.Search(len(places), func(i int) bool { return !fits(places[i]) })
+	if n == 0 {
+		return f.least(d, places)
+	}
+	best := places[n-1]
+	for want := blockEnd; want > inWord; want-- {
+		i := n - 1
+		for i > n/4 && places[i].rank < want {
+			i--
+		}
+		if places[i].rank >= want && fits(places[i]) {
+			best = places[i]
+			break
+		}
+	}
+	return headOf(d, best), restOf(d, best)
+}
+
+// least is for a text of which nothing fits: what stands around its first block goes, then its styles and links.
+// In the end one character is a part.
+func (f Form) least(d doc, places []place) (head, rest doc) {
+	first := d[0]
+	bare := first
+	switch {
+	case len(first.path) > 0:
+		bare.path = nil
+	case slices.ContainsFunc(first.runs, func(r run) bool { return r.style != 0 || r.url != "" }):
+		bare.runs = nil
+		for _, r := range first.runs {
+			if r.url != "" {
+				r.text = beside(r.text, r.url)
+			}
+			bare.runs = append(bare.runs, run{text: r.text})
+		}
+		bare.runs = tidy(bare.runs)
+	default:
+		return headOf(d, places[0]), restOf(d, places[0])
+	}
+	d[0] = bare
+	return f.take(d)
+}
+
+// window is how many blocks of a text could fit, and whether they surely do not all:
+// a unit of any platform is at most four bytes of UTF-8.
+func (f Form) window(d doc) (blocks int, over bool) {
+	bytes := 0
+	for i, l := range d {
+		for _, r := range l.runs {
+			if bytes += len(r.text); bytes > 4*max(f.Limit, smallest) {
+				return i + 1, true
+			}
+		}
+	}
+	return len(d), false
+}
+
+// places lists where blocks can be cut, in order, as far as could fit.
+func (f Form) places(d doc) []place {
+	var all []place
+	room := 4 * max(f.Limit, smallest)
+	for i, l := range d {
+		for j, r := range l.runs {
+			off := 0
+			for off < len(r.text) && r.url == "" && room > 0 {
+				n := cluster(r.text[off:])
+				off += n
+				room -= n
+				all = append(all, place{leaf: i, run: j, off: off, rank: rankOf(r.text[off-1])})
+			}
+			if r.url != "" {
+				all = append(all, place{leaf: i, run: j, off: len(r.text)})
+			}
+			if room <= 0 {
+				return all
+			}
+		}
+		if len(l.runs) == 0 {
+			all = append(all, place{leaf: i})
+		}
+		last := &all[len(all)-1]
+		last.rank = blockEnd
+		if l.kind == heading {
+			last.rank = wordEnd // it stays with what it is the heading of
+		}
+	}
+	return all
+}
+
+func rankOf(last byte) rank {
+	switch last {
+	case '\n':
+		return lineEnd
+	case ' ':
+		return wordEnd
+	}
+	return inWord
+}
+
+// whole is a text as a part of its own.
+func whole(d doc) doc {
+	part := slices.Clone(d)
+	for i, l := range part {
+		part[i].path = slices.Clone(l.path)
+		if l.kind != code {
+			part[i].runs = tidy(l.runs)
+		}
+	}
+	part.settle()
+	return part
+}
+
+// headOf is a text before a place, as a part of its own.
+func headOf(d doc, p place) doc {
+	part := append(slices.Clone(d[:p.leaf]), d[p.leaf])
+	last := &part[p.leaf]
+	if last.kind == rule {
+		return whole(part)
+	}
+	last.runs = slices.Clone(last.runs[:p.run+1])
+	cut := &last.runs[p.run]
+	cut.text = cut.text[:p.off]
+	if last.kind == code {
+		cut.text = strings.TrimRight(cut.text, "\n")
+	}
+	if last.blank() {
+		part = part[:p.leaf]
+	}
+	return whole(part)
+}
+
+// restOf is a text behind a place; it is made of d's own end. The items that were cut have no marker any more.
+func restOf(d doc, p place) doc {
+	l := d[p.leaf]
+	rest := d[p.leaf+1:]
+	if l.kind != rule {
+		if d[p.leaf].runs = behind(l, p); !d[p.leaf].blank() {
+			rest = d[p.leaf:]
+		}
+	}
+	leave(rest, l.path)
+	return rest
+}
+
+// behind is the runs of a leaf from a place on, with the directions opened again that are open there.
+func behind(l leaf, p place) []run {
+	open := ""
+	if l.kind != code {
+		before := slices.Clone(l.runs[:p.run+1])
+		before[p.run].text = before[p.run].text[:p.off]
+		open = opened(before)
+	}
+	runs := l.runs[p.run:]
+	runs[0].text = runs[0].text[p.off:]
+	if l.kind == code {
+		runs[0].text = strings.TrimPrefix(runs[0].text, "\n")
+		return runs
+	}
+	for len(runs) > 0 && runs[0].url == "" && runs[0].style&mono == 0 {
+		if runs[0].text = strings.TrimLeft(runs[0].text, " \n"); runs[0].text != "" {
+			break
+		}
+		runs = runs[1:]
+	}
+	for len(runs) > 0 && runs[0].text == "" {
+		runs = runs[1:]
+	}
+	if open != "" && len(runs) > 0 {
+		return append([]run{{text: open}}, runs...)
+	}
+	return runs
+}
+
+// leave takes the leaves out of the items that began before them.
+func leave(d doc, begun []box) {
+	for i, l := range d {
+		stays := func(b box) bool {
+			return !b.item() || !slices.ContainsFunc(begun, func(o box) bool { return o.id == b.id })
+		}
+		var path []box
+		for _, b := range l.path {
+			if stays(b) {
+				path = append(path, b)
+			}
+		}
+		if len(path) == len(l.path) {
+			return
+		}
+		d[i].path = path
+	}
+}

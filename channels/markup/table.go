@@ -1,0 +1,115 @@
+package markup
+
+import (
+	"strings"
+
+	extast "github.com/yuin/goldmark/extension/ast"
+)
+
+// maxTable is the widest table in columns that is shown as one: what still fits a telephone's line is less, but can be scrolled.
+const maxTable = 80
+
+// table shows a table as aligned text in a fixed-width font, or, where it is too wide for that or has links,
+// row by row with each cell behind its column's name.
+func (r *reader) table(n *extast.Table, path []box) {
+	var rows [][][]run
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells [][]run
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			cells = append(cells, tidy(r.inlines(cell)))
+		}
+		rows = append(rows, cells)
+	}
+	if words, ok := aligned(rows, n.Alignments); ok {
+		r.add(leaf{kind: code, path: path, runs: []run{{text: words}}})
+		return
+	}
+	if len(rows) == 1 {
+		r.add(leaf{path: path, runs: record(make([][]run, len(rows[0])), rows[0])})
+	}
+	for _, row := range rows[1:] {
+		r.add(leaf{path: path, runs: record(rows[0], row)})
+	}
+}
+
+// record is one row as lines "name: value"; cells without words are left out.
+func record(names, row []([]run)) []run {
+	var out []run
+	for i, cell := range row {
+		if len(cell) == 0 {
+			continue
+		}
+		if i < len(names) && len(names[i]) > 0 {
+			for _, name := range names[i] {
+				name.style |= bold
+				out = append(out, name)
+			}
+			out = append(out, run{text: ": "})
+		}
+		out = append(append(out, cell...), run{text: "\n"})
+	}
+	return out
+}
+
+// aligned is a table in columns, each as wide as its widest cell; not ok if it has links or is too wide.
+func aligned(rows [][][]run, align []extast.Alignment) (words string, ok bool) {
+	wide := make([]int, len(align))
+	text := make([][]string, len(rows))
+	for i, row := range rows {
+		for j, cell := range row {
+			for _, c := range cell {
+				if c.url != "" {
+					return "", false
+				}
+			}
+			text[i] = append(text[i], undirected(strings.ReplaceAll(leaf{runs: cell}.words(), "\n", " ")))
+			if j < len(wide) {
+				wide[j] = max(wide[j], width(text[i][j]))
+			}
+		}
+	}
+	total := 3 * (len(wide) - 1)
+	for _, w := range wide {
+		total += w
+	}
+	if total > maxTable {
+		return "", false
+	}
+	var lines []string
+	for i, row := range text {
+		lines = append(lines, line(row, wide, align))
+		if i == 0 {
+			lines = append(lines, ruler(wide))
+		}
+	}
+	return strings.Join(lines, "\n"), true
+}
+
+func line(cells []string, wide []int, align []extast.Alignment) string {
+	padded := make([]string, len(wide))
+	for i, w := range wide {
+		cell := ""
+		if i < len(cells) {
+			cell = cells[i]
+		}
+		room := w - width(cell)
+		left := 0
+		switch align[i] {
+		case extast.AlignRight:
+			left = room
+		case extast.AlignCenter:
+			left = room / 2
+		}
+		padded[i] = strings.Repeat(" ", left) + cell + strings.Repeat(" ", room-left)
+	}
+	return strings.TrimRight(strings.Join(padded, " | "), " ")
+}
+
+// ruler stands under the names of the columns.
+func ruler(wide []int) string {
+	parts := make([]string, len(wide))
+	for i, w := range wide {
+		parts[i] = strings.Repeat("-", w)
+	}
+	return strings.Join(parts, "-+-")
+}

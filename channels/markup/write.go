@@ -1,0 +1,279 @@
+package markup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// write is the Markdown that read reads as d again.
+func write(d doc) string {
+	var w writer
+	for i, l := range d {
+		known := 0
+		if i > 0 {
+			known = shared(d[i-1], l)
+			w.WriteString("\n")
+			if !closeBy(d[i-1], l) {
+				w.WriteString(strings.TrimRight(w.prefix(known), " ") + "\n")
+			}
+		}
+		first := w.enter(l, known)
+		lines := strings.Split(block(l), "\n")
+		rest := w.prefix(len(l.path))
+		w.WriteString(strings.TrimRight(first+lines[0], " "))
+		for _, line := range lines[1:] {
+			if line == "" {
+				w.WriteString("\n" + strings.TrimRight(rest, " "))
+			} else {
+				w.WriteString("\n" + rest + line)
+			}
+		}
+	}
+	return w.String()
+}
+
+// writer is Markdown that is being written.
+type writer struct {
+	strings.Builder
+	open []shelf
+}
+
+// shelf is a box that is open, and how its marker was written.
+type shelf struct {
+	box
+	sign  byte
+	width int
+}
+
+// prefix is what the lines of a block behind its first begin with, for the first n open boxes.
+func (w *writer) prefix(n int) string {
+	var b strings.Builder
+	for _, s := range w.open[:n] {
+		if s.item() {
+			b.WriteString(strings.Repeat(" ", s.width))
+		} else {
+			b.WriteString("> ")
+		}
+	}
+	return b.String()
+}
+
+// enter opens the boxes of a leaf behind the first known, and is what the leaf's first line begins with.
+func (w *writer) enter(l leaf, known int) string {
+	first := w.prefix(known)
+	for i, b := range l.path[known:] {
+		i += known
+		s := shelf{box: b}
+		if !b.item() {
+			first += "> "
+		} else {
+			s.sign = w.sign(b, i, i == known)
+			marker := string(s.sign)
+			if b.number >= 0 {
+				marker = numeral(b.number) + marker
+			}
+			s.width = len(marker) + 1
+			first += marker + " "
+			switch b.task {
+			case undone:
+				first += "[ ] "
+			case done:
+				first += "[x] "
+			}
+		}
+		w.open = append(w.open[:i], s)
+	}
+	w.open = w.open[:len(l.path)]
+	return first
+}
+
+// sign is the character of an item's marker. A list that follows another one must have a different sign, or it would be the same list;
+// bullets inside of bullets differ too, since three of the same kind may be a rule.
+func (w *writer) sign(b box, depth int, beside bool) byte {
+	signs := [...]byte{'-', '+'}
+	switch {
+	case b.number >= 0:
+		signs = [...]byte{'.', ')'}
+	case depth%2 == 1:
+		signs = [...]byte{'*', '+'}
+	}
+	if !beside || depth >= len(w.open) || !w.open[depth].item() {
+		return signs[0]
+	}
+	before := w.open[depth]
+	if (before.list == b.list) == (before.sign == signs[1]) {
+		return signs[1]
+	}
+	return signs[0]
+}
+
+// block is the lines of one leaf.
+func block(l leaf) string {
+	switch l.kind {
+	case rule:
+		return "___"
+	case code:
+		words := l.words()
+		fence := strings.Repeat("`", max(3, ticks(words)+1))
+		return fence + l.lang + "\n" + words + "\n" + fence
+	case heading:
+		return strings.Repeat("#", l.level) + " " + inlineMarkdown(l.runs)
+	}
+	return inlineMarkdown(l.runs)
+}
+
+// ticks is the length of the longest row of backticks.
+func ticks(s string) int {
+	longest, n := 0, 0
+	for i := range len(s) {
+		if s[i] != '`' {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// inlineMarkdown is words with their marks. Marks only count beside certain characters (CommonMark, section 6.2: flanking): a character
+// that would keep one from counting is written as a reference.
+func inlineMarkdown(runs []run) string {
+	var b strings.Builder
+	for i, r := range runs {
+		var before, after style
+		var left, right rune = ' ', ' '
+		if i > 0 {
+			before = marked(runs[i-1])
+			left, _ = utf8.DecodeLastRuneInString(outer(runs[i-1]))
+		}
+		if i+1 < len(runs) {
+			after = marked(runs[i+1])
+			right, _ = utf8.DecodeRuneInString(outer(runs[i+1]))
+		}
+		own := marked(r)
+		start := seam{left: left, right: firstRune(outer(r)), closing: before, opening: own}
+		end := seam{left: lastRune(outer(r)), right: right, closing: own, opening: after}
+		if before != own || r.url != "" || i > 0 && runs[i-1].url != "" {
+			b.WriteString(signs(own))
+		}
+		b.WriteString(words(r, start.encodesRight(), end.encodesLeft()))
+		if after != own || r.url != "" || i+1 < len(runs) && runs[i+1].url != "" {
+			signs := []byte(signs(own))
+			slices.Reverse(signs)
+			b.Write(signs)
+		}
+	}
+	return b.String()
+}
+
+// marked is the styles of a run that have marks around words.
+func marked(r run) style { return r.style &^ mono }
+
+func signs(s style) string {
+	var b strings.Builder
+	for _, bit := range nesting() {
+		if s&bit != 0 {
+			b.WriteString(map[style]string{strike: "~~", bold: "**", italic: "_"}[bit])
+		}
+	}
+	return b.String()
+}
+
+// outer is a run's text as far as its ends matter to marks.
+func outer(r run) string {
+	switch {
+	case r.url != "":
+		return "[)"
+	case r.style&mono != 0:
+		return "``"
+	}
+	return r.text
+}
+
+func firstRune(s string) rune { r, _ := utf8.DecodeRuneInString(s); return r }
+func lastRune(s string) rune  { r, _ := utf8.DecodeLastRuneInString(s); return r }
+
+// seam is the place between two runs: the characters at its sides, and the styles that end and begin there.
+type seam struct {
+	left, right      rune
+	closing, opening style
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// strict reports whether a mark at the seam counts only beside white space or punctuation.
+func (s seam) strict() bool {
+	all := s.closing | s.opening
+	several := all&(all-1) != 0
+	return several || all&italic != 0 || s.closing != 0 && !word(s.left) || s.opening != 0 && !word(s.right)
+}
+
+func (s seam) encodesLeft() bool {
+	switch {
+	case s.closing == s.opening:
+		return false
+	case s.closing != 0:
+		return !word(s.left) && !ascii(s.left)
+	}
+	return s.strict() && !unicode.IsSpace(s.left) && !ascii(s.left)
+}
+
+func (s seam) encodesRight() bool {
+	switch {
+	case s.closing == s.opening:
+		return false
+	case s.opening != 0:
+		return !word(s.right) && !ascii(s.right)
+	}
+	return s.strict() && !unicode.IsSpace(s.right) && !ascii(s.right)
+}
+
+// words is one run as Markdown, with its first or last character as a reference.
+func words(r run, first, last bool) string {
+	switch {
+	case r.url != "":
+		return "[" + escaped(r.text) + "](<" + strings.ReplaceAll(r.url, "&", "&amp;") + ">)"
+	case r.style&mono != 0:
+		return span(r.text)
+	}
+	text := r.text
+	var head, tail string
+	if c, n := utf8.DecodeRuneInString(text); first && n > 0 {
+		head, text = fmt.Sprintf("&#%d;", c), text[n:]
+	}
+	if c, n := utf8.DecodeLastRuneInString(text); last && n > 0 {
+		tail, text = fmt.Sprintf("&#%d;", c), text[:len(text)-n]
+	}
+	return head + escaped(text) + tail
+}
+
+// span is code between more backticks than it has in a row.
+func span(words string) string {
+	fence := strings.Repeat("`", ticks(words)+1)
+	padded := strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") ||
+		strings.HasPrefix(words, " ") && strings.HasSuffix(words, " ") && strings.TrimSpace(words) != ""
+	if padded {
+		words = " " + words + " "
+	}
+	return fence + words + fence
+}
+
+// escaped is words without anything that Markdown reads as a mark, wherever they stand. A dot and a bracket count
+// behind a number, at the start of a line, and in addresses.
+func escaped(words string) string {
+	var b strings.Builder
+	before := rune(' ')
+	for _, c := range words {
+		behind := (c == '.' || c == ')') && (before >= '0' && before <= '9' || before == 'w')
+		if behind || strings.ContainsRune("\\`*_~[]<>&|!#+-=:@", c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+		before = c
+	}
+	return b.String()
+}

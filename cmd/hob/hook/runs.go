@@ -1,0 +1,95 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+// fireRow is one thing that a webhook was sent.
+type fireRow struct {
+	Key      string    `json:"key"`
+	Created  time.Time `json:"created"`
+	State    string    `json:"state"`
+	Outcome  string    `json:"outcome"`
+	Reason   string    `json:"reason"`
+	Turn     int64     `json:"turn"`
+	Delivery string    `json:"delivery"`
+}
+
+type turnRow struct {
+	ID   int64  `json:"id"`
+	Text string `json:"text"`
+}
+
+// cells of a fire: what it came to stands in the place of its state, and why in that of an answer that there is not.
+func (r fireRow) cells(clock cli.Clock, answers map[int64]string) []string {
+	state, turn := r.State, "-"
+	if r.Outcome != "" {
+		state = r.Outcome
+	}
+	if r.Turn != 0 {
+		turn = cli.ID(r.Turn)
+	}
+	answer := answers[r.Turn]
+	if answer == "" {
+		answer = console.ToYou(r.Reason)
+	}
+	return []string{clock(r.Created), state, turn, r.Key, console.OrDash(r.Delivery), console.OrDash(console.OneLine(answer))}
+}
+
+func runsCommand(a *cli.App) *cobra.Command {
+	f := client.Filter{}
+	answers := map[int64]string{}
+	l := cli.Listing[fireRow]{
+		Resource: "fires", None: "nobody has posted to it yet",
+		States: []string{"queued", "running", "waiting", "done", "ran", "failed", "missed", "skipped"},
+		Head:   []string{"RECEIVED", "STATE", "TURN", "ID", "DELIVERY", "ANSWER"},
+		Row:    func(r fireRow, clock cli.Clock) []string { return r.cells(clock, answers) },
+	}
+	cmd := &cobra.Command{
+		Use: "runs HOOK", Short: "List what a webhook was sent and what hob answered, newest first", Args: cli.Exactly(1, "one HOOK"),
+		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook runs deploys\n  hob hook runs deploys --state failed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := known(cmd.Context(), a, args[0], answers)
+			if err != nil {
+				return err
+			}
+			f.Name = "hook:" + name
+			return cli.ListRows(cmd.Context(), a, l, f)
+		},
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}
+
+// known finds the name of a webhook, also of one that is gone, and reads what its newest turns have said.
+func known(ctx context.Context, a *cli.App, name string, answers map[int64]string) (string, error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return "", err
+	}
+	var h hookRow
+	var fires []json.RawMessage
+	missing := c.Show(ctx, "hooks", name, &h)
+	if missing == nil {
+		name = h.Name
+	} else if err := c.List(ctx, "fires", client.Filter{Name: "hook:" + name, Limit: 1}, &fires); err != nil || len(fires) == 0 {
+		return "", missing
+	}
+	var turns []turnRow
+	if err := c.List(ctx, "turns", client.Filter{Name: "hook:" + name, Limit: 1000}, &turns); err != nil {
+		return "", fmt.Errorf("read the answers: %w", err)
+	}
+	for _, t := range turns {
+		answers[t.ID] = t.Text
+	}
+	return name, nil
+}

@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/client"
+	"hob/daemon/control/console"
+)
+
+type row struct {
+	ID      int64    `json:"id"`
+	Name    string   `json:"name"`
+	Paths   []string `json:"paths"`
+	Prompt  string   `json:"prompt"`
+	Paused  bool     `json:"paused"`
+	Broken  string   `json:"broken"`
+	Trouble string   `json:"trouble"`
+	Ready   bool     `json:"ready"`
+}
+
+func (w row) state() string {
+	switch {
+	case w.Broken != "":
+		return "broken"
+	case w.Paused:
+		return "paused"
+	case w.Trouble != "":
+		return "limited"
+	case !w.Ready:
+		return "looking"
+	}
+	return "watching"
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	cmd := cli.List(a, cli.Listing[row]{
+		Resource: resource, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
+		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
+		Row: func(w row, _ cli.Clock) []string {
+			return []string{w.Name, strings.Join(w.Paths, ", "), w.state(), w.Prompt}
+		},
+	})
+	cmd.Example = "  hob watch list"
+	return cmd
+}
+
+func showCommand(a *cli.App) *cobra.Command {
+	cmd := cli.Show(a, resource, "WATCH", "Show a watch with all that was said about it", nil)
+	cmd.Example = "  hob watch show papers"
+	return cmd
+}
+
+type fire struct {
+	Created time.Time `json:"created"`
+	State   string    `json:"state"`
+	Outcome string    `json:"outcome"`
+	Reason  string    `json:"reason"`
+	Turn    int64     `json:"turn"`
+}
+
+// cells of a fire: what it came to stands in the place of its state.
+func (f fire) cells(clock cli.Clock) []string {
+	state, turn := f.State, "-"
+	if f.Outcome != "" {
+		state = f.Outcome
+	}
+	if f.Turn != 0 {
+		turn = cli.ID(f.Turn)
+	}
+	return []string{clock(f.Created), state, turn, console.ToYou(f.Reason)}
+}
+
+func runsCommand(a *cli.App) *cobra.Command {
+	f := client.Filter{}
+	l := cli.Listing[fire]{
+		Resource: "fires", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
+		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: fire.cells,
+		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a watch that is gone has a record; one that never was has none
+			return c.Show(ctx, resource, f.Name, new(json.RawMessage))
+		},
+	}
+	cmd := &cobra.Command{
+		Use: "runs WATCH", Short: "List what a watch saw and ran, newest first", Args: cli.Exactly(1, "one WATCH"), ValidArgsFunction: cli.Complete(a, resource),
+		Example: "  hob watch runs papers\n  hob watch runs papers --state failed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Name = numberOf(cmd.Context(), a, args[0])
+			return cli.ListRows(cmd.Context(), a, l, f)
+		},
+	}
+	l.Flags(cmd, &f)
+	return cmd
+}
+
+// numberOf is the id of a watch, since a job may have its name. One that is gone is known by the name that it had.
+func numberOf(ctx context.Context, a *cli.App, name string) string {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return name // the list says what is wrong
+	}
+	var w row
+	if err := c.Show(ctx, resource, name, &w); err != nil {
+		return name
+	}
+	return cli.ID(w.ID)
+}

@@ -1,0 +1,38 @@
+package main_test
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"hob/daemon/control/client"
+)
+
+// looking waits until a watch has had its first look: looking WATCH.
+func looking(ts *testscript.TestScript, _ bool, args []string) {
+	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
+	ts.Check(err)
+	until(ts, args[0]+" watches", func() bool {
+		var w struct{ Ready bool }
+		return c.Show(context.Background(), "watches", args[0], &w) == nil && w.Ready
+	})
+}
+
+// ran waits until a watch has run so many times, and fails when it ran more often: ran TIMES WATCH.
+func ran(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
+	ts.Check(err)
+	var w struct{ ID int64 }
+	ts.Check(c.Show(context.Background(), "watches", args[1], &w))
+	var fires []struct{ Outcome string }
+	until(ts, args[1]+" ran "+args[0]+" times", func() bool {
+		ts.Check(c.List(context.Background(), "fires", client.Filter{Name: strconv.FormatInt(w.ID, 10), State: "ran"}, &fires))
+		return len(fires) >= want
+	})
+	if len(fires) > want {
+		ts.Fatalf("%s ran %d times, want %d", args[1], len(fires), want)
+	}
+}

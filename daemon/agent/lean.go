@@ -1,0 +1,24 @@
+package agent
+
+import (
+	"slices"
+
+	"hob/daemon/llm"
+	"hob/tools"
+)
+
+// lean is the session of the heartbeat. It runs often and mostly for nothing, so its requests are kept small: a system text without the
+// owner's files, and few tools.
+const lean = "heartbeat"
+
+// leanTools are the tools that a lean request carries. The tool "tool" leads to all others.
+func leanTools() []string { return []string{"read", "memory_search", "message", "tool"} }
+
+// fresh is the prefix that a session without one gets.
+func (r asking) fresh(key string) (string, []llm.Tool) {
+	if key != lean {
+		return r.set.System(), schemas(r.Dispatch.Set.Core())
+	}
+	few := slices.DeleteFunc(slices.Clone(r.Dispatch.Set.Specs()), func(s tools.Spec) bool { return !slices.Contains(leanTools(), s.Name) })
+	return r.set.Lean(), schemas(few)
+}

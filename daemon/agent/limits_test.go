@@ -1,0 +1,84 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/llm"
+	"hob/daemon/llm/llmtest"
+)
+
+// runLimited runs a job with limits, as its row has them, to its end.
+func (r *rig) runLimited(body string) {
+	r.t.Helper()
+	r.sql(`INSERT INTO triggers (id, kind, name, body, version) VALUES (1, 'job', 'b', ?, 1)`, body)
+	r.sql(`INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', 1, 1, 'queued')`)
+	r.post(event.In{Source: "cron", ExtID: "job:1:run:1", Session: "main", Kind: event.Fire, Rank: event.RankSchedule, Trust: event.Owner, ReplyTo: chat, Fire: 1, Typed: true, Parts: event.Say("look around"), Received: time.Now()})
+	r.settle()
+}
+
+// A job with tools of its own may call no other, in whatever mode the gate is; the model reads why.
+func TestToolsOfAJob(t *testing.T) {
+	for _, mode := range []guard.Mode{guard.ModeAsk, guard.ModeOpen} {
+		bubble(t, llmtest.InOrder(use("note", "x"), use("look", "y"), llmtest.Say("done")), func(r *rig) {
+			r.runLimited(`{"tools": ["look"]}`)
+			if r.times("note") != 0 || r.times("look") != 1 {
+				t.Errorf("%s: note ran %d times, look %d", mode, r.times("note"), r.times("look"))
+			}
+			if got := fmt.Sprint(r.results(1)); !strings.Contains(got, "this job may only call look") || r.lastBody() != "done" {
+				t.Errorf("%s: %s, said %q", mode, got, r.lastBody())
+			}
+			r.ask("now I ask") // which is no job
+		}, func(r *rig) { r.mode = mode })
+	}
+}
+
+// spender looks around for ever, at 1,500 tokens a request.
+func spender(r *rig) {
+	n := 0
+	r.model = llmtest.NewScript(llmtest.Always(func(llm.Request) llm.Answer {
+		n++
+		a := use("look", fmt.Sprint(n))
+		a.Usage = llm.Usage{Input: 1000, Output: 500}
+		return a
+	})).As(llm.Info{Provider: "p", Model: "m", MaxOutput: 9000})
+}
+
+// A run stays within its tokens: its answers are asked to be short enough, and the turn ends with a word to the owner.
+func TestTokensOfAJob(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		r.runLimited(`{"tokens": 5000}`)
+		asked := r.model.(*llmtest.Script).Requests()
+		if len(asked) != 2 || r.times("look") != 2 {
+			t.Fatalf("%d requests, %d calls", len(asked), r.times("look"))
+		}
+		left := 5000
+		for i, q := range asked {
+			if q.MaxOutput > left || q.MaxOutput < 1024 {
+				t.Errorf("request %d may be answered with %d tokens, %d are left", i+1, q.MaxOutput, left)
+			}
+			left -= 1500
+		}
+		row := r.turns()[0]
+		if want := "it has used 3000 of the 5000 tokens that one run may use, and the next request needs about "; row.State != "failed" || !strings.HasPrefix(row.Why, want) {
+			t.Errorf("the turn is %s: %s", row.State, row.Why)
+		}
+		contains(t, r.lastBody(), "I could not finish this: it has used 3000 of the 5000 tokens")
+		contains(t, r.lastBody(), "hob cron update JOB --max-tokens N")
+	}, spender)
+}
+
+// Without a limit nothing of this holds.
+func TestNoTokensOfAJob(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		r.runLimited(`{}`)
+		asked := r.model.(*llmtest.Script).Requests()
+		if len(asked) != 50 || asked[0].MaxOutput != 9000 {
+			t.Errorf("%d requests, the first with %d tokens", len(asked), asked[0].MaxOutput)
+		}
+	}, spender)
+}

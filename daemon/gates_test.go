@@ -1,0 +1,114 @@
+package daemon_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"hob/daemon/event"
+)
+
+// slot is a row of fires as the API shows it.
+type slot struct {
+	State, Outcome, Reason string
+	Turn                   int64
+}
+
+func (r *running) slots(job string) (list []slot) {
+	r.t.Helper()
+	if err := r.client.List(r.t.Context(), "fires", event.Filter{Name: job, Limit: 1000}, &list); err != nil {
+		r.t.Fatalf("fires: %v", err)
+	}
+	return list
+}
+
+// tally counts the slots of a job by what they came to.
+func (r *running) tally(job string) map[string]int {
+	count := map[string]int{}
+	for _, s := range r.slots(job) {
+		count[strings.TrimSpace(s.Outcome+" "+s.Reason)]++
+	}
+	return count
+}
+
+func put(t *testing.T, text string, path ...string) {
+	t.Helper()
+	file := filepath.Join(path...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGates: each kind of gate lets the first slot through, none while nothing changes, and one more after a change.
+func TestGates(t *testing.T) {
+	var version, asked, unchanged atomic.Int64
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		tag := fmt.Sprintf(`"v%d"`, version.Load())
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			unchanged.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "version %s", tag)
+	}))
+	defer page.Close()
+	home := t.TempDir()
+	space := filepath.Join(home, "workspace")
+	put(t, "one\n", space, "state.txt")
+	put(t, "a", space, "in", "a.txt")
+	job := func(name, gate string) string {
+		return fmt.Sprintf("[jobs.%s]\ncron = \"* * * * * *\"\nprompt = \"say: %s\"\n%s\n", name, name, gate)
+	}
+	write(t, home, "[tools.web]\nnetworks = [\"127.0.0.1/32\"]\n"+
+		job("command", `gate = "cat state.txt"`)+job("exit", "gate = \"test -e go\"\ngate_mode = \"exit\"")+job("page", `gate_url = "`+page.URL+`"`)+
+		job("files", `gate_files = ["in/*.txt"]`)+job("wrong", `gate = "no-such-program"`)+job("both", "gate = \"test -e go\"\ngate_mode = \"exit\"\ngate_files = [\"in\"]"))
+	r := start(t, home)
+	shut := map[string]string{
+		"command": "skipped gate: no change", "page": "skipped gate: no change", "files": "skipped gate: no change",
+		"exit": "skipped gate: exit code 1", "both": "skipped gate: exit code 1",
+	}
+	for name, why := range shut {
+		r.until(name+" is skipped", func() bool { return r.tally(name)[why] >= 2 })
+	}
+	for _, name := range []string{"command", "page", "files"} {
+		if n := r.tally(name)["ran"]; n != 1 {
+			t.Errorf("%s ran %d times while nothing changed: %v", name, n, r.tally(name))
+		}
+	}
+	for _, name := range []string{"exit", "both"} {
+		if n := r.tally(name)["ran"]; n != 0 {
+			t.Errorf("%s ran %d times behind a shut gate", name, n)
+		}
+	}
+	if unchanged.Load() == 0 || asked.Load() < 2 {
+		t.Errorf("the page was asked for %d times, %d of them told what was known", asked.Load(), unchanged.Load())
+	}
+	put(t, "two\n", space, "state.txt")
+	put(t, "b", space, "in", "b.txt")
+	put(t, "", space, "go")
+	version.Add(1)
+	for _, name := range []string{"command", "page", "files"} {
+		r.until(name+" runs after a change", func() bool { return r.tally(name)["ran"] == 2 })
+	}
+	r.until("an open gate lets all through", func() bool { return r.tally("exit")["ran"] >= 2 })
+	r.until("both parts open", func() bool { return r.tally("both")["ran"] == 1 && r.tally("both")["skipped gate: no change"] >= 1 })
+	wrong := r.slots("wrong")
+	if s := wrong[len(wrong)-1]; s.Outcome != "failed" || !strings.HasPrefix(s.Reason, "gate: the command cannot be run (exit code 127)") || s.Turn != 0 {
+		t.Errorf("a gate that cannot run: %+v", s)
+	}
+	for _, s := range wrong[:len(wrong)-1] {
+		if s.Outcome == "ran" || s.Outcome == "failed" {
+			t.Errorf("it did not back off: %+v", s)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package triggers
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+	"hob/scheduler/hook"
+)
+
+// Hooks is the rows of webhooks. Their secrets stand beside them, never in them: only Named reads one.
+type Hooks struct{ desk Desk }
+
+// Webhooks is the desk of webhooks.
+func (d Desk) Webhooks() Hooks { return Hooks{d} }
+
+const hookColumns = "id, name, body, paused, broken, failures, hold"
+
+func scanHook(rs *sql.Rows, more ...any) (hook.Hook, error) {
+	var h, row hook.Hook
+	var body string
+	if err := rs.Scan(append([]any{&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold)}, more...)...); err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal([]byte(body), &h); err != nil { // a spoilt row disables only itself
+		h = hook.Hook{}
+		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+	}
+	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
+	return h, nil
+}
+
+// All lists the webhooks by name.
+func (w Hooks) All(ctx context.Context) ([]hook.Hook, error) {
+	rs, err := w.desk.readers.QueryContext(ctx, "SELECT "+hookColumns+" FROM triggers WHERE kind = 'hook' AND removed = 0 ORDER BY name")
+	return db.Collect(rs, err, func(rs *sql.Rows) (hook.Hook, error) { return scanHook(rs) })
+}
+
+// Named finds a webhook by its name or id, with its secret as Put was given it.
+func (w Hooks) Named(ctx context.Context, name string) (h hook.Hook, secret string, err error) {
+	rs, err := w.desk.readers.QueryContext(ctx, "SELECT "+hookColumns+", secret FROM triggers WHERE kind = 'hook' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (hook.Hook, error) { return scanHook(rs, &secret) })
+	if err != nil {
+		return h, "", fmt.Errorf("read webhook: %w", err)
+	}
+	if len(list) == 0 {
+		return h, "", event.NewFault(event.Missing, kindHook.listed()+" shows them", "there is no webhook %s", name)
+	}
+	return list[0], secret, nil
+}
+
+// Put makes a webhook, or replaces the one with its ID, and returns its id.
+func (w Hooks) Put(ctx context.Context, h hook.Hook, secret string) (id int64, err error) {
+	err = w.desk.write(ctx, func(tx Tx) error {
+		if id, err = put(tx, kindHook, h.Trigger, h, time.Time{}); err != nil {
+			return err
+		}
+		return tx.Rows().Run("UPDATE triggers SET secret = ? WHERE id = ?", secret, id)
+	})
+	return id, err
+}
+
+// Remove takes a webhook away, with its secret; what it received stays.
+func (w Hooks) Remove(ctx context.Context, id int64) error {
+	return w.desk.write(ctx, func(tx Tx) error { return remove(tx, kindHook, id) })
+}
+
+// Pause stops a webhook, or lets it go on.
+func (w Hooks) Pause(ctx context.Context, id int64, paused bool) error {
+	return w.desk.write(ctx, func(tx Tx) error { return pause(tx, kindHook, id, paused, time.Time{}) })
+}
+
+// Receive commits what a webhook was sent: its fire and its inbox row, together. A second one with the same id changes nothing and gets the
+// numbers of the first. An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
+// several times rests first, as a job does.
+func (w Hooks) Receive(ctx context.Context, h hook.Hook, in event.In) (r event.Receipt, err error) {
+	fail.Point("hook.before")
+	err = w.desk.write(ctx, func(tx Tx) error {
+		r, err = receive(tx, h, in)
+		return err
+	})
+	fail.Point("hook.after")
+	return r, err
+}
+
+func receive(tx Tx, h hook.Hook, in event.In) (event.Receipt, error) {
+	var live, known bool
+	err := tx.Rows().One(`SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'hook' AND removed = 0 AND paused = 0), EXISTS (SELECT 1 FROM inbox WHERE source = ? AND ext_id = ?)`,
+		[]any{h.ID, in.Source, in.ExtID}, &live, &known)
+	switch {
+	case err != nil:
+		return event.Receipt{}, err
+	case !live:
+		return event.Receipt{}, event.NewFault(event.Missing, kindHook.listed()+" shows them", "there is no webhook %s", h.Name)
+	case known:
+		return tx.Accept(in)
+	}
+	now := tx.Rows().Now
+	if in.Fire, err = addFire(tx, h.ID, scheduler.Slot{Key: in.ExtID, Due: now, State: scheduler.StateQueued}); err != nil {
+		return event.Receipt{}, fmt.Errorf("add fire: %w", err)
+	}
+	if h.Hold.After(now) {
+		in.NotBefore = h.Hold
+	}
+	if fail.Broken("hook-ack-before-commit") {
+		tx.Apart(in)
+		return event.Receipt{Inbox: 1, Event: 1, New: true}, nil
+	}
+	r, err := tx.Accept(in)
+	if err == nil && !r.New {
+		err = fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
+	}
+	return r, err
+}

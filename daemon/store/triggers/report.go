@@ -1,0 +1,73 @@
+package triggers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+// Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
+// marks are one commit, so that a crash neither loses nor repeats it.
+func (d Desk) Report(ctx context.Context) error {
+	var some bool
+	if err := d.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1)").Scan(&some); err != nil || !some {
+		return err
+	}
+	return d.write(ctx, func(tx Tx) error {
+		newest, list, err := overdue(tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Rows().Run("UPDATE fires SET told = 2 WHERE told = 1"); err != nil {
+			return err
+		}
+		text := scheduler.Away(list)
+		if text == "" {
+			return nil
+		}
+		return tx.Notice(fmt.Sprintf("away:%d", newest), newest, text)
+	})
+}
+
+// overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
+// nor are those whose gate stayed shut.
+func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
+	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(f.created), max(f.id),
+		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed'), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
+		count(*) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), coalesce(max(f.late_us) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), 0) * 1000
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.told = 1 AND t.kind <> ? AND f.outcome <> 'skipped' GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat)
+	list, err = db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
+		var o scheduler.Overdue
+		var id int64
+		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late)
+		newest = max(newest, id)
+		return o, err
+	})
+	return newest, list, err
+}
+
+// remindOfWaiting tells the owner, once a day of the job's own zone, that a job waits because its last run does.
+func remindOfWaiting(tx Tx, j scheduler.Job, open int64) error {
+	var due time.Time
+	var turn int64
+	var why string
+	err := tx.Rows().One("SELECT f.due, t.id, t.why FROM fires f JOIN turns t ON t.id = f.turn WHERE f.id = ? AND f.state = 'waiting'", []any{open}, db.Stamp(&due), &turn, &why)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it is queued or runs, and will end by itself
+	}
+	if err != nil {
+		return err
+	}
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	text := fmt.Sprintf("Job %s waits for its run of %s, which is %s. What comes due meanwhile is folded into that run. To look at it: hob turns show %d",
+		j.Name, due.In(zone).Format("Mon 2 Jan 15:04"), why, turn)
+	return tx.Notice(fmt.Sprintf("job:%d:waits:%s", j.ID, tx.Rows().Now.In(zone).Format(time.DateOnly)), open, text)
+}

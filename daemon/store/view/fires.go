@@ -1,0 +1,94 @@
+package view
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+// FireRow is one slot of a job, one event of a watch or one call of a webhook: when it was due, what it came to, and what it cost.
+type FireRow struct {
+	ID         int64     `json:"id"`
+	Job        string    `json:"job"`            // the name of the job, watch or webhook
+	Kind       string    `json:"kind"`           // "job", "heartbeat", "watch", "hook"
+	Zone       string    `json:"zone,omitempty"` // of a job
+	Key        string    `json:"key"`
+	Due        time.Time `json:"due"`
+	State      string    `json:"state"`
+	Outcome    string    `json:"outcome,omitempty"` // "late" is ran, but began later than the limit
+	LateMS     int64     `json:"late_ms"`           // how long after it was due it began or, where it did not, was looked at
+	LimitMS    int64     `json:"limit_ms"`          // what is later than this is late; 0: nothing is
+	Slots      int64     `json:"slots"`             // that the row stands for
+	Reason     string    `json:"reason,omitempty"`
+	Turn       int64     `json:"turn,omitempty"`
+	Created    time.Time `json:"created"`
+	Started    time.Time `json:"started,omitzero"`
+	Ended      time.Time `json:"ended,omitzero"`
+	Tainted    bool      `json:"tainted,omitempty"` // its turn had read foreign text
+	CostMicros int64     `json:"cost_micros"`       // of its turns and their sub-agents
+	Tokens     int64     `json:"tokens"`
+	Delivery
+}
+
+// Delivery is what became of what a run said, which is another matter than how it ended.
+type Delivery struct {
+	Outcome string `json:"delivery,omitempty"`     // "nothing to say", "to nobody", "sent", "sending", "held", "failed", "expired", "dropped"; "" before it has said anything
+	Why     string `json:"delivery_why,omitempty"` // it was not sent
+}
+
+// ended is the outcome of a fire as it is told: a run that began after its limit is late.
+const ended = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_us, 'late', f.outcome)"
+
+// said are the messages of a fire's turn.
+const said = "FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = f.turn"
+
+// FireRows lists slots, newest first. f.Name is the name or id of a job, watch or webhook, or "KIND:NAME"; f.State a state or an outcome.
+func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
+	return s.fireRows(ctx, "(?1 = '' OR f.state = ?1 OR "+ended+" = ?1) AND (?2 = '' OR t.name = ?2 OR cast(t.id AS TEXT) = ?2 OR t.kind || ':' || t.name = ?2) ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
+}
+
+func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
+	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+ended+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
+		coalesce(f.turn, 0), f.created, f.started, f.ended,
+		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
+		(SELECT coalesce(sum(x.cost), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
+		(SELECT coalesce(sum(x.tokens), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
+		(SELECT CASE WHEN sum(o.state = 'dead') > 0 THEN 'failed' WHEN sum(o.state = 'expired') > 0 THEN 'expired' WHEN sum(o.state = 'held') > 0 THEN 'held'
+			WHEN sum(o.state IN ('draft', 'ready')) > 0 THEN 'sending' WHEN sum(o.state = 'done') > 0 THEN 'sent' WHEN count(*) > 0 THEN 'dropped'
+			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+said+`),
+		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+said+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
+	return db.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
+		var r FireRow
+		err := rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, db.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, db.Stamp(&r.Created), db.Stamp(&r.Started),
+			db.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.Delivery.Outcome, &r.Why)
+		return r, err
+	})
+}
+
+// How many runs tell what the next one will cost: of the same job, and of all jobs.
+const (
+	ownRuns = 20
+	anyRuns = 200
+)
+
+// RunCost is what one run of a job has cost, on the mean of its last 20; where it has none, of the newest 200 runs of all jobs since an
+// instant. Runs that asked no model do not count. Zero: there are none.
+func RunCost(ctx context.Context, read *db.Readers, job int64, since time.Time) (scheduler.Cost, error) {
+	c, err := meanCost(ctx, read, "f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
+	if err != nil || c.Tokens > 0 {
+		return c, err
+	}
+	return meanCost(ctx, read, "f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", db.Micros(since), anyRuns)
+}
+
+func meanCost(ctx context.Context, read *db.Readers, where string, args ...any) (c scheduler.Cost, err error) {
+	err = read.QueryRowContext(ctx, `SELECT coalesce(cast(avg(cost) AS INTEGER), 0), coalesce(cast(avg(tokens) AS INTEGER), 0) FROM (
+		SELECT (SELECT sum(x.cost) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS cost, (SELECT sum(x.tokens) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS tokens
+		FROM fires f WHERE f.state = 'done' AND EXISTS (SELECT 1 FROM turns u WHERE u.id = f.turn AND u.tokens > 0) AND `+where+`)`, args...).Scan(&c.Micros, &c.Tokens) // #nosec G202 -- constants
+	return c, err
+}

@@ -1,0 +1,27 @@
+package toolbox
+
+import (
+	"context"
+	"strings"
+
+	"hob/config"
+	"hob/daemon/probe"
+	"hob/daemon/sandbox"
+)
+
+// Gates makes the probe by which gates look at the world that the tools work in, as the config in force makes it. p has what is not the
+// tools'.
+func (b *Bench) Gates(now func() (Kit, *config.Snapshot), p probe.Probe) *probe.Probe {
+	p.Setting = func() probe.Setting {
+		kit, c := now()
+		return probe.Setting{Guard: kit.Guard, Sandbox: kit.Sandbox, Networks: c.Tools.Web.Prefixes(), Open: func(ctx context.Context) *sandbox.Sandbox {
+			open := *c
+			open.Tools.Exec.Network = true
+			return Box(ctx, b.State, b.Self, &open)
+		}}
+	}
+	helpless := p.Helpless
+	p.Helpless = func(prompt string) bool { return !strings.HasPrefix(prompt, "say:") && helpless(prompt) }
+	p.Spawn, p.Registry, p.Marked, p.Environ, p.Instance = b.Spawn, b.Registry, b.Marked, b.Environ, b.Instance
+	return &p
+}

@@ -1,0 +1,192 @@
+// Package watches is hob's file watches as tools, the API and the config see them: it turns wishes into rows for the store. It never looks
+// at a file.
+package watches
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/guard"
+	"hob/scheduler"
+	"hob/scheduler/watch"
+	"hob/tools"
+	"hob/tools/automation"
+)
+
+// OriginConfig marks what stands in the config: only its file changes it.
+const OriginConfig = "config"
+
+// Rows is where watches are kept.
+type Rows interface {
+	AllWatches(ctx context.Context) ([]watch.Watch, error)
+	WatchNamed(ctx context.Context, nameOrID string) (watch.Watch, error)
+	// Looks is how far the watches have come, by their ids.
+	Looks(ctx context.Context) (map[int64]watch.Look, error)
+	Record(ctx context.Context, changes ...tools.Change) error
+}
+
+// Desk is where watches are made and looked after. Every field must be set.
+type Desk struct {
+	Rows  Rows
+	Guard func() *fsguard.Guard // as the config says now
+	Now   func() time.Time
+	Reach func(event.Address) bool // reports whether something can be sent there
+}
+
+var _ automation.Watches = Desk{}
+
+// List returns all watches, by name.
+func (s Desk) List(ctx context.Context) ([]automation.Watch, error) {
+	list, err := s.Rows.AllWatches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	looks, err := s.Rows.Looks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]automation.Watch, len(list))
+	for i, w := range list {
+		views[i] = shown(w, looks[w.ID])
+	}
+	return views, nil
+}
+
+// Find looks a watch up by its name or id; false: there is none.
+func (s Desk) Find(ctx context.Context, name string) (automation.Watch, bool, error) {
+	view, err := s.Named(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return automation.Watch{}, false, nil
+	}
+	return view, err == nil, err
+}
+
+// Named finds a watch by its name or id.
+func (s Desk) Named(ctx context.Context, name string) (automation.Watch, error) {
+	w, err := s.Rows.WatchNamed(ctx, name)
+	if err != nil {
+		return automation.Watch{}, err
+	}
+	looks, err := s.Rows.Looks(ctx)
+	return shown(w, looks[w.ID]), err
+}
+
+// shown is a watch as people and models see it.
+func shown(w watch.Watch, l watch.Look) automation.Watch {
+	view := automation.Watch{
+		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: period(w.Settle), Poll: period(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
+		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
+		Look: automation.Look(l),
+	}
+	for _, k := range w.Events {
+		view.Events = append(view.Events, string(k))
+	}
+	return view
+}
+
+func period(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// Plan works out a new watch.
+func (s Desk) Plan(ctx context.Context, d automation.WatchDraft) (automation.Watch, tools.Change, error) {
+	allow, err := rights([]string{d.Allow})
+	if err != nil {
+		return automation.Watch{}, nil, refuse(err)
+	}
+	w, err := watch.New(watch.Draft{
+		Name: d.Name, Prompt: d.Prompt, Paths: d.Paths, Include: d.Include, Events: d.Events, Settle: period(d.Settle), Poll: period(d.Poll),
+		Flat: d.Flat, Gitignore: d.Gitignore, Own: d.Own, Deliver: string(cmp.Or(d.Deliver, deliverTo(d.ReplyTo))), Trust: stands,
+		Typed: d.Typed && d.Trust == event.Owner, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: allow},
+	}, s.Guard(), d.Now)
+	if err != nil {
+		return automation.Watch{}, nil, refuse(err)
+	}
+	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
+		return automation.Watch{}, nil, err
+	}
+	if !s.Reach(w.Deliver) {
+		return automation.Watch{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
+	}
+	return shown(w, watch.Look{}), watch.Put{Watch: w}, nil
+}
+
+// stands is who stands behind the runs of a watch, whoever made it: what they read are names and texts that anybody may have written.
+const stands = event.Machine
+
+// deliverTo is where a watch answers that names no place: the chat it was made in. The local API is the owner himself.
+func deliverTo(replyTo event.Address) event.Address {
+	if replyTo == "" || replyTo == event.CLI {
+		return event.ToOwner
+	}
+	return replyTo
+}
+
+// refuse is a mistake of the caller as a result that he can read.
+func refuse(err error) error {
+	return tools.Refuse(tools.Validation, "for example paths ~/Downloads/*.pdf, events create, settle 2s", "%v", err)
+}
+
+// freeName finds a name that no watch has; one that was asked for is not changed.
+func (s Desk) freeName(ctx context.Context, name string, asked bool) (string, error) {
+	for n := 1; ; n++ {
+		try := name
+		if n > 1 {
+			try = name + "-" + strconv.Itoa(n)
+		}
+		_, taken, err := s.Find(ctx, try)
+		if err != nil || !taken {
+			return try, err
+		}
+		if asked {
+			return "", tools.Refuse(tools.Conflict, "choose another name, or remove that one", "there is a watch named %s already", name)
+		}
+	}
+}
+
+func readOnly(name string) error {
+	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s stands in the config: only its file changes it", name)
+}
+
+// Alter works out what a verb does to a watch.
+func (s Desk) Alter(_ context.Context, view automation.Watch, v automation.Verb) (automation.Watch, tools.Change, error) {
+	switch v {
+	case automation.Remove:
+		if view.Origin == OriginConfig {
+			return view, nil, readOnly(view.Name)
+		}
+		return view, watch.Drop{ID: view.ID}, nil
+	case automation.Pause, automation.Resume:
+		paused := v == automation.Pause
+		if view.Paused == paused {
+			return view, nil, tools.Refuse(tools.Conflict, "", "watch %s is %s", view.Name, map[bool]string{true: "paused already", false: "not paused"}[paused])
+		}
+		view.Paused = paused
+		return view, watch.Pause{ID: view.ID, Paused: paused}, nil
+	default:
+		return view, nil, fmt.Errorf("unknown verb %q", v)
+	}
+}
+
+// rights are those of a list, without what no watch gets: its runs never use the shell, nor write to a folder of the owner's.
+func rights(list []string) ([]string, error) {
+	all, err := guard.Rights(strings.Join(list, ","), fsguard.Absolute)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if kind, _, _ := strings.Cut(r, ":"); kind != "net" && kind != "message" {
+			return nil, fmt.Errorf("a watch cannot have the right %s: what changes files may be anybody", r)
+		}
+	}
+	return all, nil
+}

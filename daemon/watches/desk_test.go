@@ -1,0 +1,254 @@
+package watches_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/config"
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/watches"
+	"hob/scheduler/watch"
+	"hob/tools"
+	"hob/tools/automation"
+)
+
+// rows keeps watches in memory, as the store does.
+type rows struct {
+	list  []watch.Watch
+	looks map[int64]watch.Look
+	last  int64
+}
+
+func (r *rows) AllWatches(context.Context) ([]watch.Watch, error) { return r.list, nil }
+
+func (r *rows) WatchNamed(_ context.Context, name string) (watch.Watch, error) {
+	for _, w := range r.list {
+		if w.Name == name {
+			return w, nil
+		}
+	}
+	return watch.Watch{}, event.NewFault(event.Missing, "", "there is no watch %s", name)
+}
+
+func (r *rows) Looks(context.Context) (map[int64]watch.Look, error) { return r.looks, nil }
+
+func (r *rows) Record(_ context.Context, changes ...tools.Change) error {
+	for _, c := range changes {
+		switch c := c.(type) {
+		case watch.Put:
+			if c.Watch.ID == 0 {
+				r.last++
+				c.Watch.ID = r.last
+			} else {
+				r.drop(c.Watch.ID)
+			}
+			r.list = append(r.list, c.Watch)
+		case watch.Drop:
+			r.drop(c.ID)
+		default:
+			return errors.New("what is that?")
+		}
+	}
+	return nil
+}
+
+func (r *rows) drop(id int64) {
+	kept := r.list[:0]
+	for _, w := range r.list {
+		if w.ID != id {
+			kept = append(kept, w)
+		}
+	}
+	r.list = kept
+}
+
+func newDesk(t *testing.T) (watches.Desk, *rows, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := fsguard.New(fsguard.Config{Workspace: filepath.Join(dir, "space"), State: filepath.Join(dir, "state"), Home: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rows{looks: map[int64]watch.Look{}}
+	return watches.Desk{
+		Rows: r, Guard: func() *fsguard.Guard { return g }, Now: func() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) },
+		Reach: func(to event.Address) bool { return to != "telegram:5" },
+	}, r, dir
+}
+
+func TestPlan(t *testing.T) {
+	desk, r, dir := newDesk(t)
+	d := automation.WatchDraft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
+	view, change, err := desk.Plan(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, ok := change.(watch.Put)
+	if !ok || put.Watch.Trust != event.Machine || !put.Watch.Typed || put.Watch.Deliver != "ntfy:a" || put.Watch.Settle != 2*time.Second {
+		t.Errorf("%+v", change)
+	}
+	want := automation.Watch{
+		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
+	}
+	if !reflect.DeepEqual(view, want) {
+		t.Errorf("%+v, want %+v", view, want)
+	}
+	if err := r.Record(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := desk.Plan(t.Context(), d); err != nil || again.Name != "name-the-new-paper-2" {
+		t.Errorf("a second one of that name: %s, %v", again.Name, err)
+	}
+	for _, c := range []struct {
+		change func(*automation.WatchDraft)
+		code   tools.Code
+		want   string
+	}{
+		{func(d *automation.WatchDraft) { d.Name = "name-the-new-paper" }, tools.Conflict, "there is a watch named name-the-new-paper already"},
+		{func(d *automation.WatchDraft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
+		{func(d *automation.WatchDraft) { d.Events = []string{"move"}; d.Settle = time.Millisecond }, tools.Validation, "settle"},
+		{func(d *automation.WatchDraft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
+		{func(d *automation.WatchDraft) { d.Allow = "net,exec" }, tools.Validation, "a watch cannot have the right exec"},
+		{func(d *automation.WatchDraft) { d.Allow = "everything" }, tools.Validation, "everything"},
+	} {
+		bad := d
+		c.change(&bad)
+		_, change, err := desk.Plan(t.Context(), bad)
+		if res := tools.ErrorResult(err); change != nil || res.Code != c.code || !strings.Contains(res.Content, c.want) {
+			t.Errorf("want %s %q: %v, %v", c.code, c.want, change, err)
+		}
+	}
+}
+
+func TestAlter(t *testing.T) {
+	desk, r, _ := newDesk(t)
+	for _, c := range []struct {
+		view automation.Watch
+		verb automation.Verb
+		want tools.Change // nil: it is refused
+	}{
+		{automation.Watch{ID: 3}, automation.Remove, watch.Drop{ID: 3}},
+		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Remove, nil},
+		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}},
+		{automation.Watch{ID: 3, Paused: true}, automation.Pause, nil},
+		{automation.Watch{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}},
+		{automation.Watch{ID: 3}, automation.Resume, nil},
+		{automation.Watch{ID: 3}, automation.RunNow, nil},
+	} {
+		view, change, err := desk.Alter(t.Context(), c.view, c.verb)
+		if change != c.want || (err == nil) != (c.want != nil) {
+			t.Errorf("%s of %+v: %v, %v", c.verb, c.view, change, err)
+		}
+		if p, ok := change.(watch.Pause); ok && view.Paused != p.Paused {
+			t.Errorf("%s is shown as %+v", c.verb, view)
+		}
+	}
+	r.list, r.looks[1] = []watch.Watch{{}}, watch.Look{Ready: true, Trouble: "far"}
+	r.list[0].ID, r.list[0].Name = 1, "w"
+	list, err := desk.List(t.Context())
+	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Trouble != "far" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, found, err := desk.Find(t.Context(), "x"); found || err != nil {
+		t.Errorf("found what is not there: %v", err)
+	}
+	if one, found, err := desk.Find(t.Context(), "w"); !found || err != nil || !one.Ready {
+		t.Errorf("%+v %v %v", one, found, err)
+	}
+}
+
+// wanted reads the watches of a config.
+func wanted(t *testing.T, doc string) (list []watches.Wanted) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	snap, problems, err := config.Load(path, nil)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	for _, s := range snap.Watches {
+		list = append(list, watches.Wanted{Name: s.Name, Decode: s.Decode})
+	}
+	return list
+}
+
+func TestSync(t *testing.T) {
+	desk, r, _ := newDesk(t)
+	sync := func(doc string) []string {
+		t.Helper()
+		off, err := desk.Sync(t.Context(), wanted(t, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return off
+	}
+	const notes = "[watches.notes]\npaths = [\"n\"]\nprompt = \"look\"\nallow = [\"net:a.org\"]\n"
+	for _, c := range []struct {
+		name, doc string
+		id        int64 // of the row that there is then; 0: none
+		prompt    string
+		off       string
+	}{
+		{"a new one", notes, 1, "look", ""},
+		{"the same", notes, 1, "look", ""},
+		{"other words, the same files", strings.Replace(notes, "look", "see", 1), 1, "see", ""},
+		{"other files begin anew", strings.Replace(notes, `"n"`, `"m"`, 1), 2, "look", ""},
+		{"a mistake leaves the old one", "[watches.notes]\npaths = []\nprompt = \"x\"\n", 2, "look", "watches.notes is off: paths"},
+		{"a right that no watch gets", strings.Replace(notes, "net:a.org", "exec", 1), 2, "look", "a watch cannot have the right exec"},
+		{"gone", "# nothing\n", 0, "", ""},
+	} {
+		off := sync(c.doc)
+		if c.off == "" && len(off) > 0 || c.off != "" && (len(off) != 1 || !strings.Contains(off[0], c.off)) {
+			t.Errorf("%s: off %q", c.name, off)
+		}
+		if c.id == 0 && len(r.list) == 0 {
+			continue
+		}
+		if len(r.list) != 1 || r.list[0].ID != c.id || r.list[0].Prompt != c.prompt || r.list[0].Origin != watches.OriginConfig || r.list[0].Trust != event.Machine {
+			t.Errorf("%s: %+v", c.name, r.list)
+		}
+	}
+	// What was made at run time stays, and its name with it; what was paused stays so.
+	_, change, err := desk.Plan(t.Context(), automation.WatchDraft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
+	if err != nil || r.Record(t.Context(), change) != nil {
+		t.Fatal(err)
+	}
+	if off := sync(notes); len(off) != 1 || !strings.Contains(off[0], "made at run time") || r.list[0].Prompt != "mine" {
+		t.Errorf("off %q, %+v", off, r.list)
+	}
+	r.list[0].Origin, r.list[0].Paused = watches.OriginConfig, true
+	if off := sync(notes); len(off) != 0 || !r.list[0].Paused || r.list[0].Prompt != "look" {
+		t.Errorf("off %q, %+v", off, r.list)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for doc, want := range map[string]string{
+		"paths = [\"~/d/*.pdf\"]\nprompt = \"x\"\nsettle = \"5s\"\n": "",
+		"paths = [\"d\"]\n": "prompt",
+		"prompt = \"x\"\n":  "paths",
+		"paths = [\"d\"]\nprompt = \"x\"\nevents = [\"move\"]\n":                   "event",
+		"paths = [\"d\"]\nprompt = \"x\"\nallow = [\"write:/d\"]\n":                "allow: a watch cannot have the right write:/d",
+		"paths = [\"d\"]\nprompt = \"x\"\nsettle = \"1ms\"\ndeliver = \"nowhere\"": "settle",
+	} {
+		err := watches.Check(wanted(t, "[watches.w]\n"+doc)[0].Decode, time.Now())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", doc, err, want)
+		}
+	}
+	if len(watches.Notes()) == 0 {
+		t.Error("the section is not described")
+	}
+}

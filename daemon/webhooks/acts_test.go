@@ -1,0 +1,233 @@
+package webhooks_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/webhooks"
+	"hob/scheduler/hook"
+)
+
+// TestRotate: the old secret is taken until the change is done, never longer.
+func TestRotate(t *testing.T) {
+	r := newRig(t)
+	first := r.act("add", "a", map[string]string{"prompt": "Look."})
+	second := r.act("rotate", "a", nil)
+	third := r.act("rotate", "a", nil)
+	takes := func(secret string) bool {
+		t.Helper()
+		got := r.send(r.signed("a", secret, "x"+secret[6:20], []byte("{}")))
+		if got.status != 401 && got.status >= 300 {
+			t.Fatalf("%+v", got)
+		}
+		return got.status < 300
+	}
+	if first == second || second == third || takes(first) || !takes(second) || !takes(third) {
+		t.Errorf("taken: %v %v %v", takes(first), takes(second), takes(third))
+	}
+	if made := r.act("rotate", "a", map[string]string{"done": "true"}); made != "" || takes(second) || !takes(third) {
+		t.Errorf("done: %q, taken: %v %v", made, takes(second), takes(third))
+	}
+}
+
+// TestSecretsAreNowhere: beside their own column nothing has a secret in it: no row, no event, no answer, no log.
+func TestSecretsAreNowhere(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.header.webhook-signature}}."})
+	r.send(r.signed("a", secret, "m1", []byte(`{"x":1}`)))
+	r.send(r.signed("a", "whsec_"+strings.Repeat("QUJD", 8), "m2", []byte(`{"x":1}`)))
+	list, err := r.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.Named(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused, err := r.Act(t.Context(), control.Act{ID: "a", Verb: "pause"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := json.Marshal([]any{list, row, paused})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.TrimPrefix(secret, "whsec_")
+	if strings.Contains(string(shown)+r.log.String(), key) || !strings.Contains(r.log.String(), "the signature is wrong") {
+		t.Errorf("%s\n%s", shown, r.log)
+	}
+	for _, query := range []string{
+		"SELECT count(*) FROM triggers WHERE instr(body, ?)", "SELECT count(*) FROM events WHERE instr(data, ?)", "SELECT count(*) FROM inbox WHERE instr(parts || ext_id || sender, ?)",
+		"SELECT count(*) FROM fires WHERE instr(key || reason, ?)",
+	} {
+		if n := r.count(query, key); n != 0 {
+			t.Errorf("%s: %d", query, n)
+		}
+	}
+	if n := r.count("SELECT count(*) FROM triggers WHERE secret = ?", secret); n != 1 {
+		t.Errorf("the secret stands in %d rows", n)
+	}
+}
+
+// TestAddFaults: what cannot be is told before anything is made.
+func TestAddFaults(t *testing.T) {
+	r := newRig(t)
+	r.secrets["env:BAD"] = "not base64!"
+	r.act("add", "taken", map[string]string{"prompt": "Look."})
+	for _, c := range []struct {
+		name string
+		args map[string]string
+		kind event.FaultKind
+		want string
+	}{
+		{"taken", map[string]string{}, event.Clash, "there is a webhook named taken already"},
+		{"a b", map[string]string{}, event.Invalid, `name "a b"`},
+		{"b", map[string]string{"kind": "md5"}, event.Invalid, `kind "md5"`},
+		{"b", map[string]string{"prompt": "{{if}}"}, event.Invalid, "prompt: {{if}} is no field"},
+		{"b", map[string]string{"deliver": "nowhere:1"}, event.Missing, "there is no channel nowhere"},
+		{"b", map[string]string{"allow": "fly"}, event.Invalid, `allow: right "fly"`},
+		{"b", map[string]string{"secret": "env:BAD"}, event.Invalid, "secret: the secret of the webhook cannot be used"},
+		{"b", map[string]string{"secret": "a\nb"}, event.Invalid, "secret: it has more than one line"},
+		{"b", map[string]string{"kind": "none", "secret": "x"}, event.Invalid, "secret: kind none has none"},
+		{"b", map[string]string{"per_minute": "many"}, event.Invalid, `per_minute "many"`},
+		{"b", map[string]string{"max_body": "0"}, event.Invalid, `max_body "0"`},
+		{"b", map[string]string{"tolerance": "soon"}, event.Invalid, `tolerance "soon"`},
+		{"b", map[string]string{"header": "X-S"}, event.Invalid, "header: only"},
+	} {
+		args := map[string]string{"prompt": "Look."}
+		for k, v := range c.args {
+			args[k] = v
+		}
+		_, err := r.Act(t.Context(), control.Act{ID: c.name, Verb: "add", Args: args})
+		if f, ok := event.AsFault(err); !ok || f.Kind != c.kind || !strings.HasPrefix(f.Text, c.want) {
+			t.Errorf("%s %v: %v, want %q", c.name, c.args, err, c.want)
+		}
+	}
+	for verb, want := range map[string]string{"resume": "webhook taken is receiving already", "rotate none": "webhook none has no secret", "remove gone": "there is no webhook gone"} {
+		verb, name, named := strings.Cut(verb, " ")
+		if !named {
+			name = "taken"
+		}
+		if name == "none" {
+			r.act("add", "none", map[string]string{"prompt": "Look.", "kind": "none"})
+		}
+		if _, err := r.Act(t.Context(), control.Act{ID: name, Verb: verb}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", verb, err, want)
+		}
+	}
+	if n := r.count("SELECT count(*) FROM triggers"); n != 2 {
+		t.Errorf("%d webhooks", n)
+	}
+}
+
+// TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
+func TestTrial(t *testing.T) {
+	r := newRig(t)
+	for _, kind := range hook.Kinds() {
+		r.act("add", kind, map[string]string{"prompt": "Look.", "kind": kind})
+		for _, c := range []struct {
+			args map[string]string
+			want int
+		}{
+			{nil, 202},
+			{map[string]string{"body": "any text", "headers": "X-Request-Id: " + kind}, 202},
+			{map[string]string{"headers": "Content-Type: image/png"}, 415},
+		} {
+			out, err := r.Act(t.Context(), control.Act{ID: kind, Verb: "test", Args: c.args})
+			got, ok := out.(webhooks.Trial)
+			if err != nil || !ok || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
+				t.Errorf("%s %v: %+v %v", kind, c.args, out, err)
+			}
+		}
+	}
+	if _, err := r.Act(t.Context(), control.Act{ID: "none", Verb: "test", Args: map[string]string{"headers": "no colon"}}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
+		t.Errorf("a header without a colon: %v", err)
+	}
+}
+
+// section is [hooks.NAME] as the config would decode it.
+func section(s webhooks.Section) func(any) error {
+	return func(dst any) error {
+		in := dst.(*webhooks.Section)
+		in.Prompt, in.Secret, in.OldSecret, in.Kind = s.Prompt, s.Secret, s.OldSecret, cmp.Or(s.Kind, in.Kind)
+		in.PerMinute = cmp.Or(s.PerMinute, in.PerMinute)
+		return nil
+	}
+}
+
+func TestSync(t *testing.T) {
+	r := newRig(t)
+	r.secrets["env:A"], r.secrets["env:B"] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_"+strings.Repeat("QUJD", 8)
+	sync := func(want int, list ...webhooks.Wanted) string {
+		t.Helper()
+		off, err := r.Sync(t.Context(), list)
+		if err != nil || len(off) != want {
+			t.Fatalf("%q %v", off, err)
+		}
+		return strings.Join(off, "\n")
+	}
+	one := webhooks.Section{Prompt: "Look.", Secret: "env:A"}
+	sync(0, webhooks.Wanted{Name: "a", Decode: section(one)})
+	before := r.hook("a")
+	if got := r.send(r.signed("a", r.secrets["env:A"], "m1", []byte("{}"))); got.status != 202 || before.Origin != "config" {
+		t.Fatalf("%+v %+v", got, before)
+	}
+	r.act("pause", "a", nil)
+	sync(0, webhooks.Wanted{Name: "a", Decode: section(one)})
+	if h := r.hook("a"); h.ID != before.ID || !h.Paused {
+		t.Errorf("a section that did not change: %+v", h)
+	}
+	r.act("resume", "a", nil)
+	two := one
+	two.Prompt, two.Secret, two.OldSecret = "Look twice.", "env:B", "env:A"
+	sync(0, webhooks.Wanted{Name: "a", Decode: section(two)})
+	if h := r.hook("a"); h.ID != before.ID || h.Prompt != "Look twice." || !h.Created.Equal(before.Created) {
+		t.Errorf("a section that changed: %+v", h)
+	}
+	for i, ref := range []string{"env:A", "env:B"} {
+		if got := r.send(r.signed("a", r.secrets[ref], fmt.Sprint("k", i), []byte("{}"))); got.status != 202 {
+			t.Errorf("%s: %+v", ref, got)
+		}
+	}
+	_, err := r.Act(t.Context(), control.Act{ID: "a", Verb: "remove"})
+	if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused || !strings.Contains(f.Hint, "[hooks.a]") {
+		t.Errorf("a config hook was removed: %v", err)
+	}
+	if off := sync(1, webhooks.Wanted{Name: "a", Decode: section(webhooks.Section{Prompt: "Look."})}); !strings.HasPrefix(off, "hooks.a is off: secret: it is missing") || r.hook("a").Prompt != "Look twice." {
+		t.Errorf("a section with a mistake: %s", off)
+	}
+	if off := sync(1, webhooks.Wanted{Name: "a", Decode: section(webhooks.Section{Prompt: "Look.", Kind: "none", PerMinute: 6001})}); off != "hooks.a is off: per_minute: want 1 to 6000, found 6001" {
+		t.Error(off)
+	}
+	if off := sync(1, webhooks.Wanted{Name: "a", Decode: func(any) error { return errors.New("line 3") }}); off != "hooks.a is off: line 3" {
+		t.Error(off)
+	}
+	r.act("add", "mine", map[string]string{"prompt": "Look."})
+	if off := sync(1, webhooks.Wanted{Name: "mine", Decode: section(one)}); !strings.Contains(off, "there is a webhook named mine already, made at run time") {
+		t.Error(off)
+	}
+	if list, err := r.List(t.Context()); err != nil || len(list) != 1 || list[0].Name != "mine" {
+		t.Errorf("a section that is gone: %+v %v", list, err)
+	}
+}
+
+// TestSyncWithALockedKeyring: a hob that starts before the keyring is open keeps the webhook, says what is wrong, and lets its senders come again.
+func TestSyncWithALockedKeyring(t *testing.T) {
+	r := newRig(t)
+	r.secrets["keyring:a"] = "It's a Secret to Everybody"
+	r.lost.Store(true)
+	off, err := r.Sync(t.Context(), []webhooks.Wanted{{Name: "a", Decode: section(webhooks.Section{Prompt: "Look.", Kind: "github", Secret: "keyring:a"})}})
+	if err != nil || len(off) != 1 || !strings.Contains(off[0], "the keyring is locked") {
+		t.Errorf("%q %v", off, err)
+	}
+	if got := r.send(r.signed("a", r.secrets["keyring:a"], "d1", []byte("{}"))); got.status != http.StatusServiceUnavailable {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,166 @@
+// Package webhooks is where webhooks are made and looked after, and where what others post to them is received: who may, how often, and
+// what the sender is told. It keeps no rows and opens no port: the store and the API do.
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/scheduler/hook"
+)
+
+// Rows is where webhooks are kept, their secrets beside them.
+type Rows interface {
+	All(ctx context.Context) ([]hook.Hook, error)
+	// Named finds one by name or id. secret is what Put was given. The error is an event.Fault of the kind Missing when there is none.
+	Named(ctx context.Context, name string) (h hook.Hook, secret string, err error)
+	Put(ctx context.Context, h hook.Hook, secret string) (id int64, err error)
+	Remove(ctx context.Context, id int64) error
+	Pause(ctx context.Context, id int64, paused bool) error
+}
+
+// Inbox commits what a webhook was sent, once per id.
+type Inbox interface {
+	Receive(ctx context.Context, h hook.Hook, in event.In) (event.Receipt, error)
+}
+
+// Config is what a Desk works with. Every field must be set.
+type Config struct {
+	Rows    Rows
+	Inbox   Inbox
+	Secret  func(ctx context.Context, name, ref string) (string, error) // the value behind a reference, kept out of logs from then on
+	Safe    func(ctx context.Context) (why string, err error)           // safe mode; "": it is off
+	Reach   func(event.Address) bool                                    // reports whether something can be sent there
+	Address func() string                                               // host:port of the API
+	HTTP    *http.Client                                                // for tests of a hook
+	Clock   clock.Clock
+	IDs     ident.Source
+	Log     *slog.Logger
+}
+
+// Desk makes, shows and receives webhooks. It is safe for concurrent use.
+type Desk struct {
+	Config
+	mu      sync.Mutex
+	buckets map[string]*bucket
+	known   map[string]*resolved
+}
+
+var _ control.Hooks = (*Desk)(nil)
+
+// New makes a desk.
+func New(c Config) *Desk {
+	return &Desk{Config: c, buckets: map[string]*bucket{}, known: map[string]*resolved{}}
+}
+
+// Row is a webhook as people and programs see it. It has no secret.
+type Row struct {
+	ID        int64         `json:"id"`
+	Name      string        `json:"name"`
+	Kind      string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256; none: not at all
+	URL       string        `json:"url"`  // on this machine; from elsewhere a tunnel or a reverse proxy leads to it
+	Prompt    string        `json:"prompt"`
+	Deliver   event.Address `json:"deliver"`
+	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
+	MaxBody   int64         `json:"max_body"`         // bytes
+	PerMinute int           `json:"per_minute"`       // requests
+	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
+	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
+	Origin    string        `json:"origin"`           // run-time or config
+	Paused    bool          `json:"paused"`
+	Broken    string        `json:"broken,omitempty"` // why it cannot be used
+	Failures  int           `json:"failures"`         // in a row
+	Created   time.Time     `json:"created"`
+}
+
+func (d *Desk) shown(h hook.Hook) Row {
+	return Row{
+		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
+		PerMinute: h.PerMinute, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
+	}
+}
+
+func (d *Desk) url(name string) string { return "http://" + d.Address() + "/hooks/" + name }
+
+// List returns all webhooks, by name.
+func (d *Desk) List(ctx context.Context) ([]Row, error) {
+	all, err := d.Rows.All(ctx)
+	list := make([]Row, len(all))
+	for i, h := range all {
+		list[i] = d.shown(h)
+	}
+	return list, err
+}
+
+// Named finds a webhook by its name or id.
+func (d *Desk) Named(ctx context.Context, name string) (Row, error) {
+	h, _, err := d.Rows.Named(ctx, name)
+	return d.shown(h), err
+}
+
+// How long a secret that was found is used before it is looked for again: a reference may lead to a program, and strangers must not be
+// able to start it with every request.
+const keepSecret = time.Minute
+
+// resolved is a secret that was found, or why it was not.
+type resolved struct {
+	mu    sync.Mutex
+	value string
+	err   error
+	until time.Duration // on the monotonic clock
+}
+
+// secrets are the values behind the lines of a row's secret: the one that is used now, and the one before it while that is still taken.
+func (d *Desk) secrets(ctx context.Context, name, lines string) ([]string, error) {
+	var list []string
+	for _, ref := range secretLines(lines) {
+		value, err := d.secret(ctx, name, ref)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	return list, nil
+}
+
+func (d *Desk) secret(ctx context.Context, name, ref string) (string, error) {
+	d.mu.Lock()
+	r, ok := d.known[name+"\n"+ref]
+	if !ok {
+		r = &resolved{}
+		d.known[name+"\n"+ref] = r
+	}
+	d.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := d.Clock.Mono(); r.until <= now {
+		r.value, r.err = d.Secret(context.WithoutCancel(ctx), "hooks."+name+".secret", ref) // for those too who wait behind this one
+		r.until = now + keepSecret
+	}
+	return r.value, r.err
+}
+
+// forget drops what was kept of a webhook that was changed.
+func (d *Desk) forget(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.buckets, name)
+	for key := range d.known {
+		if strings.HasPrefix(key, name+"\n") {
+			delete(d.known, key)
+		}
+	}
+}
+
+func secretLines(lines string) []string {
+	return slices.DeleteFunc(strings.Split(lines, "\n"), func(s string) bool { return s == "" })
+}

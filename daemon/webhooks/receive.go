@@ -1,0 +1,139 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"hob/daemon/control"
+	"hob/daemon/event"
+	"hob/scheduler/hook"
+)
+
+// nobody is the answer for a webhook that there is not. One that is paused looks the same.
+func nobody() control.Reply {
+	return control.Reply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
+}
+
+// resting is the answer of a hob that takes nothing at the moment.
+func resting() control.Reply {
+	return control.Reply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
+}
+
+// find looks for a webhook that receives.
+func (d *Desk) find(ctx context.Context, name string) (h hook.Hook, secret string, no control.Reply, err error) {
+	h, secret, err = d.Rows.Named(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
+		return h, "", nobody(), nil // its id is no address
+	}
+	return h, secret, no, err
+}
+
+// Admit counts a request to a webhook, whoever sends it: a stranger who guesses signatures is held up too.
+func (d *Desk) Admit(ctx context.Context, name string) (limit int64, no control.Reply, err error) {
+	h, _, no, err := d.find(ctx, name)
+	if err != nil || no.Status != 0 {
+		return 0, no, err
+	}
+	if wait := d.take(name, h.PerMinute); wait > 0 {
+		d.Log.WarnContext(ctx, "webhook", "name", name, "refused", "too many requests")
+		return 0, control.Reply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}, nil
+	}
+	safe, err := d.Safe(ctx)
+	if err != nil || safe != "" {
+		return 0, resting(), err
+	}
+	return h.MaxBody, no, nil
+}
+
+// Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window, the row.
+func (d *Desk) Receive(ctx context.Context, in control.Delivery) (control.Reply, error) {
+	h, lines, no, err := d.find(ctx, in.Name)
+	if err != nil || no.Status != 0 {
+		return no, err
+	}
+	r := hook.Request{Header: in.Header, Body: in.Body, At: d.Clock.Wall()}
+	if err := hook.Media(r.Header); err != nil {
+		return d.refuse(ctx, h, http.StatusUnsupportedMediaType, err), nil
+	}
+	if no := d.verify(ctx, h, lines, r); no.Status != 0 {
+		return no, nil
+	}
+	if doc, ok := h.Greeting(r); ok {
+		return control.Reply{Status: http.StatusOK, Doc: doc}, nil
+	}
+	id := h.Delivery(r)
+	if id == "" {
+		id = d.IDs.Code(16)
+	}
+	row, err := h.Input(r, id)
+	if err != nil {
+		return control.Reply{}, err
+	}
+	receipt, err := d.Inbox.Receive(ctx, h, row)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return nobody(), nil
+	}
+	if err != nil {
+		return control.Reply{}, err
+	}
+	d.Log.InfoContext(ctx, "webhook", "name", h.Name, "inbox", receipt.Inbox, "bytes", len(r.Body), "repeated", !receipt.New)
+	return control.Reply{Status: status(h, r, receipt), Doc: receipt}, nil
+}
+
+// status of an event that is stored: 202 for a new one, 200 for one that was there. Slack wants 200 for what people click and type, which it
+// sends as forms.
+func status(h hook.Hook, r hook.Request, receipt event.Receipt) int {
+	if !receipt.New || h.Kind == hook.Slack && hook.Form(r.Header) {
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+// verify refuses whom the secrets do not prove. A secret that cannot be found is no fault of the sender: he is to come again.
+func (d *Desk) verify(ctx context.Context, h hook.Hook, lines string, r hook.Request) control.Reply {
+	secrets, err := d.secrets(ctx, h.Name, lines)
+	if err == nil {
+		err = h.Verify(secrets, r)
+	}
+	switch {
+	case err == nil:
+		return control.Reply{}
+	case errors.Is(err, hook.ErrUnsigned), errors.Is(err, hook.ErrForged), errors.Is(err, hook.ErrStale):
+		return d.refuse(ctx, h, http.StatusUnauthorized, err)
+	default:
+		d.Log.ErrorContext(ctx, "webhook", "name", h.Name, "refused", "its secret cannot be used", "err", err)
+		return resting()
+	}
+}
+
+// refuse tells the sender why, and the log that it happened; what was sent is kept by neither.
+func (d *Desk) refuse(ctx context.Context, h hook.Hook, status int, why error) control.Reply {
+	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
+	return control.Reply{Status: status, Detail: why.Error()}
+}
+
+// bucket holds the requests that a webhook may still take; it fills up again with time.
+type bucket struct {
+	left float64
+	last time.Duration // on the monotonic clock
+}
+
+// take takes one request out of a webhook's bucket, or says how long to wait until there is one.
+func (d *Desk) take(name string, perMinute int) (wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, most := d.Clock.Mono(), float64(perMinute)
+	b, ok := d.buckets[name]
+	if !ok {
+		b = &bucket{left: most, last: now}
+		d.buckets[name] = b
+	}
+	b.left, b.last = min(most, b.left+most*(now-b.last).Minutes()), now
+	if b.left < 1 {
+		return time.Duration((1 - b.left) / most * float64(time.Minute))
+	}
+	b.left--
+	return 0
+}

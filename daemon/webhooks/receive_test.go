@@ -1,0 +1,257 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hob/daemon/store"
+	"hob/scheduler/hook"
+)
+
+// TestWhatIsLetIn posts to a webhook of each kind: signed is taken once, and anything else is refused without a row.
+func TestWhatIsLetIn(t *testing.T) {
+	for _, kind := range hook.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			r := newRig(t)
+			secret := r.act("add", "a", map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
+			body, _ := hook.Sample(hook.Kind(kind), "evt_1")
+			first := r.send(r.signed("a", secret, "evt_1", body, "Idempotency-Key", "evt_1"))
+			if first.status != 202 || r.inbox() != 1 || r.count("SELECT count(*) FROM fires WHERE key = 'evt_1'") != 1 {
+				t.Fatalf("%+v, %d rows", first, r.inbox())
+			}
+			again := r.send(r.signed("a", secret, "evt_1", body, "Idempotency-Key", "evt_1"))
+			if again.status != 200 || again.body != first.body || r.inbox() != 1 {
+				t.Errorf("again: %+v, first %+v, %d rows", again, first, r.inbox())
+			}
+			if kind == string(hook.None) {
+				return
+			}
+			stranger := r.signed("a", hook.NewSecret([]byte("a stranger's own secret.")), "evt_2", body)
+			unsigned := httptest.NewRequest(http.MethodPost, "/hooks/a", bytes.NewReader(body))
+			changed := r.signed("a", secret, "evt_3", body)
+			changed.Body = io.NopCloser(bytes.NewReader(append([]byte(" "), body...)))
+			for what, req := range map[string]*http.Request{"a stranger": stranger, "unsigned": unsigned, "changed": changed} {
+				if got := r.send(req); got.status != 401 || r.inbox() != 1 {
+					t.Errorf("%s: %+v, %d rows", what, got, r.inbox())
+				}
+			}
+		})
+	}
+}
+
+// TestReplay: an hour later the very same request is refused where its form has a time, and is the same row where it has none.
+func TestReplay(t *testing.T) {
+	for kind, want := range map[string]int{"standard": 401, "slack": 401, "stripe": 401, "github": 200, "sha256": 200} {
+		r := newRig(t)
+		secret := r.act("add", "a", map[string]string{"kind": kind, "prompt": "Look."})
+		body, _ := hook.Sample(hook.Kind(kind), "evt_1")
+		if got := r.send(r.signed("a", secret, "evt_1", body)); got.status != 202 {
+			t.Fatalf("%s: %+v", kind, got)
+		}
+		old := r.signed("a", secret, "evt_1", body)
+		r.ahead.Add(int64(time.Hour))
+		if got := r.send(old); got.status != want || r.inbox() != 1 {
+			t.Errorf("%s: %+v, %d rows", kind, got, r.inbox())
+		}
+	}
+}
+
+// TestNobodyLooksLikePaused: a stranger cannot tell a paused webhook from one that there never was.
+func TestNobodyLooksLikePaused(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
+	good := r.signed("a", secret, "m1", []byte("{}"))
+	r.act("pause", "a", nil)
+	paused, never := r.send(good), r.send(httptest.NewRequest(http.MethodPost, "/hooks/never", strings.NewReader("{}")))
+	unsigned := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}")))
+	if fmt.Sprint(paused) != fmt.Sprint(never) || fmt.Sprint(unsigned) != fmt.Sprint(never) || never.status != 404 {
+		t.Errorf("%+v\n%+v\n%+v", paused, unsigned, never)
+	}
+	id := fmt.Sprint(r.hook("a").ID)
+	r.act("resume", "a", nil)
+	if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/"+id, strings.NewReader("{}"))); fmt.Sprint(got) != fmt.Sprint(never) {
+		t.Errorf("its number is an address: %+v", got)
+	}
+	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {
+		t.Errorf("resumed: %+v", got)
+	}
+	r.act("remove", "a", nil)
+	if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}"))); fmt.Sprint(got) != fmt.Sprint(never) || r.count("SELECT count(*) FROM triggers WHERE secret <> ''") != 0 {
+		t.Errorf("removed: %+v", got)
+	}
+}
+
+func TestTypesAndSizes(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "max_body": "10485760"})
+	whole := []byte(`{"a":"` + strings.Repeat("x", 10<<20-8) + `"}`)
+	for _, c := range []struct {
+		what string
+		body []byte
+		head []string
+		want int
+	}{
+		{"an image", []byte("{}"), []string{"Content-Type", "image/png"}, 415},
+		{"a file of a form", []byte("{}"), []string{"Content-Type", "multipart/form-data; boundary=x"}, 415},
+		{"compressed", []byte("{}"), []string{"Content-Encoding", "gzip"}, 415},
+		{"text", []byte("hello"), []string{"Content-Type", "text/plain"}, 202},
+		{"a form", []byte("a=b"), []string{"Content-Type", "application/x-www-form-urlencoded"}, 202},
+		{"nothing at all", nil, nil, 202},
+		{"10 MiB", whole, nil, 202},
+		{"a byte more", append([]byte(" "), whole...), nil, 413},
+	} {
+		before := r.inbox()
+		got := r.send(r.signed("a", secret, "m"+strings.ReplaceAll(c.what, " ", ""), c.body, c.head...))
+		if stored := r.inbox() - before; got.status != c.want || (stored == 1) != (c.want == 202) {
+			t.Errorf("%s: %d %.200s, %d rows", c.what, got.status, got.body, stored)
+		}
+	}
+	if n := r.count("SELECT max(length(parts)) FROM inbox"); n > 40<<10 {
+		t.Errorf("an inbox row has %d bytes", n)
+	}
+}
+
+// TestRate: what is refused counts too, and each webhook has its own account.
+func TestRate(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "3"})
+	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
+	for i := range 2 {
+		if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}"))); got.status != 401 {
+			t.Fatalf("guess %d: %+v", i, got)
+		}
+	}
+	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {
+		t.Fatalf("the third: %+v", got)
+	}
+	got := r.send(r.signed("a", secret, "m2", []byte("{}")))
+	if wait := got.header.Get("Retry-After"); got.status != 429 || wait != "20" {
+		t.Errorf("the fourth: %d, come again in %q s", got.status, wait)
+	}
+	for i := range 11 {
+		got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/open", strings.NewReader("{}")))
+		if want := map[bool]int{true: 202, false: 429}[i < 10]; got.status != want {
+			t.Errorf("unsigned %d: %+v", i+1, got)
+		}
+	}
+}
+
+func TestSafeMode(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look."})
+	if err := r.store.Write(t.Context(), func(tx *store.Tx) error {
+		return tx.Run("INSERT INTO settings (key, value) VALUES ('safe_mode', 'a test')")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got := r.send(r.signed("a", secret, "m1", []byte("{}")))
+	if got.status != 503 || got.header.Get("Retry-After") != "60" || strings.Contains(got.body, "a test") || r.inbox() != 0 {
+		t.Errorf("%+v", got)
+	}
+	if err := r.store.LeaveSafeMode(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {
+		t.Errorf("afterwards: %+v", got)
+	}
+}
+
+// TestFullDisk fills the database up for real: the sender is to come again, and nothing is half stored.
+func TestFullDisk(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.body}}."})
+	limit := func(pages int) {
+		t.Helper()
+		if err := r.store.Write(t.Context(), func(tx *store.Tx) error { return tx.Run(fmt.Sprintf("PRAGMA max_page_count = %d", pages)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1) // no page more than there are
+	full := reply{}
+	body := []byte(`"` + strings.Repeat("x", 100<<10) + `"`)
+	for i := range 20 {
+		if full = r.send(r.signed("a", secret, fmt.Sprint("m", i), body)); full.status != 202 {
+			break
+		}
+	}
+	if full.status != 503 || full.header.Get("Retry-After") == "" || r.inbox() != r.count("SELECT count(*) FROM fires") {
+		t.Errorf("%+v, %d inputs, %d fires", full, r.inbox(), r.count("SELECT count(*) FROM fires"))
+	}
+	limit(1 << 30)
+	if got := r.send(r.signed("a", secret, "later", body)); got.status != 202 {
+		t.Errorf("with room again: %+v", got)
+	}
+}
+
+// TestThousandAtOnce: the same delivery a thousand times at once is one row, and everybody is told its number.
+func TestThousandAtOnce(t *testing.T) {
+	r := newRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "6000"})
+	var wg sync.WaitGroup
+	replies := make([]reply, 1000)
+	for i := range replies {
+		req := r.signed("a", secret, "m1", []byte(`{"a":1}`))
+		wg.Go(func() { replies[i] = r.send(req) })
+	}
+	wg.Wait()
+	fresh := 0
+	for _, got := range replies {
+		if got.status == 202 {
+			fresh++
+		}
+		if got.body != replies[0].body || got.status >= 300 {
+			t.Fatalf("%+v, another was told %+v", got, replies[0])
+		}
+	}
+	if fresh != 1 || r.inbox() != 1 || r.count("SELECT count(*) FROM fires") != 1 {
+		t.Errorf("%d were told that theirs is new; %d inputs, %d fires", fresh, r.inbox(), r.count("SELECT count(*) FROM fires"))
+	}
+}
+
+// TestGreetings: what only tries the address is answered, if it is signed, and starts nothing.
+func TestGreetings(t *testing.T) {
+	r := newRig(t)
+	hub := r.act("add", "hub", map[string]string{"prompt": "Look.", "kind": "github"})
+	slack := r.act("add", "slack", map[string]string{"prompt": "Look.", "kind": "slack"})
+	challenge := []byte(`{"type":"url_verification","challenge":"3eZbrw1aB","token":"x"}`)
+	if got := r.send(r.signed("hub", hub, "d1", []byte(`{"zen":"x"}`), "X-GitHub-Event", "ping")); got.status != 200 || !strings.Contains(got.body, "starts no turn") {
+		t.Errorf("a ping: %+v", got)
+	}
+	if got := r.send(r.signed("slack", slack, "", challenge)); got.status != 200 || got.body != `{"challenge":"3eZbrw1aB"}` {
+		t.Errorf("a challenge: %+v", got)
+	}
+	if got := r.send(r.signed("slack", hub, "", challenge)); got.status != 401 || strings.Contains(got.body, "3eZ") {
+		t.Errorf("a stranger's challenge: %+v", got)
+	}
+	if n := r.inbox(); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+	click := []byte("payload=%7B%22type%22%3A%22block_actions%22%7D")
+	if got := r.send(r.signed("slack", slack, "", click, "Content-Type", "application/x-www-form-urlencoded")); got.status != 200 || r.inbox() != 1 {
+		t.Errorf("a click: %+v, %d rows", got, r.inbox())
+	}
+}
+
+// TestLostSecret: a secret that cannot be found is no fault of the sender, and is not looked for at each request.
+func TestLostSecret(t *testing.T) {
+	r := newRig(t)
+	r.secrets["keyring:hook"] = "It's a Secret to Everybody"
+	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "keyring:hook"})
+	r.lost.Store(true)
+	before := r.asked.Load()
+	for range 5 {
+		if got := r.send(r.signed("a", "It's a Secret to Everybody", "d1", []byte("{}"))); got.status != 503 || got.header.Get("Retry-After") == "" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if n := r.asked.Load() - before; n != 1 {
+		t.Errorf("the secret was looked for %d times", n)
+	}
+}

@@ -1,0 +1,106 @@
+package webhooks
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"hob/config/schema"
+	"hob/daemon/fsguard"
+	"hob/daemon/guard"
+	"hob/scheduler/hook"
+)
+
+// OriginConfig marks what stands in the config: only its file changes it.
+const OriginConfig = "config"
+
+// Section is [hooks.NAME] of the config.
+type Section struct {
+	Kind      string        `toml:"kind"`
+	Secret    string        `toml:"secret"`
+	OldSecret string        `toml:"old_secret"`
+	Prompt    string        `toml:"prompt"`
+	Deliver   string        `toml:"deliver"`
+	Allow     []string      `toml:"allow"`
+	PerMinute int           `toml:"per_minute"`
+	MaxBody   int64         `toml:"max_body"`
+	Tolerance time.Duration `toml:"tolerance"`
+	Header    string        `toml:"header"`
+}
+
+// unset stands for a number that is not written down: what holds then depends on the kind.
+const unset = -1 << 31
+
+// decoded reads a section: what it does not name has its default.
+func decoded(decode func(any) error) (Section, error) {
+	in := Section{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance}
+	err := decode(&in)
+	if in.PerMinute == unset {
+		in.PerMinute = hook.Rate(hook.Kind(in.Kind))
+	}
+	return in, err
+}
+
+// limits compares the values with what the keys allow.
+func (in Section) limits() error {
+	var list []error
+	fields := schema.Fields(reflect.ValueOf(&in).Elem())
+	for _, k := range schema.Describe(Section{}, Notes()) {
+		if text := k.Within(fields[k.Name]); text != "" {
+			list = append(list, fmt.Errorf("%s: %s", k.Name, text))
+		}
+	}
+	return errors.Join(list...)
+}
+
+// hook makes the webhook of a section. Its error's lines begin with the key that they are about.
+func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
+	if err := in.limits(); err != nil {
+		return hook.Hook{}, err
+	}
+	rights, err := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute)
+	if err != nil {
+		return hook.Hook{}, fmt.Errorf("allow: %w", err)
+	}
+	h, err := hook.New(hook.Draft{
+		Name: name, Prompt: in.Prompt, Kind: in.Kind, Deliver: in.Deliver, Header: in.Header, Tolerance: in.Tolerance, MaxBody: in.MaxBody,
+		PerMinute: in.PerMinute, Allow: rights, Origin: OriginConfig,
+	}, now)
+	switch signed := h.Kind != hook.None; {
+	case err != nil:
+		return h, err
+	case signed && in.Secret == "":
+		return h, errors.New(`secret: it is missing; kind = "none" takes what is not signed`)
+	case !signed && in.Secret+in.OldSecret != "":
+		return h, errors.New("secret: kind none has none")
+	}
+	return h, nil
+}
+
+// Check says what is wrong with a section: its lines begin with the key that they are about. No secret is looked up.
+func Check(name string, decode func(any) error, now time.Time) error {
+	in, err := decoded(decode)
+	if err != nil {
+		return err
+	}
+	_, err = in.hook(name, now)
+	return err
+}
+
+// Notes describe the keys of a section.
+func Notes() []schema.Note {
+	return []schema.Note{
+		{Name: "kind", Unset: "`standard`", Words: hook.Kinds(), Example: `"sha256"`, Doc: "How its senders sign; `none` takes what anybody sends."},
+		{Name: "secret", Unset: "a mistake, but for kind `none`", Example: `"env:HOOK_SECRET"`, Doc: "What the senders sign with."},
+		{Name: "old_secret", Unset: "none", Example: `"env:OLD_HOOK_SECRET"`, Doc: "The secret before it, which is taken too while the senders change."},
+		{Name: "prompt", Unset: "a mistake", Example: `"Say what failed in {{.repository.name}}."`, Doc: "What is to be done; it must be there, and may have fields of the payload in it: see webhooks.md."},
+		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
+		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
+		{Name: "per_minute", Unset: "60, unsigned 10", Example: "60", Least: "1", Most: "6000", Doc: "How many requests it takes in a minute."},
+		{Name: "max_body", Unset: "1 MiB", Example: "1048576", Least: "1", Most: "10485760", Doc: "How many bytes a request may have."},
+		{Name: "tolerance", Unset: "`5m`", Example: `"5m"`, Least: "1s", Most: "24h", Doc: "How far a sender's clock may be off."},
+		{Name: "header", Unset: "`X-Signature-256`, `X-Hub-Signature-256`", Example: `"X-Signature"`, Doc: "Of kind `sha256`: the header with the signature."},
+	}
+}

@@ -1,0 +1,132 @@
+package scheduler
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// month is the time that an estimate is for.
+const month = 30 * 24 * time.Hour
+
+// What a run is taken to use of which nothing is known, in tokens, and what part of all tokens are output.
+const (
+	guessInput  = 3_500
+	guessOutput = 500
+	outputPart  = (guessInput + guessOutput) / guessOutput
+)
+
+// million is what prices are for, in tokens.
+const million = 1_000_000
+
+// Cost is what one run costs. Micros are millionths of the budget's currency, 0 where the price is not known.
+type Cost struct {
+	Free   bool
+	Micros int64
+	Tokens int64
+}
+
+// CostOf is what one run will cost, if it is like those before it; mean is what they cost, zero when there are none. input and output
+// are the model's price in millionths for a million tokens, both 0 when it is not known.
+func CostOf(mean Cost, input, output int64) Cost {
+	if mean.Free {
+		return mean
+	}
+	if mean.Tokens <= 0 {
+		mean = Cost{Tokens: guessInput + guessOutput}
+	}
+	if mean.Micros == 0 {
+		mean.Micros = (mean.Tokens*((outputPart-1)*input+output)/outputPart + million - 1) / million
+	}
+	return mean
+}
+
+// Estimate is what a job may cost within the next 30 days.
+type Estimate struct {
+	Runs   int64
+	Once   bool // it runs a single time
+	Most   bool // a gate may shut: it is no more than that
+	Free   bool
+	Micros int64 // millionths of the budget's currency; 0: the price is not known
+	Tokens int64
+}
+
+// EstimateOf counts a job's slots and what they cost, one as much as the other. A run costs no more tokens than the job's limit. The error
+// says why the job's row cannot be used.
+func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
+	zone, err := Zone(j.Zone)
+	if err != nil {
+		return Estimate{}, err
+	}
+	s, err := spec.Parse(j.Spec)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e := Estimate{Once: !s.Recurring(), Most: !j.Gate.Always(), Free: one.Free || strings.HasPrefix(j.Prompt, "say:")}
+	first, ok := s.Next(now, zone, j.Created)
+	if until := now.Add(month); ok && !first.After(until) {
+		list, older := s.Overdue(first, until, zone, j.Created, 1)
+		e.Runs = int64(len(list)) + older
+	}
+	if e.Once && ok {
+		e.Runs = 1
+	}
+	if e.Free {
+		return e, nil
+	}
+	if j.Tokens > 0 && one.Tokens > j.Tokens {
+		one.Micros, one.Tokens = one.Micros*j.Tokens/one.Tokens, j.Tokens
+	}
+	e.Micros, e.Tokens = e.Runs*one.Micros, e.Runs*one.Tokens
+	return e, nil
+}
+
+// String is the estimate in one short line: "about 22 runs a month, about $0.40".
+func (e Estimate) String() string {
+	times := "about " + thousands(e.Runs) + " " + pick(e.Runs, "run", "runs") + " a month"
+	switch {
+	case e.Once && e.Runs == 0:
+		return "no run to come"
+	case e.Once:
+		times = "one run"
+	case e.Runs == 0:
+		return "less than one run a month"
+	}
+	about := "about "
+	if e.Most {
+		about = "at most "
+	}
+	switch {
+	case e.Free:
+		return times + ", free"
+	case e.Micros > 0:
+		return times + ", " + about + dollars(e.Micros)
+	default:
+		return times + ", " + about + thousands(e.Tokens) + " tokens"
+	}
+}
+
+// dollars shows money, what is below 10 cents with up to four decimals.
+func dollars(micros int64) string {
+	if micros < 100_000 {
+		text := fmt.Sprintf("%.4f", float64((micros+99)/100)/10_000)
+		for strings.HasSuffix(text, "0") && len(text) > len("0.00") {
+			text = text[:len(text)-1]
+		}
+		return "$" + text
+	}
+	cents := (micros + 5_000) / 10_000
+	return fmt.Sprintf("$%s.%02d", thousands(cents/100), cents%100)
+}
+
+// thousands groups digits: 43,200.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/netguard"
+)
+
+// Heartbeat is the name of the job that looks after the owner's standing wishes, HEARTBEAT.md. No other job may have it.
+const Heartbeat = "heartbeat"
+
+// Gate is the free test before a paid run: a slot whose gate stays shut costs nothing, and is a row. Every part that is set must open.
+// The zero Gate is always open.
+type Gate struct {
+	Command string   `json:"command,omitempty"` // runs in the sandbox; opens by new output
+	Exit    bool     `json:"exit,omitempty"`    // the command opens by exit code 0, not by new output
+	URL     string   `json:"url,omitempty"`     // opens when its ETag or its content is new
+	Files   []string `json:"files,omitempty"`   // open when what the paths and globs name is new
+	Content string   `json:"content,omitempty"` // a file that must have something in it beside headings, as HEARTBEAT.md
+	Active  string   `json:"active,omitempty"`  // hours of the day, "08:00-22:00" in the job's zone; they may cross midnight
+	Idle    bool     `json:"idle,omitempty"`    // shut while hob is busy
+}
+
+// Always reports whether the gate never shuts.
+func (g Gate) Always() bool {
+	return g.Command == "" && g.URL == "" && len(g.Files) == 0 && g.Content == "" && g.Active == "" && !g.Idle
+}
+
+// Equal reports whether two gates ask for the same.
+func (g Gate) Equal(o Gate) bool {
+	return g.Command == o.Command && g.Exit == o.Exit && g.URL == o.URL && slices.Equal(g.Files, o.Files) && g.Content == o.Content && g.Active == o.Active && g.Idle == o.Idle
+}
+
+// NoGate is what people write where a job is to have no gate any more.
+const NoGate = "none"
+
+// The words that stand before the parts of a gate.
+const (
+	byExit  = "exit:"
+	byURL   = "url:"
+	byFiles = "files:"
+)
+
+// longestGate bounds a gate's command, in bytes.
+const longestGate = 8 << 10
+
+// ParseGate reads a gate as people write it: a command, which opens when its output is new; "exit:COMMAND", which opens when the command
+// ends with code 0; "url:ADDRESS"; "files:GLOB,GLOB". Several stand on lines of their own. "" and "none" are no gate. The error joins all
+// that is wrong.
+func ParseGate(text string) (Gate, error) {
+	var g Gate
+	var command []string
+	if strings.EqualFold(strings.TrimSpace(text), NoGate) {
+		return g, nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		word := strings.TrimSpace(line)
+		if link, ok := strings.CutPrefix(word, byURL); ok {
+			g.URL = strings.TrimSpace(link)
+		} else if list, ok := strings.CutPrefix(word, byFiles); ok {
+			g.Files = append(g.Files, SplitFiles(list)...)
+		} else if first, ok := strings.CutPrefix(word, byExit); ok && len(command) == 0 {
+			g.Exit, command = true, append(command, first)
+		} else if word != "" || len(command) > 0 {
+			command = append(command, line)
+		}
+	}
+	g.Command = strings.TrimSpace(strings.Join(command, "\n"))
+	return g, g.Check()
+}
+
+// SplitFiles reads globs with commas between them; a comma within braces belongs to its glob.
+func SplitFiles(list string) []string {
+	var out []string
+	depth, from := 0, 0
+	add := func(glob string) {
+		if glob = strings.TrimSpace(glob); glob != "" {
+			out = append(out, glob)
+		}
+	}
+	for i, c := range list {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth = max(depth-1, 0)
+		case c == ',' && depth == 0:
+			add(list[from:i])
+			from = i + 1
+		}
+	}
+	add(list[from:])
+	return out
+}
+
+// Words is the gate as ParseGate reads it, with what else it asks for behind it. "" is no gate.
+func (g Gate) Words() string {
+	var lines []string
+	if g.Command != "" {
+		lines = append(lines, map[bool]string{true: byExit}[g.Exit]+g.Command)
+	}
+	if g.URL != "" {
+		lines = append(lines, byURL+g.URL)
+	}
+	if len(g.Files) > 0 {
+		lines = append(lines, byFiles+strings.Join(g.Files, ","))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Check says all that is wrong with a gate, nil: nothing.
+func (g Gate) Check() error {
+	var list []error
+	if len(g.Command) > longestGate || strings.ContainsRune(g.Command, 0) {
+		list = append(list, fmt.Errorf("gate: want a command of at most %d bytes, without NUL", longestGate))
+	}
+	if g.Exit && g.Command == "" {
+		list = append(list, errors.New("gate: there is no command whose exit code it could go by"))
+	}
+	if g.URL != "" {
+		if _, _, err := netguard.Canonical(g.URL); err != nil {
+			list = append(list, fmt.Errorf("gate url %q: want an address like https://example.org/page: %w", g.URL, err))
+		}
+	}
+	for _, glob := range g.Files {
+		if strings.TrimSpace(glob) == "" || strings.ContainsRune(glob, 0) {
+			list = append(list, fmt.Errorf("gate files %q: want a path or a glob", glob))
+		}
+	}
+	if _, err := g.Awake(time.Time{}); err != nil {
+		list = append(list, err)
+	}
+	return errors.Join(list...)
+}
+
+// Awake reports whether an instant lies in the gate's hours; wall is the instant in the job's zone. The first minute belongs to them, the
+// last does not. The same hour twice is the whole day.
+func (g Gate) Awake(wall time.Time) (bool, error) {
+	if g.Active == "" {
+		return true, nil
+	}
+	first, last, ok := strings.Cut(g.Active, "-")
+	from, err1 := minute(first)
+	to, err2 := minute(last)
+	if !ok || cmp.Or(err1, err2) != nil {
+		return false, fmt.Errorf("active %q: want hours of the day like 08:00-22:00", g.Active)
+	}
+	now := wall.Hour()*60 + wall.Minute()
+	if from < to {
+		return from <= now && now < to, nil
+	}
+	return now >= from || now < to, nil
+}
+
+// minute reads "08:00" as minutes since midnight; "24:00" is the end of the day.
+func minute(text string) (int, error) {
+	text = strings.TrimSpace(text)
+	if text == "24:00" {
+		return 24 * 60, nil
+	}
+	t, err := time.Parse("15:04", text)
+	return t.Hour()*60 + t.Minute(), err
+}

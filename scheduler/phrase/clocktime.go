@@ -1,0 +1,200 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+
+	"hob/scheduler/spec"
+)
+
+// clockTime is a time of day.
+type clockTime struct {
+	hour, minute, second int
+	midnight             bool // that word was used, which is not certain beside a single date
+	sure                 bool // am, pm, noon or a leading zero: no "in the evening" makes it another hour
+}
+
+func (c clockTime) seconds() int { return c.hour*3600 + c.minute*60 + c.second }
+
+// clocks reads the times of a day: "at 9", "at 5pm", "17:00", "at 9 and 17", "at noon", "at half past 7". None and no error: no time
+// stands here.
+func (p *reader) clocks() ([]clockTime, error) {
+	mark := p.pos
+	_ = p.take(",")
+	at := p.take("at")
+	first, ok, err := p.clock(at)
+	if err != nil || !ok {
+		p.pos = mark
+		return nil, err
+	}
+	found := []clockTime{first}
+	for {
+		mark = p.pos
+		comma, and := p.take(","), p.take("and")
+		if !comma && !and {
+			break
+		}
+		_ = p.take("at")
+		next, ok, err := p.clock(at)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			p.pos = mark
+			break
+		}
+		found = append(found, next)
+	}
+	if spec.Unit(p.word(0)) > 0 {
+		return nil, p.unclear("not %q behind it; %s", p.word(0), examples)
+	}
+	return found, nil
+}
+
+// clock reads one time of day. bare: a number alone is an hour.
+func (p *reader) clock(bare bool) (clockTime, bool, error) {
+	switch {
+	case p.takeAny("noon", "midday"):
+		return clockTime{hour: 12, sure: true}, true, nil
+	case p.take("midnight"):
+		return clockTime{midnight: true, sure: true}, true, nil
+	}
+	if c, ok, err := p.beside(); ok || err != nil {
+		return c, ok, err
+	}
+	return p.numeric(bare)
+}
+
+// numeric reads "9", "9:15", "09:15:30", "5pm", "5 p.m.", "nine o'clock", "nine thirty".
+func (p *reader) numeric(bare bool) (clockTime, bool, error) {
+	mark := p.pos
+	body, half := cutHalf(p.word(0))
+	if bare {
+		body = dotted(body)
+	}
+	parts, ok := clockParts(body)
+	if !ok {
+		return clockTime{}, false, nil
+	}
+	p.pos++
+	if parts[0] > 0 && len(parts) == 1 && !strings.ContainsAny(body, "0123456789") {
+		parts = append(parts, p.minuteWord()...)
+	}
+	if one, next := cutHalf("1" + p.word(0)); half == "" && one == "1" && next != "" {
+		half = next
+		p.pos++
+		_ = strings.HasSuffix(p.toks[p.pos-1].text, ".m") && p.take(".")
+	}
+	oclock := p.takeAny("o'clock", "o’clock", "oclock")
+	if len(parts) == 1 && !bare && !oclock && half == "" {
+		p.pos = mark
+		return clockTime{}, false, nil
+	}
+	c, ok := timeOf(parts, half)
+	if !ok {
+		p.pos = mark
+		return clockTime{}, false, p.unclear("%q is not a time of day; write it as 17:00 or 5pm", strings.TrimSpace(body+half))
+	}
+	c.sure = half != "" || body[0] == '0'
+	return c, true, nil
+}
+
+// minuteWord reads the minutes of "nine thirty".
+func (p *reader) minuteWord() []int {
+	for word, minutes := range map[string]int{"fifteen": 15, "thirty": 30, "forty-five": 45} {
+		if p.take(word) {
+			return []int{minutes}
+		}
+	}
+	return nil
+}
+
+// beside reads a time by its distance from a full hour: "half past 7", "quarter to 8", "20 minutes past 7", "20 past 7".
+// "5 to 9" could be two hours and "half 7" is two times, so they are not read.
+func (p *reader) beside() (clockTime, bool, error) {
+	mark := p.pos
+	half := p.take("half")
+	minutes, counted, ok := p.pastMinutes(half)
+	past := p.take("past")
+	to := !past && counted && !half && p.take("to")
+	if !ok || !past && !to {
+		p.pos = mark
+		if _, hour := spec.Number(p.word(1)); half && hour {
+			return clockTime{}, false, p.unclear("not whether %q is before or after the hour: write it as 6:30", p.word(0)+" "+p.word(1))
+		}
+		return clockTime{}, false, nil
+	}
+	c, ok, err := p.numeric(true)
+	if !ok || err != nil || c.minute > 0 {
+		p.pos = mark
+		return clockTime{}, false, err
+	}
+	if to {
+		c.hour, minutes = (c.hour+23)%24, 60-minutes
+	}
+	c.minute = minutes
+	return c, true, nil
+}
+
+// pastMinutes reads how far from the full hour; counted: in words that can only be minutes.
+func (p *reader) pastMinutes(half bool) (minutes int, counted, ok bool) {
+	_ = !half && p.take("a")
+	if half || p.take("quarter") {
+		return map[bool]int{true: 30, false: 15}[half], true, true
+	}
+	n, ok := spec.Number(p.word(0))
+	if !ok || n < 1 || n > 59 {
+		return 0, false, false
+	}
+	p.pos++
+	return n, p.takeAny("minutes", "minute", "min"), true
+}
+
+// cutHalf takes am or pm off a word.
+func cutHalf(word string) (body, half string) {
+	for suffix, half := range map[string]string{"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"} {
+		if body, ok := strings.CutSuffix(word, suffix); ok && body != "" {
+			return body, half
+		}
+	}
+	return word, ""
+}
+
+// dotted writes "7.30" as 7:30.
+func dotted(body string) string {
+	if hour, minute, ok := strings.Cut(body, "."); ok && len(hour) <= 2 && len(minute) == 2 {
+		return hour + ":" + minute
+	}
+	return body
+}
+
+// clockParts reads "9", "nine", "9:15" or "9:15:30".
+func clockParts(body string) ([]int, bool) {
+	if n, ok := spec.Number(body); ok && n <= 24 && strings.Trim(body, "abcdefghijklmnopqrstuvwxyz") == "" {
+		return []int{n}, true
+	}
+	var parts []int
+	for i, text := range strings.Split(body, ":") {
+		n, err := digits(text)
+		if err != nil || len(text) > 2 || i > 2 || (i > 0 && len(text) != 2) {
+			return nil, false
+		}
+		parts = append(parts, n)
+	}
+	return parts, true
+}
+
+func timeOf(parts []int, half string) (clockTime, bool) {
+	parts = append(slices.Clone(parts), 0, 0)
+	c := clockTime{hour: parts[0], minute: parts[1], second: parts[2]}
+	if half != "" {
+		if c.hour < 1 || c.hour > 12 {
+			return c, false
+		}
+		c.hour %= 12
+		if half == "pm" {
+			c.hour += 12
+		}
+	}
+	return c, c.hour < 24 && c.minute < 60 && c.second < 60
+}

@@ -1,0 +1,101 @@
+package phrase
+
+import (
+	"fmt"
+	"strings"
+
+	"hob/scheduler/spec"
+)
+
+// looksLikeCron reports whether a text means to be cron fields: a first field made of their signs, and a star among the first five, or
+// five fields in all.
+func looksLikeCron(fields []token) bool {
+	if spec.Zoned(fields[0].text) {
+		return true
+	}
+	if strings.Trim(fields[0].text, "0123456789*/,-?") != "" {
+		return false
+	}
+	if cronLength(fields) >= 5 {
+		return true
+	}
+	for _, f := range fields[:min(len(fields), 5)] {
+		if f.text[0] == '*' {
+			return true
+		}
+	}
+	return false
+}
+
+// cronLength counts the fields, at most six, that could be cron's.
+func cronLength(fields []token) int {
+	n := 0
+	for n < len(fields) && n < 6 && spec.IsField(strings.TrimSuffix(fields[n].text, ":")) {
+		n++
+		if strings.HasSuffix(fields[n-1].text, ":") {
+			break
+		}
+	}
+	return n
+}
+
+// longestCron reads six fields if they are a spec, else five, and a turn behind them. Six that would be one as five too,
+// with a text behind, are not certain.
+func longestCron(fields []token) ([]token, spec.Spec, error) {
+	n := cronLength(fields)
+	if n < 5 {
+		n = min(len(fields), 5) // whatever it is, the error names it
+	}
+	if turned(fields[n:]) {
+		s, err := cronTokens(fields[:n+turnLength])
+		return endOfCron(fields[:n+turnLength]), s, err
+	}
+	if n == 6 && len(fields) == 7 && spec.IsField(strings.TrimSuffix(fields[6].text, ":")) {
+		n = 7
+	}
+	long, err := cronTokens(fields[:n])
+	if n != 6 {
+		if err != nil {
+			return nil, spec.Spec{}, err
+		}
+		return endOfCron(fields[:n]), long, nil
+	}
+	short, shortErr := cronTokens(fields[:5])
+	switch {
+	case err != nil && shortErr != nil:
+		return nil, spec.Spec{}, err
+	case err != nil:
+		return endOfCron(fields[:5]), short, nil
+	case shortErr == nil && len(fields) > 6 && !strings.HasSuffix(fields[5].text, ":"):
+		return nil, spec.Spec{}, fmt.Errorf("cron spec: it is not clear whether %q belongs to it; put a colon behind the last field", fields[5].text)
+	}
+	return endOfCron(fields[:6]), long, nil
+}
+
+const turnLength = 5
+
+// turned reports whether "every 2 weeks from 2026-11-24" comes next.
+func turned(fields []token) bool {
+	if len(fields) < turnLength || !strings.EqualFold(fields[0].text, "every") || !strings.EqualFold(fields[3].text, "from") {
+		return false
+	}
+	_, err := digits(fields[1].text)
+	return err == nil
+}
+
+func cronTokens(fields []token) (spec.Spec, error) {
+	words := make([]string, len(fields))
+	for i, f := range fields {
+		words[i] = strings.TrimSuffix(f.text, ":")
+	}
+	return spec.Parse("cron " + strings.Join(words, " "))
+}
+
+// endOfCron leaves the colon behind the last field to the rest of the text.
+func endOfCron(fields []token) []token {
+	last := &fields[len(fields)-1]
+	if strings.HasSuffix(last.text, ":") {
+		last.end--
+	}
+	return fields
+}

@@ -1,0 +1,125 @@
+package phrase
+
+import (
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// date reads one day: "tomorrow", "next friday", "on 2026-12-24", "24 december". A date and time in one word
+// ("2026-12-24T17:00") leaves the time to be read next.
+func (p *parser) date() (day, bool, error) {
+	mark := p.pos
+	_ = p.takeAny("on", "at")
+	switch {
+	case p.take("today"):
+		return p.today(0), true, nil
+	case p.take("tonight"):
+		d := p.today(0)
+		d.tonight = true
+		return d, true, nil
+	case p.thisPart():
+		return p.today(0), true, nil
+	case p.take("tomorrow"):
+		return p.today(1), true, nil
+	case p.take("the", "day", "after", "tomorrow"), p.take("day", "after", "tomorrow"):
+		return p.today(2), true, nil
+	}
+	if d, ok := p.weekday(); ok {
+		return d, true, nil
+	}
+	if d, ok, err := p.numericDate(); ok || err != nil {
+		return d, ok, err
+	}
+	if d, ok, err := p.namedDate(); ok || err != nil {
+		return d, ok, err
+	}
+	p.pos = mark
+	return day{}, false, nil
+}
+
+// thisPart reads the "this" of "this evening".
+func (p *parser) thisPart() bool {
+	_, part := partOf(p.word(1))
+	return part && p.take("this")
+}
+
+// weekday reads "friday", "this friday" and "next friday": the first that comes; only "next" never means today.
+func (p *parser) weekday() (day, bool) {
+	mark := p.pos
+	next := p.take("next")
+	this := !next && p.takeAny("this", "coming")
+	wanted, ok := weekdayOf(p.word(0))
+	if !ok || pluralDay(p.word(0)) {
+		p.pos = mark
+		return day{}, false
+	}
+	p.pos++
+	ahead := (wanted - int(p.now.Weekday()) + 7) % 7
+	if next && ahead == 0 {
+		ahead = 7
+	}
+	d := p.today(ahead)
+	if !this {
+		d.days = 7
+	}
+	return d, true
+}
+
+// numericDate reads 2026-12-24; 24.12. and 12/24 are not certain enough.
+func (p *parser) numericDate() (day, bool, error) {
+	date, _, ok := isoDate(p.word(0))
+	if !ok {
+		if word := p.word(0); strings.Count(word, "/") == 2 && strings.Trim(word, "0123456789/") == "" {
+			p.pos++
+			return day{}, false, p.unclear("not which is the day and which the month: write dates as 2026-12-24")
+		}
+		return day{}, false, nil
+	}
+	p.splitDate()
+	p.pos++
+	y, m, d := date.Date()
+	return day{year: y, month: m, day: d, named: true}, true, nil
+}
+
+// splitDate makes two words of a date and a time that are joined by a T.
+func (p *parser) splitDate() {
+	tok := p.toks[p.pos]
+	if len(tok.text) <= 10 {
+		return
+	}
+	first := token{tok.text[:10], tok.start, tok.start + 10}
+	second := token{tok.text[11:], tok.start + 11, tok.end}
+	p.toks = append(p.toks[:p.pos:p.pos], append([]token{first, second}, p.toks[p.pos+1:]...)...)
+}
+
+// isoDate reads a date, and what follows it behind a T.
+func isoDate(word string) (time.Time, string, bool) {
+	if len(word) < 10 || len(word) > 10 && (word[10] != 't' || len(word) == 11) {
+		return time.Time{}, "", false
+	}
+	t, err := time.Parse(time.DateOnly, word[:10])
+	return t, word[10:], err == nil
+}
+
+// namedDate reads "24 december 2026"; without a year it is the next such day.
+func (p *parser) namedDate() (day, bool, error) {
+	d, m, ok := p.monthDay()
+	if !ok {
+		return day{}, false, nil
+	}
+	date := day{year: p.now.Year(), month: time.Month(m), day: d, years: 1, named: true}
+	mark := p.pos
+	_ = p.take(",")
+	if year, err := digits(p.word(0)); err == nil && len(p.word(0)) == 4 {
+		p.pos++
+		date.year, date.years = year, 0
+	} else {
+		p.pos = mark
+	}
+	if d > spec.MonthDays(date.year, m) {
+		return day{}, false, p.unclear("%s %d has no day %d", date.month, date.year, d)
+	}
+	return date, true, nil
+}

@@ -1,0 +1,172 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+
+	"hob/scheduler/spec"
+)
+
+// part is a part of the day.
+type part struct {
+	name        string
+	from, until int // its hours, both included; a night runs over midnight
+	usual       int // the hour that it stands for by itself; 0: none
+}
+
+// partOf knows the names of parts, also in the plural.
+func partOf(word string) (part, bool) {
+	for _, p := range []part{
+		{"morning", 0, 11, 9},
+		{"afternoon", 12, 18, 15},
+		{"evening", 16, 23, 20},
+		{"night", 20, 4, 0},
+		{"tonight", 16, 23, 20},
+	} {
+		if word == p.name || word == p.name+"s" && p.name != "tonight" || word == "nightly" && p.name == "night" {
+			return p, true
+		}
+	}
+	return part{}, false
+}
+
+// pluralPart reports "mornings" and its like, which can only come again.
+func pluralPart(word string) bool {
+	_, ok := partOf(word)
+	return ok && (strings.HasSuffix(word, "s") || word == "nightly")
+}
+
+func (p part) has(hour int) bool {
+	if p.from > p.until {
+		return hour >= p.from || hour <= p.until
+	}
+	return hour >= p.from && hour <= p.until
+}
+
+func (p part) when() string {
+	switch p.name {
+	case "tonight":
+		return "this evening"
+	case "night":
+		return "at night"
+	}
+	return "in the " + p.name
+}
+
+// of is the time of day that is meant by c in this part: "8" in the evening is 20:00.
+func (p part) of(c clockTime) (clockTime, bool) {
+	if !p.has(c.hour) && !c.sure && c.hour >= 1 && c.hour < 12 && p.has(c.hour+12) {
+		c.hour += 12
+	}
+	return c, p.has(c.hour) || c.midnight
+}
+
+// part reads "morning", "in the evening", "at night".
+func (p *reader) part() (part, bool) {
+	mark := p.pos
+	_ = p.take("in", "the") || p.take("at")
+	found, ok := partOf(p.word(0))
+	if !ok {
+		p.pos = mark
+		return part{}, false
+	}
+	p.pos++
+	return found, true
+}
+
+// daytime is what a phrase says about the time of the day.
+type daytime struct {
+	clocks []clockTime
+	part   part
+	parted bool
+}
+
+// afterMidnight reports whether the hours of a night belong to the next day.
+func (t *daytime) afterMidnight() bool {
+	return t.parted && t.part.name == "night" && slices.ContainsFunc(t.clocks, func(c clockTime) bool { return c.hour < 12 })
+}
+
+// before reads the times in front of a day: "at 9", "at 7 in the morning".
+func (p *reader) before(t *daytime) (err error) {
+	if t.clocks, err = p.clocks(); err == nil && t.clocks != nil {
+		t.part, t.parted = p.part()
+	}
+	return err
+}
+
+// behind reads the times behind a day: "at 9", "morning at 9", "morning", "at 9 in the morning".
+func (p *reader) behind(t *daytime) (err error) {
+	if !t.parted {
+		t.part, t.parted = p.part()
+	}
+	if t.clocks == nil {
+		t.clocks, err = p.clocks()
+	}
+	if !t.parted {
+		t.part, t.parted = p.part()
+	}
+	return err
+}
+
+// settle makes clocks of parts: a part by itself stands for its usual hour, and says which half of the day a clock is in.
+func (p *reader) settle(t *daytime) error {
+	if !t.parted {
+		return nil
+	}
+	if t.clocks == nil && t.part.usual > 0 {
+		t.clocks = []clockTime{{hour: t.part.usual, sure: true}}
+	}
+	for i, c := range t.clocks {
+		meant, ok := t.part.of(c)
+		if !ok {
+			return p.unclear("%02d:%02d is not %s: write it as 20:00 or 8pm", c.hour, c.minute, t.part.when())
+		}
+		t.clocks[i] = meant
+	}
+	return nil
+}
+
+// spread reads how many times a day: "twice a day", "three times daily", and "three times" in front of "every weekday".
+// Zero: it does not stand here.
+func (p *reader) spread() (times int, daily bool, err error) {
+	mark := p.pos
+	switch n, ok := spec.Number(strings.TrimSuffix(p.word(0), "x")); {
+	case p.take("twice"):
+		times = 2
+	case p.take("thrice"):
+		times = 3
+	case ok && n >= 2 && (strings.HasSuffix(p.word(0), "x") && p.word(0) != "x" || p.word(1) == "times"):
+		times = n
+		p.pos++
+		_ = p.take("times")
+	}
+	switch {
+	case times == 0:
+	case p.take("daily"), p.take("a", "day"), p.take("per", "day"), p.take("each", "day"), p.take("every", "day"):
+		return times, true, nil
+	case p.take("a", "week"), p.take("weekly"), p.take("per", "week"), p.take("a", "month"), p.take("a", "year"):
+		return 0, false, p.unclear("not on which days; try every monday and thursday at 9")
+	case (p.word(0) == "every" || p.word(0) == "each") && spec.Unit(p.word(1)) == 0:
+		return times, false, nil
+	}
+	p.pos = mark
+	return 0, false, nil
+}
+
+// The hours between which a number of times a day is spread evenly.
+const (
+	firstHour = 9
+	lastHour  = 21
+)
+
+// evenly are so many times of a day, from 9:00 to 21:00; nil: they would not be full hours.
+func evenly(times int) []clockTime {
+	if times < 2 || (lastHour-firstHour)%(times-1) != 0 {
+		return nil
+	}
+	var list []clockTime
+	for hour := firstHour; hour <= lastHour; hour += (lastHour - firstHour) / (times - 1) {
+		list = append(list, clockTime{hour: hour, sure: true})
+	}
+	return list
+}

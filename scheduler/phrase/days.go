@@ -1,0 +1,317 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// dayset is days that come again: the last three fields of a cron spec, and which of them when not all count.
+type dayset struct {
+	dom, month, dow string
+	every           int    // 0: all; else every so many units
+	unit            string // days, weeks or months
+}
+
+// String is the fields.
+func (d dayset) String() string {
+	text := ""
+	for _, f := range []string{d.dom, d.month, d.dow} {
+		if f == "" {
+			f = "*"
+		}
+		text += " " + f
+	}
+	return text
+}
+
+// dayReader reads the names of days.
+type dayReader struct{ *reader }
+
+// recurring reads days that come again: "every weekday", "daily", "mondays and thursdays", "every month on the 1st", "every other day".
+// Nil and no error: none stand here.
+func (p dayReader) recurring() (*dayset, error) {
+	mark := p.pos
+	if p.takeAny("biweekly", "bimonthly", "semiweekly", "semimonthly") {
+		return nil, p.unclear("not whether it is twice in that time or every other one: say e.g. %q", "every other week on monday at 9")
+	}
+	every := p.every()
+	if !every {
+		_ = p.takeAny("on", "from")
+	}
+	set, err := p.anyDays(every)
+	switch {
+	case set != nil || err != nil:
+		return set, err
+	case p.pos == mark || !every && p.pos == mark+1 && (p.toks[mark].text == "on" || p.toks[mark].text == "from"):
+		p.pos = mark
+		return nil, nil
+	case !p.more():
+		return nil, p.unclear("not which day; %s", examples)
+	}
+	return nil, p.unclear("not %q; %s", p.rest(), examples)
+}
+
+// every reads "every", "each" or "once a".
+func (p dayReader) every() bool {
+	if p.takeAny("every", "each") {
+		return true
+	}
+	mark := p.pos
+	if p.take("once") && p.takeAny("a", "per", "every", "each") {
+		switch p.word(0) {
+		case "day", "week", "month", "year":
+			return true
+		}
+	}
+	p.pos = mark
+	return false
+}
+
+func (p dayReader) anyDays(every bool) (*dayset, error) {
+	if set := p.commonDays(every); set != nil {
+		return set, nil
+	}
+	if set, err := p.turns(every); set != nil || err != nil {
+		return set, err
+	}
+	switch {
+	case every && p.take("week") || p.take("weekly"):
+		return p.namedDays(p.take("on")), nil
+	case every && p.take("month") || p.take("monthly"):
+		return p.monthPlaces(p.take("on")), nil
+	case every && p.take("year") || p.takeAny("yearly", "annually"):
+		return p.yearDay(p.take("on")), nil
+	}
+	return p.daysByName(every)
+}
+
+func (p dayReader) commonDays(every bool) *dayset {
+	_, part := partOf(p.word(0))
+	plural := pluralPart(p.word(1))
+	switch {
+	case every && (part || p.word(0) == "noon" || p.word(0) == "midday" || p.word(0) == "midnight"),
+		!every && pluralPart(p.word(0)):
+		return &dayset{} // which hour is read with the times
+	case every && p.take("day"), !every && p.take("daily"):
+		return &dayset{}
+	case (every || plural) && p.takeAny("weekday", "workday"), p.takeAny("weekdays", "workdays"):
+		return &dayset{dow: "1-5"}
+	case (every || plural) && p.take("weekend"), p.take("weekends"):
+		return &dayset{dow: "0,6"}
+	}
+	return nil
+}
+
+// turns reads what skips: "other day", "2nd day", "3 days", "other tuesday", "2 weeks on monday", "3 months on the 1st".
+func (p dayReader) turns(every bool) (*dayset, error) {
+	mark := p.pos
+	n, unit := p.turn(every)
+	var set *dayset
+	switch {
+	case unit == "days":
+		set = &dayset{}
+	case unit == "weeks":
+		named := n == 2 && p.toks[p.pos-1].text == "other"
+		_ = !named && p.take("on")
+		if set = p.namedDays(true); set == nil {
+			return nil, p.notBehind("on which day; try every other tuesday at 9")
+		}
+	case unit == "months":
+		if set = p.monthPlaces(p.take("on")); set == nil {
+			return nil, p.notBehind("on which day; try every 3 months on the 1st at 9")
+		}
+	default:
+		p.pos = mark
+		return nil, nil
+	}
+	set.every, set.unit = n, unit
+	return set, nil
+}
+
+// turn reads how many of which unit; "other tuesday" leaves the weekday.
+func (p dayReader) turn(every bool) (n int, unit string) {
+	if p.take("fortnightly") || every && p.take("fortnight") {
+		return 2, "weeks"
+	}
+	if !every {
+		return 0, ""
+	}
+	n, ok := p.howMany()
+	_, weekday := weekdayOf(p.word(0))
+	switch {
+	case !ok || n < 2:
+	case p.takeAny("day", "days"):
+		return n, "days"
+	case p.takeAny("week", "weeks"):
+		return n, "weeks"
+	case p.takeAny("month", "months"):
+		return n, "months"
+	case weekday && p.toks[p.pos-1].text == "other":
+		return n, "weeks"
+	}
+	return 0, ""
+}
+
+// howMany reads "other", "2nd", "second", "2" or "two".
+func (p dayReader) howMany() (int, bool) {
+	n, ok := ordinal(p.word(0))
+	if !ok {
+		n, ok = spec.Number(p.word(0))
+	}
+	if p.word(0) == "other" {
+		n, ok = 2, true
+	}
+	if ok {
+		p.pos++
+	}
+	return n, ok
+}
+
+// daysByName reads what needs "every" or a plural: weekdays, "1st of every month", "every 24 december".
+func (p dayReader) daysByName(every bool) (*dayset, error) {
+	if set := p.namedDays(every || pluralDay(p.word(0)) || pluralPart(p.word(1)) || p.rangeOfDays()); set != nil {
+		return set, nil
+	}
+	if set := p.yearDay(every); set != nil {
+		return set, nil
+	}
+	return p.daysOfMonth(every)
+}
+
+// rangeOfDays reports whether "mon-fri" or "monday to friday" comes next, which can only come again.
+func (p dayReader) rangeOfDays() bool {
+	mark := p.pos
+	defer func() { p.pos = mark }()
+	days := numbers{}
+	return p.dayRange(&days) && len(days) > 1
+}
+
+// namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday".
+func (p dayReader) namedDays(wanted bool) *dayset {
+	if !wanted {
+		return nil
+	}
+	days := numbers{}
+	for {
+		mark := p.pos
+		if len(days) > 0 {
+			comma, and := p.take(","), p.take("and")
+			if !comma && !and {
+				break
+			}
+			_ = p.takeAny("on", "every")
+		}
+		if !p.dayRange(&days) {
+			p.pos = mark
+			break
+		}
+	}
+	if len(days) == 0 {
+		return nil
+	}
+	return &dayset{dow: days.String()}
+}
+
+// dayRange reads one weekday, or a range of them, which may run over Sunday.
+func (p dayReader) dayRange(days *numbers) bool {
+	low, high, ranged := strings.Cut(p.word(0), "-")
+	from, ok := weekdayOf(low)
+	if !ok {
+		return false
+	}
+	to := from
+	if ranged {
+		if to, ok = weekdayOf(high); !ok {
+			return false
+		}
+	}
+	p.pos++
+	if mark := p.pos; !ranged && p.takeAny("to", "through", "till", "until", "-", "–") {
+		if to, ok = weekdayOf(p.word(0)); ok {
+			p.pos++
+		} else {
+			p.pos, to = mark, from
+		}
+	}
+	for day := from; ; day = (day + 1) % 7 {
+		days.add(day)
+		if day == to {
+			return true
+		}
+	}
+}
+
+func (p dayReader) yearDay(wanted bool) *dayset {
+	if !wanted {
+		return nil
+	}
+	day, month, ok := p.monthDay()
+	if !ok {
+		return nil
+	}
+	return &dayset{dom: numbers{day}.String(), month: numbers{month}.String()}
+}
+
+// monthDay reads "24 december", "24th of dec", "december 24th".
+func (p dayReader) monthDay() (day, month int, ok bool) {
+	mark := p.pos
+	_ = p.take("the")
+	if month = monthOf(p.word(0)); month > 0 {
+		p.pos++
+		day, ok = dayNumber(p.word(0))
+	} else if day, ok = dayNumber(p.word(0)); ok {
+		p.pos++
+		_ = p.take("of")
+		month = monthOf(p.word(0))
+	}
+	if !ok || month == 0 {
+		p.pos = mark
+		return 0, 0, false
+	}
+	p.pos++
+	return day, month, true
+}
+
+func dayNumber(word string) (int, bool) {
+	if n, err := digits(word); err == nil {
+		return n, len(word) <= 2 && n >= 1 && n <= 31
+	}
+	return ordinal(word)
+}
+
+// monthOf is the number of a month's name, 0 for other words.
+func monthOf(word string) int {
+	for m := time.January; m <= time.December; m++ {
+		name := strings.ToLower(m.String())
+		if word == name || word == name[:3] || word == "sept" && m == time.September {
+			return int(m)
+		}
+	}
+	return 0
+}
+
+// weekdayOf is the number of a weekday's name, short or long, also in the plural.
+func weekdayOf(word string) (int, bool) {
+	short := []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+	other := map[string]int{"tues": 2, "weds": 3, "thur": 4, "thurs": 4}
+	if day, ok := other[word]; ok {
+		return day, true
+	}
+	if day := slices.Index(short, word); day >= 0 {
+		return day, true
+	}
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		if name := strings.ToLower(d.String()); word == name || word == name+"s" {
+			return int(d), true
+		}
+	}
+	return 0, false
+}
+
+func pluralDay(word string) bool {
+	_, ok := weekdayOf(word)
+	return ok && strings.HasSuffix(word, "days")
+}

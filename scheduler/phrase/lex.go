@@ -1,0 +1,74 @@
+package phrase
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// token is a word of a phrase in lower case, and where it stands in the text.
+type token struct {
+	text       string
+	start, end int
+}
+
+// lex cuts a text into words. A colon or comma that no digit follows is a word of its own, as is
+// a full stop at the end of one: "at 9: read" is at, 9, :, read, and "17:00" stays whole.
+func lex(text string) []token {
+	var toks []token
+	for start, end := range chunks(text) {
+		toks = append(toks, cut(text, start, end)...)
+	}
+	return toks
+}
+
+// chunks yields the spans of text between white space.
+func chunks(text string) func(yield func(start, end int) bool) {
+	return func(yield func(start, end int) bool) {
+		start := -1
+		for i, r := range text {
+			switch {
+			case !unicode.IsSpace(r) && start < 0:
+				start = i
+			case unicode.IsSpace(r) && start >= 0:
+				if !yield(start, i) {
+					return
+				}
+				start = -1
+			}
+		}
+		if start >= 0 {
+			yield(start, len(text))
+		}
+	}
+}
+
+func cut(text string, start, end int) []token {
+	var toks []token
+	add := func(from, to int) {
+		if from < to {
+			toks = append(toks, token{strings.ToLower(text[from:to]), from, to})
+		}
+	}
+	from := start
+	for i := start; i < end; i++ {
+		if separates(text[i], text[i+1:end]) {
+			add(from, i)
+			add(i, i+1)
+			from = i + 1
+		}
+	}
+	add(from, end)
+	return toks
+}
+
+func separates(c byte, rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	switch c {
+	case ':', ',':
+		return !unicode.IsDigit(next)
+	case '.', ';', '!':
+		return rest == ""
+	}
+	return false
+}

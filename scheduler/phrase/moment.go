@@ -1,0 +1,207 @@
+package phrase
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// after reads "in 20 minutes", "in 2 days", "in 2 days at 9". Whole days keep the time of day, across clock changes too.
+func (p *parser) after() (spec.Spec, bool, error) {
+	if !p.take("in") {
+		return spec.Spec{}, false, nil
+	}
+	period, ok := p.period()
+	if !ok {
+		if next := p.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
+			return spec.Spec{}, false, p.unknown()
+		}
+		return spec.Spec{}, false, p.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
+	}
+	switch {
+	case period < spec.ShortestPeriod:
+		return spec.Spec{}, true, p.unclear("it is less than a second")
+	case period > spec.LongestPeriod:
+		return spec.Spec{}, true, p.unclear("it is more than 10 years")
+	case period%(24*time.Hour) != 0:
+		at := p.now.Add(period)
+		if at.Nanosecond() > 0 {
+			at = at.Truncate(time.Second).Add(time.Second) // never before what was asked for
+		}
+		return spec.At(at), true, nil
+	}
+	day := p.today(int(period / (24 * time.Hour)))
+	var t daytime
+	err := p.behind(&t)
+	if err == nil {
+		err = p.settle(&t)
+	}
+	if err != nil {
+		return spec.Spec{}, true, err
+	}
+	if t.clocks == nil {
+		t.clocks = []clockTime{{hour: p.now.Hour(), minute: p.now.Minute(), second: p.now.Second()}}
+	}
+	s, err := p.single(day, t.clocks)
+	return s, true, err
+}
+
+// day is a single date, and what to do when its time has passed: step on by so many days, or years, or refuse.
+type day struct {
+	year        int
+	month       time.Month
+	day         int
+	days, years int
+	tonight     bool
+	named       bool // some word said which day
+}
+
+func (p *parser) today(plus int) day {
+	y, m, d := p.now.Date()
+	y, m, d = time.Date(y, m, d+plus, 0, 0, 0, 0, time.UTC).Date()
+	return day{year: y, month: m, day: d, named: true}
+}
+
+// dated reads times and days in either order: "at 17:00 tomorrow", "every weekday at 9", "2026-12-24 17:00", "twice a day".
+func (p *parser) dated() (spec.Spec, bool, error) {
+	if s, is, err := p.exactly(); is {
+		return s, true, err
+	}
+	if times, daily, err := p.spread(); err != nil {
+		return spec.Spec{}, true, err
+	} else if times > 0 {
+		s, err := p.spreadOver(times, daily)
+		return s, true, err
+	}
+	var t daytime
+	if err := p.before(&t); err != nil {
+		return spec.Spec{}, true, err
+	}
+	set, err := p.recurring()
+	if err != nil {
+		return spec.Spec{}, true, err
+	}
+	date, isDate := day{}, false
+	if set == nil {
+		date, isDate, err = p.date()
+	}
+	if err != nil || (set == nil && !isDate && t.clocks == nil) {
+		return spec.Spec{}, err != nil, err
+	}
+	if date.tonight {
+		t.part, t.parted = partOf("tonight")
+	}
+	if err = p.behind(&t); err == nil {
+		err = p.settle(&t)
+	}
+	switch {
+	case err != nil:
+		return spec.Spec{}, true, err
+	case t.clocks == nil:
+		return spec.Spec{}, true, p.notBehind(`at what time; add one, e.g. "at 9" or "at 17:30"`)
+	case t.afterMidnight() && (isDate || set != nil && *set != dayset{}):
+		return spec.Spec{}, true, p.unclear("not which night, the one before that day or the one after it: write the day and 02:00")
+	case set != nil:
+		s, err := p.repeated(*set, t.clocks)
+		return s, true, err
+	case !isDate:
+		date = p.today(0)
+		date.days, date.named = 1, false
+	}
+	s, err := p.single(date, t.clocks)
+	return s, true, err
+}
+
+// spreadOver reads what stands behind "three times": the days, and the times when they are named.
+func (p *parser) spreadOver(times int, daily bool) (spec.Spec, error) {
+	var t daytime
+	mark := p.pos
+	set, err := p.recurring()
+	if err == nil {
+		err = p.behind(&t)
+	}
+	switch {
+	case err != nil:
+		return spec.Spec{}, err
+	case set == nil && !daily:
+		return spec.Spec{}, p.notBehind("on which days; " + examples)
+	case set == nil:
+		set = &dayset{}
+	case daily && p.toks[mark].text != "on" && set.dow != "1-5" && set.dow != "0,6":
+		p.pos = mark
+		return spec.Spec{}, p.unclear("not %q; %s", p.rest(), examples)
+	}
+	if t.clocks == nil {
+		t.clocks = evenly(times)
+	}
+	if t.parted || len(t.clocks) != times {
+		return spec.Spec{}, p.unclear(`not at which %d times; name them, e.g. "every day at 8, 12 and 18"`, times)
+	}
+	return p.repeated(*set, t.clocks)
+}
+
+// repeated is the spec of days and times that come again. What skips some is counted from the first of them that comes.
+func (p *parser) repeated(set dayset, clocks []clockTime) (spec.Spec, error) {
+	times, ok := cronTimes(clocks)
+	if !ok {
+		return spec.Spec{}, p.unclear("these times do not fit into one schedule: make a job for each")
+	}
+	text := "cron " + times + set.String()
+	s, err := spec.Parse(text)
+	if err != nil {
+		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.text, err)
+	}
+	if set.every == 0 {
+		return s, nil
+	}
+	first, ok := s.Next(p.now, p.zone, p.now)
+	if !ok {
+		return spec.Spec{}, p.unclear("no such day comes any more")
+	}
+	s, err = spec.Parse(fmt.Sprintf("%s every %d %s from %s", text, set.every, set.unit, first.In(p.zone).Format(time.DateOnly)))
+	if err != nil {
+		return spec.Spec{}, fmt.Errorf("schedule %q: %w", p.text, err)
+	}
+	return s, nil
+}
+
+// single is the instant of one date and time.
+func (p *parser) single(d day, clocks []clockTime) (spec.Spec, error) {
+	c := clocks[0]
+	switch {
+	case len(clocks) > 1:
+		return spec.Spec{}, p.unclear("a single day takes a single time: make a job for each")
+	case c.midnight && d.tonight:
+		d.day++
+	case c.midnight && d.named:
+		return spec.Spec{}, p.unclear("not which midnight, the one before that day or the one after it: write the date and 00:00")
+	}
+	at := spec.Instant(p.zone, d.year, d.month, d.day, c.seconds())
+	if !at.After(p.now) && (d.days > 0 || d.years > 0) {
+		at = spec.Instant(p.zone, d.year+d.years, d.month, d.day+d.days, c.seconds())
+	}
+	if !at.After(p.now) {
+		return spec.Spec{}, p.unclear("%s has passed (it is %s in %s); give a later time, e.g. tomorrow at 17:00",
+			at.Format("2 Jan 2006 15:04"), p.now.Format("2 Jan 2006 15:04"), p.zone)
+	}
+	return spec.At(at), nil
+}
+
+// exactly reads an RFC 3339 instant, which brings its own offset.
+func (p *parser) exactly() (spec.Spec, bool, error) {
+	mark := p.pos
+	_ = p.takeAny("at", "on")
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(p.word(0)))
+	if err != nil {
+		p.pos = mark
+		return spec.Spec{}, false, nil
+	}
+	p.pos++
+	if !at.After(p.now) {
+		return spec.Spec{}, true, p.unclear("%s has passed (it is %s); give a later time", at.Format(time.RFC3339), p.now.Format(time.RFC3339))
+	}
+	s, err := spec.Parse("at " + at.Format(time.RFC3339Nano))
+	return s, true, err
+}

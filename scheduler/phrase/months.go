@@ -1,0 +1,153 @@
+package phrase
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lastPlace stands for "last" among the places in a month.
+const lastPlace = -1
+
+// daysOfMonth reads "the 1st and 15th of the month", "the last friday of every month", "the end of the month". Two days by number can only come again;
+// one might be a single date, and a weekday with a number might be "every other".
+func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
+	mark := p.pos
+	_ = p.takeAny("on", "at")
+	if p.take("the", "end") || p.take("end") {
+		if p.ofMonth() {
+			return &dayset{dom: "L"}, nil
+		}
+		p.pos = mark
+		return nil, nil
+	}
+	start := p.pos
+	if len(p.places()) > 0 && p.takeAny("weekday", "workday") {
+		return nil, p.unclear("working days are not counted; name a day, e.g. the last friday of the month")
+	}
+	p.pos = start
+	set := p.monthPlaces(true)
+	if set == nil {
+		p.pos = mark
+		return nil, nil
+	}
+	switch named := p.ofMonth(); {
+	case named, set.dow == "" && (every || strings.ContainsAny(set.dom, ",-")):
+		return set, nil
+	case set.dow != "" && every:
+		return nil, p.unclear(`not whether that is every other one or one in each month: say "every other %s" or "the %s of the month"`,
+			p.toks[p.pos-1].text, p.text[p.toks[mark].start:p.toks[p.pos-1].end])
+	case set.dow == "" && p.dayBehind():
+		return nil, p.unclear(`not whether it is once or every month: say "on the 1st of every month at 9", or a date such as 2026-12-01`)
+	}
+	p.pos = mark
+	return nil, nil
+}
+
+// dayBehind reports whether a time of day comes next, so that what stands before it was meant for a day.
+func (p dayReader) dayBehind() bool {
+	mark := p.pos
+	defer func() { p.pos = mark }()
+	found, err := p.clocks()
+	return err == nil && found != nil
+}
+
+// ofMonth reads "of the month", "of every month", "each month".
+func (p dayReader) ofMonth() bool {
+	mark := p.pos
+	if of := p.takeAny("of", "in"); p.takeAny("every", "each") || of && p.take("the") {
+		if p.take("month") {
+			return true
+		}
+	}
+	p.pos = mark
+	return false
+}
+
+// monthPlaces reads days of a month: "the 1st", "1st and 15th", "the first and the last day", "last friday", "2nd and 4th tuesday".
+func (p dayReader) monthPlaces(wanted bool) *dayset {
+	mark := p.pos
+	if !wanted {
+		return nil
+	}
+	places := p.places()
+	weekday, isWeekday := weekdayOf(p.word(0))
+	switch {
+	case len(places) == 0:
+	case isWeekday && !pluralDay(p.word(0)):
+		if slices.Max(places) > 5 {
+			break
+		}
+		p.pos++
+		return &dayset{dow: written(places, strconv.Itoa(weekday)+"#", strconv.Itoa(weekday)+"L")}
+	case p.takeAny("day", "days"), !slices.Contains(places, lastPlace):
+		return &dayset{dom: written(places, "", "L")}
+	}
+	p.pos = mark
+	return nil
+}
+
+// places reads "the 1st", "first and last".
+func (p dayReader) places() []int {
+	var found []int
+	for {
+		mark := p.pos
+		if len(found) > 0 {
+			comma, and := p.take(","), p.take("and")
+			if !comma && !and {
+				return found
+			}
+			_ = p.take("on")
+		}
+		_ = p.take("the")
+		place, ok := ordinal(p.word(0))
+		if p.word(0) == "last" {
+			place, ok = lastPlace, true
+		}
+		if !ok {
+			p.pos = mark
+			return found
+		}
+		p.pos++
+		found = append(found, place)
+	}
+}
+
+// written lists places as cron does, with a text in front of each number and one for the last.
+func written(places []int, before, last string) string {
+	days := numbers{}
+	for _, place := range places {
+		if place != lastPlace {
+			days.add(place)
+		}
+	}
+	var items []string
+	if before == "" && len(days) > 0 {
+		items = append(items, days.String())
+	} else {
+		for _, day := range days {
+			items = append(items, before+strconv.Itoa(day))
+		}
+	}
+	if slices.Contains(places, lastPlace) {
+		items = append(items, last)
+	}
+	return strings.Join(items, ",")
+}
+
+// ordinal reads "1st" to "31st", and "first" to "tenth".
+func ordinal(word string) (int, bool) {
+	names := []string{"first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
+	if i := slices.Index(names, word); i >= 0 {
+		return i + 1, true
+	}
+	if len(word) < 3 {
+		return 0, false
+	}
+	n, err := digits(word[:len(word)-2])
+	suffix := "th"
+	if n%100/10 != 1 && n%10 >= 1 && n%10 <= 3 {
+		suffix = []string{"st", "nd", "rd"}[n%10-1]
+	}
+	return n, err == nil && n >= 1 && n <= 31 && strings.HasSuffix(word, suffix)
+}

@@ -1,0 +1,122 @@
+package phrase
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// every reads a period that comes again: "every 30m", "every 2 hours", "every hour", "every other hour", "hourly", "twice an hour".
+func (p *parser) every() (spec.Spec, bool, error) {
+	period, ok := p.hourly()
+	if !ok {
+		period, ok = p.everyPeriod()
+	}
+	if !ok {
+		return spec.Spec{}, false, nil
+	}
+	if period == time.Hour {
+		if minute, ok := p.minuteOfHour(); ok {
+			s, err := spec.Parse(fmt.Sprintf("cron %d * * * *", minute))
+			return s, true, err
+		}
+	}
+	s, err := spec.Every(period)
+	if err != nil {
+		return spec.Spec{}, true, fmt.Errorf("schedule %q: %w", p.text, err)
+	}
+	return s, true, nil
+}
+
+// hourly reads "hourly", "once an hour", "three times an hour".
+func (p *parser) hourly() (time.Duration, bool) {
+	if p.take("hourly") {
+		return time.Hour, true
+	}
+	mark := p.pos
+	n, ok := spec.Number(p.word(0))
+	switch {
+	case p.take("once"):
+		n = 1
+	case p.take("twice"):
+		n = 2
+	case ok && n > 0 && p.word(1) == "times":
+		p.pos += 2
+	default:
+		return 0, false
+	}
+	if !p.takeAny("an", "per", "every", "each") || !p.take("hour") || 3600%n != 0 {
+		p.pos = mark
+		return 0, false
+	}
+	return time.Hour / time.Duration(n), true
+}
+
+// everyPeriod reads "every 20 minutes" and "every other hour". Days with a time of day behind them are no period.
+func (p *parser) everyPeriod() (time.Duration, bool) {
+	if !p.takeAny("every", "each") {
+		return 0, false
+	}
+	period, ok := p.period()
+	if ok && period%(24*time.Hour) == 0 && p.goesOn() {
+		return 0, false
+	}
+	if ok {
+		return period, true
+	}
+	if size := spec.Unit(p.word(0)); size > 0 && spec.Unit(p.word(1)) == 0 { // "every second", but not "every second hour"
+		return p.singleUnit(size)
+	}
+	n, ok := p.howMany()
+	size := spec.Unit(p.word(0))
+	if !ok || size == 0 || size >= 24*time.Hour {
+		return 0, false
+	}
+	p.pos++
+	return time.Duration(n) * size, true
+}
+
+// singleUnit reads "hour" and "hour and a half", which is size long and more. A day alone does not say when.
+func (p *parser) singleUnit(size time.Duration) (time.Duration, bool) {
+	if size >= 24*time.Hour {
+		return 0, false
+	}
+	period, n := spec.ReadPeriod(append([]string{"1"}, p.words()...))
+	p.pos += n - 1
+	return period, n > 0
+}
+
+// goesOn reports whether a day or a time of day follows.
+func (p *parser) goesOn() bool {
+	mark := p.pos
+	defer func() { p.pos = mark }()
+	_ = p.takeAny("on", "at")
+	return p.aboutTime()
+}
+
+// minuteOfHour reads "on the hour", "on the half hour", "at :15", "at 15 minutes past", "at quarter past".
+func (p *parser) minuteOfHour() (int, bool) {
+	mark := p.pos
+	switch {
+	case p.take("on", "the", "hour"):
+		return 0, true
+	case p.take("on", "the", "half", "hour"):
+		return 30, true
+	case p.take("at"):
+		if text, ok := strings.CutPrefix(p.word(0), ":"); ok && len(text) == 2 {
+			if minute, err := digits(text); err == nil && minute < 60 {
+				p.pos++
+				return minute, true
+			}
+		}
+		minute, _, ok := p.pastMinutes(p.take("half"))
+		if ok && p.take("past") {
+			_ = p.take("the", "hour")
+			return minute, true
+		}
+	}
+	p.pos = mark
+	return 0, false
+}

@@ -1,0 +1,113 @@
+package phrase
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// reader goes through the words of a text. What a method reads, it steps over; what it does not understand stays.
+type reader struct {
+	text string
+	toks []token
+	pos  int
+}
+
+func (p *reader) more() bool { return p.pos < len(p.toks) }
+
+// word is the one i words on, or "".
+func (p *reader) word(i int) string {
+	if p.pos+i >= len(p.toks) {
+		return ""
+	}
+	return p.toks[p.pos+i].text
+}
+
+// take reads the words, if they come next.
+func (p *reader) take(words ...string) bool {
+	for i, w := range words {
+		if p.word(i) != w {
+			return false
+		}
+	}
+	p.pos += len(words)
+	return true
+}
+
+func (p *reader) takeAny(words ...string) bool {
+	for _, w := range words {
+		if p.take(w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *reader) rest() string {
+	if !p.more() {
+		return ""
+	}
+	return p.text[p.toks[p.pos].start:]
+}
+
+func (p *reader) understood() string {
+	if p.pos == 0 {
+		return ""
+	}
+	return p.text[p.toks[0].start:p.toks[p.pos-1].end]
+}
+
+// skipTo moves behind all words that begin before end.
+func (p *reader) skipTo(end int) {
+	for p.pos = 0; p.more() && p.toks[p.pos].start < end; {
+		p.pos++
+	}
+}
+
+// period reads "20 minutes", "1h30m", "half an hour".
+func (p *reader) period() (time.Duration, bool) {
+	period, n := spec.ReadPeriod(p.words())
+	p.pos += n
+	return period, n > 0
+}
+
+// words are those that follow.
+func (p *reader) words() []string {
+	var words []string
+	for _, t := range p.toks[min(p.pos, len(p.toks)):] {
+		words = append(words, t.text)
+	}
+	return words
+}
+
+func (p *reader) unknown() error {
+	return fmt.Errorf("%w: %q; %s", ErrNone, p.text, examples)
+}
+
+// unclear refuses what was read so far, with the reason.
+func (p *reader) unclear(format string, args ...any) error {
+	why := fmt.Sprintf(format, args...)
+	if p.pos == 0 {
+		return fmt.Errorf("schedule %q: %s", p.text, why)
+	}
+	return fmt.Errorf("schedule %q: understood %q, but %s", p.text, p.understood(), why)
+}
+
+// notBehind refuses what was read: something is missing, or what follows is not understood.
+func (p *reader) notBehind(missing string) error {
+	if !p.more() {
+		return p.unclear("not %s", missing)
+	}
+	return p.unclear("not %q: it does not say %s", p.rest(), missing)
+}
+
+// digits reads a short decimal number without a sign.
+func digits(text string) (int, error) {
+	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return strconv.Atoi(text)
+}

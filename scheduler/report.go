@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// mostNamed bounds the jobs that one report names.
+const mostNamed = 20
+
+// Overdue is what became of the slots of one job that were not served in time.
+type Overdue struct {
+	Job   string
+	Zone  string    // of the job, by its IANA name
+	First time.Time // the earliest and the latest of these slots
+	Last  time.Time
+	Until time.Time     // when the last of them was served
+	Gone  int64         // missed, and nothing runs for them
+	Stood int64         // missed, and another run stands for them
+	Runs  int64         // that begin all the same
+	Late  time.Duration // of the run that is the latest
+}
+
+// Away is the one message about the time in which hob did not run: what was missed and what ran late, by job. It has at most 20 jobs and
+// says how many more there are; "" when there is nothing to say. Times are those of the zone that most jobs have; a job in another one
+// has its own beside it.
+func Away(list []Overdue) string {
+	var named []string
+	zone := zoneOfMost(list)
+	var from, until time.Time
+	mixed := false
+	for _, o := range list {
+		if o.Gone+o.Stood+o.Runs == 0 {
+			continue
+		}
+		if from.IsZero() || o.First.Before(from) {
+			from = o.First
+		}
+		if o.Until.After(until) {
+			until = o.Until
+		}
+		text := o.text()
+		if own := zoneOr(o.Zone); own.String() != zone.String() {
+			mixed = true
+			text += " (" + stretchText(o.First, o.Last, own, true) + ")"
+		}
+		named = append(named, text)
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	if more := len(named) - mostNamed; more > 0 {
+		named = append(named[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("While hob was not running (%s): %s", stretchText(from, until, zone, mixed), strings.Join(named, " · "))
+}
+
+// text is what became of one job's slots.
+func (o Overdue) text() string {
+	missed := o.Gone + o.Stood
+	ran := "ran " + spoken(o.Late) + " late"
+	if o.Runs > 1 {
+		ran = "ran up to " + spoken(o.Late) + " late"
+	}
+	switch {
+	case missed == 0 && o.Runs == 1:
+		return o.Job + " " + ran
+	case missed == 0:
+		return fmt.Sprintf("%s: %d runs %s", o.Job, o.Runs, strings.TrimPrefix(ran, "ran "))
+	case o.Gone == 0 && o.Runs == 1:
+		return fmt.Sprintf("%s: %d missed, one run stands for %s", o.Job, missed, pick(missed, "it", "them"))
+	case o.Gone == 0 && o.Runs == 0:
+		return fmt.Sprintf("%s: %d folded into a run that is not done", o.Job, missed)
+	case o.Runs == 0 || o.Late <= downtime:
+		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
+	default:
+		return fmt.Sprintf("%s: %d missed, %d %s", o.Job, missed, o.Runs, ran)
+	}
+}
+
+func pick(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// zoneOfMost is the zone that most jobs have, of two the one that comes first.
+func zoneOfMost(list []Overdue) *time.Location {
+	count := map[string]int{}
+	best := ""
+	for _, o := range list {
+		count[o.Zone]++
+	}
+	for _, o := range list {
+		if best == "" || count[o.Zone] > count[best] {
+			best = o.Zone
+		}
+	}
+	return zoneOr(best)
+}
+
+// zoneOr loads a zone; one that is not known is UTC.
+func zoneOr(name string) *time.Location {
+	zone, err := Zone(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// stretchText writes a stretch of time as a clock on the wall tells it: "Sat 21:10 to Sun 08:02", with the date where a weekday does not
+// say which day it was.
+func stretchText(from, until time.Time, zone *time.Location, named bool) string {
+	from, until = from.In(zone), until.In(zone)
+	day := "Mon "
+	if until.Sub(from) > 6*24*time.Hour {
+		day = "2 Jan "
+	}
+	end := until.Format(day + "15:04")
+	if from.Format(time.DateOnly) == until.Format(time.DateOnly) {
+		end = until.Format("15:04")
+	}
+	text := from.Format(day+"15:04") + " to " + end
+	if from.Equal(until) {
+		text = from.Format(day + "15:04")
+	}
+	if named {
+		text += until.Format(" MST")
+	}
+	return text
+}

@@ -1,0 +1,155 @@
+package spec
+
+import (
+	"math"
+	"time"
+)
+
+// A wall time is what the clock on the wall shows, as seconds since 1970-01-01 00:00 on that clock.
+// Instants are Unix seconds. The rules at clock changes come out of two definitions:
+//
+//	high(t)  = the latest that the wall has shown up to t
+//	reach(w) = the first instant at which the wall shows w or later
+//
+// A fixed wall time w fires at reach(w): in a gap that is the first instant after it, in a fold the first pass.
+// It has fired by t exactly if w <= high(t). So the next slot after t is reach(the first match above high(t)).
+// A schedule of elapsed time fires wherever the wall shows a match: both passes of a fold, nothing in a gap.
+
+const (
+	lastYear = 9999      // RFC 3339 has no fifth digit
+	farthest = 16 * 3600 // no zone has ever been farther from UTC than 15:56 h (Manila until 1844)
+	deepest  = 32 * 3600 // so no fold reaches back farther than this
+	forever  = math.MaxInt64 / 4
+)
+
+// Next is the first slot strictly after `after`, in UTC; false: there is none (an "at" that has passed, or the
+// year 9999). zone is where the wall clock of cron fields hangs (nil: UTC). anchor is where "every" counts from, in whole
+// seconds: its slots are anchor + k periods, k from 1.
+func (s Spec) Next(after time.Time, zone *time.Location, anchor time.Time) (time.Time, bool) {
+	if zone == nil {
+		zone = time.UTC
+	}
+	var t int64
+	ok := false
+	switch s.kind {
+	case kindAt:
+		if s.at.After(after) {
+			return s.at, true
+		}
+	case kindEvery:
+		t, ok = s.nextPeriod(after.Unix(), anchor.Unix())
+	case kindCron:
+		if s.elapsed {
+			t, ok = s.nextElapsed(zone, after.Unix())
+		} else {
+			t, ok = s.nextFixed(zone, after.Unix())
+		}
+	}
+	if !ok {
+		return time.Time{}, false
+	}
+	next := time.Unix(t, 0).UTC()
+	return next, next.Year() <= lastYear
+}
+
+// Preview lists the first n slots after `after`, in zone.
+func Preview(s Spec, zone *time.Location, after, anchor time.Time, n int) []time.Time {
+	var list []time.Time
+	for len(list) < n {
+		next, ok := s.Next(after, zone, anchor)
+		if !ok {
+			break
+		}
+		list = append(list, next.In(zone))
+		after = next
+	}
+	return list
+}
+
+func (s *Spec) nextPeriod(after, anchor int64) (int64, bool) {
+	period := int64(s.period / time.Second)
+	k := max(floorDiv(after-anchor, period)+1, 1)
+	return anchor + k*period, true
+}
+
+func (s *Spec) nextFixed(zone *time.Location, after int64) (int64, bool) {
+	wall, ok := s.match(high(zone, after) + 1)
+	if !ok {
+		return 0, false
+	}
+	return reach(zone, max(after+1, wall-farthest), wall), true
+}
+
+func (s *Spec) nextElapsed(zone *time.Location, after int64) (int64, bool) {
+	for t := after + 1; ; {
+		st := stretchAt(zone, t)
+		wall, ok := s.match(t + st.offset)
+		if !ok {
+			return 0, false
+		}
+		if at := wall - st.offset; at < st.until {
+			return at, true
+		}
+		t = st.until
+	}
+}
+
+// stretch is a span of instants, from ≤ t < until, with one offset from UTC in seconds.
+type stretch struct{ from, until, offset int64 }
+
+func stretchAt(zone *time.Location, t int64) stretch {
+	at := time.Unix(t, 0).In(zone)
+	_, offset := at.Zone()
+	start, end := at.ZoneBounds()
+	st := stretch{from: -forever, until: forever, offset: int64(offset)}
+	if !start.IsZero() {
+		st.from = min(start.Unix(), t)
+	}
+	if !end.IsZero() {
+		st.until = end.Unix()
+	}
+	if st.until <= t {
+		// Past its table Go takes every year for 365 days long and answers with the end of 30 December of
+		// a leap year on the 31st. What it means is the end of the year in UTC.
+		st.until = time.Date(at.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+	}
+	return st
+}
+
+// high is the latest that the wall has shown up to t.
+func high(zone *time.Location, t int64) int64 {
+	st := stretchAt(zone, t)
+	top := t + st.offset
+	for st.from > t-deepest {
+		edge := st.from
+		st = stretchAt(zone, edge-1)
+		top = max(top, edge-1+st.offset)
+	}
+	return top
+}
+
+// reach is the first instant, not before from, at which the wall shows at least wall.
+func reach(zone *time.Location, from, wall int64) int64 {
+	for t := from; ; {
+		st := stretchAt(zone, t)
+		if at := max(wall-st.offset, t); at < st.until {
+			return at
+		}
+		t = st.until
+	}
+}
+
+// Instant is when the wall of zone first shows the given date and time: after a gap for one inside it, the
+// first pass of a fold.
+func Instant(zone *time.Location, year int, month time.Month, day, second int) time.Time {
+	wall := time.Date(year, month, day, 0, 0, second, 0, time.UTC).Unix()
+	return time.Unix(reach(zone, wall-farthest, wall), 0).In(zone)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,226 @@
+// Package spec says when a schedule fires: what the text of a schedule means, and which instants that gives in a
+// time zone. It is pure: it knows no clock, no jobs, and nothing of what a slot leads to.
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+type kind uint8
+
+const (
+	kindCron kind = iota + 1
+	kindEvery
+	kindAt
+)
+
+// The bounds of a period.
+const (
+	ShortestPeriod = time.Second
+	LongestPeriod  = 3653 * 24 * time.Hour // ten years
+)
+
+// Spec is a parsed schedule: cron fields, a period, or one instant. It is a value; its zero value never fires.
+type Spec struct {
+	kind    kind
+	elapsed bool // cron only: the hour field begins with "*", so that it follows elapsed time at clock changes
+	bits    cron.SpecSchedule
+	more    special // cron only: L and #
+	turn    turn    // cron only: every so many days, weeks or months
+	period  time.Duration
+	at      time.Time
+	text    string
+}
+
+// Parse reads a resolved spec, which is one of
+//
+//	cron FIELDS                                 0 9 * * 1-5
+//	cron FIELDS every N days|weeks|months from DATE    0 9 * * 2 every 2 weeks from 2026-11-24
+//	cron MACRO                                  @hourly @daily @weekly @monthly @yearly, @every 1d
+//	every PERIOD                                whole seconds, from 1 s to ten years: 1h30m
+//	at INSTANT                                  RFC 3339: 2026-12-24T17:00:00+01:00
+//
+// FIELDS are the five of crontab(5), or six with seconds first: names of months and weekdays, lists, ranges and steps; 0 and 7
+// are Sunday. The field of the day knows L, the last day of the month; that of the weekday 5#2, the second Friday of
+// the month, and 5L or friL, its last. When day and weekday both restrict, either of them matches.
+//
+// "every N … from DATE" keeps of the days that the fields name those of every Nth day, week (beginning on Monday, as in RFC 5545,
+// section 3.3.10) or month, counted from DATE's own, and none before DATE. Days want day, month and weekday to be *,
+// weeks day and month, months the month.
+//
+// Case and white space do not matter; phrases are for package phrase. A schedule that can never fire is an error, and says why.
+func Parse(text string) (Spec, error) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	rest = strings.TrimSpace(rest)
+	switch strings.ToLower(word) {
+	case "cron":
+		return parseCron(rest)
+	case "every":
+		return parseEvery(rest)
+	case "at":
+		return parseAt(rest)
+	}
+	return Spec{}, fmt.Errorf("spec %q: want it to begin with cron, every or at", text)
+}
+
+// String is the canonical text, which Parse reads back to the same Spec.
+func (s Spec) String() string { return s.text }
+
+// Recurring tells a schedule that goes on from a single instant.
+func (s Spec) Recurring() bool { return s.kind == kindCron || s.kind == kindEvery }
+
+func parseAt(text string) (Spec, error) {
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+	if err != nil {
+		return Spec{}, fmt.Errorf("at %q: want an instant such as 2026-12-24T17:00:00+01:00", text)
+	}
+	if year := at.UTC().Year(); year < 1 || year > lastYear {
+		return Spec{}, fmt.Errorf("at %q: the year is out of range", text)
+	}
+	return At(at), nil
+}
+
+// At is a single instant.
+func At(at time.Time) Spec {
+	return Spec{kind: kindAt, at: at.UTC(), text: "at " + at.Format(time.RFC3339Nano)}
+}
+
+func parseEvery(text string) (Spec, error) {
+	period, err := ParsePeriod(text)
+	if err != nil {
+		return Spec{}, err
+	}
+	return Every(period)
+}
+
+// Every is a period: whole seconds, at least 1 s and at most ten years.
+func Every(period time.Duration) (Spec, error) {
+	switch {
+	case period < ShortestPeriod:
+		return Spec{}, fmt.Errorf("every %v is too often: the shortest period is 1 second", period)
+	case period%time.Second != 0:
+		return Spec{}, fmt.Errorf("every %v: want whole seconds", period)
+	case period > LongestPeriod:
+		return Spec{}, errors.New("that period is too long: the longest is 10 years")
+	}
+	return Spec{kind: kindEvery, period: period, text: "every " + period.String()}, nil
+}
+
+func parseCron(text string) (Spec, error) {
+	fields := strings.Fields(strings.ToLower(text))
+	if len(fields) == 0 {
+		return Spec{}, errors.New("the cron spec is empty: want five fields, e.g. 0 9 * * 1-5")
+	}
+	if Zoned(fields[0]) {
+		return Spec{}, fmt.Errorf("cron spec %q: the zone is not part of the spec; give it by itself, e.g. --tz Europe/Berlin", text)
+	}
+	if strings.HasPrefix(fields[0], "@") {
+		return parseMacro(fields)
+	}
+	var behind []string
+	if i := slices.Index(fields, "every"); i >= 0 {
+		fields, behind = fields[:i], fields[i:]
+	}
+	if len(fields) != 5 && len(fields) != 6 {
+		return Spec{}, fmt.Errorf("cron spec %q has %s: want five (minute hour day month weekday), or six with seconds first",
+			text, howMany(len(fields)))
+	}
+	s, err := cronOf(fields)
+	if err == nil && behind != nil {
+		err = s.setTurn(behind)
+	}
+	if err == nil {
+		err = s.possible()
+	}
+	if err != nil {
+		return Spec{}, fmt.Errorf("cron spec %q: %w", strings.TrimSpace(text), err)
+	}
+	return s, nil
+}
+
+// Zoned reports whether a first field names a zone, as some cron programs have it.
+func Zoned(field string) bool {
+	field = strings.ToLower(field)
+	return strings.HasPrefix(field, "tz=") || strings.HasPrefix(field, "cron_tz=")
+}
+
+func howMany(fields int) string {
+	if fields == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", fields)
+}
+
+func parseMacro(fields []string) (Spec, error) {
+	macros := map[string]string{
+		"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+	}
+	if fields[0] == "@every" && len(fields) > 1 {
+		return parseEvery(strings.Join(fields[1:], " "))
+	}
+	text, ok := macros[fields[0]]
+	if !ok || len(fields) != 1 {
+		return Spec{}, fmt.Errorf("%q is not a schedule: there are @hourly, @daily, @weekly, @monthly, @yearly and @every 30m",
+			strings.Join(fields, " "))
+	}
+	return cronOf(strings.Fields(text))
+}
+
+// cronOf turns five or six lower-case fields into bit sets with robfig's parser. What that parser
+// takes without a word and should not, or refuses and should not, is sorted out before.
+func cronOf(fields []string) (Spec, error) {
+	clean, shown, more, err := cleanFields(fields)
+	if err != nil {
+		return Spec{}, err
+	}
+	parser := cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+	parsed, err := parser.Parse(strings.Join(clean, " "))
+	if err != nil {
+		return Spec{}, err
+	}
+	bits, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return Spec{}, errors.New("it is not made of fields")
+	}
+	if more.noDays {
+		bits.Dom = 0
+	}
+	if more.noWeekdays {
+		bits.Dow = 0
+	}
+	hour := fields[len(fields)-4]
+	return Spec{kind: kindCron, elapsed: hour[0] == '*' || hour[0] == '?', bits: *bits, more: more, text: "cron " + strings.Join(shown, " ")}, nil
+}
+
+// possible refuses a spec of which no day ever comes. Where the weekday counts by itself, one always does.
+func (s *Spec) possible() error {
+	if s.turn.n > 0 {
+		if _, ok := s.match(s.turn.from * daySecs); !ok {
+			return fmt.Errorf("it would never fire: no month that comes %s has such a day", s.turn)
+		}
+		return nil
+	}
+	if s.more.last || s.bits.Dow&star == 0 {
+		return nil
+	}
+	var short []string
+	for month := time.January; month <= time.December; month++ {
+		if s.bits.Month>>int(month)&1 == 0 {
+			continue
+		}
+		length := MonthDays(2000, int(month)) // a leap year
+		if s.bits.Dom&monthMask(2000, int(month)) != 0 {
+			return nil
+		}
+		short = append(short, fmt.Sprintf("%s has at most %d days", month, length))
+	}
+	return fmt.Errorf("it would never fire on day %d: %s", bits.TrailingZeros64(s.bits.Dom), strings.Join(short, ", "))
+}

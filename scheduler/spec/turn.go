@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// turn picks every nth day, week or month, counted from a day on; before it, nothing. The zero turn picks all.
+type turn struct {
+	n    int64
+	unit string // days, weeks or months
+	from int64  // in days since 1970-01-01
+}
+
+// longest is the most that a turn of a unit may be: ten years, as for periods. Zero: it is no unit.
+func longest(unit string) int64 {
+	switch unit {
+	case "days":
+		return 3650
+	case "weeks":
+		return 520
+	case "months":
+		return 120
+	}
+	return 0
+}
+
+// String is the end of a spec's text: "every 2 weeks from 2026-11-24".
+func (t turn) String() string {
+	return fmt.Sprintf("every %d %s from %s", t.n, t.unit, time.Unix(t.from*daySecs, 0).UTC().Format(time.DateOnly))
+}
+
+// setTurn reads "every N UNIT from DATE" in lower case, the end of a cron spec.
+func (s *Spec) setTurn(words []string) error {
+	if len(words) != 5 || words[0] != "every" || words[3] != "from" {
+		return fmt.Errorf("%q is not understood: want it as in every 2 weeks from 2026-11-24", strings.Join(words, " "))
+	}
+	n, err := digits(words[1])
+	unit := strings.TrimSuffix(words[2], "s") + "s"
+	most := longest(unit)
+	switch {
+	case most == 0:
+		return fmt.Errorf("every %s %s: want days, weeks or months", words[1], words[2])
+	case err != nil || n < 2 || int64(n) > most:
+		return fmt.Errorf("every %s %s: want a number from 2 to %d", words[1], words[2], most)
+	}
+	from, err := time.Parse(time.DateOnly, words[4])
+	if err != nil {
+		return fmt.Errorf("from %q: want a date such as 2026-11-24", words[4])
+	}
+	s.turn = turn{n: int64(n), unit: unit, from: floorDiv(from.Unix(), daySecs)}
+	s.text += " " + s.turn.String()
+	return s.turnable()
+}
+
+// turnable refuses fields that restrict what the turn already says.
+func (s *Spec) turnable() error {
+	anyDay, anyWeekday := s.bits.Dom&star != 0, s.bits.Dow&star != 0
+	anyMonth := s.bits.Month&star != 0
+	switch {
+	case !anyMonth:
+		return fmt.Errorf("%s goes through all months: the month must be *", s.turn)
+	case s.turn.unit != "months" && !anyDay:
+		return fmt.Errorf("%s goes through all days of the month: the day must be *", s.turn)
+	case s.turn.unit == "days" && !anyWeekday:
+		return errors.New("every so many days goes through all weekdays: the weekday must be *; for every other Tuesday take weeks")
+	}
+	return nil
+}
+
+// days is the set of days of a month that are picked, bit 1 for its first. first is the day number of the first.
+func (t *turn) days(year, month int, first int64) uint64 {
+	length := int64(MonthDays(year, month))
+	if first+length <= t.from {
+		return 0
+	}
+	var mask uint64
+	switch t.unit {
+	case "days":
+		for day := first + mod(t.from-first, t.n); day < first+length; day += t.n {
+			mask |= 1 << (day - first + 1)
+		}
+	case "weeks":
+		for day := first; day < first+length; day++ {
+			if mod(week(day)-week(t.from), t.n) == 0 {
+				mask |= 1 << (day - first + 1)
+			}
+		}
+	case "months":
+		y, m, _ := date(t.from)
+		if mod(int64(12*(year-y)+month-m), t.n) == 0 {
+			mask = monthMask(year, month)
+		}
+	}
+	if before := t.from - first; before > 0 {
+		mask = mask >> (before + 1) << (before + 1)
+	}
+	return mask
+}
+
+// week numbers the weeks, which begin on Monday; 1970-01-01 was a Thursday.
+func week(day int64) int64 { return floorDiv(day+3, 7) }
+
+func mod(a, b int64) int64 { return a - floorDiv(a, b)*b }

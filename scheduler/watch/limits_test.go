@@ -1,0 +1,218 @@
+package watch_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"hob/scheduler/watch"
+)
+
+// poor is a system that gives few watches, and one whose reader can be held up.
+type poor struct {
+	watch.Notifier
+	events chan fsnotify.Event
+	errs   chan error
+	gate   sync.Mutex // held: nothing is read
+
+	deaf atomic.Bool // events are dropped
+
+	mu    sync.Mutex
+	left  int
+	given map[string]bool
+}
+
+func newPoor(left int) (*poor, func() (watch.Notifier, error)) {
+	p := &poor{left: left}
+	return p, func() (watch.Notifier, error) {
+		n, err := watch.OpenSystem()
+		if err != nil {
+			return nil, err
+		}
+		p.Notifier, p.given = n, map[string]bool{}
+		p.events, p.errs = make(chan fsnotify.Event), make(chan error)
+		events, _ := n.Feed()
+		go func() {
+			defer close(p.events)
+			for e := range events {
+				p.gate.Lock()
+				p.gate.Unlock() //nolint:staticcheck // to wait for the gate is all that is wanted
+				if !p.deaf.Load() {
+					p.events <- e
+				}
+			}
+		}()
+		return p, nil
+	}
+}
+
+func (p *poor) Feed() (<-chan fsnotify.Event, <-chan error) {
+	_, errs := p.Notifier.Feed()
+	return p.events, merged(p.errs, errs)
+}
+
+// merged are the errors of two channels, until the second is closed.
+func merged(a, b <-chan error) <-chan error {
+	both := make(chan error, 16)
+	go func() {
+		defer close(both)
+		for {
+			select {
+			case err := <-a:
+				both <- err
+			case err, ok := <-b:
+				if !ok {
+					return
+				}
+				both <- err
+			}
+		}
+	}()
+	return both
+}
+
+func (p *poor) Add(path string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.given[path] && len(p.given) >= p.left {
+		return fmt.Errorf("add: %w", syscall.ENOSPC)
+	}
+	p.given[path] = true
+	return p.Notifier.Add(path)
+}
+
+func (p *poor) Close() error {
+	err := p.Notifier.Close()
+	for range p.events { // what nobody reads any more
+	}
+	return err
+}
+
+// A burst that the reader cannot follow overflows the system's queue; what stands there at the end is found all the same.
+func TestABurstWithASlowReaderLosesNothing(t *testing.T) {
+	files := 50_000
+	if testing.Short() {
+		files = 12_000
+	}
+	w := newWorld(t)
+	p, open := newPoor(1 << 20)
+	w.open = open
+	for i := range 50 {
+		must(t, os.Mkdir(filepath.Join(w.dir, fmt.Sprint("d", i)), 0o700))
+	}
+	one := w.watch(func(o *watch.Watch) { o.Settle = 5 * settle })
+	w.begin()
+	p.gate.Lock()
+	for i := range files {
+		w.put(fmt.Sprintf("d%d/f%d", i%50, i), fmt.Sprint(i))
+	}
+	for i := range files / 10 {
+		must(t, os.Remove(filepath.Join(w.dir, fmt.Sprintf("d%d/f%d", i*10%50, i*10))))
+	}
+	p.gate.Unlock()
+	w.whole(one.ID)
+	w.until("the loss to be told", func() bool {
+		return slices.ContainsFunc(w.store.Troubles(one.ID), func(s string) bool { return strings.Contains(s, "fs.inotify.max_queued_events") })
+	})
+	if n := len(w.store.Inbox()); n == 0 || n > 12 {
+		t.Errorf("%d events", n)
+	}
+	if text := w.store.Inbox()[0].Parts[1].Text; !strings.Contains(text, "\nand ") || len(text) > 100_000 {
+		t.Errorf("%d bytes that begin %.300q", len(text), text)
+	}
+}
+
+// When folders change their names while the system loses events, they are watched under the new ones, whichever is looked at first.
+func TestFoldersThatAreRenamedWhileEventsAreLostStayWatched(t *testing.T) {
+	w := newWorld(t)
+	p, open := newPoor(1 << 20)
+	w.open = open
+	w.sh(`for i in 1 2 3 4 5 6 7 8; do mkdir -p a/x$i/y b/z$i/y; echo $i > a/x$i/y/f; echo $i > b/z$i/y/f; done`)
+	one := w.watch(nil)
+	w.begin()
+	p.deaf.Store(true)
+	w.sh(`for i in 1 2 3 4 5 6 7 8; do mv a/x$i b/x$i; mv b/z$i a/z$i; done`)
+	p.errs <- fsnotify.ErrEventOverflow
+	w.whole(one.ID)
+	p.deaf.Store(false)
+	for i := 1; i <= 8; i++ {
+		w.put(fmt.Sprintf("b/x%d/y/g", i), "x")
+		w.put(fmt.Sprintf("a/z%d/y/g", i), "x")
+	}
+	w.whole(one.ID)
+}
+
+// Where the system gives no more watches the owner is told which limit to raise, and the rest is polled.
+func TestWithoutWatchesTheOwnerIsTold(t *testing.T) {
+	none := func() (watch.Notifier, error) { return nil, syscall.EMFILE }
+	_, few := newPoor(2)
+	for limit, open := range map[string]func() (watch.Notifier, error){"max_user_watches": few, "max_user_instances": none} {
+		w := newWorld(t)
+		w.open = open
+		w.put("a/b/c/f", "x")
+		w.put("d/g", "x")
+		one := w.watch(nil)
+		w.begin()
+		w.until("the trouble", func() bool {
+			return slices.ContainsFunc(w.store.Troubles(one.ID), func(s string) bool { return strings.Contains(s, "sysctl fs.inotify."+limit+"=") })
+		})
+		w.end()
+		w.put("a/b/c/f", "y")
+		w.begin()
+		w.tells("changed a/b/c/f, 1 byte")
+		w.end()
+	}
+}
+
+func TestPolling(t *testing.T) {
+	w := newWorld(t)
+	w.open = func() (watch.Notifier, error) { _, open := newPoor(0); return open() }
+	one := w.watch(func(o *watch.Watch) { o.Poll = 100 * time.Millisecond })
+	w.begin()
+	w.put("a/b/c", "x")
+	w.tells("created a/b/c, 1 byte")
+	w.put("a/b/c", "y")
+	must(t, os.MkdirAll(w.dir+"/e", 0o700))
+	w.rename("a/b", "e/b")
+	w.until("the rest", func() bool { return len(w.lines()) >= 2 })
+	w.whole(one.ID)
+	if got := w.troubles(one.ID); len(got) > 0 {
+		t.Errorf("troubles: %q", got)
+	}
+}
+
+// Watches that are added, changed and removed while the watcher runs.
+func TestWatchesComeAndGo(t *testing.T) {
+	w := newWorld(t)
+	w.begin()
+	w.put("a", "x")
+	one := w.watch(nil)
+	w.until("the first look", func() bool { return w.store.File(one.ID, ".").Version == 1 })
+	w.put("b", "x")
+	w.tells("created b, 1 byte")
+	one.Prompt = "Look better."
+	w.store.Put(one)
+	w.put("c", "x")
+	w.tells("created b, 1 byte", "created c, 1 byte")
+	w.store.Remove(one.ID)
+	other := w.store.Put(func() watch.Watch { o := one; o.ID, o.Name = 7, "other"; return o }())
+	w.until("the other's first look", func() bool { return w.store.File(other.ID, ".").Version == 1 })
+	w.put("d", "x")
+	w.until("the other's event", func() bool { return len(w.store.Inbox()) == 3 })
+	if in := w.store.Inbox()[2]; in.Source != "watch:other" || w.store.File(one.ID, w.dir+"/d").Version > 0 {
+		t.Errorf("told by %s", in.Source)
+	}
+	bad := one
+	bad.ID, bad.Paths = 8, []string{w.state + "/x"}
+	w.store.Put(bad)
+	w.until("the trouble", func() bool { return len(w.store.Troubles(8)) == 1 })
+}

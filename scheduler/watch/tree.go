@@ -1,0 +1,132 @@
+package watch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// firstLook is the path of the row that says that the first look at a watch is done.
+const firstLook = "."
+
+// row is what a watch last saw of a file.
+type row struct {
+	ino         uint64
+	size, mtime int64
+	version     int64
+	hash        string
+	gone        bool
+}
+
+func (r row) looksLike(s stat) bool {
+	return !r.gone && r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
+}
+
+// folder is a folder with the files that were ever seen in it.
+type folder struct {
+	ino  uint64
+	live bool     // it is there, and is watched or polled
+	subs []string // its own live subfolders, whole paths
+	rows map[string]row
+}
+
+// tree is the snapshot of a watch in memory.
+type tree struct {
+	folders map[string]*folder
+	looked  bool  // the first look is done
+	texts   int64 // bytes of the files whose text may be kept
+}
+
+func newTree(files []File) *tree {
+	t := &tree{folders: map[string]*folder{}}
+	t.put(files)
+	return t
+}
+
+// put takes in rows that were committed.
+func (t *tree) put(files []File) {
+	for _, f := range files {
+		if f.Path == firstLook {
+			t.looked = true
+		}
+		if f.Dir {
+			continue
+		}
+		in := t.folder(filepath.Dir(f.Path))
+		if in.rows == nil {
+			in.rows = map[string]row{}
+		}
+		name := filepath.Base(f.Path)
+		t.texts += weight(rowOf(f)) - weight(in.rows[name])
+		in.rows[name] = rowOf(f)
+	}
+}
+
+func rowOf(f File) row {
+	return row{ino: f.Ino, size: f.Size, mtime: f.Mtime, version: f.Version, hash: f.Hash, gone: f.Gone}
+}
+
+func (r row) file(path string) File {
+	return File{Path: path, Ino: r.ino, Size: r.size, Mtime: r.mtime, Version: r.version, Hash: r.hash, Gone: r.gone}
+}
+
+// weight is how much text a row may stand for.
+func weight(r row) int64 {
+	if r.gone || r.size > maxText {
+		return 0
+	}
+	return r.size
+}
+
+// folder finds a folder, and makes one that is not live when there is none.
+func (t *tree) folder(path string) *folder {
+	f := t.folders[path]
+	if f == nil {
+		f = &folder{}
+		t.folders[path] = f
+	}
+	return f
+}
+
+func (t *tree) live(path string) bool {
+	f := t.folders[path]
+	return f != nil && f.live
+}
+
+func (t *tree) row(path string) row {
+	f := t.folders[filepath.Dir(path)]
+	if f == nil {
+		return row{}
+	}
+	return f.rows[filepath.Base(path)]
+}
+
+// bury marks a folder and all below it as not live, and lists them, the outermost first.
+func (t *tree) bury(path string) []string {
+	f := t.folders[path]
+	if f == nil || !f.live {
+		return nil
+	}
+	all := []string{path}
+	for _, sub := range f.subs {
+		all = append(all, t.bury(sub)...)
+	}
+	f.live, f.subs = false, nil
+	return all
+}
+
+// commonMove takes the names that two paths share at their ends off: a/x/f and b/x/f have moved with a to b.
+func commonMove(from, to string) (string, string) {
+	for filepath.Base(from) == filepath.Base(to) && filepath.Dir(from) != from && filepath.Dir(to) != to {
+		from, to = filepath.Dir(from), filepath.Dir(to)
+	}
+	return from, to
+}
+
+// join is filepath.Join for a clean folder and a name.
+func join(dir, name string) string {
+	if strings.HasSuffix(dir, string(filepath.Separator)) {
+		return dir + name
+	}
+	return dir + string(os.PathSeparator) + name
+}

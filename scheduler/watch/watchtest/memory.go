@@ -1,0 +1,226 @@
+// Package watchtest holds a store of watches in memory, and an oracle that says what a watch must have seen.
+package watchtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"hob/daemon/event"
+	"hob/scheduler/watch"
+)
+
+// Memory keeps watches and snapshots as a database would. It survives a Watcher, not the process.
+type Memory struct {
+	mu      sync.Mutex
+	watches []watch.Watch
+	files   map[int64]map[string]watch.File
+	keys    map[string]bool
+	inbox   []event.In
+	trouble map[int64][]string
+	commits int
+	twice   int
+	refuse  func(watch.Seen) error
+	changed chan struct{}
+	moved   chan struct{} // closed and made anew with each commit and each trouble
+}
+
+// NewMemory makes an empty store.
+func NewMemory() *Memory {
+	return &Memory{
+		files: map[int64]map[string]watch.File{}, keys: map[string]bool{}, trouble: map[int64][]string{},
+		changed: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+}
+
+// Changed signals that watches were changed.
+func (m *Memory) Changed() <-chan struct{} { return m.changed }
+
+// Put makes a watch, or replaces the one with the same ID; ID 0 is a new one.
+func (m *Memory) Put(w watch.Watch) watch.Watch {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w.ID == 0 {
+		w.ID = int64(len(m.watches) + 1)
+	}
+	m.watches = append(slices.DeleteFunc(m.watches, func(o watch.Watch) bool { return o.ID == w.ID }), w)
+	m.signal()
+	return w
+}
+
+// Remove deletes a watch; its snapshot stays.
+func (m *Memory) Remove(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watches = slices.DeleteFunc(m.watches, func(o watch.Watch) bool { return o.ID == id })
+	m.signal()
+}
+
+func (m *Memory) signal() {
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Refuse lets every commit fail for which f gives an error. Nil: none.
+func (m *Memory) Refuse(f func(watch.Seen) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = f
+}
+
+// Watches is part of watch.Store.
+func (m *Memory) Watches(context.Context) ([]watch.Watch, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.watches), nil
+}
+
+// Snapshot is part of watch.Store.
+func (m *Memory) Snapshot(_ context.Context, id int64) ([]watch.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []watch.File
+	for _, f := range m.files[id] {
+		f.Text = nil
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// Text is part of watch.Store.
+func (m *Memory) Text(_ context.Context, id int64, path string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[id][path].Text, nil
+}
+
+// Saw is part of watch.Store. A row that does not fit the one before is refused, as the database's own rules would.
+func (m *Memory) Saw(_ context.Context, s watch.Seen) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse != nil {
+		if err := m.refuse(s); err != nil {
+			return err
+		}
+	}
+	for _, f := range s.Files {
+		if err := fits(m.files[s.Watch.ID][f.Path], f); err != nil {
+			return err
+		}
+	}
+	if m.files[s.Watch.ID] == nil {
+		m.files[s.Watch.ID] = map[string]watch.File{}
+	}
+	for _, f := range s.Files {
+		m.files[s.Watch.ID][f.Path] = f
+	}
+	if s.In != nil {
+		if key := fmt.Sprint(s.Watch.ID, " ", s.Key); m.keys[key] {
+			m.twice++
+		} else {
+			m.keys[key] = true
+			m.inbox = append(m.inbox, *s.In)
+		}
+	}
+	m.commits++
+	m.stir()
+	return nil
+}
+
+// fits says what is wrong with a row over an old one.
+func fits(old, now watch.File) error {
+	same := old.Hash == now.Hash && old.Gone == now.Gone
+	switch {
+	case now.Path == "" || now.Version <= 0:
+		return fmt.Errorf("row %q has version %d", now.Path, now.Version)
+	case now.Version < old.Version:
+		return fmt.Errorf("version of %s went back from %d to %d", now.Path, old.Version, now.Version)
+	case old.Version > 0 && !same && !now.Gone && now.Version == old.Version:
+		return fmt.Errorf("%s has new content under the old version %d", now.Path, now.Version)
+	}
+	return nil
+}
+
+func (m *Memory) stir() {
+	close(m.moved)
+	m.moved = make(chan struct{})
+}
+
+// Moved is closed with the next commit or trouble.
+func (m *Memory) Moved() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.moved
+}
+
+// Trouble is part of watch.Store.
+func (m *Memory) Trouble(_ context.Context, id int64, text string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trouble[id] = append(m.trouble[id], text)
+	m.stir()
+	return nil
+}
+
+// Troubles lists what was said of a watch, in order.
+func (m *Memory) Troubles(id int64) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.trouble[id])
+}
+
+// Inbox lists the inputs that were queued, in order.
+func (m *Memory) Inbox() []event.In {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.inbox)
+}
+
+// Twice counts the commits whose key had a fire already.
+func (m *Memory) Twice() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.twice
+}
+
+// Commits counts what was committed.
+func (m *Memory) Commits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.commits
+}
+
+// File is the row of a path, with its text; the zero File when there is none.
+func (m *Memory) File(id int64, path string) watch.File {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[id][path]
+}
+
+// Lines are the lines of all events that name files, in order, each without its dash: "created /x, 3 bytes".
+func (m *Memory) Lines() []string {
+	var list []string
+	for _, in := range m.Inbox() {
+		text := in.Parts[len(in.Parts)-1].Text
+		for line := range strings.SplitSeq(text, "\n") {
+			if line == "" {
+				break // the diffs begin
+			}
+			if name, ok := strings.CutPrefix(line, "- "); ok {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// Forget drops the snapshot of a watch.
+func (m *Memory) Forget(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.files, id)
+}

@@ -1,0 +1,60 @@
+package automation_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/event"
+	"hob/tools/automation"
+)
+
+// ledger is a book whose job has limits, an estimate, and runs of all kinds.
+type ledger struct{ *book }
+
+func (ledger) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	return []automation.Run{
+		{Due: due, State: "running", Started: due.Add(2 * time.Second), Turn: 9},
+		{Due: due, State: "done", Outcome: "late", LateMS: 7_200_000, LimitMS: 60_000, Started: due.Add(2 * time.Hour), Ended: due.Add(2*time.Hour + 5*time.Second), Sent: "sent", Micros: 4200, Tokens: 900, Turn: 8},
+		{Due: due, State: "done", Outcome: "failed", Reason: "no model answered", Started: due, Ended: due, Sent: "failed", Tokens: 900, Turn: 7},
+		{Due: due, State: "done", Outcome: "missed", LateMS: 90_000, Reason: "1 min 30 s late, the limit is 1 min"},
+	}, nil
+}
+
+func TestRunsAreTold(t *testing.T) {
+	b := newBook()
+	tool := automation.NewCron(ledger{b}, b)
+	c := call(`{"action":"runs","name":"morning"}`, "")
+	intent, err := tool.Intent(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := tool.Run(t.Context(), c, intent)
+	want := `morning, newest first:
+Fri 2026-11-20 09:00 running 09:00:02 to now turn 9
+Fri 2026-11-20 09:00 late by 2h0m0s 11:00:00 to 11:00:05 answer: sent; cost 0.0042; turn 8
+Fri 2026-11-20 09:00 failed 09:00:00 to 09:00:00 (no model answered) answer: failed; 900 tokens; turn 7
+Fri 2026-11-20 09:00 missed 1m30s late (1 min 30 s late, the limit is 1 min)`
+	if err != nil || res.Content != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, res.Content, want)
+	}
+}
+
+// Who makes a job reads its limits and what it may cost, and what he wished for reaches whoever keeps it.
+func TestLimitsAndEstimateAreTold(t *testing.T) {
+	b := newBook()
+	b.list[0].Tools, b.list[0].Tokens = []string{"read", "grep"}, 20_000
+	b.list[0].Estimate = &automation.Estimate{Text: "about 22 runs a month, at most $0.40", Runs: 22}
+	res := do(t, b, call(`{"action":"add","schedule":"every weekday at 9","prompt":"brief me","limits":"tools=read,grep tokens=20000"}`, ""))
+	if want := "\nanswers go to: owner\neach run: only the tools read, grep; at most 20000 tokens\nabout 22 runs a month, at most $0.40"; !strings.HasSuffix(res.Content, want) {
+		t.Errorf("%s\nwant at the end%s", res.Content, want)
+	}
+	if b.draft.Limits != "tools=read,grep tokens=20000" || b.draft.Trust != event.Owner {
+		t.Errorf("asked for %+v", b.draft)
+	}
+	if res := do(t, newBook(), call(`{"action":"update","name":"morning","limits":"read only"}`, "")); !strings.Contains(res.Content, `limits "read": want "tools=read,grep tokens=20000"`) {
+		t.Error(res.Content)
+	}
+}

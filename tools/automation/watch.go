@@ -1,0 +1,362 @@
+package automation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/tools"
+)
+
+// WatchRequest is what watch takes.
+type WatchRequest struct {
+	Action    string   `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
+	ID        int64    `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
+	Name      string   `json:"name,omitempty" jsonschema:"what it is called" max:"64"`
+	Paths     []string `json:"paths,omitempty" jsonschema:"files, folders or globs such as ~/Downloads/*.pdf"`
+	Include   []string `json:"include,omitempty" jsonschema:"only files below a folder that match one of these globs"`
+	Events    []string `json:"events,omitempty" jsonschema:"create, write, remove, rename; default all"`
+	Settle    string   `json:"settle,omitempty" jsonschema:"how long a file must rest before it is told, default 2s"`
+	Prompt    string   `json:"prompt,omitempty" jsonschema:"what to do then; 'say: TEXT' is sent as it is"`
+	Deliver   string   `json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
+	Flat      bool     `json:"flat,omitempty" jsonschema:"leave subfolders out"`
+	Gitignore bool     `json:"gitignore,omitempty" jsonschema:"leave out what .gitignore leaves out"`
+	Own       bool     `json:"own,omitempty" jsonschema:"count what hob's own file tools write too"`
+	Poll      string   `json:"poll,omitempty" jsonschema:"look this often instead of waiting for events, as in 30s"`
+	Allow     string   `json:"allow,omitempty" jsonschema:"rights: net, net:HOST, message:ADDRESS"`
+}
+
+// Watching is what watch answers.
+type Watching struct {
+	Watches []Watch `json:"watches,omitempty" jsonschema:"the watches concerned"`
+}
+
+// NewWatch makes the tool watch: prompts that run when files change. g resolves the paths for the gate.
+func NewWatch(watches Watches, g *fsguard.Guard) tools.Tool {
+	w := watcher{watches, g}
+	return tools.New[WatchRequest, Watching](tools.Spec{
+		Name: "watch", Group: "automation", Positional: "action", Example: "add --paths '~/Downloads/*.pdf' --prompt 'name the new file'",
+		Description: "Run a prompt when files or folders change, and look after such watches.",
+	}, w.intent, w.run)
+}
+
+type watcher struct {
+	watches Watches
+	guard   *fsguard.Guard
+}
+
+func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (tools.Intent, error) {
+	if err := wellFormed(in); err != nil {
+		return tools.Intent{}, err
+	}
+	i := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}, Summary: told(in)}
+	if in.Action == "list" {
+		i.Effect = tools.Read
+	}
+	if in.Allow != "" { // its runs will do without asking what others ask for
+		i.Scopes = append(i.Scopes, tools.Config)
+		i.Warnings = append(i.Warnings, "the watch may then use "+in.Allow+" without asking")
+	}
+	if len(in.Paths) > 0 {
+		i.Scopes = append(i.Scopes, tools.FSRead)
+	}
+	var keep []string
+	for _, path := range in.Paths {
+		place, pattern, err := w.resolve(call, path)
+		if err != nil {
+			return tools.Intent{}, err
+		}
+		p := tools.PathOf(place, false)
+		p.Foreign = "" // nothing of it is read by this call
+		i.Paths, keep = append(i.Paths, p), append(keep, pattern)
+	}
+	i.Keep = keep
+	if err := w.speaks(ctx, call, in, &i); err != nil {
+		return tools.Intent{}, err
+	}
+	var err error
+	i.Canonical, err = tools.Canonical(struct {
+		Tool string `json:"tool"`
+		WatchRequest
+		Resolved []string `json:"resolved,omitempty"`
+	}{"watch", in, keep})
+	return i, err
+}
+
+// speaks names where the watch would answer: what is made or let go on speaks there.
+func (w watcher) speaks(ctx context.Context, call tools.Call, in WatchRequest, i *tools.Intent) error {
+	to := event.Address(in.Deliver)
+	if in.Action == "resume" {
+		old, found, err := w.watches.Find(ctx, whichWatch(in))
+		if err != nil {
+			return err
+		}
+		if found {
+			to = old.Deliver
+		}
+	}
+	if to == "" || to == event.ToNone {
+		return nil
+	}
+	i.Addresses = []event.Address{to}
+	if to != event.ToOwner && to != call.ReplyTo {
+		i.Scopes = append(i.Scopes, tools.Messages)
+	}
+	return nil
+}
+
+// globs are the characters that make a part of a path a pattern.
+const globs = "*?[{"
+
+// resolve finds where a path leads, up to its first part that is a pattern, and the whole of it with that front resolved.
+func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, error) {
+	front, rest := filepath.Clean(path), ""
+	for strings.ContainsAny(front, globs) {
+		rest = filepath.Join(filepath.Base(front), rest)
+		up := filepath.Dir(front)
+		if up == front {
+			break
+		}
+		front = up
+	}
+	place, err := w.guard.Resolve(call.Workdir, front)
+	if err != nil {
+		return place, "", tools.RefusePath(w.guard, call, path, err)
+	}
+	if place.Area == fsguard.State {
+		return place, "", tools.RefusePath(w.guard, call, path, fsguard.ErrState)
+	}
+	return place, filepath.Join(place.Path, rest), nil
+}
+
+// wellFormed says all that is missing or too much for the action. Whoever keeps the watch judges the values.
+func wellFormed(in WatchRequest) error {
+	var faults []string
+	add := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, text)
+		}
+	}
+	if in.Action == "add" {
+		add(len(in.Paths) == 0, "paths: missing")
+		add(strings.TrimSpace(in.Prompt) == "", "prompt: missing")
+		add(in.ID != 0, "id: a new watch gets its own")
+		for _, p := range in.Paths {
+			add(strings.TrimSpace(p) == "", "paths: one is empty")
+		}
+		_, err := span(in.Settle)
+		add(err != nil, "settle: want a duration such as 2s")
+		_, err = span(in.Poll)
+		add(err != nil, "poll: want a duration such as 30s")
+		faults = append(faults, unruly(in)...)
+	} else {
+		add(in.Action != "list" && in.ID == 0 && in.Name == "", "id or name: missing")
+		add(len(in.Paths)+len(in.Include)+len(in.Events) > 0 || in.Settle+in.Prompt+in.Deliver+in.Poll+in.Allow != "" || in.Flat || in.Gitignore || in.Own,
+			"a watch is not changed in place: remove it and add it anew")
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return tools.Refuse(tools.Validation, "action list shows the watches", "watch %s: %s", in.Action, strings.Join(faults, "; "))
+}
+
+// unruly says what is wrong with the address and the rights of a new watch. Its runs read names and texts that are anybody's: they
+// never get the shell, nor a folder to write to.
+func unruly(in WatchRequest) (faults []string) {
+	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
+		faults = append(faults, "deliver: "+err.Error())
+	}
+	for word := range strings.SplitSeq(in.Allow, ",") {
+		word = strings.TrimSpace(word)
+		kind, _, _ := strings.Cut(word, ":")
+		if word != "" && (!aRight.MatchString(word) || kind != "net" && kind != "message") {
+			faults = append(faults, "allow: "+word+" is none of net, net:HOST and message:ADDRESS")
+		}
+	}
+	return faults
+}
+
+// span reads a length of time; "" is 0, the default.
+func span(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := tools.Duration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("it is not above 0")
+	}
+	return d, err
+}
+
+func told(in WatchRequest) string {
+	text := strings.TrimSpace("watch " + in.Action + " " + in.Name)
+	if in.Name == "" && in.ID != 0 {
+		text += " #" + strconv.FormatInt(in.ID, 10)
+	}
+	if len(in.Paths) > 0 {
+		text += ": " + brief(strings.Join(in.Paths, ", "))
+	}
+	if in.Prompt != "" {
+		text += ": " + brief(in.Prompt)
+	}
+	return text
+}
+
+func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i tools.Intent) (tools.Result, error) {
+	if err := wellFormed(in); err != nil {
+		return tools.Result{}, err
+	}
+	switch in.Action {
+	case "list":
+		list, err := w.watches.List(ctx)
+		return tools.Result{Content: watchTable(list), Data: Watching{list}, Foreign: strange(list...)}, err
+	case "add":
+		paths, _ := i.Keep.([]string)
+		return w.add(ctx, call, in, paths)
+	}
+	one, err := w.find(ctx, whichWatch(in))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	one, change, err := w.watches.Alter(ctx, one, Verb(in.Action))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + one.sentence()}[Verb(in.Action)]
+	return answer(text, one, change), nil
+}
+
+func answer(text string, one Watch, change tools.Change) tools.Result {
+	return tools.Result{Content: text, Data: Watching{[]Watch{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
+}
+
+func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (tools.Result, error) {
+	d := WatchDraft{
+		Name: in.Name, Prompt: in.Prompt, Paths: paths, Include: in.Include, Events: in.Events, Flat: in.Flat, Gitignore: in.Gitignore, Own: in.Own,
+		Deliver: event.Address(in.Deliver), Allow: in.Allow, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
+	}
+	var err error
+	if d.Settle, err = span(in.Settle); err != nil {
+		return tools.Result{}, err
+	}
+	if d.Poll, err = span(in.Poll); err != nil {
+		return tools.Result{}, err
+	}
+	one, change, err := w.watches.Plan(ctx, d)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return answer("added: "+one.sentence(), one, change), nil
+}
+
+// strange says that one of the prompts was written after foreign text had been read.
+func strange(list ...Watch) string {
+	for _, one := range list {
+		if one.Tainted {
+			return "the prompt of watch " + one.Name
+		}
+	}
+	return ""
+}
+
+func whichWatch(in WatchRequest) string {
+	if in.ID != 0 {
+		return strconv.FormatInt(in.ID, 10)
+	}
+	return in.Name
+}
+
+// find looks a watch up; when there is none, the answer names those that it may be.
+func (w watcher) find(ctx context.Context, which string) (Watch, error) {
+	one, ok, err := w.watches.Find(ctx, which)
+	if err != nil || ok {
+		return one, err
+	}
+	list, err := w.watches.List(ctx)
+	if err != nil {
+		return Watch{}, err
+	}
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = one.Name
+	}
+	near := tools.Nearest(which, names, 3)
+	if len(near) == 0 {
+		near = names[:min(len(names), 10)]
+	}
+	hint := "there are no watches yet"
+	if len(near) > 0 {
+		hint = "there is " + strings.Join(near, ", ")
+	}
+	return Watch{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
+}
+
+// sentence tells a watch with what it looks at.
+func (w Watch) sentence() string {
+	text := w.Name + ": " + strings.Join(w.Paths, ", ")
+	if w.ID != 0 {
+		text = fmt.Sprintf("%s (#%d): %s", w.Name, w.ID, strings.Join(w.Paths, ", "))
+	}
+	if ways := w.ways(); ways != "" {
+		text += "\n" + ways
+	}
+	switch {
+	case w.Broken != "":
+		text += "\nit does not watch: " + w.Broken
+	case w.Paused:
+		text += "\npaused"
+	case w.Trouble != "":
+		text += "\n" + w.Trouble
+	}
+	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(w.Prompt), w.Deliver)
+}
+
+// ways are what narrows or changes the watching, in words.
+func (w Watch) ways() string {
+	var ways []string
+	add := func(holds bool, text string) {
+		if holds {
+			ways = append(ways, text)
+		}
+	}
+	add(len(w.Include) > 0, "only "+strings.Join(w.Include, ", "))
+	add(len(w.Events) > 0, "told of "+strings.Join(w.Events, ", "))
+	add(w.Flat, "without subfolders")
+	add(w.Gitignore, "without what .gitignore leaves out")
+	add(w.Own, "hob's own writes too")
+	add(w.Poll != "", "looked at every "+w.Poll)
+	add(len(w.Allow) > 0, "may use "+strings.Join(w.Allow, ", "))
+	add(w.Settle != "", "after a rest of "+w.Settle)
+	return strings.Join(ways, "; ")
+}
+
+func watchTable(list []Watch) string {
+	if len(list) == 0 {
+		return "there are no watches yet"
+	}
+	lines := make([]string, 0, len(list))
+	for _, one := range list {
+		state := "watching"
+		switch {
+		case one.Broken != "":
+			state = "does not watch: " + one.Broken
+		case one.Paused:
+			state = "paused"
+		case one.Trouble != "":
+			state = "watching, but: " + one.Trouble
+		case !one.Ready:
+			state = "looking for the first time"
+		}
+		if one.Failures > 0 {
+			state += fmt.Sprintf(", failed %d in a row", one.Failures)
+		}
+		lines = append(lines, fmt.Sprintf("#%d %s | %s | %s | %s", one.ID, one.Name, brief(strings.Join(one.Paths, ", ")), state, brief(one.Prompt)))
+	}
+	return strings.Join(lines, "\n")
+}
