@@ -25,6 +25,7 @@ func read(markdown string) doc {
 }
 
 func markdownParser() parser.Parser {
+	marks := new(int)
 	return parser.NewParser(
 		parser.WithBlockParsers(
 			util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -40,16 +41,16 @@ func markdownParser() parser.Parser {
 		),
 		parser.WithInlineParsers(
 			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(parser.NewCodeSpanParser(), 100),
-			util.Prioritized(parser.NewLinkParser(), 200),
-			util.Prioritized(parser.NewAutoLinkParser(), 300),
-			util.Prioritized(parser.NewRawHTMLParser(), 400),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(rationed{parser.NewCodeSpanParser(), marks}, 100),
+			util.Prioritized(rationed{parser.NewLinkParser(), marks}, 200),
+			util.Prioritized(rationed{parser.NewAutoLinkParser(), marks}, 300),
+			util.Prioritized(rationed{parser.NewRawHTMLParser(), marks}, 400),
+			util.Prioritized(rationed{parser.NewEmphasisParser(), marks}, 500),
+			util.Prioritized(rationed{extension.NewStrikethroughParser(), marks}, 500),
 			util.Prioritized(extension.NewLinkifyParser(), 999),
 		),
 		parser.WithParagraphTransformers(
-			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(fewReferences{parser.LinkReferenceParagraphTransformer}, 100),
 			util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200),
 		),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
@@ -73,6 +74,41 @@ func (p bounded) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 		return nil, parser.NoChildren
 	}
 	return p.BlockParser.Open(parent, reader, pc)
+}
+
+// maxMarks is how many characters of one paragraph are looked at as marks; behind them they are text.
+// Some of the looks go through the whole paragraph.
+const maxMarks = 1000
+
+// rationed stops to look for marks behind maxMarks of them. The count is shared by all parsers of a text, which is read by one goroutine.
+type rationed struct {
+	parser.InlineParser
+	marks *int
+}
+
+func (p rationed) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if *p.marks >= maxMarks {
+		return nil
+	}
+	*p.marks++
+	return p.InlineParser.Parse(parent, block, pc)
+}
+
+// CloseBlock ends a paragraph.
+func (p rationed) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	*p.marks = 0
+	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
+		c.CloseBlock(parent, block, pc)
+	}
+}
+
+// fewReferences leaves paragraphs alone that are too long to be references: each of them moves all lines behind it.
+type fewReferences struct{ parser.ParagraphTransformer }
+
+func (t fewReferences) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
+	if node.Lines().Len() <= 500 {
+		t.ParagraphTransformer.Transform(node, reader, pc)
+	}
 }
 
 // smallTables leaves tables alone that would have far more cells than letters: short rows are filled up to the width of the first.
@@ -122,11 +158,7 @@ func (r *reader) blocks(parent ast.Node, path []box) {
 		case *ast.List:
 			r.list(n, path)
 		case *ast.Heading:
-			runs := r.inlines(n)
-			for i := range runs {
-				runs[i].text = strings.ReplaceAll(runs[i].text, "\n", " ")
-			}
-			r.add(leaf{kind: heading, level: n.Level, path: path, runs: runs})
+			r.heading(n, path)
 		case *ast.ThematicBreak:
 			r.add(leaf{kind: rule, path: path})
 		case *ast.FencedCodeBlock:
@@ -138,9 +170,27 @@ func (r *reader) blocks(parent ast.Node, path []box) {
 		case *extast.Table:
 			r.table(n, path)
 		default: // a paragraph, or the text of a tight item
-			r.add(leaf{path: path, runs: r.inlines(n)})
+			runs := r.inlines(n)
+			if mark, alone := r.box(n); alone {
+				runs = []run{{text: strings.TrimSpace(box{number: -1, task: mark}.marker())}}
+			}
+			r.add(leaf{path: path, runs: runs})
 		}
 	}
+}
+
+// heading is one line. One with a check box is a task like others, in bold.
+func (r *reader) heading(n *ast.Heading, path []box) {
+	l := leaf{kind: heading, level: n.Level, path: path, runs: r.inlines(n)}
+	mark, _ := r.box(n)
+	for i := range l.runs {
+		l.runs[i].text = strings.ReplaceAll(l.runs[i].text, "\n", " ")
+		if mark != noTask {
+			l.kind = para
+			l.runs[i].style |= bold
+		}
+	}
+	r.add(l)
 }
 
 func within(path []box, b box) []box {
@@ -158,12 +208,7 @@ func (r *reader) list(n *ast.List, path []box) {
 		inside := within(path, b)
 		r.blocks(item, inside)
 		if len(r.out) == before {
-			inside[len(inside)-1].task = noTask
-			words := gap // so that it stays an item wherever it is cut
-			if b.task != noTask {
-				words = strings.TrimSpace(box{number: -1, task: b.task}.marker())
-			}
-			r.out = append(r.out, leaf{path: inside, runs: []run{{text: words}}})
+			r.out = append(r.out, leaf{path: inside, runs: []run{{text: gap}}}) // so that it stays an item wherever it is cut
 		}
 		if number >= 0 && number < 999_999_999 { // CommonMark numbers have nine digits
 			number++
@@ -171,20 +216,31 @@ func (r *reader) list(n *ast.List, path []box) {
 	}
 }
 
-// task is what an item's check box says.
+// task is what an item's check box says; one without words is not the item's, but a sign of its own.
 func (r *reader) task(item ast.Node) task {
 	first := item.FirstChild()
 	if first == nil {
 		return noTask
 	}
-	mark, ok := first.FirstChild().(*extast.TaskCheckBox)
+	mark, alone := r.box(first)
+	if alone {
+		return noTask
+	}
+	return mark
+}
+
+// box is the check box that a paragraph begins with, and whether nothing else is in it.
+func (r *reader) box(block ast.Node) (mark task, alone bool) {
+	n, ok := block.FirstChild().(*extast.TaskCheckBox)
 	switch {
 	case !ok:
-		return noTask
-	case mark.IsChecked:
-		return done
+		return noTask, false
+	case n.IsChecked:
+		mark = done
+	default:
+		mark = undone
 	}
-	return undone
+	return mark, leaf{runs: tidy(r.inlines(block))}.blank()
 }
 
 func (r *reader) code(path []box, lang string, lines *text.Segments) {

@@ -50,27 +50,34 @@ func (f Form) take(d doc) (head, rest doc) {
 	return headOf(d, best), restOf(d, best)
 }
 
-// least is for a text of which nothing fits: what stands around its first block goes, then its styles and links.
+// least is for a text of which nothing fits: what stands around its first block goes, its markers
+// become words, then its styles and links go.
 // In the end one character is a part.
 func (f Form) least(d doc, places []place) (head, rest doc) {
 	first := d[0]
-	bare := first
 	switch {
 	case len(first.path) > 0:
-		bare.path = nil
+		var markers string
+		for _, b := range first.path {
+			if b.item() {
+				markers += b.marker()
+			}
+		}
+		leave(d[1:], first.path)
+		d[0].path = nil
+		d[0].runs = append([]run{{text: markers}}, first.runs...)
 	case slices.ContainsFunc(first.runs, func(r run) bool { return r.style != 0 || r.url != "" }):
-		bare.runs = nil
+		d[0].runs = nil
 		for _, r := range first.runs {
 			if r.url != "" {
 				r.text = beside(r.text, r.url)
 			}
-			bare.runs = append(bare.runs, run{text: r.text})
+			d[0].runs = append(d[0].runs, run{text: r.text})
 		}
-		bare.runs = tidy(bare.runs)
+		d[0].runs = tidy(d[0].runs)
 	default:
 		return headOf(d, places[0]), restOf(d, places[0])
 	}
-	d[0] = bare
 	return f.take(d)
 }
 

@@ -63,11 +63,11 @@ func Pattern(i tools.Intent) string {
 // Right is something that the owner gave to a job, a watch or a hook when he made it: it turns the gate's question about it
 // into a yes, and lets the trigger of somebody else's text use the web.
 type Right struct {
-	Kind string // "exec", "net", "write" or "message"
-	To   string // of write: the folder, absolute; of net: a host, "" for all; of message: the address
+	Kind string // "exec", "net", "read", "write" or "message"
+	To   string // of read and write: the folder or file, absolute; of net: a host, "" for all; of message: the address
 }
 
-// ParseRight reads "exec", "net", "net:HOST", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned as
+// ParseRight reads "exec", "net", "net:HOST", "read:PATH", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned as
 // it stands; whoever stores the right makes it absolute.
 func ParseRight(s string) (Right, error) {
 	kind, to, qualified := strings.Cut(strings.TrimSpace(s), ":")
@@ -75,12 +75,12 @@ func ParseRight(s string) (Right, error) {
 	switch {
 	case kind == "exec" && !qualified, kind == "net" && (!qualified || to != ""):
 		return r, nil
-	case kind == "write" && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~/")):
+	case (kind == "read" || kind == "write") && (strings.HasPrefix(to, "/") || strings.HasPrefix(to, "~/")):
 		return r, nil
 	case kind == "message" && to != "":
 		return r, nil
 	default:
-		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, write:PATH or message:ADDRESS", s)
+		return Right{}, fmt.Errorf("right %q: want exec, net, net:HOST, read:PATH, write:PATH or message:ADDRESS", s)
 	}
 }
 
@@ -96,7 +96,7 @@ func Rights(list string, absolute func(path string) (string, error)) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		if r.Kind == "write" {
+		if r.Kind == "read" || r.Kind == "write" {
 			if r.To, err = absolute(r.To); err != nil {
 				return nil, err
 			}
@@ -117,6 +117,8 @@ func (r Right) String() string {
 // has reports whether the trigger's rights cover all that a call would do in a column.
 func has(c Case, col column) bool {
 	switch col {
+	case read:
+		return !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return !p.Write && !mayRead(c, p) })
 	case shell:
 		return right(c, "exec", "") && !slices.ContainsFunc(c.Intent.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 	case web:
@@ -131,7 +133,7 @@ func has(c Case, col column) bool {
 		wrote := false
 		for _, p := range c.Intent.Paths {
 			wrote = wrote || p.Write
-			if p.Write && (p.Area == tools.Sensitive || !mayWrite(c, p.Path)) {
+			if p.Write && (p.Area == tools.Sensitive || !within(c, "write", p.Path)) {
 				return false
 			}
 		}
@@ -149,8 +151,20 @@ func right(c Case, kind, to string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
 }
 
-func mayWrite(c Case, path string) bool {
-	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == "write" && inside(r.To, path) })
+// mayRead reports whether a trigger's run may read a place: the workspace, or what a right names. Secrets and other sessions' scratch are no part of it.
+func mayRead(c Case, p tools.Path) bool {
+	switch p.Area {
+	case tools.Workspace:
+		return true
+	case tools.RootRW, tools.RootRO, tools.Outside:
+		return within(c, "read", p.Path)
+	default:
+		return false
+	}
+}
+
+func within(c Case, kind, path string) bool {
+	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && inside(r.To, path) })
 }
 
 // inside reports whether path is dir or lies below it. Both are absolute and clean.

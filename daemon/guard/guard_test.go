@@ -259,9 +259,40 @@ func TestRightsAreExact(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, d, tc.want)
 		}
 	}
-	for _, bad := range []string{"", "exec:x", "write", "write:rel", "net:", "message", "config", "all", "write:"} {
+	for _, bad := range []string{"", "exec:x", "write", "write:rel", "read", "read:rel", "net:", "message", "config", "all", "write:"} {
 		if r, err := guard.ParseRight(bad); err == nil {
 			t.Errorf("%q was taken as %+v", bad, r)
+		}
+	}
+}
+
+// The run of a watch reads the workspace and what its rights name, as somebody else's words; nothing that is secret, whatever they name.
+func TestRightToRead(t *testing.T) {
+	file := func(path string, area tools.Area) tools.Path { return tools.Path{Path: path, Area: area} }
+	for name, tc := range map[string]struct {
+		paths []tools.Path
+		want  guard.Verdict
+	}{
+		"below the folder":      {[]tools.Path{file("/srv/a/b", tools.Outside)}, guard.Allow},
+		"and the workspace":     {[]tools.Path{file("/srv/a/b", tools.RootRO), file("/ws/x", tools.Workspace)}, guard.Allow},
+		"beside the folder":     {[]tools.Path{file("/srv/ab", tools.Outside)}, guard.Deny},
+		"one of two":            {[]tools.Path{file("/srv/a/b", tools.Outside), file("/etc/passwd", tools.Outside)}, guard.Deny},
+		"a secret in it":        {[]tools.Path{file("/srv/a/.env", tools.Sensitive)}, guard.Deny},
+		"another one's scratch": {[]tools.Path{file("/srv/a/.scratch/other/x", tools.Scratch)}, guard.Deny},
+	} {
+		right, err := guard.ParseRight("read:/srv/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: tc.paths}
+		c := guard.Case{Tool: "read", Intent: i, Asker: event.Machine, Tainted: true, Scratch: "/ws/.scratch/w", Rights: []guard.Right{right}, Mode: guard.ModeAsk}
+		if d := guard.Decide(c); d.Verdict != tc.want {
+			t.Errorf("%s: %+v, want %s", name, d, tc.want)
+		}
+		i.Scopes, i.Paths = []tools.Scope{tools.FSWrite}, []tools.Path{{Path: "/srv/a/b", Write: true, Area: tools.Outside}}
+		c.Intent = i
+		if d := guard.Decide(c); d.Verdict != guard.Deny {
+			t.Errorf("a right to read writes: %+v", d)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func Notes() []schema.Note {
 		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
 		{Name: "missed", Unset: "`once`", Words: []string{"once", "skip", "all", "ask"}, Example: `"once"`, Doc: "What is done about times at which hob did not run."},
 		{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
-		{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
+		{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`."},
 		{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."},
 		{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "How many tokens one run may use; it ends when the next request has no room."},
 		{Name: "overlap", Unset: "`fold`", Words: []string{"fold", "queue"}, Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},

@@ -18,6 +18,7 @@ import (
 type tally struct {
 	kills, inputs, lost, doubled, dead, repeated, marked, held int
 	turns                                                      int
+	calls, papers, letters                                     int // of a webhook taken, under a watch told of, behind a gate dealt with
 }
 
 func (a *tally) add(b tally) {
@@ -30,6 +31,9 @@ func (a *tally) add(b tally) {
 	a.marked += b.marked
 	a.held += b.held
 	a.turns += b.turns
+	a.calls += b.calls
+	a.papers += b.papers
+	a.letters += b.letters
 }
 
 // check holds everything against the invariants, after hob has settled and stopped.

@@ -27,8 +27,11 @@ func TestRandomKills(t *testing.T) {
 		}
 		sum.add(one)
 	}
-	t.Logf("%d kills, %d inputs, %d turns: %d lost, %d doubled, %d dead letters, %d held as unknown, %d repeated model calls, %d marked repeats, %s",
-		sum.kills, sum.inputs, sum.turns, sum.lost, sum.doubled, sum.dead, sum.held, sum.repeated, sum.marked, time.Since(begin).Round(time.Second))
+	t.Logf("%d kills, %d inputs, %d turns: %d lost, %d doubled, %d dead letters, %d held as unknown, %d repeated model calls, %d marked repeats; %d calls, %d papers, %d letters; %s",
+		sum.kills, sum.inputs, sum.turns, sum.lost, sum.doubled, sum.dead, sum.held, sum.repeated, sum.marked, sum.calls, sum.papers, sum.letters, time.Since(begin).Round(time.Second))
+	if *kills >= 2*perHome && (sum.calls == 0 || sum.papers == 0 || sum.letters == 0) {
+		t.Error("nothing called, nothing lay there or no letter came: what hob notices was not put to the test")
+	}
 	if sum.dead > 0 {
 		t.Errorf("%d dead letters, although attempts have no limit here", sum.dead)
 	}
@@ -45,6 +48,10 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 	for k := range n {
 		r.someInput(rng, k)
 		r.stir(rng, k)
+		if k == n/2 {
+			r.rest()
+			continue
+		}
 		r.cycle(rng)
 	}
 	r.up()

@@ -195,7 +195,7 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 	}
 	var s struct{ Transcript []struct{ Kind, Text string } }
 	if err := c.Show(ctx, "sessions", "watch:papers", &s); err != nil && len(lies) > 0 {
-		return "nothing is told of the papers: " + err.Error()
+		return "papers lie there that are not told of: " + err.Error()
 	}
 	var texts []string
 	for _, item := range s.Transcript {
@@ -215,7 +215,7 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 }
 
 // papersTold is the promise of a watch: what rested was told, nothing was told more often than it was put there, and the snapshot is what lies there.
-func (r *rig) papersTold(b book) (broken []string) {
+func (r *rig) papersTold(b book, sum *tally) (broken []string) {
 	p := &r.senses.papers
 	if !p.looked {
 		return nil
@@ -241,6 +241,7 @@ func (r *rig) papersTold(b book) (broken []string) {
 		texts = append(texts, row[0])
 	}
 	_, told := replay(texts)
+	sum.papers = len(told)
 	for _, page := range p.rested {
 		if told[page] == 0 {
 			broken = append(broken, fmt.Sprintf("%s held %q, at rest, and nobody was told", page.path, page.content))

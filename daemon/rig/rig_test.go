@@ -155,8 +155,9 @@ func (r *rig) died() {
 func (r *rig) checkOrphans() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	alive := children(r.home) // which one that is being taken apart by the system is not
 	for pid, start := range r.orphans {
-		if startOf(pid) == start {
+		if alive[pid] == start {
 			r.wrong = append(r.wrong, fmt.Sprintf("I10 process %d of an earlier run is alive", pid))
 		}
 	}

@@ -160,6 +160,7 @@ func (r *rig) calledOnce(b book, sum *tally) (broken []string) {
 	known := map[string]bool{}
 	for _, d := range r.senses.calls {
 		known[d.id] = true
+		sum.calls++
 		rows := b.rows("SELECT i.seq, coalesce(i.turn, 0) FROM inbox i JOIN fires f ON f.id = i.fire AND f.key = i.ext_id WHERE i.source = 'hook:door' AND i.ext_id = ?", d.id)
 		switch {
 		case d.acked && len(rows) == 0:
@@ -239,7 +240,8 @@ func (r *rig) unopened(ctx context.Context, c *client.Client) string {
 }
 
 // dealtWith is the promise of a gate: the job behind the gate ran for every change that it was given the time to see.
-func (r *rig) dealtWith(b book) (broken []string) {
+func (r *rig) dealtWith(b book, sum *tally) (broken []string) {
+	sum.letters = r.senses.mail.dealt
 	if n := b.number("SELECT count(DISTINCT f.seen) FROM fires f JOIN triggers t ON t.id = f.trigger WHERE t.name = 'mail' AND f.outcome = 'ran' AND f.seen <> ''"); n < int64(r.senses.mail.dealt) {
 		broken = append(broken, fmt.Sprintf("the file of a gate changed %d times, and its job ran for %d states of it", r.senses.mail.dealt, n))
 	}
@@ -300,10 +302,32 @@ func (r *rig) unsensed(ctx context.Context, c *client.Client) string {
 	return r.untold(ctx, c)
 }
 
+// rest lets hob notice all that there is, in the middle of its lives. How the rest of its work stands does not matter.
+func (r *rig) rest() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	r.up()
+	why := ""
+	if !until(settleTime, func() bool {
+		c, err := r.dial(ctx)
+		if err != nil {
+			why = err.Error()
+			return false
+		}
+		r.offer(ctx, c)
+		why = r.unsensed(ctx, c)
+		return why == ""
+	}) {
+		r.t.Fatalf("not noticed: %s\n%s", why, r.proc.said)
+	}
+	r.kill()
+}
+
 // sensed is what has become of all that hob was to notice.
 func (r *rig) sensed(b book, sum *tally) []string {
 	if r.senses == nil {
 		return nil
 	}
-	return append(append(r.calledOnce(b, sum), r.dealtWith(b)...), r.papersTold(b)...)
+	return append(append(r.calledOnce(b, sum), r.dealtWith(b, sum)...), r.papersTold(b, sum)...)
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,6 +113,9 @@ func (s Desk) Plan(ctx context.Context, d automation.WatchDraft) (automation.Wat
 	if err != nil {
 		return automation.Watch{}, nil, refuse(err)
 	}
+	if d.Trust == event.Owner && !d.Tainted {
+		w.Allow = append(w.Allow, seen(w.Paths)...)
+	}
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
 		return automation.Watch{}, nil, err
 	}
@@ -184,9 +189,22 @@ func rights(list []string) ([]string, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if kind, _, _ := strings.Cut(r, ":"); kind != "net" && kind != "message" {
+		if kind, _, _ := strings.Cut(r, ":"); kind != "net" && kind != "read" && kind != "message" {
 			return nil, fmt.Errorf("a watch cannot have the right %s: what changes files may be anybody", r)
 		}
 	}
 	return all, nil
+}
+
+// seen are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these places himself.
+func seen(paths []string) (list []string) {
+	for _, p := range paths {
+		for strings.ContainsAny(p, "*?[{") { // of a glob the folder that it begins in
+			p = filepath.Dir(p)
+		}
+		if r := (guard.Right{Kind: "read", To: p}).String(); !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
 }

@@ -99,12 +99,18 @@ func TestPlan(t *testing.T) {
 	}
 	want := automation.Watch{
 		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
+		Allow: []string{"read:" + filepath.Join(dir, "d")},
 	}
 	if !reflect.DeepEqual(view, want) {
 		t.Errorf("%+v, want %+v", view, want)
 	}
 	if err := r.Record(t.Context(), change); err != nil {
 		t.Fatal(err)
+	}
+	foreign := d // what foreign text may have asked for opens no folder
+	foreign.Tainted = true
+	if view, _, err := desk.Plan(t.Context(), foreign); err != nil || len(view.Allow) > 0 {
+		t.Errorf("a tainted turn's watch has %v, %v", view.Allow, err)
 	}
 	if again, _, err := desk.Plan(t.Context(), d); err != nil || again.Name != "name-the-new-paper-2" {
 		t.Errorf("a second one of that name: %s, %v", again.Name, err)

@@ -37,6 +37,7 @@ func (in Section) watch(name string, g *fsguard.Guard, now time.Time) (watch.Wat
 	if err == nil && wrong != nil {
 		err = fmt.Errorf("allow: %w", wrong)
 	}
+	w.Allow = append(w.Allow, seen(w.Paths)...)
 	return w, err
 }
 
@@ -72,6 +73,6 @@ func Notes() []schema.Note {
 		{Name: "gitignore", Example: "true", Doc: "Leave out what .gitignore leaves out."},
 		{Name: "own", Example: "true", Doc: "What hob's own file tools write counts too."},
 		{Name: "poll", Unset: "hob is told by the system", Example: `"30s"`, Doc: "Look this often instead of waiting for events; 1s to 24h."},
-		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|message:.+)$`, Doc: "Rights that it has without asking: `net`, `net:HOST`, `message:ADDRESS`."},
+		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`; what is watched may be read."},
 	}
 }

@@ -17,48 +17,48 @@ import (
 
 // TestWhatIsLetIn posts to a webhook of each kind: signed is taken once, and anything else is refused without a row.
 func TestWhatIsLetIn(t *testing.T) {
+	r := newRig(t)
 	for _, kind := range hook.Kinds() {
-		t.Run(kind, func(t *testing.T) {
-			r := newRig(t)
-			secret := r.act("add", "a", map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
-			body, _ := hook.Sample(hook.Kind(kind), "evt_1")
-			first := r.send(r.signed("a", secret, "evt_1", body, "Idempotency-Key", "evt_1"))
-			if first.status != 202 || r.inbox() != 1 || r.count("SELECT count(*) FROM fires WHERE key = 'evt_1'") != 1 {
-				t.Fatalf("%+v, %d rows", first, r.inbox())
+		rows := func() int { return r.count("SELECT count(*) FROM inbox WHERE source = ?", "hook:"+kind) }
+		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look.", "per_minute": "100"})
+		body, _ := hook.Sample(hook.Kind(kind), "evt_1")
+		first := r.send(r.signed(kind, secret, "evt_1", body, "Idempotency-Key", "evt_1"))
+		if first.status != 202 || rows() != 1 || r.count("SELECT count(*) FROM fires WHERE key = 'evt_1' AND trigger = ?", r.hook(kind).ID) != 1 {
+			t.Fatalf("%s: %+v, %d rows", kind, first, rows())
+		}
+		again := r.send(r.signed(kind, secret, "evt_1", body, "Idempotency-Key", "evt_1"))
+		if again.status != 200 || again.body != first.body || rows() != 1 {
+			t.Errorf("%s again: %+v, first %+v, %d rows", kind, again, first, rows())
+		}
+		if kind == string(hook.None) {
+			continue
+		}
+		stranger := r.signed(kind, hook.NewSecret([]byte("a stranger's own secret.")), "evt_2", body)
+		unsigned := httptest.NewRequest(http.MethodPost, "/hooks/"+kind, bytes.NewReader(body))
+		changed := r.signed(kind, secret, "evt_3", body)
+		changed.Body = io.NopCloser(bytes.NewReader(append([]byte(" "), body...)))
+		for what, req := range map[string]*http.Request{"a stranger": stranger, "unsigned": unsigned, "changed": changed} {
+			if got := r.send(req); got.status != 401 || rows() != 1 {
+				t.Errorf("%s, %s: %+v, %d rows", kind, what, got, rows())
 			}
-			again := r.send(r.signed("a", secret, "evt_1", body, "Idempotency-Key", "evt_1"))
-			if again.status != 200 || again.body != first.body || r.inbox() != 1 {
-				t.Errorf("again: %+v, first %+v, %d rows", again, first, r.inbox())
-			}
-			if kind == string(hook.None) {
-				return
-			}
-			stranger := r.signed("a", hook.NewSecret([]byte("a stranger's own secret.")), "evt_2", body)
-			unsigned := httptest.NewRequest(http.MethodPost, "/hooks/a", bytes.NewReader(body))
-			changed := r.signed("a", secret, "evt_3", body)
-			changed.Body = io.NopCloser(bytes.NewReader(append([]byte(" "), body...)))
-			for what, req := range map[string]*http.Request{"a stranger": stranger, "unsigned": unsigned, "changed": changed} {
-				if got := r.send(req); got.status != 401 || r.inbox() != 1 {
-					t.Errorf("%s: %+v, %d rows", what, got, r.inbox())
-				}
-			}
-		})
+		}
 	}
 }
 
 // TestReplay: an hour later the very same request is refused where its form has a time, and is the same row where it has none.
 func TestReplay(t *testing.T) {
+	r := newRig(t)
 	for kind, want := range map[string]int{"standard": 401, "slack": 401, "stripe": 401, "github": 200, "sha256": 200} {
-		r := newRig(t)
-		secret := r.act("add", "a", map[string]string{"kind": kind, "prompt": "Look."})
+		secret := r.act("add", kind, map[string]string{"kind": kind, "prompt": "Look."})
 		body, _ := hook.Sample(hook.Kind(kind), "evt_1")
-		if got := r.send(r.signed("a", secret, "evt_1", body)); got.status != 202 {
+		before := r.inbox()
+		if got := r.send(r.signed(kind, secret, "evt_1", body)); got.status != 202 {
 			t.Fatalf("%s: %+v", kind, got)
 		}
-		old := r.signed("a", secret, "evt_1", body)
+		old := r.signed(kind, secret, "evt_1", body)
 		r.ahead.Add(int64(time.Hour))
-		if got := r.send(old); got.status != want || r.inbox() != 1 {
-			t.Errorf("%s: %+v, %d rows", kind, got, r.inbox())
+		if got := r.send(old); got.status != want || r.inbox() != before+1 {
+			t.Errorf("%s: %+v, %d rows more", kind, got, r.inbox()-before)
 		}
 	}
 }

@@ -247,6 +247,9 @@ func inodeOf(path string) uint64 {
 
 // look is a survey whose errors end in the log; only the end of ctx is one.
 func (w *Watcher) look(ctx context.Context, t *tracked, dir string, deep bool) {
+	if deep {
+		fail.Point("watch.rescan")
+	}
 	if err := w.survey(ctx, t, dir, deep); err != nil && ctx.Err() == nil {
 		w.log.Error("a folder could not be looked at", "watch", t.watch.Name, "err", err)
 	}
@@ -277,7 +280,6 @@ func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
 		}
 	}
 	if m.all {
-		fail.Point("watch.rescan")
 		w.lookAtAll(ctx, t)
 		return
 	}

@@ -111,7 +111,7 @@ func (c cron) speaksTo(ctx context.Context, in Request) (event.Address, error) {
 }
 
 // aRight is the form of a right; whoever keeps the job reads it.
-var aRight = regexp.MustCompile(`^(exec|net(:.+)?|write:[/~].*|message:.+)$`)
+var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
 
 // complete says all that is missing or too much for the action.
 func complete(in Request) error {
@@ -147,7 +147,7 @@ func complete(in Request) error {
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		if word = strings.TrimSpace(word); word != "" && !aRight.MatchString(word) {
-			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, write:PATH and message:ADDRESS")
+			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH and message:ADDRESS")
 		}
 	}
 	if len(faults) == 0 {

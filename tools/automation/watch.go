@@ -29,7 +29,7 @@ type WatchRequest struct {
 	Gitignore bool     `json:"gitignore,omitempty" jsonschema:"leave out what .gitignore leaves out"`
 	Own       bool     `json:"own,omitempty" jsonschema:"count what hob's own file tools write too"`
 	Poll      string   `json:"poll,omitempty" jsonschema:"look this often instead of waiting for events, as in 30s"`
-	Allow     string   `json:"allow,omitempty" jsonschema:"rights: net, net:HOST, message:ADDRESS"`
+	Allow     string   `json:"allow,omitempty" jsonschema:"rights: net, net:HOST, read:PATH, message:ADDRESS; what is watched may be read"`
 }
 
 // Watching is what watch answers.
@@ -175,8 +175,8 @@ func unruly(in WatchRequest) (faults []string) {
 	for word := range strings.SplitSeq(in.Allow, ",") {
 		word = strings.TrimSpace(word)
 		kind, _, _ := strings.Cut(word, ":")
-		if word != "" && (!aRight.MatchString(word) || kind != "net" && kind != "message") {
-			faults = append(faults, "allow: "+word+" is none of net, net:HOST and message:ADDRESS")
+		if word != "" && (!aRight.MatchString(word) || kind != "net" && kind != "read" && kind != "message") {
+			faults = append(faults, "allow: "+word+" is none of net, net:HOST, read:PATH and message:ADDRESS")
 		}
 	}
 	return faults

@@ -118,7 +118,7 @@ func TestWatchRefusals(t *testing.T) {
 	}{
 		{`{"action":"add"}`, tools.Validation, "watch add: paths: missing; prompt: missing"},
 		{`{"action":"add","paths":[" "],"prompt":"x","id":3,"settle":"soon","poll":"-1s","deliver":"nowhere"}`, tools.Validation, "id: a new watch gets its own; paths: one is empty; settle: want a duration such as 2s; poll: want a duration such as 30s; deliver: address"},
-		{`{"action":"add","paths":["/d"],"prompt":"x","allow":"net, exec,write:/d"}`, tools.Validation, "allow: exec is none of net, net:HOST and message:ADDRESS; allow: write:/d is none"},
+		{`{"action":"add","paths":["/d"],"prompt":"x","allow":"net, exec,write:/d"}`, tools.Validation, "allow: exec is none of net, net:HOST, read:PATH and message:ADDRESS; allow: write:/d is none"},
 		{`{"action":"add","paths":["../h/state/x"],"prompt":"x"}`, tools.Denied, "../h/state/x: this is hob's own state"},
 		{`{"action":"pause"}`, tools.Validation, "watch pause: id or name: missing"},
 		{`{"action":"pause","name":"papers","prompt":"y"}`, tools.Validation, "a watch is not changed in place"},

@@ -78,7 +78,7 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address")
 	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
 	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
-	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, write:PATH, message:ADDRESS, with commas between them")
+	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
 	f.StringVar(&w.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
 	f.StringVar(&w.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")

@@ -63,7 +63,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.BoolVar(&w.Gitignore, "gitignore", false, "leave out what .gitignore leaves out")
 	f.BoolVar(&w.Own, "own", false, "what hob's own file tools write counts too")
 	f.StringVar(&w.Poll, "poll", "", "look this often instead of waiting for events, as in 30s")
-	f.StringVar(&w.Allow, "allow", "", "rights that it has without asking: net, net:HOST, message:ADDRESS, with commas between them")
+	f.StringVar(&w.Allow, "allow", "", "rights that it has without asking beside reading what is watched: net, net:HOST, read:PATH, message:ADDRESS, with commas between them")
 	cli.CompleteFlag(cmd, "events", cli.Words(kinds()...))
 	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
 }
