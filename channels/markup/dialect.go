@@ -24,7 +24,7 @@ type dialect struct {
 // board is a text that is being written.
 type board struct {
 	dialect
-	strings.Builder
+	out    strings.Builder
 	units  int
 	styles []Style
 	last   map[style]int // where in styles the latest range of each style is
@@ -43,11 +43,11 @@ func (d dialect) piece(text doc) Piece {
 	if len(text) > 0 && b.around != [2]string{} && outermost(text[len(text)-1]) != 0 {
 		b.put(b.around[1])
 	}
-	return Piece{Text: b.String(), Styles: b.styles}
+	return Piece{Text: b.out.String(), Styles: b.styles}
 }
 
 func (b *board) put(s string) {
-	b.WriteString(s)
+	b.out.WriteString(s)
 	if b.named != nil {
 		b.units += units(s)
 	}
@@ -124,6 +124,7 @@ func (b *board) leaf(l leaf, known int) {
 			for i := range l.runs {
 				l.runs[i].style |= bold
 			}
+			l.runs = tidy(l.runs)
 		}
 		b.inline(l.runs, quotes+indent)
 	}

@@ -7,7 +7,7 @@ import (
 
 // page is HTML that is being written: well-formed, with the tags that org.matrix.custom.html allows.
 type page struct {
-	strings.Builder
+	out  strings.Builder
 	open []box
 }
 
@@ -23,7 +23,7 @@ func pageOf(d doc) string {
 		p.leaf(l)
 	}
 	p.closeTo(0, leaf{})
-	return p.String()
+	return p.out.String()
 }
 
 // closeTo closes all boxes but the first known. A list stays open for its next item.
@@ -31,12 +31,12 @@ func (p *page) closeTo(known int, next leaf) {
 	for i := len(p.open) - 1; i >= known; i-- {
 		b := p.open[i]
 		if !b.item() {
-			p.WriteString("</blockquote>")
+			p.out.WriteString("</blockquote>")
 			continue
 		}
-		p.WriteString("</li>")
+		p.out.WriteString("</li>")
 		if i > known || i >= len(next.path) || next.path[i].list != b.list {
-			p.WriteString("</" + listTag(b) + ">")
+			p.out.WriteString("</" + listTag(b) + ">")
 		}
 	}
 }
@@ -54,20 +54,20 @@ func (p *page) enter(known int, l leaf) {
 		i += known
 		switch {
 		case !b.item():
-			p.WriteString("<blockquote>")
+			p.out.WriteString("<blockquote>")
 			continue
 		case i == known && i < len(p.open) && p.open[i].list == b.list: // the next item of a list that is open
 		case b.number >= 0 && b.number != 1:
-			p.WriteString(`<ol start="` + numeral(b.number) + `">`)
+			p.out.WriteString(`<ol start="` + numeral(b.number) + `">`)
 		default:
-			p.WriteString("<" + listTag(b) + ">")
+			p.out.WriteString("<" + listTag(b) + ">")
 		}
-		p.WriteString("<li>")
+		p.out.WriteString("<li>")
 		switch b.task {
 		case undone:
-			p.WriteString("☐ ")
+			p.out.WriteString("☐ ")
 		case done:
-			p.WriteString("☑ ")
+			p.out.WriteString("☑ ")
 		}
 	}
 	p.open = slices.Clone(l.path)
@@ -77,20 +77,20 @@ func (p *page) leaf(l leaf) {
 	tight := len(l.path) > 0 && l.path[len(l.path)-1].item() && l.path[len(l.path)-1].tight
 	switch {
 	case l.kind == rule:
-		p.WriteString("<hr/>")
+		p.out.WriteString("<hr/>")
 	case l.kind == code:
-		p.WriteString(codeBlock(l))
+		p.out.WriteString(codeBlock(l))
 	case l.kind == heading:
 		tag := "h" + numeral(l.level)
-		p.WriteString("<" + tag + ">")
+		p.out.WriteString("<" + tag + ">")
 		p.inline(l.runs)
-		p.WriteString("</" + tag + ">")
+		p.out.WriteString("</" + tag + ">")
 	case tight:
 		p.inline(l.runs)
 	default:
-		p.WriteString("<p>")
+		p.out.WriteString("<p>")
 		p.inline(l.runs)
-		p.WriteString("</p>")
+		p.out.WriteString("</p>")
 	}
 }
 
@@ -108,17 +108,17 @@ func (p *page) inline(runs []run) {
 	for _, r := range runs {
 		for _, s := range order {
 			if r.style&s != 0 {
-				p.WriteString("<" + tags[s] + ">")
+				p.out.WriteString("<" + tags[s] + ">")
 			}
 		}
 		words := strings.ReplaceAll(inHTML(r.text), "\n", "<br/>")
 		if r.url != "" {
 			words = `<a href="` + inHTML(r.url) + `">` + words + "</a>"
 		}
-		p.WriteString(words)
+		p.out.WriteString(words)
 		for _, s := range slices.Backward(order[:]) {
 			if r.style&s != 0 {
-				p.WriteString("</" + tags[s] + ">")
+				p.out.WriteString("</" + tags[s] + ">")
 			}
 		}
 	}

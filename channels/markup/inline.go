@@ -188,8 +188,8 @@ func reference(name string) (string, bool) {
 	if strings.HasPrefix(digits, "x") || strings.HasPrefix(digits, "X") {
 		digits, base = digits[1:], 16
 	}
-	n, err := strconv.ParseUint(digits, base, 32)
-	if err != nil || len(digits) > 7 {
+	n, err := strconv.ParseInt(digits, base, 32)
+	if err != nil || len(digits) > 7 || digits[0] == '-' || digits[0] == '+' {
 		return "", false
 	}
 	if n == 0 || n > unicode.MaxRune {

@@ -9,6 +9,14 @@ import (
 // gap is a space that nobody sees: it stands where a mark of the platform's would be read as such, or a mention would call people.
 const gap = "\u200B"
 
+var (
+	htmlEscapes  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+	slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	targets      = strings.NewReplacer("<@", "<"+gap+"@", "<#", "<"+gap+"#")
+	calls        = strings.NewReplacer("@everyone", "@"+gap+"everyone", "@here", "@"+gap+"here")
+	inAddress    = strings.NewReplacer("@everyone", "%40everyone", "@here", "%40here")
+)
+
 func plain() dialect {
 	return dialect{text: as, code: as, link: beside, quote: "> "}
 }
@@ -49,7 +57,7 @@ func pre(lang, escaped string) string {
 
 // inHTML is words inside of HTML, in attributes too.
 func inHTML(words string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(words)
+	return htmlEscapes.Replace(words)
 }
 
 func slack() dialect {
@@ -71,7 +79,7 @@ func slack() dialect {
 
 // slackEscaped is words without the characters that mrkdwn reads as commands: links, people, channels, everybody.
 func slackEscaped(words string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(words)
+	return slackEscapes.Replace(words)
 }
 
 // slackWords also keeps marks from being read as such: mrkdwn has no escapes, but a mark before white space opens nothing.
@@ -103,7 +111,7 @@ func discord() dialect {
 				return beside(label, target)
 			}
 			same := label == discordWords(target)
-			if target = strings.NewReplacer("@everyone", "%40everyone", "@here", "%40here").Replace(target); same {
+			if target = inAddress.Replace(target); same {
 				return "<" + target + ">"
 			}
 			return "[" + label + "](<" + target + ">)"
@@ -128,7 +136,7 @@ func discordWords(words string) string {
 
 // harmless is a text whose mentions call nobody.
 func harmless(text string) string {
-	return strings.NewReplacer("@everyone", "@"+gap+"everyone", "@here", "@"+gap+"here", "<@", "<"+gap+"@", "<#", "<"+gap+"#").Replace(text)
+	return calls.Replace(targets.Replace(text))
 }
 
 func signal() dialect {

@@ -61,7 +61,7 @@ func check(t failer, f markup.Form, text string) {
 		}
 		checkPiece(t, f, p, text)
 		words := markup.Plain().Render(part).Text
-		if said(words) == "" {
+		if strings.TrimSpace(words) == "" {
 			t.Fatalf("%s: part %q shows nothing, text %q", f.Name, part, text)
 		}
 		joined.WriteString(said(words))

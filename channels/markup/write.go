@@ -15,29 +15,29 @@ func write(d doc) string {
 		known := 0
 		if i > 0 {
 			known = shared(d[i-1], l)
-			w.WriteString("\n")
+			w.out.WriteString("\n")
 			if !closeBy(d[i-1], l) {
-				w.WriteString(strings.TrimRight(w.prefix(known), " ") + "\n")
+				w.out.WriteString(strings.TrimRight(w.prefix(known), " ") + "\n")
 			}
 		}
 		first := w.enter(l, known)
 		lines := strings.Split(block(l), "\n")
 		rest := w.prefix(len(l.path))
-		w.WriteString(strings.TrimRight(first+lines[0], " "))
+		w.out.WriteString(strings.TrimRight(first+lines[0], " "))
 		for _, line := range lines[1:] {
 			if line == "" {
-				w.WriteString("\n" + strings.TrimRight(rest, " "))
+				w.out.WriteString("\n" + strings.TrimRight(rest, " "))
 			} else {
-				w.WriteString("\n" + rest + line)
+				w.out.WriteString("\n" + rest + line)
 			}
 		}
 	}
-	return w.String()
+	return w.out.String()
 }
 
 // writer is Markdown that is being written.
 type writer struct {
-	strings.Builder
+	out  strings.Builder
 	open []shelf
 }
 
@@ -145,7 +145,7 @@ func inlineMarkdown(runs []run) string {
 	var b strings.Builder
 	for i, r := range runs {
 		var before, after style
-		var left, right rune = ' ', ' '
+		left, right := ' ', ' '
 		if i > 0 {
 			before = marked(runs[i-1])
 			left, _ = utf8.DecodeLastRuneInString(outer(runs[i-1]))
@@ -157,11 +157,11 @@ func inlineMarkdown(runs []run) string {
 		own := marked(r)
 		start := seam{left: left, right: firstRune(outer(r)), closing: before, opening: own}
 		end := seam{left: lastRune(outer(r)), right: right, closing: own, opening: after}
-		if before != own || r.url != "" || i > 0 && runs[i-1].url != "" {
+		if before != own {
 			b.WriteString(signs(own))
 		}
 		b.WriteString(words(r, start.encodesRight(), end.encodesLeft()))
-		if after != own || r.url != "" || i+1 < len(runs) && runs[i+1].url != "" {
+		if after != own {
 			signs := []byte(signs(own))
 			slices.Reverse(signs)
 			b.Write(signs)

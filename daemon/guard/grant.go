@@ -106,6 +106,21 @@ func Rights(list string, absolute func(path string) (string, error)) ([]string, 
 	return out, nil
 }
 
+// RightsOfOthers is Rights for a trigger whose runs begin with somebody else's words, a watch or a webhook: they never get the shell, nor a
+// folder of the owner's to write to.
+func RightsOfOthers(list string, absolute func(path string) (string, error)) ([]string, error) {
+	all, err := Rights(list, absolute)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if kind, _, _ := strings.Cut(r, ":"); kind == "exec" || kind == "write" {
+			return nil, fmt.Errorf("right %s: only a job can have it; here the words may be anybody's", r)
+		}
+	}
+	return all, nil
+}
+
 // String is the right as ParseRight reads it.
 func (r Right) String() string {
 	if r.To == "" {

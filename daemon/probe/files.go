@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/wild"
 	"hob/scheduler"
-	"hob/tools/search/wild"
 )
 
 // Limits of a look at files.

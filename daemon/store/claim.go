@@ -299,6 +299,9 @@ func sessionKind(key string, trust event.Trust) string {
 		return "main"
 	case strings.HasPrefix(key, "job:"), strings.HasPrefix(key, "task:"), key == "heartbeat":
 		return "job"
+	case strings.HasPrefix(key, "watch:"), strings.HasPrefix(key, "hook:"):
+		kind, _, _ := strings.Cut(key, ":")
+		return kind
 	case trust == event.Owner:
 		return "chat"
 	default:

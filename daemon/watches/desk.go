@@ -101,7 +101,7 @@ func period(d time.Duration) string {
 
 // Plan works out a new watch.
 func (s Desk) Plan(ctx context.Context, d automation.WatchDraft) (automation.Watch, tools.Change, error) {
-	allow, err := rights([]string{d.Allow})
+	allow, err := guard.RightsOfOthers(d.Allow, fsguard.Absolute)
 	if err != nil {
 		return automation.Watch{}, nil, refuse(err)
 	}
@@ -180,20 +180,6 @@ func (s Desk) Alter(_ context.Context, view automation.Watch, v automation.Verb)
 	default:
 		return view, nil, fmt.Errorf("unknown verb %q", v)
 	}
-}
-
-// rights are those of a list, without what no watch gets: its runs never use the shell, nor write to a folder of the owner's.
-func rights(list []string) ([]string, error) {
-	all, err := guard.Rights(strings.Join(list, ","), fsguard.Absolute)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all {
-		if kind, _, _ := strings.Cut(r, ":"); kind != "net" && kind != "read" && kind != "message" {
-			return nil, fmt.Errorf("a watch cannot have the right %s: what changes files may be anybody", r)
-		}
-	}
-	return all, nil
 }
 
 // seen are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these places himself.

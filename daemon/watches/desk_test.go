@@ -124,7 +124,7 @@ func TestPlan(t *testing.T) {
 		{func(d *automation.WatchDraft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
 		{func(d *automation.WatchDraft) { d.Events = []string{"move"}; d.Settle = time.Millisecond }, tools.Validation, "settle"},
 		{func(d *automation.WatchDraft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
-		{func(d *automation.WatchDraft) { d.Allow = "net,exec" }, tools.Validation, "a watch cannot have the right exec"},
+		{func(d *automation.WatchDraft) { d.Allow = "net,exec" }, tools.Validation, "right exec: only a job can have it"},
 		{func(d *automation.WatchDraft) { d.Allow = "everything" }, tools.Validation, "everything"},
 	} {
 		bad := d
@@ -212,7 +212,7 @@ func TestSync(t *testing.T) {
 		{"other words, the same files", strings.Replace(notes, "look", "see", 1), 1, "see", ""},
 		{"other files begin anew", strings.Replace(notes, `"n"`, `"m"`, 1), 2, "look", ""},
 		{"a mistake leaves the old one", "[watches.notes]\npaths = []\nprompt = \"x\"\n", 2, "look", "watches.notes is off: paths"},
-		{"a right that no watch gets", strings.Replace(notes, "net:a.org", "exec", 1), 2, "look", "a watch cannot have the right exec"},
+		{"a right that no watch gets", strings.Replace(notes, "net:a.org", "exec", 1), 2, "look", "right exec: only a job can have it"},
 		{"gone", "# nothing\n", 0, "", ""},
 	} {
 		off := sync(c.doc)
@@ -246,7 +246,7 @@ func TestCheck(t *testing.T) {
 		"paths = [\"d\"]\n": "prompt",
 		"prompt = \"x\"\n":  "paths",
 		"paths = [\"d\"]\nprompt = \"x\"\nevents = [\"move\"]\n":                   "event",
-		"paths = [\"d\"]\nprompt = \"x\"\nallow = [\"write:/d\"]\n":                "allow: a watch cannot have the right write:/d",
+		"paths = [\"d\"]\nprompt = \"x\"\nallow = [\"write:/d\"]\n":                "allow: right write:/d: only a job can have it",
 		"paths = [\"d\"]\nprompt = \"x\"\nsettle = \"1ms\"\ndeliver = \"nowhere\"": "settle",
 	} {
 		err := watches.Check(wanted(t, "[watches.w]\n"+doc)[0].Decode, time.Now())

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hob/config/schema"
 	"hob/daemon/fsguard"
+	"hob/daemon/guard"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 )
@@ -29,7 +31,7 @@ type Section struct {
 
 // watch makes the watch that a section asks for.
 func (in Section) watch(name string, g *fsguard.Guard, now time.Time) (watch.Watch, error) {
-	allow, wrong := rights(in.Allow)
+	allow, wrong := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
 	w, err := watch.New(watch.Draft{
 		Name: name, Prompt: in.Prompt, Paths: in.Paths, Include: in.Include, Events: in.Events, Settle: in.Settle, Poll: in.Poll, Flat: in.Flat, Gitignore: in.Gitignore,
 		Own: in.Own, Deliver: in.Deliver, Trust: stands, Typed: true, Mandate: scheduler.Mandate{Allow: allow}, Origin: OriginConfig,

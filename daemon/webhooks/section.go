@@ -60,7 +60,7 @@ func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
 	if err := in.limits(); err != nil {
 		return hook.Hook{}, err
 	}
-	rights, err := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute)
+	rights, err := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
 	if err != nil {
 		return hook.Hook{}, fmt.Errorf("allow: %w", err)
 	}
@@ -97,7 +97,7 @@ func Notes() []schema.Note {
 		{Name: "old_secret", Unset: "none", Example: `"env:OLD_HOOK_SECRET"`, Doc: "The secret before it, which is taken too while the senders change."},
 		{Name: "prompt", Unset: "a mistake", Example: `"Say what failed in {{.repository.name}}."`, Doc: "What is to be done; it must be there, and may have fields of the payload in it: see webhooks.md."},
 		{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
-		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(exec|net(:.+)?|write:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `exec`, `net`, `net:HOST`, `write:PATH`, `message:ADDRESS`."},
+		{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that its runs have without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`."},
 		{Name: "per_minute", Unset: "60, unsigned 10", Example: "60", Least: "1", Most: "6000", Doc: "How many requests it takes in a minute."},
 		{Name: "max_body", Unset: "1 MiB", Example: "1048576", Least: "1", Most: "10485760", Doc: "How many bytes a request may have."},
 		{Name: "tolerance", Unset: "`5m`", Example: `"5m"`, Least: "1s", Most: "24h", Doc: "How far a sender's clock may be off."},

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn")
+var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/ignore daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn daemon/walk daemon/wild")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -31,16 +31,16 @@ var table = []row{
 	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
 	{pkg: "scheduler/gate", may: words("scheduler"), event: true},
-	{pkg: "scheduler/watch", may: words("scheduler tools/search/ignore tools/search/walk tools/search/wild"), event: true}, // file watches; folders and patterns are read as by a search
-	{pkg: "scheduler/hook", may: words("scheduler"), event: true},                                                          // how webhooks are signed and read: pure
+	{pkg: "scheduler/watch", may: words("scheduler"), event: true}, // file watches
+	{pkg: "scheduler/hook", may: words("scheduler"), event: true},  // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                                        // the config's sections become models
-	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/probe daemon/sandbox daemon/shelf daemon/work")},         // the config becomes a set of tools
+	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                                               // the config's sections become models
+	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/probe daemon/sandbox daemon/shelf daemon/work")},                // the config becomes a set of tools
 	{pkg: "daemon/watches", may: words("config/schema daemon/guard scheduler scheduler/watch tools tools/automation"), event: true}, // file watches, as tools, API and config see them
-	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true}, // jobs as tools, API and config see them
-	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/control"), event: true},  // webhooks as API, config and senders see them
-	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},       // how a gate looks at the world
+	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true},        // jobs as tools, API and config see them
+	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/control"), event: true},         // webhooks as API, config and senders see them
+	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},              // how a gate looks at the world
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
 	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
@@ -50,6 +50,7 @@ var table = []row{
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
+	{pkg: "channels/markup"}, // Markdown in each platform's form: texts only
 	{pkg: "channels/*", may: words("channels"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too

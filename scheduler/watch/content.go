@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/fsguard"
-	"hob/tools/search/ignore"
+	"hob/daemon/ignore"
 )
 
 // Bounds of contents.

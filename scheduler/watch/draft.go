@@ -13,8 +13,8 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/wild"
 	"hob/scheduler"
-	"hob/tools/search/wild"
 )
 
 // Bounds of a watch.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"hob/tools/search/wild"
+	"hob/daemon/wild"
 )
 
 // scope says which files a watch means. It looks at names only, and does not change.

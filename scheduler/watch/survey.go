@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/tools/search/ignore"
-	"hob/tools/search/walk"
+	"hob/daemon/ignore"
+	"hob/daemon/walk"
 )
 
 // survey compares folders with the snapshot of a watch. What differs becomes a candidate; a folder that is new is watched

@@ -14,8 +14,8 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
 	"hob/daemon/spawn"
+	"hob/daemon/walk"
 	"hob/scheduler"
-	"hob/tools/search/walk"
 )
 
 const (

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/ignore"
+	"hob/daemon/walk"
+	"hob/daemon/wild"
 	"hob/tools"
-	"hob/tools/search/ignore"
-	"hob/tools/search/walk"
-	"hob/tools/search/wild"
 )
 
 // Wanted is what glob takes.

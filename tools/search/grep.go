@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/ignore"
+	"hob/daemon/walk"
+	"hob/daemon/wild"
 	"hob/tools"
-	"hob/tools/search/ignore"
 	"hob/tools/search/pattern"
-	"hob/tools/search/walk"
-	"hob/tools/search/wild"
 )
 
 // The values of output_mode.

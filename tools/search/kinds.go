@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/wild"
 	"hob/tools"
-	"hob/tools/search/wild"
 )
 
 // ofKind makes the pattern for the names of a kind of files.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"hob/tools/search/walk"
+	"hob/daemon/walk"
 )
 
 // own knows hob's state folder and the files in it by their identity, whatever they are called elsewhere. None of them may

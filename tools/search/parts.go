@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"hob/daemon/spawn"
-	"hob/tools/search/walk"
+	"hob/daemon/walk"
 )
 
 // Sizes in bytes.

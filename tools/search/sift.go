@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 
 	"hob/daemon/fsguard"
-	"hob/tools/search/ignore"
-	"hob/tools/search/walk"
+	"hob/daemon/ignore"
+	"hob/daemon/walk"
 )
 
 // maxRules bounds a file of ignore rules; what is larger counts as not readable.

@@ -81,7 +81,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.StringVar(&w.secret, "secret", "", "what they sign with: env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or - to read it from standard input (default: hob makes one)")
 	f.StringVar(&w.oldSecret, "old-secret", "", "the secret before it, by reference, which is taken too")
 	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address (default owner)")
-	f.StringVar(&w.allow, "allow", "", "rights that its runs have without asking: exec, net, net:HOST, write:PATH, message:ADDRESS, with commas between them")
+	f.StringVar(&w.allow, "allow", "", "rights that its runs have without asking: net, net:HOST, read:PATH, message:ADDRESS, with commas between them")
 	f.StringVar(&w.header, "header", "", "of kind sha256: the header with the signature (default X-Signature-256, X-Hub-Signature-256)")
 	f.IntVar(&w.perMinute, "per-minute", 0, "how many requests it takes in a minute (default 60, unsigned 10)")
 	f.Int64Var(&w.maxBody, "max-body", 0, "how many bytes a request may have, up to 10 MiB (default 1 MiB)")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/tools/search/ignore"
+	"hob/daemon/ignore"
 )
 
 func git(t testing.TB) string {

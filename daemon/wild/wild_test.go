@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/tools/search/wild"
+	"hob/daemon/wild"
 )
 
 func TestPath(t *testing.T) {

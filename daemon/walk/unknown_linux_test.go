@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hob/tools/search/walk"
+	"hob/daemon/walk"
 )
 
 // Where lists do not tell what a name stands for, it is looked at; a link is not followed.

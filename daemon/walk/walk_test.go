@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/tools/search/walk"
+	"hob/daemon/walk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

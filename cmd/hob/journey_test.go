@@ -1,0 +1,57 @@
+package main_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite" // the driver
+
+	"hob/daemon/control/client"
+)
+
+// said waits until hob has said something so many times, and fails when it said it more often: said TEXT TIMES. The text is a regular
+// expression for the whole of a message.
+func said(ts *testscript.TestScript, _ bool, args []string) {
+	whole, err := regexp.Compile("^(?:" + args[0] + ")$")
+	ts.Check(err)
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	c, err := client.Find(context.Background(), ts.Getenv("HOB_HOME"), false)
+	ts.Check(err)
+	times, bodies := 0, ""
+	look := func() bool {
+		var out []struct{ Body string }
+		ts.Check(c.List(context.Background(), "outbox", client.Filter{Limit: 1000}, &out))
+		times, bodies = 0, ""
+		for _, o := range out {
+			bodies += "\n" + o.Body
+			if whole.MatchString(o.Body) {
+				times++
+			}
+		}
+		return times >= want
+	}
+	if until(ts, "it says "+args[0], look); times > want {
+		ts.Fatalf("it said %q %d times, want %d:%s", args[0], times, want, bodies)
+	}
+}
+
+// away makes the jobs of a hob that does not run so much older: away TIME. What comes due in that time finds hob away.
+func away(ts *testscript.TestScript, _ bool, args []string) {
+	by, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	db, err := sql.Open("sqlite", filepath.Join(ts.Getenv("HOB_HOME"), "state", "hob.db"))
+	ts.Check(err)
+	ago := fmt.Sprintf("-%d seconds", int(by.Seconds()))
+	_, err = db.ExecContext(context.Background(), `UPDATE triggers SET due = due - ?1, body = json_set(body, '$.created', strftime('%Y-%m-%dT%H:%M:%SZ', json_extract(body, '$.created'), ?2), '$.spec',
+		iif(json_extract(body, '$.spec') LIKE 'at %', 'at ' || strftime('%Y-%m-%dT%H:%M:%SZ', substr(json_extract(body, '$.spec'), 4), ?2), json_extract(body, '$.spec')))
+		WHERE kind = 'job' AND removed = 0 AND due > 0`, by.Microseconds(), ago)
+	ts.Check(errors.Join(err, db.Close()))
+}
