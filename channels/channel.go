@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"hob/channels/markup"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -28,8 +29,13 @@ type Channel interface {
 
 // Inbox takes what a channel has received.
 type Inbox interface {
-	// Accept commits the inputs and the cursor (nil: none) together; a pair (source, id) that is there already is passed over.
+	// Receive decides who is listened to (Admit), and commits what is let in together with the cursor (nil: none); a message that is
+	// there already is passed over. An error means that nothing of what came last may be acknowledged upstream.
+	Receive(ctx context.Context, list []Message, c *Cursor) error
+	// Accept is Receive for a place where nobody can be told apart: the channel itself says what each input is.
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
+	// Gap tells the owner that messages of a stretch of time may be missing, once for the same stretch.
+	Gap(ctx context.Context, from, to time.Time, why string) error
 	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
 	Cursor(ctx context.Context, source, identity string) (string, error)
 }
@@ -43,7 +49,7 @@ type Delivery struct {
 	Part     int           `json:"part"`  // from 0
 	Parts    int           `json:"parts"` // how many there are
 	To       event.Address `json:"to"`
-	Body     string        `json:"body"`
+	Body     string        `json:"body"` // Markdown, whole in itself: what was open at a cut is closed
 	ReplyRef string        `json:"reply_ref,omitempty"`
 	Nonce    string        `json:"nonce"`    // the same at each try of this part
 	Attempts int           `json:"attempts"` // this one included
@@ -52,6 +58,13 @@ type Delivery struct {
 	Unsure   int           `json:"unsure,omitempty"`   // how many earlier tries may have arrived
 	Tried    time.Time     `json:"tried,omitzero"`     // when the first try began; zero at the first try
 	NotAfter time.Time     `json:"not_after,omitzero"` // not tried again from then on
+	Choices  []Choice      `json:"choices,omitempty"`  // with the last part: what the reader can choose; the text says it too
+}
+
+// Choice is a button, where a platform has them: pressing it is as good as writing its command.
+type Choice struct {
+	Label string `json:"label"`
+	Data  string `json:"data"` // a chat command; it comes back as Message.Choice
 }
 
 // What an adapter can say about a failed send.
@@ -75,14 +88,24 @@ func (e *RetryAfter) Unwrap() error { return e.Err }
 
 // Abilities that only some channels have. An adapter says so by having the method.
 type (
-	// Limiter has a longest part, in UTF-8 bytes; without it 4,000 is assumed.
-	Limiter interface{ MaxPart() int }
+	// Former says how its platform writes texts, and how long they may be: the outbox is cut so that each Delivery.Body fits, rendered,
+	// with room for a mark such as "(may be a repeat)". Send renders. Without it: plain text of 4,000 bytes. The limit is 0 (none) or at least 320.
+	Former interface{ Form() markup.Form }
 	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
 	Keyed interface{ DedupsByNonce() bool }
 	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;
 	// ErrUnknown means that it cannot be told; after any other error it is asked again later.
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
+	}
+	// Linker knows a link that opens a private chat with hob in the platform's own program, and the sentence around it.
+	Linker interface {
+		Link(ctx context.Context) (text string, err error)
+	}
+	// Tester tries out, without sending anything, what a channel needs: a line for each thing that works. An error says what does not, and
+	// comes with the lines before it.
+	Tester interface {
+		Test(ctx context.Context) ([]string, error)
 	}
 )
 

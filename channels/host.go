@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"hob/daemon/clock"
-	"hob/daemon/event"
 )
 
 // Section is one configured channel, as Replace takes it.
@@ -25,7 +24,8 @@ type Section struct {
 
 // HostConfig is what a host works with. All fields are needed.
 type HostConfig struct {
-	Inbox   Inbox
+	Inbox   Keeper
+	Desk    Desk
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
@@ -151,7 +151,11 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 		t.gauge.h.Receiving, t.gauge.h.Sending = ill, ill
 		return t
 	}
-	in := &door{Inbox: h.Inbox, name: name, well: func() { h.note(t, receiving, nil) }}
+	var more Audience
+	if a, ok := s.Channel.(audience); ok {
+		more = a.listensTo()
+	}
+	in := &door{Keeper: h.Inbox, desk: h.Desk, name: name, more: more, now: h.Clock.Wall, well: func() { h.note(t, receiving, nil) }}
 	h.Go(own, "channel "+name, func(ctx context.Context) error { return h.receive(ctx, t, in) })
 	return t
 }
@@ -248,28 +252,6 @@ func (h *Host) note(t *tenant, pick func(*ChannelHealth) *Direction, err error) 
 	if health, changed := t.gauge.note(h.Clock.Wall(), pick, err); changed {
 		h.Changed(health)
 	}
-}
-
-// door is the inbox as one channel sees it: it takes only that channel's own inputs, and notes that receiving works.
-type door struct {
-	Inbox
-	name string
-	well func()
-}
-
-// Accept passes the inputs on.
-func (d *door) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
-	for _, in := range ins {
-		if in.Source != d.name {
-			return nil, fmt.Errorf("channel %q: an input with the source %q is not its own", d.name, in.Source)
-		}
-	}
-	receipts, err := d.Inbox.Accept(ctx, ins, c)
-	if err != nil {
-		return nil, fmt.Errorf("store what was received: %w", err)
-	}
-	d.well()
-	return receipts, nil
 }
 
 // pause waits, or until ctx ends.

@@ -50,7 +50,7 @@ func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]cha
 		var changes []channels.ChannelHealth
 		in := &channelstest.Inbox{}
 		h := channels.NewHost(channels.HostConfig{
-			Inbox: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Inbox: in, Desk: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
 			Go: func(ctx context.Context, _ string, f func(context.Context) error) {
 				wg.Go(func() {
 					if err := f(ctx); err != nil {

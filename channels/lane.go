@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"hob/channels/markup"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -79,9 +80,8 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 
 // cut splits a text for a channel and gives each part its nonce.
 func (p *Pump) cut(text string, ch Channel) []Delivery {
-	_, limit := abilities(ch)
 	var ds []Delivery
-	for i, part := range Split(text, limit) {
+	for i, part := range roomy(FormOf(ch)).Split(text) {
 		p.mu.Lock()
 		nonce := p.Ident.Code(16)
 		p.mu.Unlock()
@@ -90,29 +90,43 @@ func (p *Pump) cut(text string, ch Channel) []Delivery {
 	return ds
 }
 
-// abilities asks a channel what it can do, and how many bytes of text fit into a part beside the marks.
-func abilities(ch Channel) (Caps, int) {
-	limit := defaultPart
-	if l, ok := ch.(Limiter); ok {
-		limit = l.MaxPart()
+// FormOf is how a channel's platform writes texts.
+func FormOf(ch Channel) markup.Form {
+	if f, ok := ch.(Former); ok {
+		return f.Form()
 	}
-	if limit > 4*markRoom {
-		limit -= markRoom
+	plain := markup.Plain()
+	plain.Limit = defaultPart
+	return plain
+}
+
+// roomy is a form whose parts leave room for the marks: as much as the platform counts them for, tags and all.
+func roomy(f markup.Form) markup.Form {
+	if f.Limit > 0 {
+		f.Limit -= f.Size(f.Render("x"+longestMark)) - f.Size(f.Render("x"))
 	}
+	return f
+}
+
+// capsOf asks a channel what it can do.
+func capsOf(ch Channel) Caps {
 	k, keyed := ch.(Keyed)
 	_, finder := ch.(Finder)
-	return Caps{Keyed: keyed && k.DedupsByNonce(), Finder: finder}, limit
+	return Caps{Keyed: keyed && k.DedupsByNonce(), Finder: finder}
 }
 
 // complete fills in what a part takes from its row.
 func (p *Pump) complete(row Row, d Delivery) Delivery {
 	d.Outbox, d.Parts, d.To, d.ReplyRef, d.Urgent, d.NotAfter = row.ID, row.Parts, row.To, row.ReplyRef, row.Urgent, row.NotAfter
+	if d.Part == row.Parts-1 {
+		d.Choices = row.Choices
+	}
 	return d
 }
 
 // part tries one part and commits what came of it. sent tells whether the next part may go.
 func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
-	caps, _ := abilities(ch)
+	caps := capsOf(ch)
 	owner := p.isOwner(row.To)
 	interrupted := row.Interrupted && first
 	if interrupted || d.Unsure > 0 && caps.Finder {
@@ -192,14 +206,22 @@ func guarded(ctx context.Context, call func(context.Context) (string, bool, erro
 	return call(own)
 }
 
+// The marks are paragraphs of their own, so that they stand outside of whatever a text ends with.
+const (
+	lateMark    = "\n\n(late: from %s)"
+	repeatMark  = "\n\n(may be a repeat)"
+	markTime    = "2006-01-02 15:04"
+	longestMark = "\n\n(late: from " + markTime + ")" + repeatMark
+)
+
 // marked appends what the reader must know: that the message is late, or may be a repeat.
 func (p *Pump) marked(row Row, d Delivery, caps Caps, mayBeLate bool) Delivery {
 	d.Repeat = d.Unsure > 0
 	if mayBeLate && p.Clock.Wall().Sub(row.Queued) > lateAfter {
-		d.Body += "\n(late: from " + row.Queued.In(p.Zone()).Format("2006-01-02 15:04") + ")"
+		d.Body += fmt.Sprintf(lateMark, row.Queued.In(p.Zone()).Format(markTime))
 	}
 	if d.Repeat && !caps.Keyed {
-		d.Body += " (may be a repeat)"
+		d.Body += repeatMark
 	}
 	return d
 }

@@ -56,3 +56,28 @@ type Rules struct {
 	Known  map[string]event.Trust // other people by id; Known or Public
 	Groups []string               // group ids in which it answers when mentioned
 }
+
+// Audience is to whom a channel listens beside the owner, as its section of the config says. Adapters whose places have persons embed it in
+// their config, and in themselves. The zero Audience is nobody.
+type Audience struct {
+	Groups []string `toml:"groups"` // ids of groups in which hob answers when it is mentioned
+	Known  []string `toml:"known"`  // ids of people whom the owner knows
+	Public []string `toml:"public"` // ids of people who may write, and are nobody in particular
+}
+
+// audience is the ability of an adapter that has an Audience.
+type audience interface{ listensTo() Audience }
+
+func (a Audience) listensTo() Audience { return a }
+
+// rules are those of an audience and of the owner's ids.
+func (a Audience) rules(owner []string) Rules {
+	r := Rules{Owner: owner, Known: map[string]event.Trust{}, Groups: a.Groups}
+	for _, id := range a.Public {
+		r.Known[id] = event.Public
+	}
+	for _, id := range a.Known {
+		r.Known[id] = event.Known
+	}
+	return r
+}

@@ -28,6 +28,7 @@ type Row struct {
 	NotAfter    time.Time  // zero: Life decides
 	Parts       int        // how many deliveries there are; 0: not split yet
 	Todo        []Delivery // those not sent yet, in order; Part, Body, Nonce, Attempts, Unsure and Tried are read
+	Choices     []Choice   // what the reader can choose
 	Interrupted bool       // Todo[0] stands as "sending" since an older epoch
 }
 
@@ -84,8 +85,7 @@ const (
 	sendTime     = time.Minute      // the longest a send may take
 	drainTime    = 8 * time.Second  // what a send in flight still gets at shutdown
 	lateAfter    = 15 * time.Minute // the owner is told that a message is late
-	markRoom     = 64               // bytes kept free in each part for marks
-	defaultPart  = 4000             // bytes, for a channel without Limiter
+	defaultPart  = 4000             // bytes, for a channel without Former
 )
 
 // Pump empties the outbox into the channels: strictly in order at each address, different addresses side by side.
@@ -250,7 +250,7 @@ func (p *Pump) takeStock(ctx context.Context) error {
 		if err != nil || !r.Interrupted || !p.isOwner(r.To) {
 			return true
 		}
-		caps, _ := abilities(ch)
+		caps := capsOf(ch)
 		return caps.Keyed || caps.Finder
 	})
 	if len(unsure) > maxRecovered {

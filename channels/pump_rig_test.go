@@ -16,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/channelstest"
+	"hob/channels/markup"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/ident"
@@ -46,7 +47,7 @@ type mouth struct {
 	each   map[event.Address][]string // a script of its own for each address
 	slow   map[event.Address]time.Duration
 	fell   int // crashes
-	max    int // bytes in a part
+	form   markup.Form
 	active map[event.Address]int
 	peak   int
 }
@@ -64,8 +65,9 @@ func (blindCh) Find(context.Context, channels.Delivery) (string, bool, error) {
 }
 
 func (plainCh) Run(ctx context.Context, _ channels.Inbox) error { <-ctx.Done(); return nil }
-func (m plainCh) MaxPart() int                                  { return max(m.max, 40) }
 func (keyedCh) DedupsByNonce() bool                             { return true }
+
+func (m plainCh) Form() markup.Form { return m.form }
 
 func (f finderCh) Find(_ context.Context, d channels.Delivery) (string, bool, error) {
 	f.mu.Lock()
@@ -105,7 +107,7 @@ func (m plainCh) Send(_ context.Context, d channels.Delivery) (string, error) {
 	}
 	m.peak = max(m.peak, len(m.active))
 	if do == "ok" || do == "kept" || do == "crash-after" || do == "panic" {
-		m.got = append(m.got, arrival{to: d.To, body: d.Body, nonce: d.Nonce, outbox: d.Outbox, part: d.Part, unsureWas: m.unsure[d.Nonce] > 0})
+		m.got = append(m.got, arrival{to: d.To, body: m.form.Render(d.Body).Text, nonce: d.Nonce, outbox: d.Outbox, part: d.Part, unsureWas: m.unsure[d.Nonce] > 0})
 	}
 	if do != "ok" && do != "plain" && do != "later" && do != "dead" {
 		m.unsure[d.Nonce]++
@@ -174,9 +176,17 @@ func (s *slowStore) Sending(ctx context.Context, d channels.Delivery) error {
 	return s.note(s.Store.Sending(ctx, d))
 }
 
+// leastLimit is the least limit that a channel may have.
+const leastLimit = 320
+
+func limited(f markup.Form, limit int) markup.Form {
+	f.Limit = limit
+	return f
+}
+
 func newRig(script ...string) *rig {
 	r := &rig{
-		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script}, away: map[string]error{},
+		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
 		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me"},
 	}
 	return r

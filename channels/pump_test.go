@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hob/channels/markup"
 	"hob/daemon/event"
 )
 
@@ -29,10 +30,26 @@ func TestPumpKeepsOrderAndRetries(t *testing.T) {
 
 func TestPumpSplits(t *testing.T) {
 	story(t, []string{"ok", "plain"}, func(t *testing.T, r *rig) {
-		r.say("plain:me", strings.Repeat("word ", 20))
+		r.say("plain:me", words(120))
 		r.say("plain:me", "next")
 		r.live(t, time.Hour)
-		want(t, "arrived", r.bodies(), strings.Repeat("word ", 8), strings.Repeat("word ", 8), strings.Repeat("word ", 4), "next")
+		got := r.bodies()
+		if len(got) != 4 || got[3] != "next" || strings.Join(strings.Fields(strings.Join(got[:3], " ")), " ") != words(120) {
+			t.Errorf("arrived %q", got)
+		}
+	})
+}
+
+// words is n words.
+func words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
+
+// TestPumpMarksOutsideOfCode keeps what hob adds apart from what a text ends with.
+func TestPumpMarksOutsideOfCode(t *testing.T) {
+	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+		r.mouth.form = markup.Telegram()
+		r.say("plain:me", "```\nrm x\n```")
+		r.live(t, time.Hour)
+		want(t, "arrived", r.bodies(), "<pre>rm x</pre>", "<pre>rm x</pre>\n\n(may be a repeat)")
 	})
 }
 
@@ -141,7 +158,7 @@ func TestPumpMarksWhatIsLate(t *testing.T) {
 		want  string
 	}{
 		{"plain:me", 13 * time.Minute / 2, "one"},
-		{"plain:me", 16 * time.Minute, "one\n(late: from 2000-01-01 00:00)"},
+		{"plain:me", 16 * time.Minute, "one\n\n(late: from 2000-01-01 00:00)"},
 		{"plain:other", 16 * time.Minute, "one"},
 	} {
 		story(t, nil, func(t *testing.T, r *rig) {
@@ -162,21 +179,21 @@ func TestPumpUnsure(t *testing.T) {
 		state  string
 		asked  int
 	}{
-		{"plain:me", []string{"kept"}, []string{"x", "x (may be a repeat)"}, "done", 0},
-		{"plain:me", []string{"lost"}, []string{"x (may be a repeat)"}, "done", 0},
-		{"plain:me", []string{"panic"}, []string{"x", "x (may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"kept"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"lost"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"panic"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:me", []string{"lost", "lost"}, nil, "held", 1},
-		{"plain:me", []string{"lost", "plain"}, []string{"x (may be a repeat)"}, "done", 0},
-		{"plain:me", []string{"crash-after"}, []string{"x", "x (may be a repeat)"}, "done", 0},
-		{"plain:me", []string{"crash-after", "crash-before"}, []string{"x", "x (may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"lost", "plain"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"crash-after"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", []string{"crash-after", "crash-before"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:other", []string{"lost"}, nil, "held", 1},
 		{"plain:other", []string{"crash-after"}, []string{"x"}, "held", 1},
 		{"keyed:other", []string{"kept"}, []string{"x", "x"}, "done", 0},
 		{"keyed:other", []string{"crash-after"}, []string{"x", "x"}, "done", 0},
 		{"finder:other", []string{"kept"}, []string{"x"}, "done", 0},
 		{"finder:other", []string{"lost"}, []string{"x"}, "done", 0},
-		{"blind:me", []string{"kept"}, []string{"x", "x (may be a repeat)"}, "done", 0},
-		{"blind:me", []string{"crash-before"}, []string{"x (may be a repeat)"}, "done", 0},
+		{"blind:me", []string{"kept"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
+		{"blind:me", []string{"crash-before"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
 		{"blind:other", []string{"kept"}, []string{"x"}, "held", 1},
 		{"finder:me", []string{"crash-after"}, []string{"x"}, "done", 0},
 		{"finder:me", []string{"crash-before", "plain", "crash-before"}, []string{"x"}, "done", 0},
@@ -238,21 +255,27 @@ func TestPumpJoinsWhatCannotBeToldEither(t *testing.T) {
 }
 
 func TestPumpLeavesRoomForMarks(t *testing.T) {
-	story(t, []string{"kept", "ok", "kept"}, func(t *testing.T, r *rig) {
-		r.mouth.max = 300
-		r.mouth.stuck = "plain:me"
-		time.AfterFunc(time.Hour, func() { r.mouth.mu.Lock(); r.mouth.stuck = ""; r.mouth.mu.Unlock() })
-		r.say("plain:me", strings.Repeat("word", 200))
-		r.live(t, 24*time.Hour)
-		if r.marked() != 2 || !strings.Contains(r.bodies()[0], "(late: from 2000-01-01 00:00)") {
-			t.Errorf("arrived %q", r.bodies())
-		}
-		for _, b := range r.bodies() {
-			if len(b) > 300 {
-				t.Errorf("a part of %d bytes, limit 300: %q", len(b), b)
+	text := "**Bold " + strings.Repeat("and _very_ bold ", 30) + "**\n\n```go\n" + strings.Repeat("if a < b { return }\n", 30) + "```\n"
+	for _, form := range []markup.Form{markup.Plain(), markup.Telegram(), markup.Slack(), markup.Discord(), markup.Signal(), markup.IRC()} {
+		story(t, nil, func(t *testing.T, r *rig) {
+			r.mouth.form = limited(form, leastLimit)
+			for range 20 {
+				r.mouth.script = append(r.mouth.script, "kept", "ok") // each part may have arrived
 			}
-		}
-	})
+			r.mouth.stuck = "plain:me"
+			time.AfterFunc(time.Hour, func() { r.mouth.mu.Lock(); r.mouth.stuck = ""; r.mouth.mu.Unlock() })
+			r.say("plain:me", text)
+			r.live(t, 24*time.Hour)
+			if n := len(r.bodies()); n < 6 || r.marked() != n/2 || !strings.Contains(r.bodies()[1], "(late: from 2000-01-01 00:00)") {
+				t.Errorf("%s: %d of %d marked, the first: %q", form.Name, r.marked(), n, r.bodies()[1])
+			}
+			for _, b := range r.bodies() {
+				if size := form.Size(markup.Piece{Text: b}); size > leastLimit {
+					t.Errorf("%s: a part of %d, limit %d: %q", form.Name, size, leastLimit, b)
+				}
+			}
+		})
+	}
 }
 
 func TestPumpOutlivesAStoreThatFails(t *testing.T) {
@@ -312,7 +335,7 @@ func TestPumpSaysNothingWithoutText(t *testing.T) {
 func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		r.mouth.delay = 5 * time.Second
-		r.say("plain:me", strings.Repeat("word ", 10))
+		r.say("plain:me", words(100))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r.process(ctx, t)

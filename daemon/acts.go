@@ -11,6 +11,7 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
+	"hob/daemon/lobby"
 	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/webhooks"
@@ -25,6 +26,7 @@ type acts struct {
 	reach  func(event.Address) bool
 	models roster
 	hooks  *webhooks.Desk
+	lobby  lobby.Desk
 }
 
 var _ control.Acts = acts{}
@@ -46,6 +48,8 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 		return done(a.store.LeaveSafeMode(ctx))
 	case "hooks":
 		return a.hooks.Act(ctx, act)
+	case "channels", "pairings":
+		return a.lobby.Act(ctx, act)
 	case "backup":
 		return a.backup(ctx, act.Args["path"])
 	case "send":

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,11 +141,19 @@ func (d *daemon) zoneName() string {
 	return d.machine.name()
 }
 
-// owner lists the owner's addresses, the first one first.
+// owner lists the owner's addresses, the first one first: those of the config, then those that came of pairings.
 func (d *daemon) owner() []event.Address {
 	var list []event.Address
 	for _, s := range d.config().Owner.Addresses {
 		if a, err := event.ParseAddress(s); err == nil {
+			list = append(list, a)
+		}
+	}
+	if d.store == nil { // not open yet
+		return list
+	}
+	for _, a := range d.store.Pairings.Paired() {
+		if !slices.Contains(list, a) {
 			list = append(list, a)
 		}
 	}

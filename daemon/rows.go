@@ -8,6 +8,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/guard"
 	"hob/daemon/jobs"
+	"hob/daemon/lobby"
 	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/store/trust"
@@ -29,6 +30,7 @@ type rows struct {
 	status   func(ctx context.Context) (Status, error)
 	models   roster
 	work     work.Rows
+	lobby    lobby.Desk
 }
 
 var _ control.Rows = rows{}
@@ -62,6 +64,10 @@ func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, e
 		return r.view.AuditRows(ctx, f)
 	case "marks":
 		return r.marks(ctx)
+	case "channels":
+		return r.lobby.Channels(), nil
+	case "pairings":
+		return r.lobby.Pairings(ctx, f)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is nothing called %s", resource)
 	}
@@ -98,6 +104,14 @@ func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
 			return nil, err
 		}
 		return r.work.Task(ctx, n)
+	case "channels":
+		return r.lobby.Named(id)
+	case "pairings":
+		n, err := number("pairing", id)
+		if err != nil {
+			return nil, err
+		}
+		return r.lobby.Pairing(ctx, n)
 	default:
 		return r.view.One(ctx, resource, id)
 	}

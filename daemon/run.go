@@ -69,10 +69,12 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	}
 	d.view = view.New(d.store.Reader())
 	d.shelf = shelf.Shelf{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store, View: d.view, IDs: d.ids}
-	if d.store.Boot().Crashed {
-		if err := d.recover(ctx); err != nil {
-			return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
-		}
+	err = d.store.SetAside(ctx)
+	if d.store.Boot().Crashed && err == nil {
+		err = d.recover(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
 	}
 	return nil
 }

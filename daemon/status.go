@@ -22,7 +22,8 @@ import (
 	"hob/tools/terminal"
 )
 
-// How long thread and scheduler may go without progress before health says so. Both look around at least every half minute.
+// How long the thread and the parts of the scheduler may go without progress before health says so. All look around at least every half
+// minute; a look at one gate may take a minute.
 const stuckAfter = 90 * time.Second
 
 // Status is what hob status shows. Fields are only ever added to it.
@@ -210,7 +211,7 @@ func (d overview) judge(s *Status) string {
 	if s.Thread.Turn == 0 && now-d.thread.Beat() > stuckAfter {
 		s.Thread.State = "stuck"
 	}
-	if now-min(d.runner.Progress(), d.keeper.Progress()) > stuckAfter && !s.SafeMode.On {
+	if d.idle(now) > stuckAfter && !s.SafeMode.On {
 		s.Scheduler.State = "stuck"
 	}
 	switch {
@@ -223,6 +224,11 @@ func (d overview) judge(s *Status) string {
 	default:
 		return "ok"
 	}
+}
+
+// idle is how long the slowest of what fires by itself has made no progress.
+func (p *parts) idle(now time.Duration) time.Duration {
+	return now - min(p.runner.Progress(), p.keeper.Progress(), p.watcher.Progress())
 }
 
 // mistaken reports whether a mistake in the config switches something off, or makes all of it unreadable.

@@ -32,7 +32,6 @@ import (
 
 // Who is connected to whom. The store fits every need that a part declares.
 var (
-	_ channels.Inbox      = store.Inbox{}       // channels commit what comes in
 	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
 	_ watch.Store         = triggers.Watches{}  // the watcher what changes in files
 	_ gate.Store          = (*store.Store)(nil) // and the keeper of gates what is let through
@@ -77,7 +76,7 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
-	d.host = channels.NewHost(channels.HostConfig{Inbox: d.store, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
@@ -151,8 +150,8 @@ func backlog(s *store.Store) work.Desk {
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows, lobby: visitors{d}.lobby()},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby()},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Log: d.log,
 	}

@@ -60,6 +60,7 @@ type Job struct {
 	Gate    Gate          `json:"gate,omitzero"`
 	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
 	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
+	Version int64         `json:"-"`             // of the row, as it was read; see Store
 }
 
 // Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.
@@ -142,7 +143,7 @@ type Firing struct {
 	Slots []Slot    // oldest first
 	Run   []Queued  // which of them run; more than one only for MissedAll
 	Ask   string    // a question to the owner instead (MissedAsk): its text
-	From  time.Time // Job.Due as it was read: a row whose due has moved since, or that is paused or gone, is left alone (ErrMoved)
+	From  time.Time // Job.Due as it was read: a row whose due has moved since, whose version is no longer Job's, or that is paused or gone, is left alone (ErrMoved)
 }
 
 // Queued is a slot that runs: its index in Slots and its inbox row.

@@ -27,7 +27,8 @@ type Overdue struct {
 // has its own beside it.
 func Away(list []Overdue) string {
 	var named []string
-	zone := zoneOfMost(list)
+	zones := map[string]*time.Location{} // reading one costs more than all the rest
+	zone := zoneOr(zones, usualZone(list))
 	var from, until time.Time
 	mixed := false
 	for _, o := range list {
@@ -41,7 +42,7 @@ func Away(list []Overdue) string {
 			until = o.Until
 		}
 		text := o.text()
-		if own := zoneOr(o.Zone); own.String() != zone.String() {
+		if own := zoneOr(zones, o.Zone); own.String() != zone.String() {
 			mixed = true
 			text += " (" + stretchText(o.First, o.Last, own, true) + ")"
 		}
@@ -72,7 +73,7 @@ func (o Overdue) text() string {
 		return fmt.Sprintf("%s: %d missed, one run stands for %s", o.Job, missed, pick(missed, "it", "them"))
 	case o.Gone == 0 && o.Runs == 0:
 		return fmt.Sprintf("%s: %d folded into a run that is not done", o.Job, missed)
-	case o.Runs == 0 || o.Late <= downtime:
+	case o.Runs == 0 || o.Late <= Downtime:
 		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
 	default:
 		return fmt.Sprintf("%s: %d missed, %d %s", o.Job, missed, o.Runs, ran)
@@ -86,8 +87,8 @@ func pick(n int64, one, many string) string {
 	return many
 }
 
-// zoneOfMost is the zone that most jobs have, of two the one that comes first.
-func zoneOfMost(list []Overdue) *time.Location {
+// usualZone is the zone that most jobs have, of two the one that comes first.
+func usualZone(list []Overdue) string {
 	count := map[string]int{}
 	best := ""
 	for _, o := range list {
@@ -98,14 +99,18 @@ func zoneOfMost(list []Overdue) *time.Location {
 			best = o.Zone
 		}
 	}
-	return zoneOr(best)
+	return best
 }
 
-// zoneOr loads a zone; one that is not known is UTC.
-func zoneOr(name string) *time.Location {
-	zone, err := Zone(name)
-	if err != nil {
-		return time.UTC
+// zoneOr loads a zone once; one that is not known is UTC.
+func zoneOr(loaded map[string]*time.Location, name string) *time.Location {
+	zone, ok := loaded[name]
+	if !ok {
+		var err error
+		if zone, err = Zone(name); err != nil {
+			zone = time.UTC
+		}
+		loaded[name] = zone
 	}
 	return zone
 }

@@ -191,7 +191,7 @@ func (c *counted) Report(ctx context.Context) error {
 	return c.Memory.Report(ctx)
 }
 
-// A report that could not be made is made at the next wake; when all is told, nobody is asked again.
+// A report that could not be made is made at the next wake. Each wake asks: what is told may be none of the runner's own doing.
 func TestRunnerReportsUntilItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counted{Memory: schedulertest.NewMemory()}
@@ -201,7 +201,7 @@ func TestRunnerReportsUntilItIsDone(t *testing.T) {
 		go func() { ended <- runner.Run(ctx) }()
 		time.Sleep(5 * time.Minute)
 		cancel()
-		if err := <-ended; err != nil || store.asked != 2 {
+		if err := <-ended; err != nil || store.asked < 10 || store.asked > 11 {
 			t.Errorf("asked %d times, %v", store.asked, err)
 		}
 	})

@@ -39,7 +39,8 @@ type Runner struct {
 	zones   map[string]*time.Location
 	wall    time.Time
 	mono    time.Duration
-	untold  bool // there may be slots that the owner is to be told of
+	rules   Zones
+	print   func() string // of the time zones' rules; nil: they are not followed
 }
 
 // NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
@@ -58,7 +59,7 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 // called again. What goes wrong with a single job is logged and tried again a minute later; a job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
-	r.wall, r.mono, r.untold = r.clock.Wall(), r.clock.Mono(), true // a crash may have come between
+	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
 	if err := r.load(ctx); err != nil {
 		return quiet(ctx, err)
 	}
@@ -87,6 +88,9 @@ func quiet(ctx context.Context, err error) error {
 }
 
 func (r *Runner) load(ctx context.Context) error {
+	if err := r.rezone(ctx); err != nil {
+		return fmt.Errorf("follow the rules of time zones: %w", err)
+	}
 	r.heap, r.version = r.heap[:0], 0
 	moved, version, err := r.store.Moved(ctx, 0)
 	if err != nil {
@@ -172,8 +176,11 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		return Firing{}, false
 	}
 	f, due, err := slotsIn(job, zone, now)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.disable(ctx, id, err)
+	case !due && !f.Job.Due.IsZero() && !f.Job.Due.Equal(job.Due): // the slot at Due was served before the clock was put back: the heap is to know the next one
+		r.heap.push(hintOf(Entry{ID: id, Due: f.Job.Due}))
 	}
 	return f, due && err == nil
 }
@@ -221,7 +228,6 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 		return err
 	}
 	for _, f := range batch {
-		r.untold = r.untold || slices.ContainsFunc(f.Slots, func(s Slot) bool { return s.Tell })
 		if !f.Job.Due.IsZero() {
 			r.heap.push(hintOf(Entry{ID: f.Job.ID, Due: f.Job.Due}))
 		}
@@ -229,18 +235,15 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 	return nil
 }
 
-// report lets the owner be told what was not served in time, when all of it is served. What cannot be told now is told at the next wake.
+// report lets the owner be told what was not served in time, when all of it is served. It asks at each wake: what cannot be told yet is told
+// then, and what somebody else has left.
 func (r *Runner) report(ctx context.Context) {
-	if !r.untold || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
-	if err := r.store.Report(ctx); err != nil {
-		if ctx.Err() == nil {
-			r.log.Error("what was missed could not be reported, trying again at the next wake", "err", err)
-		}
-		return
+	if err := r.store.Report(ctx); err != nil && ctx.Err() == nil {
+		r.log.Error("what was missed could not be reported, trying again at the next wake", "err", err)
 	}
-	r.untold = false
 }
 
 // later tries a job again in a minute. The heap keeps it: the row does not say so.
@@ -265,10 +268,10 @@ func (r *Runner) step() {
 	jump := wall.Sub(r.wall) - (mono - r.mono)
 	r.wall, r.mono = wall, mono
 	r.progress.Store(int64(mono))
-	if jump > downtime {
+	if jump > Downtime {
 		r.log.Warn("the clock went forward or the machine slept; what came due meanwhile counts as late or missed", "by", jump)
 	}
-	if jump < -downtime {
+	if jump < -Downtime {
 		r.log.Warn("the clock went back; nothing runs a second time", "by", -jump)
 	}
 }

@@ -31,6 +31,8 @@ type rig struct {
 	runner *scheduler.Runner
 	ended  chan error
 	cancel context.CancelFunc
+	store  scheduler.Store         // nil: the one in memory
+	follow func(*scheduler.Runner) // done before it runs
 }
 
 func bubble(t *testing.T, test func(r *rig)) {
@@ -51,7 +53,13 @@ func bubble(t *testing.T, test func(r *rig)) {
 func (r *rig) run() {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	r.cancel, r.ended = cancel, make(chan error, 1)
-	r.runner = scheduler.NewRunner(r.Memory, r.clock, r.Changed(), slog.New(slog.NewTextHandler(&r.log, nil)))
+	if r.store == nil {
+		r.store = r.Memory
+	}
+	r.runner = scheduler.NewRunner(r.store, r.clock, r.Changed(), slog.New(slog.NewTextHandler(&r.log, nil)))
+	if r.follow != nil {
+		r.follow(r.runner)
+	}
 	go func() { r.ended <- r.runner.Run(ctx) }()
 	synctest.Wait()
 }

@@ -10,15 +10,15 @@ import (
 
 // Limits of one catch-up.
 const (
-	mostSlots   = 10_000          // rows for single slots; older ones share a row
-	mostCatchUp = 10              // runs of MissedAll
-	mostLate    = 2 * time.Hour   // the largest default of MaxLate
-	downtime    = 1 * time.Minute // a wake later than this was downtime, or the clock was moved forward
+	mostSlots   = 10_000        // rows for single slots; older ones share a row
+	mostCatchUp = 10            // runs of MissedAll
+	mostLate    = 2 * time.Hour // the largest default of MaxLate
 	unlimited   = time.Duration(1<<63 - 1)
 )
 
 // Slots is what is due of a job at now: every slot from j.Due up to now as a row, which of them run, and the job with
-// Last and Due moved on; false: nothing is due, or the job is paused or broken. It is pure; the caller commits the Firing.
+// Last and Due moved on; false: nothing is due, or the job is paused or broken, and Firing.Job.Due is its next slot that has no row. It is
+// pure; the caller commits the Firing.
 //
 // A slot is late, and runs, while it is no older than the job's limit: MaxLate, or half the time to the slot after it
 // and at most two hours; beyond the limit it is missed. Of several slots the newest runs. When the newest is missed, the policy decides:
@@ -49,7 +49,8 @@ func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
 		first, _ = s.Next(j.Last, zone, j.Created)
 	}
 	if first.IsZero() || first.After(now) || j.Paused || j.Broken != "" {
-		return Firing{}, false, nil
+		j.Due = first
+		return Firing{Job: j}, false, nil
 	}
 	c := catchUp{job: j, now: now, zone: zone}
 	c.list, c.older = s.Overdue(first, now, zone, j.Created, mostSlots)
@@ -134,7 +135,7 @@ func (c *catchUp) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
 	for i, due := range c.list {
-		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > downtime}
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > Downtime}
 		if c.limit == unlimited {
 			slot.Limit = 0
 		}
@@ -185,7 +186,7 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 
 // missedBefore counts the missed slots before a run. A short stall is not worth telling the model.
 func (c *catchUp) missedBefore(first int) int64 {
-	if c.late(0) <= downtime {
+	if c.late(0) <= Downtime {
 		return 0
 	}
 	n := max(c.older-1, 0)
@@ -221,6 +222,9 @@ func (c *catchUp) question() string {
 	}
 	return fmt.Sprintf("Job %s missed %d runs, the last one on %s. Run it once now?", c.job.Name, n, newest.Format("Mon 2 Jan 15:04"))
 }
+
+// Downtime is how late a slot may be looked at without a word: what is later was downtime, or the clock was moved forward.
+const Downtime = time.Minute
 
 // Key is the key of a slot: its instant as RFC 3339 in UTC.
 func Key(due time.Time) string { return due.UTC().Format(time.RFC3339Nano) }

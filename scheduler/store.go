@@ -24,12 +24,12 @@ type Store interface {
 	Job(ctx context.Context, id int64) (Job, error)
 	// Fire commits a batch in order and in one transaction, all of it or nothing: per firing the rows of its slots, the
 	// inbox rows of those that run, the question, and the job's Last and Due (no other column). It is ErrMoved, and nothing
-	// is committed, when a job of the batch is gone or paused, or its Due is no longer From. A slot whose (job, key) has a row already
+	// is committed, when a job of the batch is gone or paused, its Due is no longer From, or its version is no longer the one that was read. A slot whose (job, key) has a row already
 	// keeps that row and does not run. Overlap is folded here: see Firing.
 	Fire(ctx context.Context, batch []Firing) error
 	// Disable marks a job as broken, with the reason, and tells the owner.
 	Disable(ctx context.Context, id int64, why string) error
 	// Report tells the owner of all slots that were marked with Tell and that he was not told of yet, in one message (see Away) and
-	// one commit; there may be none.
+	// one commit; there may be none. It is asked at each wake, and must cost next to nothing then.
 	Report(ctx context.Context) error
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"hob/channels"
 	"hob/daemon/event"
@@ -13,11 +14,16 @@ import (
 // Inbox is an inbox in memory with the promises of the real one: inputs and cursor together, once per (source, id).
 // The zero value is ready.
 type Inbox struct {
+	Name  string         // of the channel
+	Rules channels.Rules // who is let in
+
 	mu      sync.Mutex
 	rows    []event.In
 	cursors map[string]channels.Cursor
 	fail    int
 	changed chan struct{}
+	gaps    []string
+	files   [][]byte
 }
 
 // ErrFull is what a scripted failure of Accept returns.
@@ -62,6 +68,70 @@ func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 		b.changed = nil
 	}
 	return receipts, nil
+}
+
+// AcceptFiles stores an input; of its files it keeps the contents.
+func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
+	receipts, err := b.Accept(ctx, []event.In{in}, nil)
+	if err != nil {
+		return event.Receipt{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if receipts[0].New {
+		b.files = append(b.files, contents...)
+	}
+	return receipts[0], nil
+}
+
+// Files are the contents of all files so far.
+func (b *Inbox) Files() [][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.files)
+}
+
+// Owners are the owner's ids of Rules.
+func (b *Inbox) Owners(string) []string { return b.Rules.Owner }
+
+// Try takes no code: no pairing is open.
+func (b *Inbox) Try(context.Context, string, channels.Message) (channels.Tried, error) {
+	return channels.NoCode, nil
+}
+
+// Tell remembers what the owner was told.
+func (b *Inbox) Tell(_ context.Context, _, _, text string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gaps = append(b.gaps, text)
+	return nil
+}
+
+// Receive lets everybody in whom the rules let in; nobody can be paired here.
+func (b *Inbox) Receive(ctx context.Context, list []channels.Message, c *channels.Cursor) error {
+	var ins []event.In
+	for _, m := range list {
+		if in, refusal := channels.Admit(b.Name, m, b.Rules, time.Now()); refusal == channels.Admitted {
+			ins = append(ins, in)
+		}
+	}
+	_, err := b.Accept(ctx, ins, c)
+	return err
+}
+
+// Gap remembers that something may be missing.
+func (b *Inbox) Gap(_ context.Context, _, _ time.Time, why string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gaps = append(b.gaps, why)
+	return nil
+}
+
+// Gaps are the reasons of all gaps so far.
+func (b *Inbox) Gaps() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.gaps)
 }
 
 // Cursor returns a stored cursor.

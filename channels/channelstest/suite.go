@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -266,13 +267,15 @@ func classes(t *testing.T, w World) {
 
 func fullPart(t *testing.T, w World) {
 	ch := w.Open()
-	limit := 4000
-	if l, ok := ch.(channels.Limiter); ok {
-		limit = l.MaxPart()
+	form := channels.FormOf(ch)
+	limit := form.Limit
+	if limit == 0 {
+		limit = 4000
 	}
-	body := strings.Repeat("ä", limit/2) + strings.Repeat("x", limit%2)
+	n := sort.Search(limit+1, func(n int) bool { return form.Size(form.Render(strings.Repeat("ä", n))) > limit }) - 1
+	body := strings.Repeat("ä", n)
 	if _, err := ch.Send(t.Context(), delivery(w, body)); err != nil {
-		t.Fatalf("send a part of %d bytes: %v", limit, err)
+		t.Fatalf("send a part of %d characters: %v", n, err)
 	}
 	if got := w.Sent(); len(got) != 1 || got[0] != body {
 		t.Errorf("a full part did not arrive whole")

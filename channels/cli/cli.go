@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hob/channels"
+	"hob/channels/markup"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -34,7 +35,7 @@ const MainSession = "main"
 
 // Channel is the cli.
 type Channel struct {
-	inbox channels.Inbox
+	inbox Inbox
 	files Files
 	clock clock.Clock
 	ids   ident.Source
@@ -44,7 +45,7 @@ type Channel struct {
 
 // New makes the cli. files takes the messages that bring files; owner is the name to show for what comes in; ids makes the ids of
 // messages that bring none.
-func New(inbox channels.Inbox, files Files, clock clock.Clock, ids ident.Source, owner string) *Channel {
+func New(inbox Inbox, files Files, clock clock.Clock, ids ident.Source, owner string) *Channel {
 	return &Channel{inbox: inbox, files: files, clock: clock, ids: ids, owner: owner, names: regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)}
 }
 
@@ -150,5 +151,5 @@ func (c *Channel) Send(context.Context, channels.Delivery) (string, error) { ret
 // DedupsByNonce is true: nothing is ever sent twice.
 func (c *Channel) DedupsByNonce() bool { return true }
 
-// MaxPart is large enough that nothing is split.
-func (c *Channel) MaxPart() int { return 16 << 20 }
+// Form has no limit: the Markdown stays as it is, in one part, and whoever shows it renders it.
+func (c *Channel) Form() markup.Form { return markup.Plain() }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"hob/channels"
 	"hob/daemon/event"
 )
 
@@ -26,6 +27,12 @@ type File struct {
 	Name string // as its sender calls it
 	MIME string // what its sender takes it for; "" when he does not say
 	Data []byte
+}
+
+// Inbox commits inputs.
+type Inbox interface {
+	// Accept commits the inputs; a pair (source, id) that is there already is passed over.
+	Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error)
 }
 
 // Files commits an input together with the files that came with it.

@@ -146,13 +146,15 @@ func (b *board) code(l leaf, quotes, markers, indent string) {
 
 // inline writes words; each line but the first begins with the prefix. Marks are closed at a line's end: most platforms want that.
 func (b *board) inline(runs []run, prefix string) {
+	var before run
 	for i, r := range runs {
 		if b.only != nil {
 			r.style = b.only(r.style)
 		}
-		if i > 0 && b.torn(runs[i-1], r) {
+		if i > 0 && b.torn(before, r) {
 			b.put(b.seam)
 		}
+		before = r
 		if r.url != "" {
 			b.styled(r, b.link(b.text(r.text), r.url))
 			continue

@@ -26,7 +26,7 @@ func (r *reader) link(target, label string, s style) []run {
 			return []run{{text: label, style: s}}
 		}
 		return []run{{text: label + " (" + target + ")", style: s}}
-	case deceptive(label, u):
+	case label != target && deceptive(label, u):
 		return []run{{text: label + " (", style: s}, {text: target, style: s, url: target}, {text: ")", style: s}}
 	}
 	return []run{{text: label, style: s &^ mono, url: target}}

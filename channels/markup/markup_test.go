@@ -140,8 +140,12 @@ func TestRender(t *testing.T) {
 func TestSignalStyles(t *testing.T) {
 	p := markup.Signal().Render("😀 **bold *both*** ~~s~~\n\n```\nx\ny\n```")
 	want := []markup.Style{
-		{Start: 3, Length: 4, Name: "BOLD"}, {Start: 8, Length: 4, Name: "BOLD"}, {Start: 8, Length: 4, Name: "ITALIC"}, {Start: 13, Length: 1, Name: "STRIKETHROUGH"},
-		{Start: 16, Length: 1, Name: "MONOSPACE"}, {Start: 18, Length: 1, Name: "MONOSPACE"},
+		{Start: 3, Length: 4, Name: "BOLD"},
+		{Start: 8, Length: 4, Name: "BOLD"},
+		{Start: 8, Length: 4, Name: "ITALIC"},
+		{Start: 13, Length: 1, Name: "STRIKETHROUGH"},
+		{Start: 16, Length: 1, Name: "MONOSPACE"},
+		{Start: 18, Length: 1, Name: "MONOSPACE"},
 	}
 	if p.Text != "😀 bold both s\n\nx\ny" || !slices.Equal(p.Styles, want) {
 		t.Errorf("text %q, styles %v, want %v", p.Text, p.Styles, want)
@@ -240,5 +244,20 @@ func TestCluster(t *testing.T) {
 	}
 	if got := markup.Cluster("a" + strings.Repeat("\u0301", 1000)); got != 1+31*2 {
 		t.Errorf("a pile of marks is cut at %d bytes", got)
+	}
+}
+
+// Written again, a text is what it was where plain marks would not do.
+func TestRewrittenMarks(t *testing.T) {
+	for _, tc := range []struct{ markdown, want string }{
+		{"_a_&#98;", "<p><em>a</em>b</p>"},                               // a letter behind a mark that ends only at a word's end
+		{"- a\n  <div>", "<ul><li><p>a</p><p>&lt;div&gt;</p></li></ul>"}, // two paragraphs, with no blank line between them
+		{strings.Repeat("> ", 9) + "x", strings.Repeat("<blockquote>", 8) + "<p>&gt; x</p>" + strings.Repeat("</blockquote>", 8)},
+	} {
+		for _, text := range []string{tc.markdown, markup.Rewrite(tc.markdown)} {
+			if got := markup.Matrix().Render(text).HTML; got != tc.want {
+				t.Errorf("%q of %q:\n got %s\nwant %s", text, tc.markdown, got, tc.want)
+			}
+		}
 	}
 }

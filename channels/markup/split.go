@@ -142,7 +142,7 @@ func whole(d doc) doc {
 	part := slices.Clone(d)
 	for i, l := range part {
 		part[i].path = slices.Clone(l.path)
-		if l.kind != code {
+		if cut := i == 0 || i == len(d)-1; cut && l.kind != code {
 			part[i].runs = tidy(l.runs)
 		}
 	}

@@ -212,14 +212,15 @@ func (s seam) strict() bool {
 	return several || all&italic != 0 || s.closing != 0 && !word(s.left) || s.opening != 0 && !word(s.right)
 }
 
+// encodesLeft reports whether the character before the seam is written as a reference.
 func (s seam) encodesLeft() bool {
 	switch {
 	case s.closing == s.opening:
 		return false
 	case s.closing != 0:
-		return !word(s.left) && !ascii(s.left)
+		return !word(s.left) && !sign(s.left)
 	}
-	return s.strict() && !unicode.IsSpace(s.left) && !ascii(s.left)
+	return (s.strict() || s.left == '~') && !unicode.IsSpace(s.left) && !sign(s.left)
 }
 
 func (s seam) encodesRight() bool {
@@ -227,10 +228,13 @@ func (s seam) encodesRight() bool {
 	case s.closing == s.opening:
 		return false
 	case s.opening != 0:
-		return !word(s.right) && !ascii(s.right)
+		return !word(s.right) && !sign(s.right)
 	}
-	return s.strict() && !unicode.IsSpace(s.right) && !ascii(s.right)
+	return (s.strict() || s.right == '~') && !unicode.IsSpace(s.right) && !sign(s.right)
 }
+
+// sign reports whether a character counts as punctuation beside a mark, even behind a backslash. A tilde there would be a mark itself.
+func sign(r rune) bool { return ascii(r) && r != '~' }
 
 // words is one run as Markdown, with its first or last character as a reference.
 func words(r run, first, last bool) string {

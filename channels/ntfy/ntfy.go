@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/markup"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -166,8 +167,12 @@ func (c *Channel) identity() string {
 	return c.server + "/" + strings.Join(c.topics, ",") + "#" + hex.EncodeToString(sum[:6])
 }
 
-// MaxPart is the longest part, in bytes.
-func (c *Channel) MaxPart() int { return MaxPart }
+// Form is plain text of at most MaxPart bytes.
+func (c *Channel) Form() markup.Form {
+	f := markup.Plain()
+	f.Limit = MaxPart
+	return f
+}
 
 // request makes a request to the server, with the token when there is one.
 func (c *Channel) request(ctx context.Context, method, path string, body string) (*http.Request, error) {

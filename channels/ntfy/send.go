@@ -26,7 +26,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("publish: %q is no topic: %w", topic, channels.ErrPermanent)
 	}
 	var w written
-	req, err := c.request(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPost, "/"+topic, d.Body)
+	req, err := c.request(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPost, "/"+topic, c.Form().Render(d.Body).Text)
 	if err != nil {
 		return "", err
 	}

@@ -47,11 +47,21 @@ func said(ts *testscript.TestScript, _ bool, args []string) {
 func away(ts *testscript.TestScript, _ bool, args []string) {
 	by, err := time.ParseDuration(args[0])
 	ts.Check(err)
-	db, err := sql.Open("sqlite", filepath.Join(ts.Getenv("HOB_HOME"), "state", "hob.db"))
-	ts.Check(err)
 	ago := fmt.Sprintf("-%d seconds", int(by.Seconds()))
-	_, err = db.ExecContext(context.Background(), `UPDATE triggers SET due = due - ?1, body = json_set(body, '$.created', strftime('%Y-%m-%dT%H:%M:%SZ', json_extract(body, '$.created'), ?2), '$.spec',
+	change(ts, `UPDATE triggers SET due = due - ?1, body = json_set(body, '$.created', strftime('%Y-%m-%dT%H:%M:%SZ', json_extract(body, '$.created'), ?2), '$.spec',
 		iif(json_extract(body, '$.spec') LIKE 'at %', 'at ' || strftime('%Y-%m-%dT%H:%M:%SZ', substr(json_extract(body, '$.spec'), 4), ?2), json_extract(body, '$.spec')))
 		WHERE kind = 'job' AND removed = 0 AND due > 0`, by.Microseconds(), ago)
+}
+
+// spoil makes a row unreadable, of a hob that does not run: spoil NAME.
+func spoil(ts *testscript.TestScript, _ bool, args []string) {
+	change(ts, "UPDATE triggers SET body = '[]' WHERE name = ?", args[0])
+}
+
+// change changes the database of a hob that does not run.
+func change(ts *testscript.TestScript, statement string, args ...any) {
+	db, err := sql.Open("sqlite", filepath.Join(ts.Getenv("HOB_HOME"), "state", "hob.db"))
+	ts.Check(err)
+	_, err = db.ExecContext(context.Background(), statement, args...)
 	ts.Check(errors.Join(err, db.Close()))
 }

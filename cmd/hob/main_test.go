@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "modelserver": modelServer,
-			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away,
+			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil,
 		},
 	})
 }

@@ -62,6 +62,7 @@ type Actor struct {
 	Tainted bool                                        // his turn has read foreign text
 	Rights  []string                                    // what the owner gave to the trigger that his turn serves
 	Only    []string                                    // the only tools that its runs may call; none: all
+	Limited bool                                        // its runs have limits, of tools or of tokens
 	Kinds   []string                                    // tools that the owner allowed for this turn
 	Reply   event.Address                               // where the turn answers
 	Given   func(ctx context.Context) ([]string, error) // web addresses in the owner's own words; nil: there are none
@@ -160,7 +161,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decisio
 	set := d.Settings(ctx)
 	c := guard.Case{
 		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
-		ReplyTo: a.Reply, Known: set.Known, Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Mode: set.Mode, Safe: set.Safe, Grants: grants,
+		ReplyTo: a.Reply, Known: set.Known, Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {

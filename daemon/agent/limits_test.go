@@ -82,3 +82,15 @@ func TestNoTokensOfAJob(t *testing.T) {
 		}
 	}, spender)
 }
+
+// A run with limits cannot lift them: what it would put on the schedule asks first, and of a run without limits it does not.
+func TestLimitsAreNotLifted(t *testing.T) {
+	for body, want := range map[string]int{`{"tools": ["note"]}`: 0, `{"tokens": 50000}`: 0, `{}`: 1} {
+		bubble(t, llmtest.InOrder(use("note", "x"), llmtest.Say("done")), func(r *rig) {
+			r.runLimited(body)
+			if r.times("note") != want || len(r.questions()) != 1-want {
+				t.Errorf("%s: it ran %d times, with %d questions", body, r.times("note"), len(r.questions()))
+			}
+		})
+	}
+}

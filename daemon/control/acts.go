@@ -42,6 +42,8 @@ func knownArgs(resource, verb string) []string {
 		return []string{"secret", "done"}
 	case "hooks test":
 		return []string{"body", "headers"}
+	case "channels test":
+		return []string{"send"}
 	case "model finish":
 		return []string{"!address"}
 	case "marks accept":

@@ -137,7 +137,7 @@ func (a *api) routes() *http.ServeMux {
 
 // lists are the resources that have many rows.
 func lists() []string {
-	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "watches", "hooks", "fires", "tasks", "audit", "marks"}
+	return []string{"turns", "sessions", "inbox", "outbox", "questions", "grants", "jobs", "watches", "hooks", "fires", "tasks", "audit", "marks", "channels", "pairings"}
 }
 
 func (a *api) actRoutes(mux *http.ServeMux) {
@@ -151,6 +151,8 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 		{"questions", []string{"approve", "deny", "answer"}},
 		{"grants", []string{"revoke"}},
 		{"hooks", []string{"add", "remove", "pause", "resume", "rotate", "test"}},
+		{"channels", []string{"test"}},
+		{"pairings", []string{"start", "end", "revoke"}},
 		{"model", []string{"use", "test", "login", "wait", "finish", "cancel", "logout"}},
 	} {
 		for _, verb := range on.verbs {

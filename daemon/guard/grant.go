@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/wild"
 	"hob/tools"
 )
 
@@ -64,7 +65,7 @@ func Pattern(i tools.Intent) string {
 // into a yes, and lets the trigger of somebody else's text use the web.
 type Right struct {
 	Kind string // "exec", "net", "read", "write" or "message"
-	To   string // of read and write: the folder or file, absolute; of net: a host, "" for all; of message: the address
+	To   string // of read and write: the folder or file, absolute, of read also a glob of files; of net: a host, "" for all; of message: the address
 }
 
 // ParseRight reads "exec", "net", "net:HOST", "read:PATH", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned as
@@ -172,7 +173,7 @@ func mayRead(c Case, p tools.Path) bool {
 	case tools.Workspace:
 		return true
 	case tools.RootRW, tools.RootRO, tools.Outside:
-		return within(c, "read", p.Path)
+		return within(c, "read", p.Path) || named(c, p.Path)
 	default:
 		return false
 	}
@@ -180,6 +181,18 @@ func mayRead(c Case, p tools.Path) bool {
 
 func within(c Case, kind, path string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && inside(r.To, path) })
+}
+
+// named reports whether a glob of the rights to read names just this path: the folder that it stands in is not opened with it.
+func named(c Case, path string) bool {
+	slashed := func(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }
+	return slices.ContainsFunc(c.Rights, func(r Right) bool {
+		if r.Kind != "read" || !strings.ContainsAny(r.To, `*?[{\!`) {
+			return false
+		}
+		glob, err := wild.New(slashed(r.To))
+		return err == nil && glob.Path(slashed(path))
+	})
 }
 
 // inside reports whether path is dir or lies below it. Both are absolute and clean.

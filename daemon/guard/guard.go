@@ -47,6 +47,7 @@ type Case struct {
 	Scratch string          // the session's own scratch folder, absolute
 	Rights  []Right         // what the owner gave to the trigger when he made it
 	Only    []string        // the only tools that its runs may call; none: all
+	Limited bool            // its runs have limits, of tools or of tokens
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
@@ -101,6 +102,9 @@ func Decide(c Case) Decision {
 	}
 	for _, s := range c.Intent.Scopes {
 		worst = stricter(worst, judge(c, s))
+	}
+	if c.Limited && c.Intent.Effect != tools.Read && slices.Contains(c.Intent.Scopes, tools.Schedule) {
+		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, and what it puts on the schedule runs without them"})
 	}
 	if worst.Verdict != Ask {
 		return worst

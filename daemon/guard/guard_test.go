@@ -297,6 +297,31 @@ func TestRightToRead(t *testing.T) {
 	}
 }
 
+// A glob opens the files that it names, not the folder that they lie in.
+func TestRightToReadAGlob(t *testing.T) {
+	for path, want := range map[string]guard.Verdict{
+		"/home/a/x.pdf": guard.Allow, "/home/a": guard.Deny, "/home/a/diary.txt": guard.Deny, "/home/a/d/x.pdf": guard.Deny, "/home/b/x.pdf": guard.Deny,
+		"/n/a.md": guard.Allow, "/n/d/e/a.md": guard.Allow, "/n/a.txt": guard.Deny, "/n/.git/a.md": guard.Deny, "/n": guard.Deny,
+	} {
+		c := guard.Case{
+			Tool: "read", Intent: tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{{Path: path, Area: tools.Outside}}},
+			Asker: event.Machine, Tainted: true, Rights: []guard.Right{{Kind: "read", To: "/home/a/*.pdf"}, {Kind: "read", To: "/n/**/*.md"}}, Mode: guard.ModeAsk,
+		}
+		if d := guard.Decide(c); d.Verdict != want {
+			t.Errorf("%s: %+v, want %s", path, d, want)
+		}
+		c.Intent.Paths[0].Area = tools.Sensitive
+		if d := guard.Decide(c); d.Verdict != guard.Deny {
+			t.Errorf("%s with secrets: %+v", path, d)
+		}
+		c.Intent.Paths[0] = tools.Path{Path: path, Area: tools.Outside, Write: true}
+		c.Intent.Scopes, c.Rights = []tools.Scope{tools.FSWrite}, []guard.Right{{Kind: "write", To: "/home/a/*.pdf"}}
+		if c.Asker = event.Owner; guard.Decide(c).Verdict != guard.Ask {
+			t.Errorf("%s: a glob of what may be written", path)
+		}
+	}
+}
+
 func TestForeign(t *testing.T) {
 	file := func(why string, scopes ...tools.Scope) tools.Intent {
 		return tools.Intent{Scopes: scopes, Paths: []tools.Path{{Path: "/a"}, {Path: "/b", Foreign: why}}}

@@ -34,3 +34,28 @@ func TestOnlyTheToolsOfAJob(t *testing.T) {
 		}
 	}
 }
+
+// A run with limits cannot lift them by itself: not by changing its own job, nor by making one that has none.
+func TestLimitsAreNotLifted(t *testing.T) {
+	change, look := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}}, tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Schedule}}
+	for _, tc := range []struct {
+		name    string
+		intent  tools.Intent
+		limited bool
+		asker   event.Trust
+		want    guard.Verdict
+	}{
+		{"a change", change, true, event.Owner, guard.Ask},
+		{"a look", look, true, event.Owner, guard.Allow},
+		{"of a run without limits", change, false, event.Owner, guard.Allow},
+		{"of somebody else's", change, true, event.Machine, guard.Deny},
+	} {
+		c := guard.Case{Tool: "cron", Intent: tc.intent, Asker: tc.asker, Limited: tc.limited, Only: []string{"cron"}, Mode: guard.ModeAsk}
+		if d := guard.Decide(c); d.Verdict != tc.want || d.Verdict == guard.Ask && !strings.Contains(d.Reason, "limits") {
+			t.Errorf("%s: %+v", tc.name, d)
+		}
+		if c.Child = true; tc.want == guard.Ask && guard.Decide(c).Verdict != guard.Deny {
+			t.Errorf("%s: a sub-agent may ask", tc.name)
+		}
+	}
+}

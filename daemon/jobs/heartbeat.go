@@ -52,13 +52,7 @@ func (s Desk) beat(ctx context.Context, h Heartbeat, old scheduler.Job) error {
 	if err != nil {
 		return fmt.Errorf("make the heartbeat: %w", err)
 	}
-	if old.ID != 0 {
-		if same(old, j) {
-			return nil
-		}
-		j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
-	}
-	return s.Rows.Record(ctx, scheduler.Put{Job: j})
+	return s.replace(ctx, old, j)
 }
 
 // hidden reports whether a job is not worth a line: the heartbeat, while nothing is asked of it and it never came due.

@@ -21,7 +21,11 @@ import (
 
 // Plan works out a new job, or a change of one.
 func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
-	rights, err := guard.Rights(d.Allow, fsguard.Absolute)
+	var rights []string
+	var err error
+	if d.Allow != automation.NoRights {
+		rights, err = guard.Rights(d.Allow, fsguard.Absolute)
+	}
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)
 	}
@@ -92,10 +96,8 @@ func period(d time.Duration) string {
 	return d.String()
 }
 
-// refuse is a mistake of the caller as a result that he can read.
-func refuse(err error) error {
-	return tools.Refuse(tools.Validation, "examples: every weekday at 9 · in 20 minutes · tomorrow 17:00 · every 30m · 0 9 * * 1-5", "%v", err)
-}
+// refuse is a mistake of the caller as a result that he can read. What is wrong with a schedule comes with its own examples.
+func refuse(err error) error { return tools.Refuse(tools.Validation, "", "%v", err) }
 
 // freeName finds a name that no job has; one that was asked for is not changed.
 func (s Desk) freeName(ctx context.Context, name string, asked bool) (string, error) {

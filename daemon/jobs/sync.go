@@ -56,20 +56,38 @@ func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", w.Name)
 	}
 	j, err := in.job(w.Name, s.Zone(), s.Now())
+	if err != nil && old.ID != 0 { // a single time may have passed since it was read first
+		if then, still := in.job(w.Name, s.Zone(), old.Created); still == nil && sameTimes(old, then) {
+			j, err = then, nil
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if old.ID != 0 {
-		if same(old, j) {
-			return nil
-		}
-		j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
+	return s.replace(ctx, old, j)
+}
+
+// replace makes j the row of a section. One that says the same again keeps its row; one that leaves the times as they are keeps its slots:
+// those that came due while hob was not running are served yet.
+func (s Desk) replace(ctx context.Context, old, j scheduler.Job) error {
+	if old.ID == 0 {
+		return s.Rows.Record(ctx, scheduler.Put{Job: j})
+	}
+	if old.Broken == "" && same(old, j) {
+		return nil
+	}
+	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
+	if old.Broken == "" && sameTimes(old, j) {
+		j.Spec, j.Created, j.Due = old.Spec, old.Created, old.Due
 	}
 	return s.Rows.Record(ctx, scheduler.Put{Job: j})
 }
 
+// sameTimes reports whether two jobs have the same schedule.
+func sameTimes(a, b scheduler.Job) bool { return a.Words == b.Words && a.Zone == b.Zone }
+
 // same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
 func same(a, b scheduler.Job) bool {
-	return a.Words == b.Words && a.Zone == b.Zone && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
+	return sameTimes(a, b) && a.Prompt == b.Prompt && a.Session == b.Session && a.Deliver == b.Deliver &&
 		a.Missed == b.Missed && a.MaxLate == b.MaxLate && a.Overlap == b.Overlap && slices.Equal(a.Allow, b.Allow) && a.Gate.Equal(b.Gate) && slices.Equal(a.Tools, b.Tools) && a.Tokens == b.Tokens
 }

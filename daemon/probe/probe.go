@@ -86,6 +86,9 @@ func (w world) Content(_ context.Context, j scheduler.Job) (t gate.Text, err err
 	if err != nil || p.Area != fsguard.State && !p.Exists() {
 		return t, err
 	}
+	if p.Area == fsguard.Sensitive { // a link may lead anywhere, and the text goes to a model
+		return t, fmt.Errorf("%s leads to %s, which may hold secrets", j.Gate.Content, p.Path)
+	}
 	f, err := g.Open(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil

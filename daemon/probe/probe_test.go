@@ -416,6 +416,15 @@ func TestContent(t *testing.T) {
 	if _, err := p.Content(t.Context(), j); !errors.Is(err, fsguard.ErrRegular) {
 		t.Errorf("a folder: %v", err)
 	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(p.put("keys/id_rsa", "a private key"), path); err != nil { // as an archive may bring it
+		t.Fatal(err)
+	}
+	if text, err := p.Content(t.Context(), j); text != (gate.Text{}) || err == nil || !strings.Contains(err.Error(), "may hold secrets") {
+		t.Errorf("a key: %+v, %v", text, err)
+	}
 }
 
 func TestBusy(t *testing.T) {

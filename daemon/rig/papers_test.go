@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"hob/daemon/control/client"
@@ -27,8 +29,9 @@ type papers struct {
 	dir      string
 	looked   bool // the first look is done: from then on every change is told
 	todo     []change
-	puts     map[page]int // how often a content was put under a name
-	rested   []page       // what rested there while hob looked
+	puts     map[page]int     // how often a content was put under a name
+	told     map[int64]string // by turn, what its run was told
+	rested   []page           // what rested there while hob looked
 	sheets   int
 	shuffles int
 }
@@ -158,15 +161,19 @@ var (
 func replay(texts []string) (now map[string]string, told map[page]int) {
 	now, told = map[string]string{}, map[page]int{}
 	for _, text := range texts {
-		for _, m := range happened.FindAllStringSubmatch(text, -1) {
-			switch how, path, from := m[1], m[2], m[3]; how {
-			case "removed":
-				delete(now, path)
-			case "renamed":
+		lines := happened.FindAllStringSubmatch(text, -1)
+		for _, m := range lines { // of a row's lines the renames come first: something new may stand under an old name
+			if how, path, from := m[1], m[2], m[3]; how == "renamed" {
 				now[path] = now[from]
 				delete(now, from)
 				told[page{path, now[path]}]++
-			default:
+			}
+		}
+		for _, m := range lines {
+			switch how, path := m[1], m[2]; how {
+			case "removed":
+				delete(now, path)
+			case "created", "changed":
 				now[path] = ""
 			}
 		}
@@ -193,15 +200,9 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 	if err != nil {
 		return err.Error()
 	}
-	var s struct{ Transcript []struct{ Kind, Text string } }
-	if err := c.Show(ctx, "sessions", "watch:papers", &s); err != nil && len(lies) > 0 {
-		return "papers lie there that are not told of: " + err.Error()
-	}
-	var texts []string
-	for _, item := range s.Transcript {
-		if item.Kind == "input" {
-			texts = append(texts, item.Text)
-		}
+	texts, err := r.tellings(ctx, c)
+	if err != nil {
+		return err.Error()
 	}
 	if told, _ := replay(texts); !maps.Equal(told, lies) {
 		return fmt.Sprintf("papers lie there that are not told of: %v, told: %v", lies, told)
@@ -212,6 +213,34 @@ func (r *rig) untold(ctx context.Context, c *client.Client) string {
 		r.senses.papers.rested = append(r.senses.papers.rested, page{path, content})
 	}
 	return ""
+}
+
+// tellings are what the runs of the watch were told, the oldest first.
+func (r *rig) tellings(ctx context.Context, c *client.Client) (texts []string, err error) {
+	var fires []struct{ Turn int64 }
+	if err := c.List(ctx, "fires", client.Filter{Name: "watch:papers", State: "ran", Limit: 1000}, &fires); err != nil {
+		return nil, err
+	}
+	known, last := r.senses.papers.told, int64(0)
+	for _, f := range slices.Backward(fires) {
+		if f.Turn == last {
+			continue // one turn for several
+		}
+		last = f.Turn
+		if known[f.Turn] == "" {
+			var turn struct{ Items []struct{ Kind, Text string } }
+			if err := c.Show(ctx, "turns", strconv.FormatInt(f.Turn, 10), &turn); err != nil {
+				return nil, err
+			}
+			for _, item := range turn.Items {
+				if item.Kind == "input" {
+					known[f.Turn] += item.Text + "\n"
+				}
+			}
+		}
+		texts = append(texts, known[f.Turn])
+	}
+	return texts, nil
 }
 
 // papersTold is the promise of a watch: what rested was told, nothing was told more often than it was put there, and the snapshot is what lies there.

@@ -39,7 +39,7 @@ type senses struct {
 func newSenses(dir string) *senses {
 	return &senses{
 		caller: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-		papers: papers{dir: filepath.Join(dir, "papers"), puts: map[page]int{}},
+		papers: papers{dir: filepath.Join(dir, "papers"), puts: map[page]int{}, told: map[int64]string{}},
 	}
 }
 

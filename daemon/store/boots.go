@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/triggers"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -49,6 +50,9 @@ func (s *core) begin(ctx context.Context) error {
 		}
 		if err := tx.book().Orphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
+		}
+		if err := triggers.Awoke(tx.Tx, s.boot.Last); err != nil {
+			return fmt.Errorf("mark what begins late: %w", err)
 		}
 		fail.Point("recovery")
 		return judgeEnds(tx, &s.boot)

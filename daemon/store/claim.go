@@ -198,7 +198,7 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if _, err := joinTurn(tx, t, q); err != nil {
 		return 0, err
 	}
-	if err := tx.Run("UPDATE fires SET state = 'running', outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})

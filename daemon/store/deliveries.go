@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/store/db"
@@ -11,6 +12,7 @@ import (
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/guard"
 )
 
 // Ready returns the heads of line of the outbox; channels.Store tells the rules.
@@ -22,6 +24,9 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 		}
 		for i := range rows {
 			if rows[i].Todo, err = readTodo(tx, rows[i].ID); err != nil {
+				return err
+			}
+			if rows[i].Choices, err = readChoices(tx, rows[i]); err != nil {
 				return err
 			}
 		}
@@ -52,6 +57,48 @@ func readTodo(tx *Tx, id int64) ([]channels.Delivery, error) {
 		err := rs.Scan(&d.Part, &d.Body, &d.Nonce, &d.Attempts, &d.Unsure, db.Stamp(&d.Tried))
 		return d, err
 	})
+}
+
+// readChoices are the buttons of a question that is open.
+func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
+	if r.Cause != event.ByQuestion {
+		return nil, nil
+	}
+	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE state = 'open' AND id = (SELECT cause_id FROM outbox WHERE id = ?)", r.ID)
+	list, err := db.Collect(rs, err, scanQuestion)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return choices(list[0]), nil
+}
+
+// choices are the answers that a question offers, as the commands that give them.
+func choices(q turn.Question) (list []channels.Choice) {
+	add := func(label, command string) {
+		list = append(list, channels.Choice{Label: guard.Visible(label), Data: command})
+	}
+	approve, deny := "/approve "+q.Code, "/deny "+q.Code
+	switch {
+	case q.Subject == turn.AboutAsk:
+		for _, o := range q.Options {
+			add(o, "/answer "+q.Code+" "+o)
+		}
+		return list
+	case q.Subject == turn.AboutJob || q.Subject == turn.AboutOutbox:
+		for i, o := range q.Options[:min(len(q.Options), 2)] {
+			add(o, []string{approve, deny}[i])
+		}
+		return list
+	}
+	add("Yes, this once", approve)
+	if slices.Contains(q.Options, turn.AnswerTurn) && q.Pattern != "" {
+		add("For this turn", approve+" turn")
+	}
+	if q.Pattern != "" {
+		add("Always", approve+" always")
+	}
+	add("No", deny)
+	return list
 }
 
 // Split stores the parts of a row that has none.

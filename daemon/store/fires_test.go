@@ -277,3 +277,35 @@ func TestLimitsOfARun(t *testing.T) {
 		t.Errorf("a turn of the owner's: %+v, %v", got.Mandate, err)
 	}
 }
+
+// What a run has asked for comes back as a report, which opens a turn of its own: it has the run's limits, and what it uses counts. Nothing
+// of it reaches turns that nothing of the run has opened.
+func TestLimitsGoOnWithReports(t *testing.T) {
+	for _, source := range []string{"sub-agent", "process", "session"} {
+		s := fresh(t)
+		j := s.job("j", func(j *scheduler.Job) { j.Tools, j.Mandate.Tokens = []string{"read", "grep"}, 5000 })
+		s.fire(j.ID, j.Due)
+		s.later(time.Hour)
+		asked := s.take()
+		for n, want := range []int64{1200, 1900, 2600} { // the run, what its report opens, and what a report to that one opens
+			got, err := s.Turn(t.Context(), asked)
+			if err == nil {
+				s.sql("UPDATE turns SET tokens = ? WHERE id = ?", want-got.Used, asked)
+				got, err = s.Turn(t.Context(), asked)
+			}
+			if err != nil || fmt.Sprint(got.Only) != "[read grep]" || got.Most != 5000 || got.Used != want || len(got.Rights) != 0 || (got.Fire != 0) != (n == 0) {
+				t.Errorf("%s, report %d: %+v, %v", source, n, got, err)
+			}
+			call := fmt.Sprintf("t%d_1", asked)
+			s.sql("INSERT INTO steps (turn, n, kind, state, epoch, call_id) SELECT id, 1, 'tool', 'done', epoch, ? FROM turns WHERE id = ?", call, asked)
+			s.sql("UPDATE turns SET state = 'done', ended = 1 WHERE id = ?", asked)
+			s.accept(event.In{Source: source, ExtID: call, Session: j.SessionKey(), Kind: event.Report, Trust: event.Owner, Parts: event.Say("done"), Received: s.now()})
+			asked = s.take()
+		}
+		s.sql("UPDATE turns SET state = 'done', ended = 1")
+		s.accept(event.In{Source: source, ExtID: "t999_1", Session: j.SessionKey(), Kind: event.Report, Trust: event.Owner, Parts: event.Say("done"), Received: s.now()})
+		if got, err := s.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
+			t.Errorf("%s: what nobody's call asked for: %+v, %v", source, got.Mandate, err)
+		}
+	}
+}

@@ -183,6 +183,7 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		if err := noteGone(tx, seq, "dropped"); err != nil {
 			return err
 		}
+		tx.Ring(db.BellJobs) // the gate of a next slot may have waited for it
 		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", db.Micros(tx.Now), seq)
 	})
 }

@@ -322,3 +322,36 @@ func world(s *store.Store) schedulertest.World {
 		Close: func() error { return s.Close(context.Background()) },
 	}
 }
+
+// Jobs that run each other come to an end: turns may run a job so often and no more. People may go on, and so may turns a little later.
+func TestJobsThatRunEachOther(t *testing.T) {
+	s := fresh(t)
+	ctx := t.Context()
+	j, other := s.job("j"), s.job("other")
+	run := func(j scheduler.Job, call string) error {
+		return s.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, call, s.now())})
+	}
+	for n := range 30 {
+		if err := run(j, fmt.Sprintf("t%d_1", n+1)); err != nil {
+			t.Fatalf("run %d: %v", n+1, err)
+		}
+	}
+	if f, ok := event.AsFault(run(j, "t31_1")); !ok || f.Kind != event.Clash || !strings.Contains(f.Text, "30 times within ten minutes") {
+		t.Errorf("the next one: %v", f)
+	}
+	for _, c := range []struct {
+		job  scheduler.Job
+		call string
+	}{{j, "cABC"}, {j, "question-x"}, {j, "t30_1"}, {other, "t31_1"}} { // by people; once more the same; another job
+		if err := run(c.job, c.call); err != nil {
+			t.Errorf("%s %s: %v", c.job.Name, c.call, err)
+		}
+	}
+	s.later(11 * time.Minute)
+	if err := run(j, "t32_1"); err != nil {
+		t.Errorf("later: %v", err)
+	}
+	if n := one[int](s, "SELECT count(*) FROM inbox WHERE kind = 'fire'"); n != 34 {
+		t.Errorf("%d runs are queued, want 34", n)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/channelstest"
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/store"
 )
@@ -206,3 +208,42 @@ func TestCLIDelivery(t *testing.T) {
 }
 
 var _ channels.Store = (*store.Store)(nil)
+
+// A question that is open has its answers as buttons, each of them the command that gives it; one that was answered has none.
+func TestButtons(t *testing.T) {
+	for name, c := range map[string]struct {
+		q    turn.Question
+		want string
+	}{
+		"a call":          {turn.Question{Subject: turn.AboutCall, Text: "run x?", Pattern: "p", Options: []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo}}, "Yes, this once=/approve C|For this turn=/approve C turn|Always=/approve C always|No=/deny C"},
+		"nothing to keep": {turn.Question{Subject: turn.AboutCall, Text: "run x?", Options: []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo}}, "Yes, this once=/approve C|No=/deny C"},
+		"an ask":          {turn.Question{Subject: turn.AboutAsk, Text: "tea?", Options: []string{"green", "black"}}, "green=/answer C green|black=/answer C black"},
+		"an open ask":     {turn.Question{Subject: turn.AboutAsk, Text: "what?"}, ""},
+		"a job":           {turn.Question{Subject: turn.AboutJob, Text: "go on?", Options: []string{"go on", "pause"}}, "go on=/approve C|pause=/deny C"},
+	} {
+		s := fresh(t)
+		c.q.To, c.q.Until = event.ToOwner, s.now().Add(time.Hour)
+		if err := s.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Ask(&c.q); return err }); err != nil {
+			t.Fatal(err)
+		}
+		code := one[string](s, "SELECT code FROM questions")
+		buttons := func() string {
+			rows, err := s.Ready(t.Context(), s.now(), 10)
+			if err != nil || len(rows) != 1 {
+				t.Fatalf("%d rows, %v", len(rows), err)
+			}
+			var list []string
+			for _, b := range rows[0].Choices {
+				list = append(list, b.Label+"="+strings.Replace(b.Data, code, "C", 1))
+			}
+			return strings.Join(list, "|")
+		}
+		if got := buttons(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		s.sql("UPDATE questions SET state = 'expired'")
+		if got := buttons(); got != "" {
+			t.Errorf("%s, over: %s", name, got)
+		}
+	}
+}

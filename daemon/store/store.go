@@ -17,6 +17,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/store/db"
 	"hob/daemon/store/family"
+	"hob/daemon/store/pairings"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
 )
@@ -67,7 +68,8 @@ type Store struct {
 	Artifacts
 	Boots
 	Backups
-	family.Kin // sub-agents
+	family.Kin               // sub-agents
+	Pairings   pairings.Book // who has become an owner
 }
 
 // The subjects: each is a part of the same database.
@@ -120,11 +122,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	c := &core{opt: o, db: d}
-	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, c.desk(), Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin()}
+	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, c.desk(), Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin(), c.pairings()}
 	if err := c.begin(ctx); err != nil {
 		return nil, errors.Join(db.Plain(err), d.Close())
 	}
 	if c.marks, err = trust.Load(ctx, d.Reader()); err != nil {
+		return nil, errors.Join(db.Plain(err), d.Close())
+	}
+	if err := s.Pairings.Load(ctx); err != nil {
 		return nil, errors.Join(db.Plain(err), d.Close())
 	}
 	return s, nil

@@ -12,12 +12,21 @@ import (
 	"hob/daemon/llm"
 )
 
+// askedFor is the turn whose call asked for what a turn was opened with: the report of a sub-agent, of a process or of another conversation.
+const askedFor = `SELECT s.turn FROM line l JOIN inbox i ON i.turn = l.id AND i.kind = 'report' JOIN steps s ON s.turn = CAST(substr(i.ext_id, 2) AS INTEGER) AND s.call_id = i.ext_id`
+
+// usedBy are the tokens of the turn r, of its sub-agents, and of all turns that reports to them have opened.
+const usedBy = `WITH RECURSIVE kin (id) AS (SELECT r.id UNION SELECT x.id FROM kin k JOIN turns x ON x.parent = k.id
+	UNION SELECT i.turn FROM kin k JOIN steps s ON s.turn = k.id AND s.kind = 'tool' JOIN inbox i ON i.source IN ('sub-agent', 'process', 'session') AND i.ext_id = s.call_id WHERE i.turn > 0)
+	SELECT sum(x.tokens) FROM kin k JOIN turns x ON x.id = k.id`
+
+// A turn has the limits of the run that it belongs to, wherever that goes on: in a sub-agent, or with what a report opens.
 const turnColumns = `t.id, t.session, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, t.reply_ref, coalesce(t.fire, 0), t.started, t.ended, t.running_us * 1000, t.why, t.tokens, t.cost,
 	t.tainted = 1 OR s.watermark <> 'owner', iif(t.foreign_from <> '', t.foreign_from, s.foreign_from),
 	coalesce((SELECT json_extract(g.body, '$.allow') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = t.fire AND s.key <> 'main'), '[]'),
-	coalesce((SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0,
-		(SELECT sum(x.tokens) FROM turns x WHERE x.id = coalesce(t.parent, t.id) OR x.parent = coalesce(t.parent, t.id)), 0))
-		FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = coalesce(t.fire, (SELECT p.fire FROM turns p WHERE p.id = t.parent))), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
+	coalesce((WITH RECURSIVE line (id) AS (SELECT t.id UNION SELECT x.parent FROM line l JOIN turns x ON x.id = l.id WHERE x.parent > 0 UNION ` + askedFor + `)
+		SELECT json_object('tools', json_extract(g.body, '$.tools'), 'max_tokens', json_extract(g.body, '$.tokens'), 'used', iif(json_extract(g.body, '$.tokens') > 0, (` + usedBy + `), 0))
+		FROM line l JOIN turns r ON r.id = l.id JOIN fires f ON f.id = r.fire JOIN triggers g ON g.id = f.trigger LIMIT 1), '{}'), EXISTS (SELECT 1 FROM plans p WHERE p.session = t.session)`
 
 func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn

@@ -114,7 +114,7 @@ func (s Desk) Plan(ctx context.Context, d automation.WatchDraft) (automation.Wat
 		return automation.Watch{}, nil, refuse(err)
 	}
 	if d.Trust == event.Owner && !d.Tainted {
-		w.Allow = append(w.Allow, seen(w.Paths)...)
+		w.Allow = append(w.Allow, seen(w)...)
 	}
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
 		return automation.Watch{}, nil, err
@@ -182,15 +182,33 @@ func (s Desk) Alter(_ context.Context, view automation.Watch, v automation.Verb)
 	}
 }
 
-// seen are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these places himself.
-func seen(paths []string) (list []string) {
-	for _, p := range paths {
-		for strings.ContainsAny(p, "*?[{") { // of a glob the folder that it begins in
-			p = filepath.Dir(p)
+// seen are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these files himself. What
+// else lies beside them he has not.
+func seen(w watch.Watch) (list []string) {
+	for _, path := range w.Paths {
+		for _, to := range named(path, w.Include, w.Flat) {
+			if r := (guard.Right{Kind: "read", To: to}).String(); !slices.Contains(list, r) {
+				list = append(list, r)
+			}
 		}
-		if r := (guard.Right{Kind: "read", To: p}).String(); !slices.Contains(list, r) {
-			list = append(list, r)
+	}
+	return list
+}
+
+// named are the paths and globs of one path of a watch, those below a folder narrowed as the watch narrows them.
+func named(path string, include []string, flat bool) []string {
+	switch {
+	case strings.ContainsAny(path, "*?[{") || len(include) == 0 && !flat:
+		return []string{path}
+	case len(include) == 0:
+		include = []string{"*"}
+	}
+	list := make([]string, len(include))
+	for i, glob := range include {
+		if !flat && !strings.Contains(glob, "/") { // a name at any depth
+			glob = "**/" + glob
 		}
+		list[i] = strings.TrimSuffix(filepath.ToSlash(path), "/") + "/" + glob
 	}
 	return list
 }

@@ -99,7 +99,7 @@ func TestPlan(t *testing.T) {
 	}
 	want := automation.Watch{
 		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
-		Allow: []string{"read:" + filepath.Join(dir, "d")},
+		Allow: []string{"read:" + filepath.Join(dir, "d", "*.pdf")},
 	}
 	if !reflect.DeepEqual(view, want) {
 		t.Errorf("%+v, want %+v", view, want)
@@ -132,6 +132,30 @@ func TestPlan(t *testing.T) {
 		_, change, err := desk.Plan(t.Context(), bad)
 		if res := tools.ErrorResult(err); change != nil || res.Code != c.code || !strings.Contains(res.Content, c.want) {
 			t.Errorf("want %s %q: %v, %v", c.code, c.want, change, err)
+		}
+	}
+}
+
+// The runs of a watch may read what it looks at, and nothing that lies beside it.
+func TestWhatIsWatchedMayBeRead(t *testing.T) {
+	desk, _, _ := newDesk(t)
+	for _, c := range []struct {
+		paths, include []string
+		flat           bool
+		want           string
+	}{
+		{[]string{"/srv/a"}, nil, false, "read:/srv/a"},
+		{[]string{"/srv/a", "/srv/a"}, nil, false, "read:/srv/a"},
+		{[]string{"/srv/*.pdf"}, nil, false, "read:/srv/*.pdf"},
+		{[]string{"/srv/{a,b}/*.pdf"}, nil, true, "read:/srv/{a,b}/*.pdf"},
+		{[]string{"/srv/a"}, []string{"*.md", "d/*.txt"}, false, "read:/srv/a/**/*.md read:/srv/a/d/*.txt"},
+		{[]string{"/srv/a"}, []string{"*.md"}, true, "read:/srv/a/*.md"},
+		{[]string{"/srv/a"}, nil, true, "read:/srv/a/*"},
+		{[]string{"/"}, []string{"*.md"}, false, "read:/**/*.md"},
+	} {
+		d := automation.WatchDraft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
+		if view, _, err := desk.Plan(t.Context(), d); err != nil || strings.Join(view.Allow, " ") != c.want {
+			t.Errorf("%v, %v, flat %v: %q, %v, want %s", c.paths, c.include, c.flat, view.Allow, err, c.want)
 		}
 	}
 }

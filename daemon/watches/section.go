@@ -39,7 +39,7 @@ func (in Section) watch(name string, g *fsguard.Guard, now time.Time) (watch.Wat
 	if err == nil && wrong != nil {
 		err = fmt.Errorf("allow: %w", wrong)
 	}
-	w.Allow = append(w.Allow, seen(w.Paths)...)
+	w.Allow = append(w.Allow, seen(w)...)
 	return w, err
 }
 

@@ -26,7 +26,7 @@ var table = []row{
 	{pkg: "config/*"}, // the file's text; the keys and what they take
 	{pkg: "daemon/sandbox"},
 	{pkg: "tools", event: true},
-	{pkg: "channels", event: true},
+	{pkg: "channels", may: words("channels/markup"), event: true},
 	{pkg: "scheduler", may: words("scheduler/spec scheduler/phrase"), event: true},
 	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
@@ -40,6 +40,7 @@ var table = []row{
 	{pkg: "daemon/watches", may: words("config/schema daemon/guard scheduler scheduler/watch tools tools/automation"), event: true}, // file watches, as tools, API and config see them
 	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true},        // jobs as tools, API and config see them
 	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/control"), event: true},         // webhooks as API, config and senders see them
+	{pkg: "daemon/lobby", may: words("channels daemon/control"), event: true},                                                       // channels and pairings as the API sees them
 	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},              // how a gate looks at the world
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
@@ -51,7 +52,7 @@ var table = []row{
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/markup"}, // Markdown in each platform's form: texts only
-	{pkg: "channels/*", may: words("channels"), event: true},
+	{pkg: "channels/*", may: words("channels channels/markup"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
@@ -72,6 +73,7 @@ var table = []row{
 	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true},  // which looks at everything
+	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/control/client daemon/control/console")},              // whose sections are set as hob config sets keys
 	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/control/client daemon/control/console scheduler scheduler/*"), event: true}, // a family of commands
 	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},

@@ -87,8 +87,8 @@ func NewKeeper(store Store, world World, c clock.Clock, changed <-chan struct{},
 	return k
 }
 
-// Progress is the reading of the monotonic clock when the keeper last did something. It is never more than about half a minute old while
-// the keeper is alive. Safe to call from anywhere.
+// Progress is the reading of the monotonic clock when the keeper last did something, or when the oldest look under way began: one that
+// hangs is no progress. It is never more than about a minute old while the keeper is alive. Safe to call from anywhere.
 func (k *Keeper) Progress() time.Duration { return time.Duration(k.progress.Load()) }
 
 // served is a look that has ended.
@@ -105,7 +105,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	defer group.Wait()
 	defer cancel()
 	ended := make(chan served, lanes)
-	under := map[int64]bool{}
+	under := map[int64]time.Duration{} // fires whose gates are looked at, and since when
 	for ctx.Err() == nil {
 		if err := k.begin(ctx, group, under, ended); err != nil {
 			return quiet(ctx, err)
@@ -126,7 +126,7 @@ func quiet(ctx context.Context, err error) error {
 }
 
 // begin looks at as many gates as there are free lanes.
-func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]bool, ended chan<- served) error {
+func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]time.Duration, ended chan<- served) error {
 	if len(under) == lanes {
 		return nil
 	}
@@ -134,9 +134,9 @@ func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]
 	if err != nil {
 		return fmt.Errorf("list due slots: %w", err)
 	}
-	slots = slices.DeleteFunc(slots, func(s Slot) bool { return under[s.Fire] })
+	slots = slices.DeleteFunc(slots, func(s Slot) bool { _, ok := under[s.Fire]; return ok })
 	for _, slot := range slots[:min(len(slots), lanes-len(under))] {
-		under[slot.Fire] = true
+		under[slot.Fire] = k.clock.Mono()
 		group.Once("gate", func() error {
 			done := served{slot.Fire, spawn.ErrPanic}
 			defer func() { ended <- done }()
@@ -148,10 +148,16 @@ func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]
 }
 
 // rest waits until a look has ended, something has changed or half a minute has passed.
-func (k *Keeper) rest(ctx context.Context, under map[int64]bool, ended <-chan served) error {
+func (k *Keeper) rest(ctx context.Context, under map[int64]time.Duration, ended <-chan served) error {
 	timer := time.NewTimer(longestSleep)
 	defer timer.Stop()
-	defer func() { k.progress.Store(int64(k.clock.Mono())) }()
+	defer func() {
+		oldest := k.clock.Mono()
+		for _, since := range under {
+			oldest = min(oldest, since)
+		}
+		k.progress.Store(int64(oldest))
+	}()
 	select {
 	case <-ctx.Done():
 	case <-k.changed:

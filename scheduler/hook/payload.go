@@ -193,7 +193,7 @@ func trim(s string, most int) string {
 func clean(s string, most int) string {
 	s = trim(s, (most+1)*2*utf8.UTFMax) // what is far too long need not be looked at
 	s = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == '\t' {
+		if unicode.IsSpace(r) { // also what parts lines and paragraphs beyond ASCII
 			return ' '
 		}
 		return r

@@ -19,7 +19,7 @@ func post(kind, body string) hook.Request {
 }
 
 func TestRender(t *testing.T) {
-	const doc = `{"pull_request":{"title":"Mend \"it\"","merged":true,"n":12345678901234567890},"items":[{"name":"a"},{"name":"b"}],"none":null,"two":"line one\nline two\u0007\u202e!"}`
+	const doc = `{"pull_request":{"title":"Mend \"it\"","merged":true,"n":12345678901234567890},"items":[{"name":"a"},{"name":"b"}],"none":null,"two":"line one\nline two\u0007\u202e!","lines":"one\u2028two\u2029three\u0085four\u000bfive"}`
 	for _, c := range []struct{ template, want, missing string }{
 		{"no fields at all", "no fields at all", ""},
 		{"PR {{.pull_request.title}}!", `PR "Mend \"it\""!`, ""},
@@ -28,6 +28,8 @@ func TestRender(t *testing.T) {
 		{"{{.items}}", `"[{\"name\":\"a\"},{\"name\":\"b\"}]"`, ""},
 		{"{{.none}}", `""`, ""},
 		{"{{.two}}", `"line one line two!"`, ""},
+		{"{{.lines}}", `"one two three four five"`, ""},
+		{"say: {{.lines}}", "say: one two three four five", ""},
 		{"{{.header.X-GitHub-Event}}", `"issues"`, ""},
 		{"{{.header.authorization}}{{.header.X-None}}", `""""`, "header.authorization header.X-None"},
 		{"{{.nothing}} {{.items.2.name}} {{.items.-1}} {{.pull_request.title.x}}", `"" "" "" ""`, "nothing items.2.name items.-1 pull_request.title.x"},

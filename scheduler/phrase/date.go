@@ -71,16 +71,35 @@ func (p *parser) weekday() (day, bool) {
 func (p *parser) numericDate() (day, bool, error) {
 	date, _, ok := isoDate(p.word(0))
 	if !ok {
-		if word := p.word(0); strings.Count(word, "/") == 2 && strings.Trim(word, "0123456789/") == "" {
-			p.pos++
-			return day{}, false, p.unclear("not which is the day and which the month: write dates as 2026-12-24")
-		}
-		return day{}, false, nil
+		return day{}, false, p.unclearDate()
 	}
 	p.splitDate()
 	p.pos++
 	y, m, d := date.Date()
 	return day{year: y, month: m, day: d, named: true}, true, nil
+}
+
+// unclearDate refuses a date that the calendar has not, and one of which it is not certain which part is what.
+func (p *parser) unclearDate() error {
+	word := p.word(0)
+	date, _, _ := strings.Cut(word, "t")
+	y, rest, _ := strings.Cut(date, "-")
+	m, d, dashed := strings.Cut(rest, "-")
+	year, yearErr := digits(y)
+	month, monthErr := digits(m)
+	day, dayErr := digits(d)
+	switch {
+	case dashed && len(y) == 4 && yearErr == nil && monthErr == nil && dayErr == nil:
+		p.pos++
+		if len(m) == 2 && len(d) == 2 && month >= 1 && month <= 12 && day > spec.MonthDays(year, month) {
+			return p.unclear("%s %d has no day %d", time.Month(month), year, day)
+		}
+		return p.unclear("that is not a date: write it as 2026-12-24")
+	case strings.Trim(word, "0123456789/") == "" && strings.Count(word, "/") == 2, strings.Trim(word, "0123456789.") == "" && strings.Count(word, ".") == 2:
+		p.pos++
+		return p.unclear("not which is the day and which the month: write dates as 2026-12-24")
+	}
+	return nil
 }
 
 // splitDate makes two words of a date and a time that are joined by a T.

@@ -34,8 +34,11 @@ type dayReader struct{ *reader }
 // Nil and no error: none stand here.
 func (p dayReader) recurring() (*dayset, error) {
 	mark := p.pos
-	if p.takeAny("biweekly", "bimonthly", "semiweekly", "semimonthly") {
+	if p.takeAny("biweekly", "bi-weekly", "bimonthly", "bi-monthly", "semiweekly", "semi-weekly", "semimonthly", "semi-monthly") {
 		return nil, p.unclear("not whether it is twice in that time or every other one: say e.g. %q", "every other week on monday at 9")
+	}
+	if p.take("quarterly") || p.take("every", "quarter") {
+		return nil, p.unclear("not on which day; try %q", "every 3 months on the 1st at 9")
 	}
 	every := p.every()
 	if !every {
@@ -49,9 +52,22 @@ func (p dayReader) recurring() (*dayset, error) {
 		p.pos = mark
 		return nil, nil
 	case !p.more():
-		return nil, p.unclear("not which day; %s", examples)
+		return nil, p.unclear("not which day; try %q", p.fuller(p.toks[p.pos-1].text))
 	}
 	return nil, p.unclear("not %q; %s", p.rest(), examples)
+}
+
+// fuller is an example of a phrase that ends in a word which leaves the day open.
+func (p dayReader) fuller(last string) string {
+	switch last {
+	case "month", "monthly":
+		return "every month on the 1st at 9"
+	case "year", "yearly", "annually":
+		return "every year on december 24 at 9"
+	case "week", "weekly":
+		return "every monday at 9"
+	}
+	return "every weekday at 9"
 }
 
 // every reads "every", "each" or "once a".

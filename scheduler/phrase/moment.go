@@ -10,7 +10,7 @@ import (
 
 // after reads "in 20 minutes", "in 2 days", "in 2 days at 9". Whole days keep the time of day, across clock changes too.
 func (p *parser) after() (spec.Spec, bool, error) {
-	if !p.take("in") {
+	if !p.take("in") && !p.take("at", "in") { // hob cron add --at "in 20 minutes"
 		return spec.Spec{}, false, nil
 	}
 	period, ok := p.period()
@@ -99,6 +99,8 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	switch {
 	case err != nil:
 		return spec.Spec{}, true, err
+	case t.clocks == nil && p.unsayable() != nil:
+		return spec.Spec{}, true, p.unsayable()
 	case t.clocks == nil:
 		return spec.Spec{}, true, p.notBehind(`at what time; add one, e.g. "at 9" or "at 17:30"`)
 	case t.afterMidnight() && (isDate || set != nil && *set != dayset{}):

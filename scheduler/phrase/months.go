@@ -31,7 +31,11 @@ func (p dayReader) daysOfMonth(every bool) (*dayset, error) {
 		p.pos = mark
 		return nil, nil
 	}
+	_, part := partOf(p.word(0))
 	switch named := p.ofMonth(); {
+	case part && every && !named:
+		return nil, p.unclear(`not whether that is every other %s or one in each month: say "every other day at 9" or "the %s of the month at 9"`,
+			p.word(0), p.text[p.toks[mark].start:p.toks[p.pos-1].end])
 	case named, set.dow == "" && (every || strings.ContainsAny(set.dom, ",-")):
 		return set, nil
 	case set.dow != "" && every:

@@ -66,7 +66,7 @@ func (p *parser) everyPeriod() (time.Duration, bool) {
 	if ok {
 		return period, true
 	}
-	if size := spec.Unit(p.word(0)); size > 0 && spec.Unit(p.word(1)) == 0 { // "every second", but not "every second hour"
+	if size := spec.Unit(p.word(0)); size > 0 && !p.counts() { // "every second", but not "every second hour"
 		return p.singleUnit(size)
 	}
 	n, ok := p.howMany()
@@ -76,6 +76,18 @@ func (p *parser) everyPeriod() (time.Duration, bool) {
 	}
 	p.pos++
 	return time.Duration(n) * size, true
+}
+
+// counts reports whether a unit is a number in truth: the "second" of "every second hour" and "every second tuesday".
+func (p *parser) counts() bool {
+	next := p.word(1)
+	_, weekday := weekdayOf(next)
+	_, part := partOf(next)
+	switch next {
+	case "weekday", "weekdays", "workday", "workdays", "weekend", "weekends", "month", "months", "quarter", "year", "years":
+		return p.word(0) == "second"
+	}
+	return spec.Unit(next) > 0 || p.word(0) == "second" && (weekday || part)
 }
 
 // singleUnit reads "hour" and "hour and a half", which is size long and more. A day alone does not say when.

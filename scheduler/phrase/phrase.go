@@ -100,12 +100,24 @@ func (p *parser) schedule() (spec.Spec, error) {
 func (p *parser) dangling() error {
 	mark := p.pos
 	defer func() { p.pos = mark }()
+	if err := p.unsayable(); err != nil {
+		return err
+	}
+	if err := p.zoned(); err != nil {
+		return err
+	}
+	_, weekday := weekdayOf(p.word(0))
 	switch p.word(0) {
-	case "except", "until", "till", "between", "starting", "beginning", "during":
-		return p.unclear("not %q: that cannot be said in a schedule", p.rest())
 	case "at", "on", "and", "or", "in", "from", "for", "every", "each", ",", "next":
+	case "weekdays", "workdays", "weekends", "daily", "today", "tomorrow":
+		weekday = true
 	default:
-		return nil
+		if !weekday {
+			return nil
+		}
+	}
+	if weekday {
+		return p.unclear("not %q; %s", p.rest(), examples)
 	}
 	rest := p.rest()
 	p.pos++
@@ -115,6 +127,25 @@ func (p *parser) dangling() error {
 	}
 	p.pos = mark
 	return p.unclear("not %q; %s", rest, examples)
+}
+
+// unsayable refuses what no schedule can say, and tells what can be said in its place.
+func (p *parser) unsayable() error {
+	advice := ""
+	switch p.word(0) {
+	case "except", "but", "excluding":
+		_, day := weekdayOf(p.word(1))
+		if _, on := weekdayOf(p.word(2)); p.word(0) == "but" && !day && !(on && p.word(1) == "on") && p.word(1) != "not" {
+			return nil
+		}
+		advice = `; name the days that count, e.g. "monday to saturday at 9"`
+	case "between", "during":
+		advice = `; the fields of cron can say hours, e.g. "*/15 9-16 * * 1-5"`
+	case "until", "till", "starting", "beginning":
+	default:
+		return nil
+	}
+	return p.unclear("not %q: that cannot be said in a schedule%s", p.rest(), advice)
 }
 
 // aboutTime reports whether a time, a period or a day comes next.

@@ -130,6 +130,8 @@ func TestResolve(t *testing.T) {
 		"every midnight":                             "cron 0 0 * * *",
 		"every other hour":                           "every 2h0m0s",
 		"every second hour":                          "every 2h0m0s",
+		"every second month on the 1st at 9":         "cron 0 9 1 * * every 2 months from 2026-12-01",
+		"every second tuesday of the month at 9":     "cron 0 9 * * 2#2",
 		"every second":                               "every 1s",
 		"every two hours":                            "every 2h0m0s",
 		"in two hours":                               "at 2026-11-21T11:30:16+01:00",
@@ -315,8 +317,24 @@ func TestResolveRefuses(t *testing.T) {
 		"weekdays":                                     "not at what time",
 		"monthly at 9":                                 `not "at 9"`,
 		"weekly at 9":                                  `not "at 9"`,
-		"every quarter":                                `not "quarter"`,
-		"quarterly":                                    "that is not a schedule",
+		"every quarter":                                "every 3 months on the 1st",
+		"quarterly":                                    "every 3 months on the 1st",
+		"monthly":                                      "every month on the 1st at 9",
+		"every second tuesday at 9":                    `say "every other tuesday" or "the second tuesday of the month"`,
+		"every second weekend at 9":                    `not "weekend at 9"`,
+		"every second morning at 7":                    "the second of the month",
+		"every day but sunday at 9":                    "monday to saturday",
+		"every day at 9 excluding sunday":              "monday to saturday",
+		"every weekday between 9 and 17":               "*/15 9-16 * * 1-5",
+		"every day at 9 UTC":                           "the zone is not part of a schedule",
+		"every day at 9am EST":                         "the zone is not part of a schedule",
+		"tomorrow at 9 in New York":                    "here America/New_York",
+		"tomorrow at 9 Berlin time":                    "here Europe/Berlin",
+		"at 9 Asia/Tokyo":                              "here Asia/Tokyo",
+		"every hour tuesday":                           `not "tuesday"`,
+		"2026-02-30 at 9":                              "February 2026 has no day 30",
+		"at 2026-13-01 10:00":                          "not a date: write it as 2026-12-24",
+		"24.12.2026 17:00":                             "write dates as 2026-12-24",
 		"next month":                                   "that is not a schedule",
 		"every 0 days at 9":                            `not "0 days at 9"`,
 		"every 3651 days at 9":                         "from 2 to 3650",
@@ -398,6 +416,12 @@ func TestPrefix(t *testing.T) {
 		"tonight at 8 to watch the film":                  "at 2026-11-21T20:00:00+01:00|tonight at 8|to watch the film",
 		"the last day of the month at noon: pay":          "cron 0 12 L * *|the last day of the month at noon|: pay",
 		"every hour on the hour: chime":                   "cron 0 * * * *|every hour on the hour|: chime",
+		"every second: tick":                              "every 1s|every second|: tick",
+		"at 9 but do not wake me":                         "at 2026-11-22T09:00:00+01:00|at 9|but do not wake me",
+		"at 17:00 in the garden":                          "at 2026-11-21T17:00:00+01:00|at 17:00|in the garden",
+		"at 17:00 in Room 5":                              "at 2026-11-21T17:00:00+01:00|at 17:00|in Room 5",
+		"in 20m time for tea":                             "at 2026-11-21T09:50:16+01:00|in 20m|time for tea",
+		"at in 20m: x":                                    "at 2026-11-21T09:50:16+01:00|at in 20m|: x",
 		"at 17:00":                                        "at 2026-11-21T17:00:00+01:00|at 17:00|",
 	} {
 		r, rest, err := phrase.Prefix(text, now.Location(), now)
@@ -405,7 +429,11 @@ func TestPrefix(t *testing.T) {
 			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"0 9 * * 1-5 7 things", "every other day: water", "every monday and call bob", "every 3 days at 9 and at noon on mondays: x"} {
+	for _, text := range []string{
+		"every second tuesday to call mum", "every second morning: run", "every second month to pay", "every hour monday to run", "every day at 9 except sunday: run",
+		"tomorrow at 9 UTC to call", "at 9 in New York to call", "in 20 minutes London time: call",
+		"0 9 * * 1-5 7 things", "every other day: water", "every monday and call bob", "every 3 days at 9 and at noon on mondays: x",
+	} {
 		if r, _, err := phrase.Prefix(text, now.Location(), now); err == nil || errors.Is(err, phrase.ErrNone) {
 			t.Errorf("%q: got %q, %v; want it refused as not certain", text, r.Spec, err)
 		}

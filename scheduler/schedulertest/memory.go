@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Memory struct {
 	asked   []string
 	tell    []string // "JOB KEY" of slots that the owner is to be told of
 	told    [][]string
+	rules   string // the print of the zones' rules
 	version int64
 	changed chan struct{}
 	commits int
@@ -50,7 +52,9 @@ func (m *Memory) Put(_ context.Context, j scheduler.Job) (scheduler.Job, error) 
 	if j.ID == 0 {
 		j.ID = int64(len(m.jobs) + 1)
 	}
-	return j, m.put(j)
+	err := m.put(j)
+	j.Version = m.version
+	return j, err
 }
 
 func (m *Memory) put(j scheduler.Job) error {
@@ -126,6 +130,7 @@ func (m *Memory) job(id int64) (scheduler.Job, error) {
 	if err := json.Unmarshal(r.body, &j); err != nil {
 		return j, fmt.Errorf("%w: %w", scheduler.ErrUnreadable, err)
 	}
+	j.Version = r.version
 	return j, nil
 }
 
@@ -140,7 +145,7 @@ func (m *Memory) Fire(_ context.Context, batch []scheduler.Firing) error {
 			}
 		}
 		j, err := m.job(f.Job.ID)
-		if err != nil || j.Paused || !j.Due.Equal(f.From) {
+		if err != nil || j.Paused || !j.Due.Equal(f.From) || j.Version != f.Job.Version {
 			return scheduler.ErrMoved
 		}
 	}
@@ -210,6 +215,44 @@ func (m *Memory) Report(context.Context) error {
 	defer m.mu.Unlock()
 	if len(m.tell) > 0 {
 		m.told, m.tell = append(m.told, m.tell), nil
+	}
+	return nil
+}
+
+// ZoneRules is part of scheduler.Zones.
+func (m *Memory) ZoneRules(context.Context) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rules, nil
+}
+
+// Crons is part of scheduler.Zones.
+func (m *Memory) Crons(_ context.Context, after int64, most int) ([]scheduler.Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []scheduler.Job
+	for id := after + 1; id <= int64(len(m.jobs)) && len(list) < most; id++ {
+		if j, err := m.job(id); err == nil && !j.Due.IsZero() && strings.HasPrefix(j.Spec, "cron ") {
+			list = append(list, j)
+		}
+	}
+	return list, nil
+}
+
+// Redate is part of scheduler.Zones.
+func (m *Memory) Redate(_ context.Context, print string, list []scheduler.Redated) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rules = print
+	for _, r := range list {
+		j, err := m.job(r.Job.ID)
+		if err != nil || j.Version != r.Job.Version {
+			continue
+		}
+		j.Due = r.Due
+		if err := m.put(j); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	if in.Action == "list" || in.Action == "runs" {
 		i.Effect = tools.Read
 	}
-	if in.Allow != "" { // the job will do without asking what others ask for
+	if in.Allow != "" && in.Allow != NoRights { // the job will do without asking what others ask for
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
 	}
@@ -110,6 +110,9 @@ func (c cron) speaksTo(ctx context.Context, in Request) (event.Address, error) {
 	return j.Deliver, nil
 }
 
+// NoRights in the place of a list of rights takes them all away.
+const NoRights = "none"
+
 // aRight is the form of a right; whoever keeps the job reads it.
 var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
 
@@ -146,7 +149,7 @@ func complete(in Request) error {
 		faults = append(faults, err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
-		if word = strings.TrimSpace(word); word != "" && !aRight.MatchString(word) {
+		if word = strings.TrimSpace(word); in.Allow != NoRights && word != "" && !aRight.MatchString(word) {
 			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH and message:ADDRESS")
 		}
 	}
@@ -213,8 +216,11 @@ func foreign(list []Job, runs ...Run) string {
 		}
 	}
 	for _, r := range runs {
-		if r.Tainted {
+		switch {
+		case r.Tainted:
 			return "what a run says that had read foreign text"
+		case r.Turn == 0 && r.Outcome == "failed": // why is what a server or a command has said
+			return "what a gate says of what it looked at"
 		}
 	}
 	return ""
@@ -287,11 +293,25 @@ func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tool
 	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job})}, nil
 }
 
+// schedule is the resolved schedule as a person writes it: "every 1h" and not "every 1h0m0s".
+func (j Job) schedule() string {
+	if !strings.HasPrefix(j.Spec, "every ") {
+		return j.Spec
+	}
+	text := j.Spec
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
 // sentence tells a job with its resolved schedule, zone and next local times.
 func (j Job) sentence() string {
-	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
+	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.schedule(), j.Zone)
 	if j.ID == 0 {
-		text = fmt.Sprintf("%s: %s, %s", j.Name, j.Spec, j.Zone)
+		text = fmt.Sprintf("%s: %s, %s", j.Name, j.schedule(), j.Zone)
 	}
 	switch {
 	case j.Broken != "":
@@ -355,7 +375,7 @@ func table(jobs []Job) string {
 		if j.Gate != "" {
 			state += ", gated"
 		}
-		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.Spec, j.Zone, state, brief(j.Prompt)))
+		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.schedule(), j.Zone, state, brief(j.Prompt)))
 	}
 	return strings.Join(lines, "\n")
 }

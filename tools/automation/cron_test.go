@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func do(t *testing.T, b *book, c tools.Call) tools.Result {
 
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{`{"action":"list"}`, "#7 morning | cron 0 9 * * 1-5, Europe/Berlin | next Mon 2026-11-23 09:00 | brief me\n#8 broken | ?, UTC | cannot run: no such zone | \n#9 paused | every 1h0m0s, UTC | paused, failed 2 in a row | "},
+		{`{"action":"list"}`, "#7 morning | cron 0 9 * * 1-5, Europe/Berlin | next Mon 2026-11-23 09:00 | brief me\n#8 broken | ?, UTC | cannot run: no such zone | \n#9 paused | every 1h, UTC | paused, failed 2 in a row | "},
 		{
 			`{"action":"add","schedule":"every weekday at 9","prompt":"brief me"}`,
 			"added: morning (#7): cron 0 9 * * 1-5, Europe/Berlin\nnext: Mon 2026-11-23 09:00, Tue 2026-11-24 09:00, Wed 2026-11-25 09:00\nprompt: brief me\nanswers go to: owner",
@@ -143,6 +144,22 @@ func TestRefusals(t *testing.T) {
 		if res := do(t, b, call(args, "")); res.Code != tools.Unknown || res.Data != nil || len(res.Changes) > 0 {
 			t.Errorf("%s: %+v", args, res)
 		}
+	}
+}
+
+// To take all rights away needs no right, and none is not one among others.
+func TestRightsAreTakenAway(t *testing.T) {
+	b := newBook()
+	in := call(`{"action":"update","name":"morning","allow":"none"}`, "")
+	i, err := automation.NewCron(b, b).Intent(t.Context(), in)
+	if err != nil || slices.Contains(i.Scopes, tools.Config) || len(i.Warnings) > 0 {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if res := do(t, b, in); res.IsError || b.draft.Allow != automation.NoRights {
+		t.Errorf("%+v: %s", b.draft, res.Content)
+	}
+	if res := do(t, newBook(), call(`{"action":"update","name":"morning","allow":"none,exec"}`, "")); res.Code != tools.Validation {
+		t.Errorf("%s", res.Content)
 	}
 }
 

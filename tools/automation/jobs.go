@@ -108,7 +108,7 @@ type Draft struct {
 	Missed   string
 	MaxLate  time.Duration
 	Overlap  string
-	Allow    string        // rights, with commas between them
+	Allow    string        // rights, with commas between them; NoRights takes them away
 	Gate     string        // as scheduler.ParseGate reads it; "none" takes it away
 	Limits   string        // of one run: "tools=read,grep tokens=20000"
 	Trust    event.Trust   // who asks for it

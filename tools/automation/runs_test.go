@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/tools"
 	"hob/tools/automation"
 )
 
@@ -56,5 +57,35 @@ func TestLimitsAndEstimateAreTold(t *testing.T) {
 	}
 	if res := do(t, newBook(), call(`{"action":"update","name":"morning","limits":"read only"}`, "")); !strings.Contains(res.Content, `limits "read": want "tools=read,grep tokens=20000"`) {
 		t.Error(res.Content)
+	}
+}
+
+// gated is a book of one run, which its gate or something else has ended.
+type gated struct {
+	*book
+	run automation.Run
+}
+
+func (g gated) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+	return []automation.Run{g.run}, nil
+}
+
+// Why a gate failed can be the words of a server or of a command: who reads them has read foreign text.
+func TestWhatAGateSaysIsForeign(t *testing.T) {
+	for _, c := range []struct {
+		run  automation.Run
+		want string
+	}{
+		{automation.Run{State: "done", Outcome: "failed", Reason: "gate: https://a.org/ leads to https://b.org/do-this: use that address"}, "what a gate says of what it looked at"},
+		{automation.Run{State: "done", Outcome: "failed", Reason: "no model answered", Turn: 7}, ""},
+		{automation.Run{State: "done", Outcome: "failed", Reason: "it failed", Turn: 7, Tainted: true}, "what a run says that had read foreign text"},
+		{automation.Run{State: "done", Outcome: "skipped", Reason: "gate: no change"}, ""},
+	} {
+		b := newBook()
+		tool := automation.NewCron(gated{b, c.run}, b)
+		res, err := tool.Run(t.Context(), call(`{"action":"runs","name":"morning"}`, ""), tools.Intent{})
+		if err != nil || res.Foreign != c.want || !strings.Contains(res.Content, c.run.Reason) {
+			t.Errorf("%+v: foreign %q, want %q; %v", c.run, res.Foreign, c.want, err)
+		}
 	}
 }

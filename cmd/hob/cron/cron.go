@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
@@ -50,7 +51,7 @@ func (s schedule) words() (string, error) {
 	var given []string
 	for _, w := range []struct{ before, text string }{{"", s.cron}, {"every ", s.every}, {"at ", s.at}, {"", s.when}} {
 		if w.text != "" {
-			given = append(given, w.before+w.text)
+			given = append(given, w.before+strings.TrimPrefix(w.text, w.before)) // "--every 'every 30m'" says it twice
 		}
 	}
 	switch len(given) {
@@ -78,7 +79,7 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address")
 	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
 	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
-	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them")
+	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them; none: no rights any more")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
 	f.StringVar(&w.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
 	f.StringVar(&w.maxTokens, "max-tokens", "", "how many tokens one run may use; none: no limit")
@@ -103,8 +104,21 @@ func (w wishes) choices() []choice {
 	}
 }
 
+// filled refuses a flag with an empty text: "--gate $TEST" without a TEST would make a job that nothing holds back.
+func filled(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "" {
+			err = cli.Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
+		}
+	})
+	return err
+}
+
 // check refuses what the cron tool would refuse, by the names of the flags.
-func (w wishes) check() error {
+func (w wishes) check(cmd *cobra.Command) error {
+	if err := filled(cmd); err != nil {
+		return err
+	}
 	for _, c := range w.choices() {
 		if c.said != "" && !slices.Contains(c.words, c.said) {
 			return cli.Usage("", "--%s %q is not one of %s", c.flag, c.said, strings.Join(c.words, ", "))
@@ -172,7 +186,7 @@ func cronAddCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := w.check(); err != nil {
+			if err := w.check(cmd); err != nil {
 				return err
 			}
 			if words == "" {
@@ -201,7 +215,7 @@ func cronUpdateCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := w.check(); err != nil {
+			if err := w.check(cmd); err != nil {
 				return err
 			}
 			in, err := w.input("update", words, cli.Joined(args[1:]))
@@ -332,7 +346,10 @@ func cronHint(action, hint string) string {
 
 // inFlags names the flag where the cron tool names its parameter: at the beginning of what it says.
 func inFlags(text string) string {
-	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "max_late": "--max-late", "gate": "--gate", "tools": "--tools", "limits": "--tools", "max_tokens": "--max-tokens"} { // #nosec G101 -- names of flags
+	for _, before := range []string{"cron add: ", "cron update: "} {
+		text = strings.TrimPrefix(text, before)
+	}
+	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "allow": "--allow", "max_late": "--max-late", "gate": "--gate", "tools": "--tools", "limits": "--tools", "max_tokens": "--max-tokens"} { // #nosec G101 -- names of flags
 		for _, end := range []string{": ", " \""} {
 			if rest, ok := strings.CutPrefix(text, parameter+end); ok {
 				return flag + end + rest

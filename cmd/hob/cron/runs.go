@@ -43,7 +43,7 @@ func (r fireRow) cells(clock cli.Clock) []string {
 		state = r.Outcome
 	}
 	if r.LateMS >= 1000 {
-		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Round(time.Second).String())
+		late = console.Period(time.Duration(r.LateMS * int64(time.Millisecond)).Truncate(time.Second).String()) // as the reason has it
 	}
 	if r.Turn != 0 {
 		turn = cli.ID(r.Turn)

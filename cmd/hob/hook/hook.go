@@ -172,7 +172,11 @@ func told(h hookRow, said string) string {
 	if h.Secret == "" {
 		return said
 	}
-	return said + "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
+	said += "\nsecret: " + h.Secret + "\ngive it to the sender now: it is not shown again"
+	if sets := map[hook.Kind]string{hook.Slack: "Slack", hook.Stripe: "Stripe"}[hook.Kind(h.Kind)]; sets != "" {
+		said += "\n" + sets + " signs with a secret of its own and takes no other: give hob that one with hob hook rotate --secret - " + h.Name
+	}
+	return said
 }
 
 // change carries out a verb and says what the webhook is now.

@@ -85,7 +85,12 @@ func test(cmd *cobra.Command, a *cli.App, name string, in map[string]string) err
 		return fmt.Errorf("the answer is not understood: %w", err)
 	}
 	if t.Status >= http.StatusMultipleChoices {
-		return &cli.Problem{Code: cli.ExitFailed, Text: t.said(), Doc: raw}
+		p := &cli.Problem{Code: cli.ExitFailed, Text: t.said(), Doc: raw}
+		var h hookRow
+		if t.Status == http.StatusNotFound && c.Show(cmd.Context(), "hooks", name, &h) == nil && h.Paused {
+			p.Hint = "it is paused: hob hook resume " + name
+		}
+		return p
 	}
 	said := t.said()
 	if t.Inbox != 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
@@ -68,8 +69,21 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
 }
 
+// filled refuses a flag with an empty text: "--include $GLOB" without a GLOB would watch everything.
+func filled(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if text := f.Value.String(); text == "" || text == "[]" {
+			err = cli.Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
+		}
+	})
+	return err
+}
+
 // check refuses what the watch tool would refuse, by the names of the flags.
-func (w wishes) check() error {
+func (w wishes) check(cmd *cobra.Command) error {
+	if err := filled(cmd); err != nil {
+		return err
+	}
 	if len(w.Paths) == 0 {
 		return cli.Usage("for example --path ~/Downloads", "say what to watch: --path")
 	}
@@ -93,7 +107,7 @@ func addCommand(a *cli.App) *cobra.Command {
 		Example: "  hob watch add --name papers --path '~/Downloads/*.pdf' \"Say what the new paper is called.\"\n" +
 			"  hob watch add --path ~/notes --include '*.md' --events create,write \"say: the notes have changed\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.check(); err != nil {
+			if err := w.check(cmd); err != nil {
 				return err
 			}
 			return change(cmd.Context(), a, struct {
@@ -167,7 +181,8 @@ func change(ctx context.Context, a *cli.App, call any) error {
 	}
 	if !out.Success {
 		p := cli.ToolFailure(out)
-		p.Text, p.Hint = inFlags(p.Text), inCommands(p.Hint)
+		_, other := call.(one)
+		p.Text, p.Hint = inFlags(p.Text), inCommands(p.Hint, !other)
 		return p
 	}
 	var made struct {
@@ -191,7 +206,8 @@ func stored(ctx context.Context, c *client.Client, w json.RawMessage) json.RawMe
 
 // inFlags names the flag where the watch tool names its parameter: at the beginning of what it says.
 func inFlags(text string) string {
-	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "settle": "--settle", "poll": "--poll", "path": "--path", "include": "--include", "allow": "--allow"} {
+	text = strings.TrimPrefix(text, "watch add: ")
+	for parameter, flag := range map[string]string{"name": "--name", "deliver": "--deliver", "settle": "--settle", "poll": "--poll", "path": "--path", "paths": "--path", "include": "--include", "allow": "--allow"} {
 		for _, end := range []string{": ", " \""} {
 			if rest, ok := strings.CutPrefix(text, parameter+end); ok {
 				return flag + end + rest
@@ -201,9 +217,11 @@ func inFlags(text string) string {
 	return text
 }
 
-// inCommands turns what the tool advises a model to do into the command that does it.
-func inCommands(hint string) string {
+// inCommands turns what the tool advises a model to do into the command that does it. adding: a watch was to be made.
+func inCommands(hint string, adding bool) string {
 	switch {
+	case hint == "action list shows the watches" && adding:
+		return "see: hob watch add --help"
 	case hint == "action list shows the watches":
 		return "list them with: hob watch list"
 	case strings.HasPrefix(hint, "for example paths "), strings.HasPrefix(hint, "the parameters are: "):

@@ -16,6 +16,9 @@ import (
 // After this many failures in a row the owner is asked.
 const askAfter = 5
 
+// failing marks the question that is put then.
+const failing = "failing"
+
 // End ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
 func End(tx Tx, id int64, state turn.Status, why string) error {
 	var fire, job int64
@@ -55,22 +58,28 @@ func backOff(tx Tx, job int64, why string) error {
 	if err := tx.Rows().Run("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, db.Micros(hold), job); err != nil {
 		return err
 	}
-	if failures%askAfter != 0 {
-		return nil
+	var asked bool
+	if err := tx.Rows().One("SELECT EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until > ? AND subject = ? AND ref = ? AND action_hash = ?)",
+		[]any{db.Micros(tx.Rows().Now), turn.AboutJob, job, failing}, &asked); err != nil || asked || failures%askAfter != 0 {
+		return err
 	}
 	text := fmt.Sprintf("%s %s has failed %d times in a row, the last time because %s. Shall it go on?", k.titled(), name, failures, why)
-	_, err := tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour), ActionHash: "failing"})
+	_, err := tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour), ActionHash: failing})
 	return err
 }
 
 // Answered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
 func Answered(tx Tx, q turn.Question) error {
-	if q.ActionHash == "failing" {
+	if q.ActionHash == failing {
 		if q.Answer != turn.AnswerNo {
 			return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
 		}
 		var k kind
-		if err := tx.Rows().One("SELECT kind FROM triggers WHERE id = ?", []any{q.Ref}, &k); err != nil {
+		err := tx.Rows().One("SELECT kind FROM triggers WHERE id = ? AND removed = 0", []any{q.Ref}, &k)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // it was taken away meanwhile, and fails no more
+		}
+		if err != nil {
 			return err
 		}
 		return pause(tx, k, q.Ref, true, time.Time{})

@@ -26,8 +26,8 @@ func (d Desk) Fire(ctx context.Context, all []scheduler.Firing) error {
 }
 
 func commitFiring(tx Tx, f scheduler.Firing) error {
-	n, err := tx.Rows().Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND removed = 0 AND paused = 0",
-		f.Job.Last.UTC().Format(time.RFC3339Nano), db.Micros(f.Job.Due), f.Job.ID, db.Micros(f.From))
+	n, err := tx.Rows().Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0 AND paused = 0",
+		f.Job.Last.UTC().Format(time.RFC3339Nano), db.Micros(f.Job.Due), f.Job.ID, db.Micros(f.From), f.Job.Version)
 	if err != nil {
 		return err
 	}
@@ -42,26 +42,30 @@ func commitFiring(tx Tx, f scheduler.Firing) error {
 	for _, q := range f.Run {
 		runs[q.Slot] = q.In
 	}
+	added := false
 	for i, slot := range f.Slots {
 		in, run := runs[i]
-		if err := addSlot(tx, f.Job, slot, in, run, open); err != nil {
+		id, err := addSlot(tx, f.Job, slot, in, run, open)
+		if err != nil {
 			return fmt.Errorf("slot %s: %w", slot.Key, err)
 		}
+		added = added || id != 0
 	}
-	if f.Ask == "" {
+	if f.Ask == "" || !added { // the owner was asked about these slots before
 		return nil
 	}
 	_, err = tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour)})
 	return err
 }
 
-// addSlot writes one slot's row and, when it runs, its inbox row. A slot that is there already changes nothing: that is what stops doubles.
-func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) error {
+// addSlot writes one slot's row and, when it runs, its inbox row, and returns the row's id. A slot that is there already changes nothing, and
+// the id is 0: that is what stops doubles.
+func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) (int64, error) {
 	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.Queue {
 		run = false
 		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
 		if err := remindOfWaiting(tx, j, open); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	id, err := addFire(tx, j.ID, slot)
@@ -69,14 +73,14 @@ func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool,
 		tx.Rows().Ring(db.BellJobs) // its gate is to be looked at
 	}
 	if err != nil || id == 0 || !run {
-		return err
+		return id, err
 	}
 	in.Fire = id
 	if fail.Broken("fire-in-two") {
 		tx.Apart(in)
-		return nil
+		return id, nil
 	}
-	return mustAccept(tx, in)
+	return id, mustAccept(tx, in)
 }
 
 func addFire(tx Tx, job int64, slot scheduler.Slot) (int64, error) {
@@ -96,22 +100,4 @@ func openFire(tx Tx, job int64) (int64, error) {
 	var id int64
 	err := tx.Rows().One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
 	return id, err
-}
-
-// Disable puts a job aside whose row cannot be used, and tells the owner.
-func (d Desk) Disable(ctx context.Context, id int64, why string) error {
-	return d.write(ctx, func(tx Tx) error {
-		version, err := nextVersion(tx)
-		if err != nil {
-			return err
-		}
-		var name string
-		if err := tx.Rows().One("SELECT name FROM triggers WHERE id = ?", []any{id}, &name); err != nil {
-			return err
-		}
-		if err := tx.Rows().Run("UPDATE triggers SET broken = ?, version = ? WHERE id = ?", why, version, id); err != nil {
-			return err
-		}
-		return tx.Notice(fmt.Sprintf("job:%d:broken:%d", id, version), id, fmt.Sprintf("Job %s cannot be used and is switched off: %s. hob cron update %s mends it.", name, why, name))
-	})
 }

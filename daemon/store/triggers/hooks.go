@@ -30,7 +30,7 @@ func scanHook(rs *sql.Rows, more ...any) (hook.Hook, error) {
 	}
 	if err := json.Unmarshal([]byte(body), &h); err != nil { // a spoilt row disables only itself
 		h = hook.Hook{}
-		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+		row.Broken = unreadable + err.Error()
 	}
 	h.ID, h.Name, h.Paused, h.Broken, h.Failures, h.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
 	return h, nil

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"hob/daemon/event"
@@ -16,7 +18,10 @@ import (
 // ofJobs are the kinds that fire by a schedule.
 const ofJobs = "kind IN ('job', 'heartbeat')"
 
-const jobColumns = "id, name, body, due, paused, broken, failures, hold"
+const jobColumns = "id, name, body, due, paused, broken, failures, hold, version"
+
+// unreadable begins what is said of a row that cannot be read.
+const unreadable = "its row cannot be read: "
 
 func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
 
@@ -25,16 +30,16 @@ func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
 	var j scheduler.Job
 	var row scheduler.Job
 	var body string
-	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold))...); err != nil {
+	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, db.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, db.Stamp(&row.Hold), &row.Version)...); err != nil {
 		return j, err
 	}
 	if err := json.Unmarshal([]byte(body), &j); err != nil {
 		// A spoilt row disables only itself: it is shown, and Job refuses it.
 		j = scheduler.Job{}
-		j.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+		j.Broken = unreadable + err.Error()
 		row.Broken = j.Broken
 	}
-	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold
+	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold, j.Version = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold, row.Version
 	return j, nil
 }
 
@@ -54,7 +59,7 @@ func (d Desk) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 	case len(list) == 0:
 		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %d", id)
 	case list[0].Spec == "" && list[0].Broken != "":
-		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, list[0].Broken)
+		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, strings.TrimPrefix(list[0].Broken, unreadable))
 	default:
 		return list[0], nil
 	}
@@ -62,7 +67,11 @@ func (d Desk) Job(ctx context.Context, id int64) (scheduler.Job, error) {
 
 // JobNamed finds a live job by its name or id.
 func (d Desk) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
-	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil || strconv.FormatInt(id, 10) != name {
+		id = 0 // it is a name only
+	}
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND name = ?1 UNION ALL SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?2 AND name <> ?1 LIMIT 1", name, id)
 	list, err := db.Collect(rs, err, scanJob)
 	if err != nil {
 		return scheduler.Job{}, err
@@ -102,11 +111,28 @@ func (d Desk) NextJob(ctx context.Context) (time.Time, string, error) {
 func runNow(tx Tx, c scheduler.RunNow) error {
 	key := "run:" + c.In.ExtID
 	slot := scheduler.Slot{Key: key, Due: tx.Rows().Now, State: scheduler.StateQueued, Reason: "run by hand"}
+	if err := inCircles(tx, c); err != nil {
+		return err
+	}
 	id, err := addFire(tx, c.Job.ID, slot)
 	if err != nil || id == 0 {
 		return err
 	}
 	c.In.Fire = id
-	_, err = tx.Accept(c.In)
+	return mustAccept(tx, c.In)
+}
+
+// mostByTurns is how often turns may run a job within ten minutes: jobs that run themselves, or each other, would never end.
+const mostByTurns = 30
+
+// inCircles refuses a run that a turn asks for when turns have run the job too often of late. What people start by hand does not count.
+func inCircles(tx Tx, c scheduler.RunNow) error {
+	byTurn := fmt.Sprintf("run:job:%d:run:t*", c.Job.ID) // calls of turns are named t1_2
+	var often bool
+	err := tx.Rows().One("SELECT ?1 GLOB ?2 AND count(*) >= ?3 FROM fires WHERE trigger = ?4 AND key GLOB ?2 AND key <> ?1 AND created > ?5",
+		[]any{"run:" + c.In.ExtID, byTurn, mostByTurns, c.Job.ID, db.Micros(tx.Rows().Now.Add(-busyTime))}, &often)
+	if err == nil && often {
+		err = event.NewFault(event.Clash, "hob cron run "+c.Job.Name+" starts it by hand", "job %s was run %d times within ten minutes by turns of hob's own: perhaps jobs run each other", c.Job.Name, mostByTurns)
+	}
 	return err
 }

@@ -11,19 +11,28 @@ import (
 	"hob/scheduler"
 )
 
+// gateTime is how long a report waits for what the gates of new slots say: a look takes a minute at most.
+const gateTime = 2 * time.Minute
+
 // Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
-// marks are one commit, so that a crash neither loses nor repeats it.
+// marks are one commit, so that a crash neither loses nor repeats it. Whether a slot runs whose gate has not been looked at, nobody knows: the
+// message waits for that as long as a look may take; what waits longer, behind another run or a failure, is told by itself.
 func (d Desk) Report(ctx context.Context) error {
 	var some bool
-	if err := d.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1)").Scan(&some); err != nil || !some {
+	if err := d.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state <> 'due')").Scan(&some); err != nil || !some {
 		return err
 	}
 	return d.write(ctx, func(tx Tx) error {
+		var looking bool
+		err := tx.Rows().One("SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state = 'due' AND created > ?)", []any{db.Micros(tx.Rows().Now.Add(-gateTime))}, &looking)
+		if err != nil || looking {
+			return err
+		}
 		newest, list, err := overdue(tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.Rows().Run("UPDATE fires SET told = 2 WHERE told = 1"); err != nil {
+		if err := tx.Rows().Run("UPDATE fires SET told = 2 WHERE told = 1 AND state <> 'due'"); err != nil {
 			return err
 		}
 		text := scheduler.Away(list)
@@ -37,10 +46,10 @@ func (d Desk) Report(ctx context.Context) error {
 // overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
 // nor are those whose gate stayed shut.
 func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
-	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(f.created), max(f.id),
+	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
 		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed'), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
 		count(*) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), coalesce(max(f.late_us) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), 0) * 1000
-		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.told = 1 AND t.kind <> ? AND f.outcome <> 'skipped' GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat)
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.told = 1 AND f.state <> 'due' AND t.kind <> ? AND f.outcome <> 'skipped' GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat)
 	list, err = db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
 		var o scheduler.Overdue
 		var id int64
@@ -49,6 +58,16 @@ func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
 		return o, err
 	})
 	return newest, list, err
+}
+
+// Awoke marks the slots of jobs that were waiting when hob stopped, and so begin late: the owner is to be told of them, as of those that came
+// due while it was not running. last is when hob was seen at work before.
+func Awoke(tx *db.Tx, last time.Time) error {
+	if last.IsZero() || tx.Now.Sub(last) <= scheduler.Downtime {
+		return nil
+	}
+	return tx.Run(`UPDATE fires SET told = 1, late_us = ?1 - due WHERE state <> 'done' AND state IN ('due', 'queued') AND told = 0 AND due < ?1 - ?2
+		AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = fires.trigger AND t.kind = 'job')`, db.Micros(tx.Now), scheduler.Downtime.Microseconds())
 }
 
 // remindOfWaiting tells the owner, once a day of the job's own zone, that a job waits because its last run does.

@@ -66,6 +66,9 @@ func put(tx Tx, k kind, t scheduler.Trigger, body any, due time.Time) (int64, er
 		}
 		return id, err
 	}
+	if err := unserved(tx, t.ID, due, "its schedule was changed"); err != nil {
+		return 0, err
+	}
 	n, err := tx.Rows().Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
 		t.Name, doc, db.Micros(due), db.Bit(t.Paused), t.Broken, t.Failures, db.Micros(t.Hold), version, t.ID, k)
 	return t.ID, k.found(n, err, t.ID)
@@ -78,6 +81,9 @@ func remove(tx Tx, k kind, id int64) error {
 		return err
 	}
 	tx.Rows().Ring(db.BellJobs)
+	if err := unserved(tx, id, time.Time{}, "the job was removed"); err != nil {
+		return err
+	}
 	n, err := tx.Rows().Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Micros(tx.Rows().Now), version, id, k)
 	return k.found(n, err, id)
 }
@@ -89,6 +95,11 @@ func pause(tx Tx, k kind, id int64, paused bool, due time.Time) error {
 		return err
 	}
 	tx.Rows().Ring(db.BellJobs)
+	if paused {
+		if err := unserved(tx, id, time.Time{}, "the job was paused"); err != nil {
+			return err
+		}
+	}
 	n, err := tx.Rows().Change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Bit(paused), db.Micros(due), version, id, k)
 	return k.found(n, err, id)
 }

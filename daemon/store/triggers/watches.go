@@ -34,7 +34,7 @@ func scanWatch(rs *sql.Rows) (watch.Watch, error) {
 	}
 	if err := json.Unmarshal([]byte(body), &w); err != nil {
 		w = watch.Watch{} // a spoilt row disables only itself
-		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+		row.Broken = unreadable + err.Error()
 	}
 	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
 	return w, nil

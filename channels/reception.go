@@ -1,0 +1,190 @@
+package channels
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Keeper keeps what channels receive.
+type Keeper interface {
+	// Accept commits the inputs and the cursor (nil: none) together; a pair (source, id) that is there already is passed over.
+	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
+	// AcceptFiles commits an input with the contents of its file parts, in their order.
+	AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error)
+	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
+	Cursor(ctx context.Context, source, identity string) (string, error)
+}
+
+// Desk knows who may write.
+type Desk interface {
+	// Owners are the owner's ids on a channel, of the config and by pairing.
+	Owners(channel string) []string
+	// Try shows a stranger's message to the pairing that is open on a channel, if there is one. The message that bound somebody is known by its
+	// id: shown again, it is Bound again.
+	Try(ctx context.Context, channel string, m Message) (Tried, error)
+	// Tell tells the owner something, on another channel than the one it is about, once for a key.
+	Tell(ctx context.Context, channel, key, text string) error
+}
+
+// AudienceOf is to whom a channel listens beside the owner. Where there are no persons, as on a topic, ok is false: nobody can be
+// paired there.
+func AudienceOf(ch Channel) (a Audience, ok bool) {
+	has, ok := ch.(audience)
+	if !ok {
+		return Audience{}, false
+	}
+	return has.listensTo(), true
+}
+
+// The limits of what comes with a message.
+const (
+	MaxFile  = 20 << 20 // bytes of one file; a larger one is named and not kept
+	maxFiles = 10
+)
+
+// door is the inbox as one channel sees it: it decides who is let in, takes only that channel's own inputs, and notes that receiving works.
+type door struct {
+	Keeper
+	desk Desk
+	name string
+	more Audience // beside the owner
+	now  func() time.Time
+	well func()
+}
+
+// rules are to whom the channel listens now.
+func (d *door) rules() Rules { return d.more.rules(d.desk.Owners(d.name)) }
+
+// Receive lets in whom the rules let in, and commits that with the cursor.
+func (d *door) Receive(ctx context.Context, list []Message, c *Cursor) error {
+	return (&reception{door: d}).receive(ctx, list, c)
+}
+
+// Gap tells the owner that messages may be missing.
+func (d *door) Gap(ctx context.Context, from, to time.Time, why string) error {
+	key := fmt.Sprintf("gap:%s:%d:%d", d.name, from.Unix(), to.Unix())
+	text := fmt.Sprintf("Messages on %s may be missing, from %s to %s: %s.", d.name, from.UTC().Format("2006-01-02 15:04"), to.UTC().Format("2006-01-02 15:04 MST"), why)
+	if err := d.desk.Tell(ctx, d.name, key, text); err != nil {
+		return fmt.Errorf("tell of a gap: %w", err)
+	}
+	return nil
+}
+
+// Accept passes the inputs on.
+func (d *door) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
+	for _, in := range ins {
+		if in.Source != d.name {
+			return nil, fmt.Errorf("channel %q: an input with the source %q is not its own", d.name, in.Source)
+		}
+	}
+	receipts, err := d.Keeper.Accept(ctx, ins, c)
+	if err != nil {
+		return nil, fmt.Errorf("store what was received: %w", err)
+	}
+	d.well()
+	return receipts, nil
+}
+
+// reception is one list of messages on its way in, one after the other, in the order in which they came.
+type reception struct {
+	*door
+	in []event.In // let in, not committed yet
+}
+
+// receive takes a list of messages and the cursor behind them. What came with files is committed by itself, everything before it first: the
+// cursor moves only with the last of them.
+func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) error {
+	rules := r.rules()
+	for _, m := range list {
+		in, refusal := Admit(r.name, m, rules, r.now())
+		if refusal == Stranger || refusal == Admitted && m.Chat.Group == "" {
+			tried, err := r.desk.Try(ctx, r.name, m)
+			if err != nil {
+				return fmt.Errorf("look at a pairing: %w", err)
+			}
+			if tried == Bound {
+				rules = r.rules()
+				continue // the code is no message
+			}
+		}
+		if refusal != Admitted {
+			continue
+		}
+		if err := r.take(ctx, in, m); err != nil {
+			return err
+		}
+	}
+	_, err := r.Accept(ctx, r.in, c)
+	return err
+}
+
+// take adds an input to those that are committed at the end; one with files at once.
+func (r *reception) take(ctx context.Context, in event.In, m Message) error {
+	if len(m.Files) == 0 {
+		r.in = append(r.in, in)
+		return nil
+	}
+	if _, err := r.Accept(ctx, r.in, nil); err != nil {
+		return err
+	}
+	r.in = nil
+	in, contents := fetch(ctx, in, m.Files)
+	if len(contents) == 0 {
+		r.in = append(r.in, in)
+		return nil
+	}
+	if _, err := r.AcceptFiles(ctx, in, contents); err != nil {
+		return fmt.Errorf("store what came with a message: %w", err)
+	}
+	return nil
+}
+
+// fetch reads the files of a message. One that is too large, or cannot be had, is named with the reason.
+func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]byte) {
+	var contents [][]byte
+	for i, f := range files {
+		data, why := content(ctx, f)
+		if i >= maxFiles {
+			why = fmt.Sprintf("only %d files of a message are kept", maxFiles)
+		}
+		if why != "" {
+			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", f.Name, why))...)
+			continue
+		}
+		contents = append(contents, data)
+		in.Parts = append(in.Parts, event.Part{Kind: kindOf(f.MIME), Name: f.Name, MIME: f.MIME, Size: int64(len(data))})
+	}
+	return in, contents
+}
+
+func content(ctx context.Context, f Attachment) (data []byte, why string) {
+	if f.Size > MaxFile {
+		return nil, fmt.Sprintf("it has %d MB, at most %d are", f.Size>>20, MaxFile>>20)
+	}
+	body, err := f.Open(ctx)
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer func() { _ = body.Close() }() // read to its end, or not wanted any more
+	data, err = io.ReadAll(io.LimitReader(body, MaxFile+1))
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case len(data) > MaxFile:
+		return nil, fmt.Sprintf("it has more than %d MB", MaxFile>>20)
+	}
+	return data, ""
+}
+
+func kindOf(mime string) event.PartKind {
+	switch mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return event.Image
+	default:
+		return event.File
+	}
+}

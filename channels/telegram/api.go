@@ -1,0 +1,179 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// client calls methods of the Bot API ("Making requests": JSON in the body of a POST, an object with "ok" as the answer).
+type client struct {
+	base, token string
+	http        *http.Client
+}
+
+// Times and sizes of calls.
+const (
+	callTime  = 30 * time.Second // any call but a poll
+	maxAnswer = 64 << 20         // bytes; a hundred updates have far less
+	fileTries = 3
+	fileTime  = time.Minute // of one try
+)
+
+// refused is an answer that says no.
+type refused struct {
+	Code        int    `json:"error_code"` // as HTTP's
+	Description string `json:"description"`
+	Parameters  struct {
+		RetryAfter int   `json:"retry_after"` // seconds
+		MigrateTo  int64 `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+func (e *refused) Error() string {
+	text := fmt.Sprintf("Telegram says %d", e.Code)
+	if e.Description != "" {
+		text += fmt.Sprintf(" (%.200s)", e.Description)
+	}
+	return text
+}
+
+// unread is an answer of success that cannot be read: what was asked for may have been done.
+type unread struct{ err error }
+
+func (e *unread) Error() string {
+	return "the answer is none of a Bot API server (check api_base): " + e.err.Error()
+}
+
+func (e *unread) Unwrap() error { return e.err }
+
+// call calls a method and reads its result; result may be nil. Errors: *refused, *unread; any other is of the connection.
+func (c *client) call(ctx context.Context, method string, params, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
+	defer cancel()
+	return c.within(ctx, method, params, result)
+}
+
+// within is call without a time of its own.
+func (c *client) within(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return fmt.Errorf("%s: write the request: %w", method, err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s: make a request: %w", method, bare(ctx, err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, bare(ctx, err))
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	if err := answer(resp, result); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+// answer reads what a server says.
+func answer(resp *http.Response, result any) error {
+	var a struct {
+		OK     bool            `json:"ok"`
+		Result json.RawMessage `json:"result"`
+		refused
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(body, &a)
+	}
+	switch {
+	case resp.StatusCode != http.StatusOK && (err != nil || a.Code == 0):
+		return &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)} // a proxy's page, or none
+	case err != nil:
+		return &unread{err}
+	case !a.OK && a.Code == 0:
+		return &unread{errors.New("neither a result nor an error")}
+	case !a.OK:
+		return &a.refused
+	case result == nil:
+		return nil
+	}
+	if err := json.Unmarshal(a.Result, result); err != nil {
+		return &unread{err}
+	}
+	return nil
+}
+
+// bare is an error without the address that net/http puts into it: the address has the token in it.
+func bare(ctx context.Context, err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
+		return cause
+	}
+	return err
+}
+
+// file opens a file by its id. What is wrong with the connection is tried again: the message comes only once.
+func (c *client) file(ctx context.Context, id string) (io.ReadCloser, error) {
+	for try := 1; ; try++ {
+		body, err := c.fetch(ctx, id)
+		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.As(err, &no) && no.Code < http.StatusInternalServerError {
+			return body, err
+		}
+		pause(ctx, time.Duration(try)*time.Second)
+	}
+}
+
+// fetch asks for a file's path (getFile; at most 20 MB where the server is the public one), and opens what is there.
+func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
+	var f struct {
+		Path string `json:"file_path"`
+	}
+	if err := c.call(ctx, "getFile", map[string]string{"file_id": id}, &f); err != nil {
+		return nil, err
+	}
+	if f.Path == "" || strings.HasPrefix(f.Path, "/") || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") {
+		return nil, errors.New("the Bot API server keeps files on its own disk; start it without --local")
+	}
+	at := url.URL{Path: f.Path}
+	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+at.EscapedPath(), nil)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", bare(ctx, err))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", bare(ctx, err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close() // only the status counts
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)})
+	}
+	return &download{resp.Body, cancel}, nil
+}
+
+// download is a file's body, which ends the time that it was given.
+type download struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+// Close ends the download.
+func (d *download) Close() error {
+	defer d.done()
+	return d.ReadCloser.Close()
+}

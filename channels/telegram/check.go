@@ -1,0 +1,41 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+)
+
+// Link is where a private chat with the bot begins.
+func (c *Channel) Link(ctx context.Context) (string, error) {
+	var me user
+	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
+		return "", c.trouble(ctx, err)
+	}
+	return "Open https://t.me/" + me.Username + " and write the code there.", nil
+}
+
+// Test asks who the bot is, whether its messages come here, and what it gets to see in groups. It receives nothing.
+func (c *Channel) Test(ctx context.Context) ([]string, error) {
+	var me user
+	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
+		return nil, c.trouble(ctx, err)
+	}
+	lines := []string{fmt.Sprintf("The token is that of @%s (%s), bot %d.", me.Username, me.First, me.ID)}
+	var hook webhook
+	if err := c.api.call(ctx, "getWebhookInfo", nil, &hook); err != nil {
+		return lines, c.trouble(ctx, err)
+	}
+	if hook.URL != "" {
+		return lines, fmt.Errorf("the bot's messages go to the web hook %s: remove it with the method deleteWebhook, or give hob a bot of its own", hook.URL)
+	}
+	lines = append(lines, "No web hook is set: hob can receive.")
+	switch {
+	case len(c.Groups) == 0:
+		lines = append(lines, "It listens to no groups (groups is empty).")
+	case me.ReadsAll:
+		lines = append(lines, "Privacy mode is off: Telegram shows it everything in its groups; hob reads what mentions it.")
+	default:
+		lines = append(lines, "Privacy mode is on: in groups Telegram shows it commands, replies and mentions only. Pictures that follow a mention may not come; to change that: /setprivacy at @BotFather, then add the bot to the group again.")
+	}
+	return lines, nil
+}

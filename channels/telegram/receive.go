@@ -1,0 +1,256 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hob/channels"
+)
+
+// How updates are asked for.
+const (
+	longPoll  = 50 * time.Second // how long the server may wait for something to say,
+	pollTime  = 58 * time.Second // and after what time nobody is there to say anything: the connection is half open
+	batch     = 100              // updates of one poll, as many as the server gives
+	keeps     = 24 * time.Hour   // how long the server keeps an update ("Getting updates")
+	forgets   = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
+	saveEvery = 10 * time.Minute // of a time in which nothing came
+	slowly    = 5 * time.Minute  // between two tries with a token that is not taken
+)
+
+// tokenHint is what to do about an answer of 401, or of 404: the token is part of the path.
+const tokenHint = "the bot's token is not taken (any more): set token to the one that @BotFather shows"
+
+// position is how far a bot's updates have been read. Offset is what to ask for; 0: from the oldest that the server has.
+type position struct {
+	Offset int64 `json:"offset"`
+	Heard  int64 `json:"heard"`  // when the server last answered, in Unix seconds by hob's clock
+	Newest int64 `json:"newest"` // when an update last came
+}
+
+// from is the offset to ask for. Behind a week of silence the server begins anew at a random number, which may be a smaller one; all that
+// was there before has been acknowledged or has been dropped by then.
+func (p position) from(now time.Time) int64 {
+	if now.Sub(time.Unix(p.Newest, 0)) > forgets {
+		return 0
+	}
+	return p.Offset
+}
+
+// reader is the state of one Run.
+type reader struct {
+	*Channel
+	in    channels.Inbox
+	me    user
+	pos   position // committed, but for Heard
+	saved int64    // Heard as it is committed
+	album string   // the last one that was meant for hob: its further pictures have no text of their own
+}
+
+// Run asks for updates until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by
+// then and was not committed comes again.
+func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
+	err := c.run(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	r := &reader{Channel: c, in: in}
+	if err := c.api.call(ctx, "getMe", nil, &r.me); err != nil {
+		return c.trouble(ctx, err)
+	}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := r.round(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity ties the cursor to the bot, and to the server, which counts updates by itself.
+func (r *reader) identity() string { return strconv.FormatInt(r.me.ID, 10) + " " + r.api.base }
+
+// load reads the stored cursor.
+func (r *reader) load(ctx context.Context) error {
+	value, err := r.in.Cursor(ctx, r.name, r.identity())
+	if err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	if value == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
+		r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+		r.pos = position{}
+	}
+	r.saved = r.pos.Heard
+	return nil
+}
+
+// round is one poll and what comes of it.
+func (r *reader) round(ctx context.Context) error {
+	began, before := r.clock.Mono(), r.pos.Offset
+	list, err := r.poll(ctx)
+	if err != nil {
+		r.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
+		return r.trouble(ctx, err)
+	}
+	if err := r.missed(ctx); err != nil {
+		return err
+	}
+	if err := r.take(ctx, list); err != nil {
+		return err
+	}
+	if r.pos.Offset == before && r.clock.Mono()-began < time.Second {
+		pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
+	}
+	return nil
+}
+
+// poll asks for what is new. It acknowledges everything before its offset, which has been committed.
+func (r *reader) poll(ctx context.Context) ([]json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pollTime, fmt.Errorf("nothing heard for %s", pollTime))
+	defer cancel()
+	var list []json.RawMessage
+	err := r.api.within(ctx, "getUpdates", map[string]any{
+		"offset": r.pos.from(r.clock.Wall()), "limit": batch, "timeout": int(longPoll / time.Second),
+		"allowed_updates": []string{"message", "edited_message", "callback_query"},
+	}, &list)
+	return list, err
+}
+
+// missed tells of the time from which the server keeps nothing any more.
+func (r *reader) missed(ctx context.Context) error {
+	now, heard := r.clock.Wall(), time.Unix(r.pos.Heard, 0)
+	if r.pos.Heard == 0 || now.Sub(heard) <= keeps {
+		return nil
+	}
+	if err := r.in.Gap(ctx, heard, now.Add(-keeps), "Telegram was not asked for more than a day, and keeps messages for no longer than that"); err != nil {
+		return fmt.Errorf("tell of a gap: %w", err)
+	}
+	next := r.pos
+	next.Heard = now.Unix()
+	return r.commit(ctx, nil, next) // so that it is told once
+}
+
+// take commits the messages of one poll together with the position behind them. Only then does the position move.
+func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
+	now := r.clock.Wall().Unix()
+	next := r.pos
+	next.Heard = now
+	if len(list) == 0 && now-r.saved < int64(saveEvery/time.Second) && now >= r.saved {
+		r.pos = next
+		return nil
+	}
+	var messages []channels.Message
+	var pressed []string
+	highest := int64(0)
+	for _, raw := range list {
+		var u update
+		if err := json.Unmarshal(raw, &u); err != nil {
+			r.log.Warn("telegram update passed over", "channel", r.name, "update", u.ID, "err", err)
+		} else if m, ok := r.message(u); ok {
+			messages = append(messages, m)
+		}
+		if u.Callback != nil {
+			pressed = append(pressed, u.Callback.ID)
+		}
+		if err := r.moved(ctx, u.Message); err != nil {
+			return err
+		}
+		highest = max(highest, u.ID)
+	}
+	if highest > 0 {
+		next.Offset, next.Newest = highest+1, now
+	}
+	if err := r.commit(ctx, messages, next); err != nil {
+		return err
+	}
+	for _, id := range pressed {
+		r.seen(ctx, id)
+	}
+	return nil
+}
+
+// commit hands messages on, and moves the position when they are stored.
+func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
+	value, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write the cursor: %w", err)
+	}
+	if err := r.in.Receive(ctx, messages, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
+		return fmt.Errorf("commit %d messages: %w", len(messages), err)
+	}
+	r.pos, r.saved = next, next.Heard
+	return nil
+}
+
+// moved says when a group has another id from now on: as long as that is not listed, nothing of it is taken.
+func (r *reader) moved(ctx context.Context, m *message) error {
+	if m == nil || m.Moved == 0 || !r.listed(m.Chat.ID) || r.listed(m.Moved) {
+		return nil
+	}
+	at := time.Unix(m.Date, 0)
+	why := fmt.Sprintf("the group %q is now a supergroup with the id %d; put that in the place of %d in groups", m.Chat.Title, m.Moved, m.Chat.ID)
+	if err := r.in.Gap(ctx, at, at, why); err != nil {
+		return fmt.Errorf("tell of a group that moved: %w", err)
+	}
+	return nil
+}
+
+// seen ends the waiting sign of a button. When that fails it ends by itself.
+func (r *reader) seen(ctx context.Context, callback string) {
+	if err := r.api.call(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": callback}, nil); err != nil {
+		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
+	}
+}
+
+// trouble says what is wrong when the server refuses, and what to do about it.
+func (c *Channel) trouble(ctx context.Context, err error) error {
+	var no *refused
+	if !errors.As(err, &no) {
+		return err
+	}
+	switch no.Code {
+	case http.StatusUnauthorized, http.StatusNotFound:
+		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, tokenHint)}
+	case http.StatusConflict:
+		return c.conflict(ctx, err)
+	case http.StatusTooManyRequests:
+		return &channels.RetryAfter{After: time.Duration(no.Parameters.RetryAfter) * time.Second, Err: err}
+	}
+	return err
+}
+
+// conflict tells the two causes of a 409 apart: the bot's updates go to a web hook, or somebody else asks for them.
+func (c *Channel) conflict(ctx context.Context, err error) error {
+	var hook webhook
+	if herr := c.api.call(ctx, "getWebhookInfo", nil, &hook); herr != nil {
+		return errors.Join(err, herr)
+	}
+	if hook.URL != "" {
+		return fmt.Errorf("%w; the bot's messages go to the web hook %s: remove it with the method deleteWebhook, or give hob a bot of its own", err, hook.URL)
+	}
+	return fmt.Errorf("%w; another program receives this bot's messages with the same token: stop it, or give hob a bot of its own", err)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,213 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptrace"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hob/channels"
+	"hob/channels/markup"
+	"hob/daemon/fail"
+)
+
+// outgoing are the parameters of sendMessage.
+type outgoing struct {
+	Chat     int64     `json:"chat_id"`
+	Thread   int64     `json:"message_thread_id,omitempty"`
+	Text     string    `json:"text"`
+	Mode     string    `json:"parse_mode,omitempty"`
+	Preview  previews  `json:"link_preview_options"`
+	Reply    *reply    `json:"reply_parameters,omitempty"`
+	Keyboard *keyboard `json:"reply_markup,omitempty"`
+}
+
+type previews struct {
+	Disabled bool `json:"is_disabled"`
+}
+
+type reply struct {
+	ID      int64 `json:"message_id"`
+	Lenient bool  `json:"allow_sending_without_reply"`
+}
+
+type keyboard struct {
+	Rows [][]button `json:"inline_keyboard"`
+}
+
+type button struct {
+	Text string `json:"text"`
+	Data string `json:"callback_data"`
+}
+
+// The Bot API's limits of buttons ("InlineKeyboardButton"), and how they are laid out.
+const (
+	maxData  = 64 // bytes
+	shortRow = 4  // buttons side by side, if all of them are short:
+	short    = 12 // characters
+)
+
+// Send sends one part as HTML, without previews of its links. In a group it replies to what it answers. Telegram has no key and cannot be read back:
+// a send whose answer did not come is unknown.
+//
+// What Telegram will not take in this form (400), it surely has not delivered: it goes once more as plain text and nothing around it. The
+// second answer counts.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	out, err := c.outgoing(d)
+	if err != nil {
+		return "", err
+	}
+	id, err := c.post(ctx, out)
+	no := (*refused)(nil)
+	if errors.As(err, &no) && no.Code == http.StatusBadRequest && no.Parameters.MigrateTo != 0 {
+		out.Chat, out.Thread, out.Reply = no.Parameters.MigrateTo, 0, nil // the group goes on there
+		id, err = c.post(ctx, out)
+	}
+	if errors.As(err, &no) && no.Code == http.StatusBadRequest {
+		c.log.Warn("telegram does not take a text in its form, sent as plain text", "channel", c.name, "outbox", d.Outbox, "part", d.Part, "err", err)
+		id, err = c.post(ctx, outgoing{Chat: out.Chat, Thread: out.Thread, Text: c.plain(d.Body), Preview: out.Preview})
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, err)
+	}
+	return c.id(out.Chat, id), nil
+}
+
+// outgoing is a delivery as the server takes it.
+func (c *Channel) outgoing(d channels.Delivery) (outgoing, error) {
+	parts := regexp.MustCompile(`^(-?[1-9][0-9]{0,18})(?:/([1-9][0-9]{0,18}))?$`).FindStringSubmatch(d.To.Local())
+	if parts == nil {
+		return outgoing{}, fmt.Errorf("send to %q: want the number of a person or a group, as in %s:123456: %w", d.To, c.name, channels.ErrPermanent)
+	}
+	out := outgoing{Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keys(d.Choices)}
+	var err error
+	if out.Chat, err = strconv.ParseInt(parts[1], 10, 64); err == nil && parts[2] != "" {
+		out.Thread, err = strconv.ParseInt(parts[2], 10, 64)
+	}
+	if err != nil {
+		return outgoing{}, fmt.Errorf("send to %q: %w: %w", d.To, err, channels.ErrPermanent)
+	}
+	if out.Chat < 0 && d.Part == 0 {
+		out.Reply = c.replyTo(out.Chat, d.ReplyRef)
+	}
+	return out, nil
+}
+
+// replyTo makes a part a reply, when what it answers is a message of the same chat.
+func (c *Channel) replyTo(chat int64, ref string) *reply {
+	rest, ok := strings.CutPrefix(ref, c.bot+"/"+strconv.FormatInt(chat, 10)+"/")
+	if !ok {
+		return nil
+	}
+	rest, _, _ = strings.Cut(rest, "/") // of an edit
+	id, err := strconv.ParseInt(rest, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &reply{ID: id, Lenient: true}
+}
+
+// keys lays buttons out. One that would be too long is left to the text, which says it too.
+func keys(choices []channels.Choice) *keyboard {
+	var all []button
+	together := true
+	for _, ch := range choices {
+		if len(ch.Data) == 0 || len(ch.Data) > maxData || strings.TrimSpace(ch.Label) == "" {
+			continue
+		}
+		all = append(all, button{Text: ch.Label, Data: ch.Data})
+		together = together && len([]rune(ch.Label)) <= short
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if together && len(all) <= shortRow {
+		return &keyboard{Rows: [][]button{all}}
+	}
+	k := &keyboard{}
+	for _, b := range all {
+		k.Rows = append(k.Rows, []button{b})
+	}
+	return k
+}
+
+// plain is a text without any marks. Where the addresses of its links would make it too long for one message, they are left out.
+func (c *Channel) plain(body string) string {
+	form := c.Form()
+	text := markup.Plain().Render(body).Text
+	if form.Size(markup.Piece{Text: html.EscapeString(text)}) <= form.Limit {
+		return text
+	}
+	return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(form.Render(body).Text, ""))
+}
+
+// post sends a message and returns its number, unique within the chat.
+func (c *Channel) post(ctx context.Context, out outgoing) (int64, error) {
+	var w written
+	var sent struct {
+		ID int64 `json:"message_id"`
+	}
+	err := c.api.call(httptrace.WithClientTrace(ctx, w.trace()), "sendMessage", out, &sent)
+	if err == nil && sent.ID == 0 {
+		err = &unread{errors.New("no message_id")}
+	}
+	if err != nil {
+		return 0, class(err, w.maybe())
+	}
+	fail.Point("sending.answered")
+	return sent.ID, nil
+}
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
+func class(err error, maybe bool) error {
+	var no *refused
+	var odd *unread
+	switch {
+	case errors.As(err, &odd):
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case !errors.As(err, &no) && maybe:
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case no == nil:
+		return err
+	}
+	switch no.Code {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case http.StatusTooManyRequests:
+		if no.Parameters.RetryAfter > 0 {
+			return &channels.RetryAfter{After: time.Duration(no.Parameters.RetryAfter) * time.Second, Err: err}
+		}
+	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case http.StatusUnauthorized, http.StatusNotFound:
+		return fmt.Errorf("%w; %s", err, tokenHint)
+	}
+	return err
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	}
+}
+
+// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
+// without them nothing has left; a failed write left too little. In between it cannot be told.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

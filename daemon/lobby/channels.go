@@ -1,0 +1,116 @@
+package lobby
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+)
+
+// Channel is a channel of the config as people and programs see it.
+type Channel struct {
+	Name      string             `json:"name"`
+	Kind      string             `json:"kind"`
+	Receiving channels.Direction `json:"receiving"` // state (ok, degraded, down), since, last_error
+	Sending   channels.Direction `json:"sending"`   // the same for what goes out
+	Pairs     bool               `json:"pairs"`     // somebody can become its owner by a code
+	Owner     []string           `json:"owner"`     // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
+	Groups    []string           `json:"groups"`    // in which it answers when it is mentioned
+}
+
+// Channels lists the channels of the config, by name.
+func (d Desk) Channels() []Channel {
+	list := []Channel{}
+	for _, h := range d.Health() {
+		c := Channel{Name: h.Name, Kind: h.Kind, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, d.Owners(h.Name)...), Groups: []string{}}
+		if ch, err := d.Find(h.Name); err == nil {
+			var a channels.Audience
+			a, c.Pairs = channels.AudienceOf(ch)
+			c.Groups = append(c.Groups, a.Groups...)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Named is one of them.
+func (d Desk) Named(name string) (Channel, error) {
+	all := d.Channels()
+	i := slices.IndexFunc(all, func(c Channel) bool { return c.Name == name })
+	if i < 0 {
+		_, _, err := d.find(name)
+		if err == nil { // it is new, and the host has not opened it yet
+			err = event.NewFault(event.Unavailable, "try again in a moment", "channel %s is being opened", name)
+		}
+		return Channel{}, err
+	}
+	return all[i], nil
+}
+
+// Trial is what a test of a channel came to.
+type Trial struct {
+	Channel string        `json:"channel"`
+	Works   []string      `json:"works"`            // a line for each thing that does
+	Fault   string        `json:"fault,omitempty"`  // what does not
+	To      event.Address `json:"to,omitempty"`     // where a message was sent
+	Outbox  int64         `json:"outbox,omitempty"` // its row
+}
+
+// testTime is how long a test may take.
+const testTime = 30 * time.Second
+
+// greeting is what a test sends.
+const greeting = "hob can reach you here"
+
+// test tries a channel out. It sends nothing unless that was asked for, and then to the owner.
+func (d Desk) test(ctx context.Context, name string, send bool) (Trial, error) {
+	ch, unfit, err := d.find(name)
+	if err != nil {
+		return Trial{}, err
+	}
+	t := Trial{Channel: name, Works: []string{}}
+	if unfit != nil {
+		t.Fault = d.Hide(unfit.Error())
+		return t, nil
+	}
+	if t.Works, err = d.tried(ctx, name, ch); err != nil {
+		t.Fault = d.Hide(err.Error())
+		return t, nil
+	}
+	if !send {
+		return t, nil
+	}
+	owners := d.Owners(name)
+	if len(owners) == 0 {
+		return t, event.NewFault(event.Clash, "hob pairing start "+name+", or an address in [owner] addresses of config.toml", "nobody to send to: %s is bound to no owner yet", name)
+	}
+	t.To = event.Address(name + ":" + owners[0])
+	t.Outbox, err = d.Send(ctx, t.To, greeting)
+	return t, err
+}
+
+// tried asks the adapter what works; one that has no test says so by its health.
+func (d Desk) tried(ctx context.Context, name string, ch channels.Channel) ([]string, error) {
+	if t, ok := ch.(channels.Tester); ok {
+		ctx, stop := context.WithTimeout(ctx, testTime)
+		defer stop()
+		works, err := t.Test(ctx)
+		return append([]string{}, works...), err
+	}
+	works := []string{"its section can be used"}
+	for _, h := range d.Health() {
+		if h.Name != name {
+			continue
+		}
+		for what, side := range map[string]channels.Direction{"receiving": h.Receiving, "sending": h.Sending} {
+			if side.State != channels.OK {
+				return works, fmt.Errorf("%s is %s: %s", what, side.State, side.LastError)
+			}
+		}
+		works = append(works, "receiving is ok", "sending is ok")
+	}
+	return works, nil
+}

@@ -1,0 +1,45 @@
+package triggers
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"hob/daemon/store/db"
+	"hob/scheduler"
+)
+
+var _ scheduler.Zones = Desk{}
+
+// keyZones is the setting with the print of the zones' rules by which due instants were worked out.
+const keyZones = "zone_rules"
+
+// ZoneRules is the print that was noted last.
+func (d Desk) ZoneRules(ctx context.Context) (string, error) {
+	var print string
+	err := d.readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyZones).Scan(&print)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return print, err
+}
+
+// Crons lists live jobs with a cron spec that are due some day, by id.
+func (d Desk) Crons(ctx context.Context, after int64, most int) ([]scheduler.Job, error) {
+	rs, err := d.readers.QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE id > ? AND "+ofJobs+" AND removed = 0 AND broken = '' AND due > 0 AND json_extract(body, '$.spec') LIKE 'cron %' ORDER BY id LIMIT ?", after, most)
+	return db.Collect(rs, err, scanJob)
+}
+
+// Redate moves due instants, and notes the print of the rules that they follow.
+func (d Desk) Redate(ctx context.Context, print string, list []scheduler.Redated) error {
+	return d.write(ctx, func(tx Tx) error {
+		for _, r := range list {
+			err := tx.Rows().Run("UPDATE triggers SET due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0", db.Micros(r.Due), r.Job.ID, db.Micros(r.Job.Due), r.Job.Version)
+			if err != nil {
+				return fmt.Errorf("move job %d: %w", r.Job.ID, err)
+			}
+		}
+		return tx.Rows().Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyZones, print)
+	})
+}

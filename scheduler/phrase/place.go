@@ -1,0 +1,79 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// zoned refuses a zone behind a schedule: "at 9 UTC", "at 9 in New York", "at 9 Berlin time". Times hang in one zone, which is given by
+// itself; what stands here would be taken for the text, and the schedule for one of the wrong place.
+func (p *parser) zoned() error {
+	mark, in := p.pos, p.take("in")
+	short := zoneWord(p.word(0))
+	name, ok := p.place(in)
+	if !ok && !short {
+		p.pos = mark
+		return nil
+	}
+	p.pos = mark
+	example := "e.g. --tz Europe/Berlin"
+	if ok {
+		example = "here " + name
+	}
+	return p.unclear("not %q: the zone is not part of a schedule; give it by itself, %s", p.rest(), example)
+}
+
+// zoneWord knows the short names of zones that are no other words.
+func zoneWord(word string) bool {
+	return slices.Contains([]string{"utc", "gmt", "cet", "cest", "eet", "eest", "bst", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "ist", "jst"}, word)
+}
+
+// longestPlace is how many words the name of a zone's city has at most.
+const longestPlace = 3
+
+// place finds the zone of a city, by its IANA name. Without an "in" before it the city must be followed by "time", or the whole name stand there.
+func (p *parser) place(in bool) (string, bool) {
+	if name := p.raw(0); strings.Contains(name, "/") && isZone(name) {
+		return name, true
+	}
+	var words []string
+	for i := range longestPlace {
+		word := p.raw(i)
+		first := []rune(word + " ")[0]
+		if !unicode.IsUpper(first) {
+			break
+		}
+		words = append(words, word)
+	}
+	for n := len(words); n > 0; n-- {
+		if !in && p.word(n) != "time" {
+			continue
+		}
+		city := strings.Join(words[:n], "_")
+		for _, area := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"} {
+			if name := area + "/" + city; isZone(name) {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// raw is the word i words on as it was written.
+func (p *parser) raw(i int) string {
+	if p.pos+i >= len(p.toks) {
+		return ""
+	}
+	t := p.toks[p.pos+i]
+	return p.text[t.start:t.end]
+}
+
+func isZone(name string) bool {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' && r != '/' }) {
+		return false
+	}
+	_, err := time.LoadLocation(name)
+	return err == nil
+}

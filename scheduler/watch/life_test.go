@@ -1,0 +1,60 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hob/daemon/clock"
+	"hob/scheduler/watch"
+	"hob/scheduler/watch/watchtest"
+)
+
+// stopped is a store whose list of watches does not come while it is stopped.
+type stopped struct {
+	*watchtest.Memory
+	free chan struct{}
+}
+
+func (s stopped) Watches(ctx context.Context) ([]watch.Watch, error) {
+	<-s.free
+	return s.Memory.Watches(ctx)
+}
+
+// A watcher that lives is seen to; one whose store hangs is not.
+func TestProgress(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		w := newWorld(t)
+		w.watch(nil)
+		synctest.Test(t, func(t *testing.T) {
+			s, c := stopped{w.store, make(chan struct{})}, clock.Real()
+			if !hangs {
+				close(s.free)
+			}
+			r := watch.NewWatcher(s, c, nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+			r.OpenWith(func() (watch.Notifier, error) { return nil, errors.New("none in a bubble") })
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(ctx) }()
+			oldest := time.Duration(0)
+			for range 20 {
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				oldest = max(oldest, c.Mono()-r.Progress())
+			}
+			if hangs != (oldest > 90*time.Second) || !hangs && oldest > 31*time.Second {
+				t.Errorf("hangs: %v, and the oldest sign of life is %s old", hangs, oldest)
+			}
+			stop()
+			if hangs {
+				close(s.free)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
