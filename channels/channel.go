@@ -91,6 +91,10 @@ type (
 	// Former says how its platform writes texts, and how long they may be: the outbox is cut so that each Delivery.Body fits, rendered,
 	// with room for a mark such as "(may be a repeat)". Send renders. Without it: plain text of 4,000 bytes. The limit is 0 (none) or at least 320.
 	Former interface{ Form() markup.Form }
+	// Typer shows that hob is at work on an answer. The platform takes the sign away by itself, after five seconds or more.
+	Typer interface {
+		Typing(ctx context.Context, to event.Address) error
+	}
 	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
 	Keyed interface{ DedupsByNonce() bool }
 	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;
@@ -98,7 +102,8 @@ type (
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}
-	// Linker knows a link that opens a private chat with hob in the platform's own program, and the sentence around it.
+	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, with a link that opens the chat in the
+	// platform's own program. The code is no part of the link.
 	Linker interface {
 		Link(ctx context.Context) (text string, err error)
 	}

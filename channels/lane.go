@@ -53,13 +53,14 @@ func (p *Pump) bounded(row Row) Row {
 // parts sends the parts of a row one after the other.
 func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) error {
 	if row.Parts == 0 {
-		row.Todo = p.cut(row.Body, ch)
+		text, joined := row.digest(p.Clock.Wall(), p.Zone())
+		row.Todo = p.cut(text, ch)
 		row.Parts = len(row.Todo)
 		if row.Parts == 0 {
 			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "it has no text"})
 			return nil
 		}
-		if err := p.Store.Split(ctx, row.ID, row.Todo); err != nil {
+		if err := p.Store.Split(ctx, row.ID, row.Todo, joined); err != nil {
 			return fmt.Errorf("split: %w", err)
 		}
 	}

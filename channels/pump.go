@@ -29,6 +29,7 @@ type Row struct {
 	Parts       int        // how many deliveries there are; 0: not split yet
 	Todo        []Delivery // those not sent yet, in order; Part, Body, Nonce, Attempts, Unsure and Tried are read
 	Choices     []Choice   // what the reader can choose
+	Quiet       []Waiter   // Parts 0: all whose time has come that waited for this address through quiet hours, oldest first, this row itself the first; else none
 	Interrupted bool       // Todo[0] stands as "sending" since an older epoch
 }
 
@@ -42,8 +43,9 @@ type Store interface {
 	// since an older epoch comes at once, with Interrupted; one that is "sending" in this epoch does not come, and holds up its line.
 	// A held row (a part unknown) is passed over and does not hold up its address.
 	Ready(ctx context.Context, now time.Time, limit int) ([]Row, error)
-	// Split stores the parts of a row that has none. Read: Part, Body, Nonce.
-	Split(ctx context.Context, outbox int64, parts []Delivery) error
+	// Split stores the parts of a row that has none, and ends the rows joined, whose texts stand in them too, with a pointer to it.
+	// Read: Part, Body, Nonce. When one of joined is not ready any more, nothing is changed: ErrNotReady.
+	Split(ctx context.Context, outbox int64, parts []Delivery, joined []int64) error
 	// Sending marks a part as "sending" in this epoch and stores d.Attempts, d.Unsure and, when it has none, d.Tried.
 	// It takes a part that is ready, or sending since an older epoch; else it changes nothing and returns ErrNotReady.
 	Sending(ctx context.Context, d Delivery) error

@@ -168,8 +168,8 @@ func (s *slowStore) note(err error) error {
 	return err
 }
 
-func (s *slowStore) Split(ctx context.Context, id int64, parts []channels.Delivery) error {
-	return s.note(s.Store.Split(ctx, id, parts))
+func (s *slowStore) Split(ctx context.Context, id int64, parts []channels.Delivery, joined []int64) error {
+	return s.note(s.Store.Split(ctx, id, parts, joined))
 }
 
 func (s *slowStore) Sending(ctx context.Context, d channels.Delivery) error {
@@ -309,7 +309,7 @@ func killed(t *testing.T, r *rig, channel string, n int) {
 	for i := range n {
 		id := int64(i + 1)
 		d := channels.Delivery{Outbox: id, Body: fmt.Sprintf("text %d", i), Nonce: fmt.Sprint(i), Attempts: 1}
-		if err := errors.Join(dead.Split(t.Context(), id, []channels.Delivery{d}), dead.Sending(t.Context(), d)); err != nil {
+		if err := errors.Join(dead.Split(t.Context(), id, []channels.Delivery{d}, nil), dead.Sending(t.Context(), d)); err != nil {
 			t.Fatal(err)
 		}
 	}

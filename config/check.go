@@ -88,6 +88,10 @@ func checkOwner(c *checks, o *Owner) {
 			o.Timezone = ""
 		}
 	}
+	if from, to, _ := strings.Cut(o.Quiet, "-"); o.Quiet != "" && (!isClock(from) || !isClock(to) || from == to) {
+		c.note("quiet", c.at("quiet"), false, fmt.Sprintf("want two times of the day, like \"22:00-07:00\", found %q", o.Quiet))
+		o.Quiet = ""
+	}
 	var good []string
 	for i, a := range o.Addresses {
 		channel, local, _ := strings.Cut(a, ":")
@@ -98,6 +102,12 @@ func checkOwner(c *checks, o *Owner) {
 		good = append(good, a)
 	}
 	o.Addresses = good
+}
+
+// isClock reports whether a text is a time of the day: "07:00".
+func isClock(text string) bool {
+	_, err := time.Parse("15:04", text)
+	return err == nil && len(text) == len("15:04")
 }
 
 // checkZone takes names of the IANA time zone database. "Local" is none: it means another zone on each machine.

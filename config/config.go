@@ -24,6 +24,7 @@ type Snapshot struct {
 	Daemon   Daemon
 	Turn     Turn
 	Backup   Backup
+	Outbox   Outbox
 
 	Heartbeat Heartbeat  // without Enabled when the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
@@ -59,6 +60,7 @@ type Owner struct {
 	Name      string   `toml:"name"`
 	Timezone  string   `toml:"timezone"`  // IANA name; "": not set
 	Addresses []string `toml:"addresses"` // "channel:address"; the first one gets what is meant for the owner
+	Quiet     string   `toml:"quiet"`     // hours of his day, "22:00-07:00", in which only what hurries is sent to him; "": none
 }
 
 // Channel is one [channels.NAME], without its key kind, which is read here. The names of hob's own places
@@ -120,6 +122,12 @@ type Backup struct {
 	Weekly int           `toml:"weekly"` // and that of each of that many weeks; default 4
 }
 
+// Outbox is [outbox]: messages to people other than the owner.
+type Outbox struct {
+	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0: it is sent at once; default 10 s
+	Announce bool          `toml:"announce"` // the owner is told of each that waits
+}
+
 // Heartbeat is [heartbeat]: how often hob looks by itself whether HEARTBEAT.md asks for something.
 type Heartbeat struct {
 	Enabled bool          `toml:"enabled"`
@@ -140,6 +148,7 @@ func Default() *Snapshot {
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
 		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
+		Outbox: Outbox{Hold: 10 * time.Second},
 		off:    map[string]bool{},
 
 		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},

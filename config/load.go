@@ -14,7 +14,7 @@ import (
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "owner", toolHooks, "tools", "turn", "watches", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "outbox", "owner", toolHooks, "tools", "turn", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
@@ -73,6 +73,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("daemon"), "daemon", &s.Daemon, nil)
 	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
+	typed(l, l.root.child("outbox"), "outbox", &s.Outbox, nil)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, nil) && s.Heartbeat.Enabled
 	l.tools()
 	l.hooks()

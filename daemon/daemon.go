@@ -163,9 +163,14 @@ func (d *daemon) owner() []event.Address {
 // policy is the limits that the store applies.
 func (d conf) policy() store.Policy {
 	c := d.config()
+	hours, err := channels.ParseHours(c.Owner.Quiet)
+	if err != nil {
+		d.log.Error("quiet hours are not understood, and do not count", "err", err) // config has looked at them
+	}
 	return store.Policy{
 		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
 		PerDayMicros: int64(c.Budget.PerDay * 1e6), PerDayTokens: c.Budget.TokensPerDay,
+		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone()) }, Hold: c.Outbox.Hold, Announce: c.Outbox.Announce,
 	}
 }
 
@@ -186,9 +191,9 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 
 // system is the stable part of the prompt.
 func (d conf) system() string {
-	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, func(path string) (real, foreign string, err error) {
-		p, err := d.live.Load().kit.Guard.Resolve("", path)
-		return p.Path, p.Foreign, err
+	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, func(path string) (prompt.File, error) {
+		text, at, err := d.live.Load().kit.Guard.Text(path, prompt.MostRead)
+		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil {
 		d.log.Warn("a workspace file is left out of the prompt", "err", err)

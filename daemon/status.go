@@ -269,6 +269,8 @@ func (b board) Text(ctx context.Context, topic, arg string) (string, error) {
 		return b.usage(ctx)
 	case "why":
 		return b.why(ctx, arg)
+	case "quiet":
+		return b.quiet(ctx)
 	default:
 		return b.short(ctx)
 	}
@@ -361,6 +363,18 @@ func (b board) jobs(ctx context.Context) (string, error) {
 		return "There are no jobs.", nil
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// quiet says until when it is quiet for the owner.
+func (b board) quiet(ctx context.Context) (string, error) {
+	until, waiting, err := b.store.Quiet(ctx)
+	if err != nil {
+		return "", err
+	}
+	if until.IsZero() {
+		return "It is not quiet: everything is sent at once. /quiet 2h holds back what does not hurry.", nil
+	}
+	return "Quiet until " + b.local(until) + ": " + plural(waiting, "message waits", "messages wait") + ". /quiet off ends it.", nil
 }
 
 func (b board) usage(ctx context.Context) (string, error) {

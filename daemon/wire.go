@@ -41,6 +41,7 @@ var (
 	_ agent.Family        = (*store.Store)(nil) // the lanes of sub-agents
 	_ agent.Commands      = store.Commands{}    // the desk serves commands
 	_ agent.Conversations = (*store.Store)(nil)
+	_ agent.Outgoing      = store.Commands{}
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
 )
 
@@ -67,7 +68,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store, Named: func(ctx context.Context, name string) *llm.Chain {
 		return conf{d}.maker().Lineup(ctx, d.config(), name).Chain
 	}}
-	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
+	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Outgoing: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
 	d.keeper = gate.NewKeeper(d.store, d.probe.World(), d.clock, in.values("gate bell", d.store.JobsBell), d.log)
@@ -81,6 +82,8 @@ func (d *daemon) wire(out, in stage) error {
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
+	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Log: d.log}
+	out.Go(out.ctx, "typing signs", typist.Run)
 	d.webhooks = webhooks.New(webhooks.Config{
 		Rows: d.store.Webhooks(), Inbox: d.store.Webhooks(), Secret: conf{d}.resolve, Safe: d.store.SafeMode, Reach: addresses{d}.reach,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,

@@ -5,11 +5,13 @@ package all
 import (
 	"hob/channels"
 	"hob/channels/ntfy"
+	"hob/channels/telegram"
 )
 
 // All returns every kind of channel that a section [channels.NAME] can have.
 func All() []channels.Kind {
 	return []channels.Kind{
 		ntfy.Kind(),
+		telegram.Kind(),
 	}
 }

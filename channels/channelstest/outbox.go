@@ -24,11 +24,14 @@ type Part struct {
 // OutRow is one outbox row as the store keeps it.
 type OutRow struct {
 	event.Out
-	ID     int64
-	State  string // ready, held, done, dead, expired, joined
-	Reason string
-	Queued time.Time
-	Parts  []Part
+	ID      int64
+	State   string // ready, held, done, dead, expired, joined
+	Quiet   bool   // it waits, or has waited, through quiet hours
+	Joined  int64  // the row that carries its text
+	Reason  string
+	Created time.Time
+	Queued  time.Time
+	Parts   []Part
 }
 
 // ErrOldEpoch is what the store answers to a process that a newer one has followed.
@@ -48,6 +51,7 @@ type Outbox struct {
 	rows  []*OutRow
 	asked []int64
 	fail  int
+	quiet func(event.Address, time.Time) time.Time
 	Wake  chan struct{} // give it to the pump
 }
 
@@ -73,15 +77,31 @@ func (o *Outbox) queue(out event.Out) {
 	if out.NotBefore.After(queued) {
 		queued = out.NotBefore
 	}
-	r := &OutRow{Out: out, ID: int64(len(o.rows) + 1), State: "ready", Queued: queued}
+	r := &OutRow{Out: out, ID: int64(len(o.rows) + 1), State: "ready", Created: o.now(), Queued: queued}
 	if out.To == event.CLI {
 		r.State = "done" // delivered by its commit
+	} else if end := o.quietUntil(out, queued); !end.IsZero() {
+		r.NotBefore, r.Queued, r.Quiet = end, end, !out.NotBefore.After(o.now())
 	}
 	o.rows = append(o.rows, r)
 	select {
 	case o.Wake <- struct{}{}:
 	default:
 	}
+}
+
+// Hush holds back what does not hurry: end is when the quiet of an address that an instant falls into is over, zero for none.
+func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.quiet = end
+}
+
+func (o *Outbox) quietUntil(out event.Out, at time.Time) time.Time {
+	if o.quiet == nil || out.Urgency == event.Urgent {
+		return time.Time{}
+	}
+	return o.quiet(out.To, at)
 }
 
 // Process begins a new epoch. The stores of earlier ones can commit nothing any more, as if their process had been killed.
@@ -182,11 +202,18 @@ func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 		}
 		row.Todo = append(row.Todo, p.Delivery)
 	}
+	if r.Quiet && len(r.Parts) == 0 {
+		for _, other := range o.rows {
+			if other.Quiet && other.To == r.To && other.State == "ready" && len(other.Parts) == 0 && !other.NotBefore.After(now) {
+				row.Quiet = append(row.Quiet, channels.Waiter{ID: other.ID, Body: other.Body, At: other.Created})
+			}
+		}
+	}
 	return row, true
 }
 
 // Split implements channels.Store.
-func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery) error {
+func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery, joined []int64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.write(); err != nil {
@@ -194,6 +221,14 @@ func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery) 
 	}
 	if len(o.rows[id-1].Parts) > 0 {
 		return fmt.Errorf("split outbox row %d: it has parts already", id)
+	}
+	for _, j := range joined {
+		if r := o.rows[j-1]; r.State != "ready" || len(r.Parts) > 0 {
+			return channels.ErrNotReady
+		}
+	}
+	for _, j := range joined {
+		o.rows[j-1].State, o.rows[j-1].Joined = "joined", id
 	}
 	for _, d := range parts {
 		o.rows[id-1].Parts = append(o.rows[id-1].Parts, Part{Delivery: d, State: "ready"})

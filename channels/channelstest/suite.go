@@ -34,6 +34,7 @@ const (
 type World struct {
 	Name  string                           // the section's name
 	To    event.Address                    // where hob writes to, and others write from
+	Rules channels.Rules                   // who is let in; none where the platform knows no persons
 	Open  func() channels.Channel          // a new adapter for the same account, as after a restart
 	Say   func(text string) (extID string) // somebody writes
 	Again func(extID string)               // the platform delivers that message a second time
@@ -43,6 +44,9 @@ type World struct {
 	// Listening blocks until the adapter listens, or ctx ends.
 	Listening func(ctx context.Context)
 }
+
+// inbox is a new one for the world's channel.
+func (w World) inbox() *Inbox { return &Inbox{Name: w.Name, Rules: w.Rules} }
 
 // Run tests an adapter against a world that open makes anew for each test.
 func Run(t *testing.T, open func(t *testing.T) World) {
@@ -129,7 +133,7 @@ func has(ids ...string) func([]event.In) bool {
 }
 
 func receives(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	start(t, w, in)
 	w.Listening(t.Context())
 	id := w.Say("hello, hob\nsecond line ✓")
@@ -150,7 +154,7 @@ func receives(t *testing.T, w World) {
 }
 
 func acceptsBeforeCursor(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	start(t, w, in)
 	w.Listening(t.Context())
 	in.FailNext(1)
@@ -159,7 +163,7 @@ func acceptsBeforeCursor(t *testing.T, w World) {
 }
 
 func sameIDTwice(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	start(t, w, in)
 	w.Listening(t.Context())
 	one := w.Say("once")
@@ -173,7 +177,7 @@ func sameIDTwice(t *testing.T, w World) {
 }
 
 func whileDown(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	first := start(t, w, in)
 	w.Listening(t.Context())
 	before := w.Say("before")
@@ -192,7 +196,7 @@ func whileDown(t *testing.T, w World) {
 }
 
 func noise(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	start(t, w, in)
 	w.Listening(t.Context())
 	w.Noise()
@@ -204,7 +208,7 @@ func noise(t *testing.T, w World) {
 }
 
 func ownOutput(t *testing.T, w World) {
-	in := &Inbox{}
+	in := w.inbox()
 	r := start(t, w, in)
 	w.Listening(t.Context())
 	if _, err := r.ch.Send(t.Context(), delivery(w, "I say this myself")); err != nil {
@@ -283,14 +287,14 @@ func fullPart(t *testing.T, w World) {
 }
 
 func endsOnContext(t *testing.T, w World) {
-	r := start(t, w, &Inbox{})
+	r := start(t, w, w.inbox())
 	w.Listening(t.Context())
 	if err := r.stop(); err != nil {
 		t.Errorf("Run ended with %v, want nil when its context ends", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.Open().Run(ctx, &Inbox{}); err != nil {
+	if err := w.Open().Run(ctx, w.inbox()); err != nil {
 		t.Errorf("Run with an ended context: %v", err)
 	}
 }

@@ -124,11 +124,14 @@ func bare(ctx context.Context, err error) error {
 	return err
 }
 
+// errOwnDisk is what comes of a server that hands out paths of its disk instead of files.
+var errOwnDisk = errors.New("the Bot API server keeps files on its own disk; start it without --local")
+
 // file opens a file by its id. What is wrong with the connection is tried again: the message comes only once.
 func (c *client) file(ctx context.Context, id string) (io.ReadCloser, error) {
 	for try := 1; ; try++ {
 		body, err := c.fetch(ctx, id)
-		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.As(err, &no) && no.Code < http.StatusInternalServerError {
+		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.Is(err, errOwnDisk) || errors.As(err, &no) && no.Code < http.StatusInternalServerError {
 			return body, err
 		}
 		pause(ctx, time.Duration(try)*time.Second)
@@ -144,7 +147,7 @@ func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if f.Path == "" || strings.HasPrefix(f.Path, "/") || path.Clean(f.Path) != f.Path || strings.HasPrefix(f.Path, "..") {
-		return nil, errors.New("the Bot API server keeps files on its own disk; start it without --local")
+		return nil, errOwnDisk
 	}
 	at := url.URL{Path: f.Path}
 	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))

@@ -168,7 +168,7 @@ func started(text string) string {
 func (m *message) described() string {
 	switch {
 	case m.Sticker != nil:
-		return strings.TrimSpace("[sticker " + m.Sticker.Emoji) + "]"
+		return strings.TrimSpace("[sticker "+m.Sticker.Emoji) + "]"
 	case m.Venue != nil:
 		return fmt.Sprintf("[place: %s, %s]", m.Venue.Title, m.Venue.Address)
 	case m.Location != nil:

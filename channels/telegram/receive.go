@@ -14,17 +14,17 @@ import (
 
 // How updates are asked for.
 const (
-	longPoll  = 50 * time.Second // how long the server may wait for something to say,
-	pollTime  = 58 * time.Second // and after what time nobody is there to say anything: the connection is half open
-	batch     = 100              // updates of one poll, as many as the server gives
-	keeps     = 24 * time.Hour   // how long the server keeps an update ("Getting updates")
+	longPoll  = 50 * time.Second   // how long the server may wait for something to say,
+	pollTime  = 58 * time.Second   // and after what time nobody is there to say anything: the connection is half open
+	batch     = 100                // updates of one poll, as many as the server gives
+	keeps     = 24 * time.Hour     // how long the server keeps an update ("Getting updates")
 	forgets   = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
-	saveEvery = 10 * time.Minute // of a time in which nothing came
-	slowly    = 5 * time.Minute  // between two tries with a token that is not taken
+	saveEvery = 10 * time.Minute   // of a time in which nothing came
+	slowly    = 5 * time.Minute    // between two tries with a token that is not taken
 )
 
-// tokenHint is what to do about an answer of 401, or of 404: the token is part of the path.
-const tokenHint = "the bot's token is not taken (any more): set token to the one that @BotFather shows"
+// atBotFather says what to do about an answer of 401, or of 404: the token is part of the path.
+const atBotFather = "Telegram does not know the bot (any more): set token to what @BotFather shows"
 
 // position is how far a bot's updates have been read. Offset is what to ask for; 0: from the oldest that the server has.
 type position struct {
@@ -224,7 +224,7 @@ func (c *Channel) trouble(ctx context.Context, err error) error {
 	}
 	switch no.Code {
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, tokenHint)}
+		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, atBotFather)}
 	case http.StatusConflict:
 		return c.conflict(ctx, err)
 	case http.StatusTooManyRequests:

@@ -187,7 +187,7 @@ func class(err error, maybe bool) error {
 	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return fmt.Errorf("%w; %s", err, tokenHint)
+		return fmt.Errorf("%w; %s", err, atBotFather)
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +28,10 @@ type outboxRow struct {
 	To         string    `json:"to"`
 	Body       string    `json:"body"`
 	State      string    `json:"state"`
+	Reason     string    `json:"reason"`
 	Created    time.Time `json:"created"`
+	NotBefore  time.Time `json:"not_before"`
+	Waits      string    `json:"waits"`
 	Deliveries []struct {
 		Attempts int    `json:"attempts"`
 		Error    string `json:"error"`
@@ -78,16 +83,36 @@ func outboxBox() box {
 				Head:   []string{"ID", "STATE", "TO", "CREATED", "TEXT"},
 				Row: func(r outboxRow, clock cli.Clock) []string {
 					text := r.Body
-					for _, d := range r.Deliveries {
-						if d.Error != "" {
-							text = "(" + console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error + ") " + r.Body
-						}
+					if remark := r.remark(time.Now(), clock); remark != "" {
+						text = "(" + remark + ") " + text
 					}
 					return []string{cli.ID(r.ID), r.State, r.To, clock(r.Created), text}
 				},
 			})
 		},
 	}
+}
+
+// remark is what else there is to know about a message: what it waits for, what went wrong, what became of it.
+func (r outboxRow) remark(now time.Time, clock cli.Clock) string {
+	left := r.NotBefore.Sub(now)
+	switch {
+	case r.State == "ready" && left > 0 && r.Waits == "hold":
+		return fmt.Sprintf("goes in %s; hob outbox drop %d stops it", max(left.Round(time.Second), time.Second), r.ID)
+	case r.State == "ready" && left > 0 && r.Waits == "quiet":
+		return "waits while it is quiet, until " + clock(r.NotBefore)
+	case r.State == "ready" && left > 0:
+		return "waits until " + clock(r.NotBefore)
+	}
+	for _, d := range slices.Backward(r.Deliveries) {
+		if d.Error != "" {
+			return console.Plural(int64(d.Attempts), "attempt") + ": " + d.Error
+		}
+	}
+	if r.State == "ready" || r.State == "done" {
+		return ""
+	}
+	return console.ToYou(r.Reason)
 }
 
 func boxCommand(a *cli.App, b box) *cobra.Command {

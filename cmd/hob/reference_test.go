@@ -146,6 +146,9 @@ func shapes() []shape {
 		{"Webhook", "`hob hook list`, `hob hook show`, and what changes a webhook; `hob hook add` and `hob hook rotate` add `secret`, when hob made it", "daemon/webhooks/desk.go", "Row"},
 		{"Trial", "`hob hook test`", "daemon/webhooks/trial.go", "Trial"},
 		{"Slot", "`hob cron runs`", "daemon/store/view/fires.go", "FireRow"},
+		{"Channel", "`hob channels list`", "daemon/lobby/channels.go", "Channel"},
+		{"Channel test", "`hob channels test`", "daemon/lobby/channels.go", "Trial"},
+		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/paired.go", "PairingRow"},
 		{"Call", "`hob audit`", views, "AuditRow"},
 		{"Backup", "`hob backup list`", "daemon/store/backup/folder.go", "File"},
 		{"Answer", "`hob chat TEXT`", "daemon/control/console/once.go", "Answer"},
@@ -257,7 +260,7 @@ func named(name string) string {
 		return "true or false"
 	case "Time":
 		return "time"
-	case "string", "Status", "Trust", "Address", "CauseKind", "State", "Outcome":
+	case "string", "Status", "Trust", "Address", "CauseKind", "State", "PairingState", "Outcome":
 		return "text"
 	case "RawMessage":
 		return "any"

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/backup"
+	"hob/cmd/hob/channels"
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/config"
 	"hob/cmd/hob/cron"
@@ -13,6 +14,7 @@ import (
 	"hob/cmd/hob/hook"
 	"hob/cmd/hob/look"
 	"hob/cmd/hob/model"
+	"hob/cmd/hob/pairing"
 	"hob/cmd/hob/tasks"
 	"hob/cmd/hob/watch"
 	"hob/daemon"
@@ -67,7 +69,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.SetHelpCommandGroupID(groupRun)
 	add(root, groupRun, upCommand(a), look.Status(a), serviceCommand(a))
-	add(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a))
+	add(root, groupChat, chatCommand(a), sendCommand(a), sessionsCommand(a), channels.Command(a, daemon.ConfigSections()), pairing.Command(a))
 	add(root, groupSchedule, cron.Command(a), watch.Command(a), hook.Command(a), tasks.Command(a), toolCommand(a))
 	add(root, groupAllow, approvalsCommand(a), grantsCommand(a), trustCommand(a), look.Budget(a))
 	add(root, groupLook, look.Turns(a), look.Why(a), boxCommand(a, inboxBox()), boxCommand(a, outboxBox()), look.Audit(a), look.Logs(a))

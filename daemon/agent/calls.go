@@ -148,7 +148,7 @@ func (r calls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Call.ID
 // actor is who makes a call.
 func (r calls) actor(it llm.Item) Actor {
 	t := r.st.Turn
-	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: len(t.Only) > 0 || t.Most > 0, Reply: t.ReplyTo, Given: r.given}
+	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: t.Limited(), Reply: t.ReplyTo, Given: r.given}
 	if t.Parent != 0 {
 		a.Name = ChildActor
 	}

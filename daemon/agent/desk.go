@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +24,14 @@ type Commands interface {
 	Reply(ctx context.Context, q turn.Queued, text string) error
 	// Decide ends a command that answers the question of a code.
 	Decide(ctx context.Context, q turn.Queued, code, answer string) error
-	// Hush ends /quiet: what does not hurry is held back until then.
+}
+
+// Outgoing is what the commands about messages on their way out change.
+type Outgoing interface {
+	// Hush ends /quiet: what does not hurry is held back until then; a time that is not ahead ends the quiet.
 	Hush(ctx context.Context, q turn.Queued, until time.Time, text string) error
+	// Cancel ends /cancel: a message that has not been sent is dropped.
+	Cancel(ctx context.Context, q turn.Queued, id int64) error
 }
 
 // Conversations are what the commands at a turn's boundary change.
@@ -41,7 +48,7 @@ type Conversations interface {
 	StopChildren(ctx context.Context) (int, error)
 }
 
-// Board writes the short texts that /status, /queue, /jobs, /usage and /why answer with.
+// Board writes the short texts that /status, /queue, /jobs, /usage, /why and /quiet answer with.
 type Board interface {
 	Text(ctx context.Context, topic, arg string) (string, error)
 }
@@ -50,6 +57,7 @@ type Board interface {
 type Desk struct {
 	Commands      Commands
 	Conversations Conversations
+	Outgoing      Outgoing
 	Board         Board
 	Stop          func(id int64) int64                                   // of the running turn; Thread.Stop
 	Use           func(ctx context.Context, name string) (string, error) // asks another model first and says so; "" says which one is asked now
@@ -105,6 +113,8 @@ func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
 		return d.decide(ctx, q, code, strings.TrimSpace(text), "/answer CODE TEXT")
 	case "/quiet":
 		return d.quiet(ctx, q, arg)
+	case "/cancel":
+		return d.cancel(ctx, q, arg)
 	case "/new":
 		return d.Conversations.Fresh(ctx, q)
 	case "/clean":
@@ -123,7 +133,8 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /why [ID]  what caused a message (the last one, without ID)
 /stop    stop the running turn  /stop all  the parked ones too
 /approve CODE [turn|always]     /deny CODE     /answer CODE TEXT
-/quiet 2h  hold back what does not hurry (/quiet off ends it)
+/quiet 2h  hold back what does not hurry (/quiet off ends it, /quiet alone says how it is)
+/cancel ID  stop a message that is not sent yet
 /new     begin a new conversation     /clean   go on without what came from elsewhere
 /retry   try the last failed message again
 /model [NAME]  which model is asked first (/model default: the config's)
@@ -229,12 +240,23 @@ const longestQuiet = 7 * 24 * time.Hour
 
 func (d *Desk) quiet(ctx context.Context, q turn.Queued, arg string) error {
 	now := d.Clock.Wall()
-	if arg == "off" {
-		return d.Commands.Hush(ctx, q, now, "I speak again.")
+	switch arg {
+	case "":
+		return d.board(ctx, q, "quiet", "")
+	case "off":
+		return d.Outgoing.Hush(ctx, q, now, "I speak again.")
 	}
 	length, err := time.ParseDuration(arg)
 	if err != nil || length <= 0 || length > longestQuiet {
 		return d.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
 	}
-	return d.Commands.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
+	return d.Outgoing.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
+}
+
+func (d *Desk) cancel(ctx context.Context, q turn.Queued, arg string) error {
+	id, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
+	if err != nil {
+		return d.Commands.Reply(ctx, q, "Say /cancel ID, with the number of a message that is not sent yet.")
+	}
+	return d.Outgoing.Cancel(ctx, q, id)
 }

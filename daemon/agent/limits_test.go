@@ -1,11 +1,13 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/guard"
 	"hob/daemon/llm"
@@ -93,4 +95,23 @@ func TestLimitsAreNotLifted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a sub-agent in the background has found opens a turn of its own, which is still the limited run's.
+func TestLimitsOfWhatGoesOn(t *testing.T) {
+	bubble(t, kinship(func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
+		switch {
+		case last == "look around":
+			return task(map[string]any{"prompt": "p", "background": true}), nil
+		case strings.HasPrefix(last, "sub-agent ") && strings.HasSuffix(last, "found"):
+			return use("shell", "x"), nil
+		}
+		return llmtest.Say("heard: " + last), nil
+	}, says("found")), func(r *rig) {
+		r.runLimited(`{"tools": ["sessions_spawn"]}`)
+		r.wantStates(turn.Done, turn.Done, turn.Done)
+		if contains(t, r.lastBody(), "this job may only call sessions_spawn"); r.times("shell") != 0 || len(r.questions()) != 0 {
+			t.Errorf("shell ran %d times, with %d questions", r.times("shell"), len(r.questions()))
+		}
+	}, lanes)
 }

@@ -155,7 +155,7 @@ func (r *rig) wire() {
 		Switched: r.onSwitch,
 		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Outgoing: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.ledger != nil {
 		r.thread.Ledger = r.ledger(r.store)
 	}

@@ -34,6 +34,7 @@ const (
 var (
 	ErrPath    = errors.New("not a usable path")         // empty, a NUL in it, too long
 	ErrState   = errors.New("hob's own state")           // refused in every mode
+	ErrSecret  = errors.New("it may hold secrets")       // refused where nobody can be asked
 	ErrLoop    = errors.New("too many symbolic links")   //
 	ErrDangle  = errors.New("a link that leads nowhere") // refused for writing
 	ErrRegular = errors.New("not a regular file")        // a folder, device, pipe or socket

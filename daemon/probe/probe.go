@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/netip"
 	"slices"
@@ -81,26 +80,14 @@ func (w world) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 
 // Content reads the file that must have something in it.
 func (w world) Content(_ context.Context, j scheduler.Job) (t gate.Text, err error) {
-	g := w.Setting().Guard
-	p, err := g.Resolve("", j.Gate.Content)
-	if err != nil || p.Area != fsguard.State && !p.Exists() {
-		return t, err
-	}
-	if p.Area == fsguard.Sensitive { // a link may lead anywhere, and the text goes to a model
-		return t, fmt.Errorf("%s leads to %s, which may hold secrets", j.Gate.Content, p.Path)
-	}
-	f, err := g.Open(p)
+	text, at, err := w.Setting().Guard.Text(j.Gate.Content, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
 	if err != nil {
 		return t, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, mostText))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return t, fmt.Errorf("read %s: %w", j.Gate.Content, err)
-	}
-	return gate.Text{Text: prompt.Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), longestText), Foreign: p.Foreign}, nil
+	return gate.Text{Text: prompt.Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), longestText), Foreign: at.Foreign}, nil
 }
 
 // Page asks for the gate's address. It says that it knows a version, and then compares the contents.

@@ -1,11 +1,11 @@
 // Package prompt writes the stable part of what a model is told: who it is, how it works, and what the owner wrote down for it in the
-// workspace. It reads files and keeps nothing.
+// workspace. It opens no file itself and keeps nothing.
 package prompt
 
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -56,39 +56,47 @@ func files() []string {
 	return []string{"AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md", "CAPABILITIES.md"}
 }
 
+// MostRead is how much of a file System may need, in bytes.
+const MostRead = 1 << 20
+
+// File is a file of the workspace that was read.
+type File struct {
+	Path    string // where it really lies
+	Text    []byte // its first MostRead bytes
+	Foreign string // why it counts as somebody else's text, "" when it does not
+}
+
 // System is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
-// would speak in every conversation. look says where a path really leads, and why what is there is foreign, "" when it is not.
-func System(workspace, owner string, look func(path string) (real, foreign string, err error)) (string, error) {
+// would speak in every conversation; so is one that cannot be read, and the error says why.
+func System(workspace, owner string, read func(path string) (File, error)) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
 		fmt.Fprintf(&b, "\n\nThe owner's name is %s.", owner)
 	}
 	left := mostOfAll
+	var faults []error
 	for _, name := range files() {
-		path, foreign, err := look(filepath.Join(workspace, name))
-		if err != nil {
-			return b.String(), fmt.Errorf("look at %s: %w", name, err)
-		}
-		if foreign != "" {
-			fmt.Fprintf(&b, "\n\n# %s\n(left out: %s. If it is marked, the owner can say that he trusts it: hob trust accept %s)", name, foreign, path)
-			continue
-		}
-		text, err := os.ReadFile(path) // #nosec G304 -- fixed names in the workspace, resolved
-		if errors.Is(err, os.ErrNotExist) {
+		f, err := read(filepath.Join(workspace, name))
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return b.String(), fmt.Errorf("read %s: %w", name, err)
+			faults = append(faults, fmt.Errorf("read %s: %w", name, err))
+			continue
 		}
-		part := Shorten(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), min(mostOfFile, left))
+		if f.Foreign != "" {
+			fmt.Fprintf(&b, "\n\n# %s\n(left out: %s. If it is marked, the owner can say that he trusts it: hob trust accept %s)", name, f.Foreign, f.Path)
+			continue
+		}
+		part := Shorten(strings.TrimSpace(strings.ToValidUTF8(string(f.Text), "\uFFFD")), min(mostOfFile, left))
 		if part == "" {
 			continue
 		}
 		left -= utf8.RuneCountInString(part)
 		fmt.Fprintf(&b, "\n\n# %s\n%s", name, part)
 	}
-	return b.String(), nil
+	return b.String(), errors.Join(faults...)
 }
 
 // Shorten keeps 70 % of the limit from the head and 20 % from the tail of a text that is longer.

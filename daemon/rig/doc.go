@@ -1,5 +1,5 @@
 // Package rig is the kill rig. It builds the real binary, plays the world around it (a model server, a chat server, the
-// owner), kills it with SIGKILL at every named point and at random, and then holds what the database and the world's own
+// owner, a caller of its webhook, a folder that it watches, a file behind a gate), kills it with SIGKILL at every named point and at random, and then holds what the database and the world's own
 // ledger say against the invariants I1 to I12. It holds tests only and never opens the database of a running hob.
 //
 //	go test ./daemon/rig -kills 500 -seed 7                                  or by the environment: HOB_KILLS, HOB_SEED

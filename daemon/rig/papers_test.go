@@ -57,7 +57,7 @@ func (r *rig) shuffle(rng *rand.Rand) {
 	}
 	for range 1 + rng.IntN(3) {
 		p.sheets++
-		name, sheet := string(rune('a'+rng.IntN(4))), fmt.Sprintf("sheet %d", p.sheets)
+		name, sheet := []string{"a", "b", "c", "d"}[rng.IntN(4)], fmt.Sprintf("sheet %d", p.sheets)
 		switch how := []string{"write", "write", "over", "over", "back", "remove", "rename"}[rng.IntN(7)]; how {
 		case "back":
 			p.plan("over", name, fmt.Sprintf("sheet %d", 1+rng.IntN(p.sheets)))

@@ -190,7 +190,7 @@ func (r *rig) allSenses(point string) {
 	}
 	r.jobs = append(r.jobs, "mail", "caught")
 	for i, how := range []string{"write", "over", "write", "rename", "write", "remove"} {
-		name := string(rune('a' + i/2))
+		name := []string{"a", "b", "c"}[i/2]
 		r.senses.papers.plan(how, name, fmt.Sprintf("sheet-%d", i))
 	}
 }

@@ -111,7 +111,6 @@ func judgeEnds(tx *Tx, b *Boot) error {
 // The keys of settings.
 const (
 	keySafeMode = "safe_mode"
-	keyQuiet    = "quiet_until"
 	keyDayMoney = "budget_money_per_day"
 	keyDayCount = "budget_count_per_day"
 )
@@ -151,23 +150,4 @@ func (s Boots) LeaveSafeMode(ctx context.Context) error {
 		}
 		return addEvent(tx, event.Event{Type: "safe-mode.off"})
 	})
-}
-
-// setQuiet holds back what does not hurry until the given time; a past one ends it. What was held back before follows.
-func setQuiet(tx *Tx, until time.Time) error {
-	old, err := readSetting(tx, keyQuiet)
-	if err != nil {
-		return err
-	}
-	value := ""
-	if until = until.UTC().Truncate(time.Second); until.After(tx.Now) {
-		value = until.Format(time.RFC3339)
-	}
-	if was, err := time.Parse(time.RFC3339, old); err == nil {
-		tx.Ring(db.BellOutbox)
-		if err := tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND urgency = 'normal' AND not_before = ?", db.Micros(until), db.Micros(was)); err != nil {
-			return err
-		}
-	}
-	return putSetting(tx, keyQuiet, value)
 }

@@ -26,6 +26,9 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 			if rows[i].Todo, err = readTodo(tx, rows[i].ID); err != nil {
 				return err
 			}
+			if rows[i].Quiet, err = readWaiters(tx, rows[i], now); err != nil {
+				return err
+			}
 			if rows[i].Choices, err = readChoices(tx, rows[i]); err != nil {
 				return err
 			}
@@ -101,9 +104,12 @@ func choices(q turn.Question) (list []channels.Choice) {
 	return list
 }
 
-// Split stores the parts of a row that has none.
-func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery) error {
+// Split stores the parts of a row that has none, and ends the rows whose texts stand in them too.
+func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, joined []int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
+		if err := join(tx, id, joined); err != nil {
+			return err
+		}
 		for _, d := range parts {
 			if err := tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, 'ready')", id, d.Part, d.Body, d.Nonce, s.epoch); err != nil {
 				return fmt.Errorf("store part %d: %w", d.Part, err)

@@ -96,7 +96,7 @@ func TestFireOnce(t *testing.T) {
 	if err := s.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("a paused job: %v", err)
 	}
-	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 {
+	if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome <> 'missed'"); n != 1 { // what k missed before its pause has rows
 		t.Errorf("%d fires: half a batch was committed", n)
 	}
 	if err := s.Record(ctx, scheduler.Remove{ID: k.ID}); err != nil {

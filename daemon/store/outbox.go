@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"hob/daemon/store/db"
 
@@ -32,40 +31,27 @@ func queueOut(tx *Tx, o event.Out) error {
 	if to.Channel() == event.CLI.Channel() {
 		state, ended = "done", db.Micros(tx.Now)
 	}
-	before, err := notBefore(tx, o, to)
+	before, waits, err := heldBack(tx, o, to)
 	if err != nil {
 		return err
 	}
-	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_before, not_after, ended, state)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), db.Micros(o.NotAfter), ended, state)
+	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), waits, db.Micros(o.NotAfter), ended, state)
 	if err != nil || id == 0 {
 		return err
 	}
 	tx.Ring(db.BellOutbox)
-	if ended == 0 {
+	switch {
+	case waits == waitsHold:
+		return announce(tx, id, to, o.Body, before)
+	case ended == 0:
 		return nil
 	}
 	if err := tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, attempts, tried, epoch, state) VALUES (?, 0, ?, ?, 1, ?, ?, 'sent')", id, o.Body, o.Key, ended, tx.core.epoch); err != nil {
 		return err
 	}
 	return noteSent(tx, id, to, o.Body)
-}
-
-// notBefore holds back what does not hurry while it is quiet.
-func notBefore(tx *Tx, o event.Out, to event.Address) (time.Time, error) {
-	if o.Urgency == event.Urgent || to.Channel() == event.CLI.Channel() {
-		return o.NotBefore, nil
-	}
-	v, err := readSetting(tx, keyQuiet)
-	if err != nil || v == "" {
-		return o.NotBefore, err
-	}
-	until, err := time.Parse(time.RFC3339, v)
-	if err != nil || until.Before(o.NotBefore) {
-		return o.NotBefore, nil //nolint:nilerr // a setting that cannot be read holds nothing back
-	}
-	return until, nil
 }
 
 // noteSent tells the live view of a delivered message; the local API gets its text.
@@ -110,7 +96,7 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 // RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_after = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND state <> 'sent'))", db.Micros(tx.Now), id)
+		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND state <> 'sent'))", db.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}
@@ -121,10 +107,16 @@ func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 
 // DropOut cancels a message that has not been sent.
 func (s Outbox) DropOut(ctx context.Context, id int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", db.Micros(tx.Now), id)
-		return oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id)
-	})
+	return s.Write(ctx, func(tx *Tx) error { return dropOut(tx, id) })
+}
+
+func dropOut(tx *Tx, id int64) error {
+	n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", db.Micros(tx.Now), id)
+	if err := oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id); err != nil {
+		return err
+	}
+	tx.Ring(db.BellOutbox)
+	return part(tx, id)
 }
 
 // resolveUnknown carries out the answer to "resend or drop?".

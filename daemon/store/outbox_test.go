@@ -40,7 +40,7 @@ func (w *twins) sync() { w.shop.ahead.Store(int64(time.Until(w.now))) }
 func (w *twins) queue() {
 	w.n++
 	out := event.Out{
-		Key: fmt.Sprint("k", w.n), Cause: event.Cause{Kind: event.ByNotice, ID: 1}, Body: fmt.Sprint("b", w.n), Urgency: event.Urgent,
+		Key: fmt.Sprint("k", w.n), Cause: event.Cause{Kind: event.ByNotice, ID: 1}, Body: fmt.Sprint("b", w.n), Urgency: rapid.SampledFrom([]event.Urgency{event.Urgent, event.Normal, event.Normal}).Draw(w.t, "urgency"),
 		To: rapid.SampledFrom([]event.Address{"x:1", "x:2", "x:3"}).Draw(w.t, "to"),
 	}
 	if rapid.Bool().Draw(w.t, "later") {
@@ -72,6 +72,9 @@ func drawn(rows []channels.Row) string {
 		for _, d := range r.Todo {
 			text += fmt.Sprintf(" [%d %s tries %d unsure %d]", d.Part, d.Body, d.Attempts, d.Unsure)
 		}
+		for _, q := range r.Quiet {
+			text += fmt.Sprintf(" %s of %s", q.Body, q.At.UTC().Format(time.Kitchen))
+		}
 		text += "\n"
 	}
 	return text
@@ -86,15 +89,22 @@ func (w *twins) work() {
 	i := rapid.IntRange(0, len(mine)-1).Draw(w.t, "head")
 	if mine[i].Parts == 0 {
 		n := rapid.IntRange(1, 3).Draw(w.t, "parts")
+		together := rapid.Bool().Draw(w.t, "together")
 		for _, side := range []struct {
-			id int64
-			to channels.Store
-		}{{mine[i].ID, w.shop}, {model[i].ID, w.proc}} {
+			row channels.Row
+			to  channels.Store
+		}{{mine[i], w.shop}, {model[i], w.proc}} {
 			var parts []channels.Delivery
 			for p := range n {
-				parts = append(parts, channels.Delivery{Outbox: side.id, Part: p, Parts: n, Body: fmt.Sprint("part ", p), Nonce: fmt.Sprint(p)})
+				parts = append(parts, channels.Delivery{Outbox: side.row.ID, Part: p, Parts: n, Body: fmt.Sprint("part ", p), Nonce: fmt.Sprint(p)})
 			}
-			w.must("split", side.to.Split(ctx, side.id, parts))
+			var joined []int64
+			for k, q := range side.row.Quiet {
+				if together && k > 0 {
+					joined = append(joined, q.ID)
+				}
+			}
+			w.must("split", side.to.Split(ctx, side.row.ID, parts, joined))
 		}
 		return
 	}
@@ -130,8 +140,16 @@ func (w *twins) work() {
 // The store's outbox does what the model of the pump's tests does, also over crashes.
 func TestOutboxLikeItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &twins{t: rt, shop: fresh(t), now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		w := &twins{t: rt, now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}
+		quiet := func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) }
+		w.shop = fresh(t, func(s *shop) { s.owner, s.policy.Quiet = []event.Address{chat, "x:1", "x:2"}, quiet })
 		w.model = channelstest.NewOutbox(func() time.Time { return w.now })
+		w.model.Hush(func(a event.Address, at time.Time) time.Time {
+			if a == "x:3" {
+				return time.Time{} // somebody else's
+			}
+			return quiet(at)
+		})
 		w.proc = w.model.Process()
 		for range rapid.IntRange(5, 25).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 12).Draw(rt, "step") {
@@ -169,7 +187,7 @@ func TestUnknownDelivery(t *testing.T) {
 		}
 		d := channels.Delivery{Outbox: 1, Parts: 1, Body: "b", Nonce: "n", Attempts: 1, To: "x:1"}
 		v := channels.Verdict{State: channels.Unknown, Unsure: 1, Reason: "the connection was cut", Ask: &channels.Ask{Text: "resend or drop?"}}
-		if err := errors.Join(s.Split(ctx, 1, []channels.Delivery{d}), s.Sending(ctx, d), s.Settle(ctx, d, v)); err != nil {
+		if err := errors.Join(s.Split(ctx, 1, []channels.Delivery{d}, nil), s.Sending(ctx, d), s.Settle(ctx, d, v)); err != nil {
 			t.Fatal(err)
 		}
 		if got := one[string](s, "SELECT state FROM outbox WHERE id = 1"); got != "held" {

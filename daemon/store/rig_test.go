@@ -32,19 +32,20 @@ type shop struct {
 	ahead  *atomic.Int64 // of the machine's clock
 	policy store.Policy
 	zone   string
+	owner  []event.Address
 	ext    int
 }
 
 func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	t.Helper()
-	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin"}
+	s := &shop{t: t, dir: dir, ahead: &atomic.Int64{}, policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 1_000_000}, zone: "Europe/Berlin", owner: []event.Address{chat}}
 	for _, f := range change {
 		f(s)
 	}
 	var err error
 	s.Store, err = store.Open(t.Context(), store.Options{
 		Dir: dir, Version: "test", Clock: clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) }), IDs: ident.Random(),
-		Zone: func() string { return s.zone }, Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return s.policy },
+		Zone: func() string { return s.zone }, Owner: func() []event.Address { return s.owner }, Policy: func() store.Policy { return s.policy },
 	})
 	if err != nil {
 		t.Fatalf("open: %v", err)
@@ -76,7 +77,7 @@ func (s *shop) crash(change ...func(*shop)) *shop {
 			s.t.Fatal(err)
 		}
 	}
-	return open(s.t, dir, append([]func(*shop){func(n *shop) { n.ahead, n.policy, n.zone, n.ext = s.ahead, s.policy, s.zone, s.ext }}, change...)...)
+	return open(s.t, dir, append([]func(*shop){func(n *shop) { n.ahead, n.policy, n.zone, n.owner, n.ext = s.ahead, s.policy, s.zone, s.owner, s.ext }}, change...)...)
 }
 
 func (s *shop) later(d time.Duration) { s.ahead.Add(int64(d)) }

@@ -52,6 +52,10 @@ type Policy struct {
 	SafeWindow   time.Duration //
 	PerDayMicros int64         // hard cap in money; below 0: none
 	PerDayTokens int64         // hard cap in tokens where no price is known; below 0: none
+
+	Quiet    func(time.Time) time.Time // when the owner's quiet hours that an instant falls into are over, zero when it falls into none; nil: he has none
+	Hold     time.Duration             // how long what hob says to others can be stopped
+	Announce bool                      // the owner is told of it meanwhile
 }
 
 // Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.

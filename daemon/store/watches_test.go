@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,10 +193,15 @@ func TestSawTooLate(t *testing.T) {
 		}
 		return names
 	}
+	late := func(version int64) {
+		if err := s.watches().Saw(ctx, saw(w, version)); !errors.Is(err, watch.ErrStopped) {
+			t.Errorf("what is seen too late: %v", err)
+		}
+	}
 	if err := s.Record(ctx, watch.Pause{ID: w.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
-	s.see(saw(w, 2))
+	late(2)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 2 || s.snapshot(w)[0] != "/srv/w/a@1" {
 		t.Errorf("paused: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
@@ -209,7 +215,7 @@ func TestSawTooLate(t *testing.T) {
 	if err := s.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
-	s.see(saw(w, 3))
+	late(3)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 3 || len(s.snapshot(w)) != 0 || len(s.snapshot(other)) != 1 {
 		t.Errorf("removed: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}

@@ -210,7 +210,7 @@ func digits(s string) bool {
 const mostID = 120
 
 // Delivery is the sender's own id of a delivery, by which a second one of the same is known: webhook-id, X-GitHub-Delivery, the event's id in
-// the body of Slack and Stripe (else its time and signature), or what Idempotency-Key or X-Request-Id say. "": it has none.
+// the body of Slack and Stripe (else its time and signature, or of Stripe its time and a hash of the body), or what Idempotency-Key or X-Request-Id say. "": it has none.
 func (h Hook) Delivery(r Request) string {
 	id := ""
 	switch h.Kind {
@@ -224,7 +224,9 @@ func (h Hook) Delivery(r Request) string {
 		}
 	case Stripe:
 		if id = member(r.Body, "id"); id == "" {
-			id = only(r.Header, "Stripe-Signature")
+			c, _ := stripeClaim(only(r.Header, "Stripe-Signature"))
+			sum := sha256.Sum256(r.Body) // the header is no name: it may hold more than what is signed
+			id = c.at + ":" + hex.EncodeToString(sum[:])
 		}
 	default:
 		if id = only(r.Header, "Idempotency-Key"); id == "" {

@@ -80,7 +80,7 @@ func (p *parser) numericDate() (day, bool, error) {
 }
 
 // unclearDate refuses a date that the calendar has not, and one of which it is not certain which part is what.
-func (p *parser) unclearDate() error {
+func (p dayReader) unclearDate() error {
 	word := p.word(0)
 	date, _, _ := strings.Cut(word, "t")
 	y, rest, _ := strings.Cut(date, "-")

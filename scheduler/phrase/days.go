@@ -52,13 +52,13 @@ func (p dayReader) recurring() (*dayset, error) {
 		p.pos = mark
 		return nil, nil
 	case !p.more():
-		return nil, p.unclear("not which day; try %q", p.fuller(p.toks[p.pos-1].text))
+		return nil, p.unclear("not which day; try %q", fuller(p.toks[p.pos-1].text))
 	}
 	return nil, p.unclear("not %q; %s", p.rest(), examples)
 }
 
 // fuller is an example of a phrase that ends in a word which leaves the day open.
-func (p dayReader) fuller(last string) string {
+func fuller(last string) string {
 	switch last {
 	case "month", "monthly":
 		return "every month on the 1st at 9"

@@ -66,7 +66,7 @@ func (p *parser) everyPeriod() (time.Duration, bool) {
 	if ok {
 		return period, true
 	}
-	if size := spec.Unit(p.word(0)); size > 0 && !p.counts() { // "every second", but not "every second hour"
+	if size := spec.Unit(p.word(0)); size > 0 && !counts(p.word(0), p.word(1)) { // "every second", but not "every second hour"
 		return p.singleUnit(size)
 	}
 	n, ok := p.howMany()
@@ -78,16 +78,15 @@ func (p *parser) everyPeriod() (time.Duration, bool) {
 	return time.Duration(n) * size, true
 }
 
-// counts reports whether a unit is a number in truth: the "second" of "every second hour" and "every second tuesday".
-func (p *parser) counts() bool {
-	next := p.word(1)
+// counts reports whether a unit is a number in truth, by the word behind it: the "second" of "every second hour" and "every second tuesday".
+func counts(unit, next string) bool {
 	_, weekday := weekdayOf(next)
 	_, part := partOf(next)
 	switch next {
 	case "weekday", "weekdays", "workday", "workdays", "weekend", "weekends", "month", "months", "quarter", "year", "years":
-		return p.word(0) == "second"
+		return unit == "second"
 	}
-	return spec.Unit(next) > 0 || p.word(0) == "second" && (weekday || part)
+	return spec.Unit(next) > 0 || unit == "second" && (weekday || part)
 }
 
 // singleUnit reads "hour" and "hour and a half", which is size long and more. A day alone does not say when.

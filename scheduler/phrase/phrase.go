@@ -130,12 +130,11 @@ func (p *parser) dangling() error {
 }
 
 // unsayable refuses what no schedule can say, and tells what can be said in its place.
-func (p *parser) unsayable() error {
+func (p dayReader) unsayable() error {
 	advice := ""
 	switch p.word(0) {
 	case "except", "but", "excluding":
-		_, day := weekdayOf(p.word(1))
-		if _, on := weekdayOf(p.word(2)); p.word(0) == "but" && !day && !(on && p.word(1) == "on") && p.word(1) != "not" {
+		if p.word(0) == "but" && !p.butDays() {
 			return nil
 		}
 		advice = `; name the days that count, e.g. "monday to saturday at 9"`
@@ -146,6 +145,17 @@ func (p *parser) unsayable() error {
 		return nil
 	}
 	return p.unclear("not %q: that cannot be said in a schedule%s", p.rest(), advice)
+}
+
+// butDays reports whether "but sunday", "but not on sundays" or the like comes next.
+func (p dayReader) butDays() bool {
+	mark := p.pos
+	defer func() { p.pos = mark }()
+	p.pos++
+	_ = p.take("not")
+	_ = p.take("on")
+	_, weekday := weekdayOf(p.word(0))
+	return weekday || p.word(0) == "weekends" || p.word(0) == "weekdays"
 }
 
 // aboutTime reports whether a time, a period or a day comes next.

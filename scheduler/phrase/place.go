@@ -10,7 +10,8 @@ import (
 // zoned refuses a zone behind a schedule: "at 9 UTC", "at 9 in New York", "at 9 Berlin time". Times hang in one zone, which is given by
 // itself; what stands here would be taken for the text, and the schedule for one of the wrong place.
 func (p *parser) zoned() error {
-	mark, in := p.pos, p.take("in")
+	mark := p.pos
+	in := p.take("in")
 	short := zoneWord(p.word(0))
 	name, ok := p.place(in)
 	if !ok && !short {

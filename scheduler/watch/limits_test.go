@@ -29,6 +29,30 @@ type poor struct {
 	mu    sync.Mutex
 	left  int
 	given map[string]bool
+	taken map[string]int
+	hook  func(path string)
+}
+
+// after calls f after each folder that is taken up.
+func (p *poor) after(f func(path string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hook = f
+}
+
+// removed counts how often a folder was given up.
+func (p *poor) removed(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[path]
+}
+
+// Remove is part of watch.Notifier.
+func (p *poor) Remove(path string) error {
+	p.mu.Lock()
+	p.taken[path]++
+	p.mu.Unlock()
+	return p.Notifier.Remove(path)
 }
 
 func newPoor(left int) (*poor, func() (watch.Notifier, error)) {
@@ -38,7 +62,7 @@ func newPoor(left int) (*poor, func() (watch.Notifier, error)) {
 		if err != nil {
 			return nil, err
 		}
-		p.Notifier, p.given = n, map[string]bool{}
+		p.Notifier, p.given, p.taken = n, map[string]bool{}, map[string]int{}
 		p.events, p.errs = make(chan fsnotify.Event), make(chan error)
 		events, _ := n.Feed()
 		go func() {
@@ -82,12 +106,18 @@ func merged(a, b <-chan error) <-chan error {
 
 func (p *poor) Add(path string) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if !p.given[path] && len(p.given) >= p.left {
+		p.mu.Unlock()
 		return fmt.Errorf("add: %w", syscall.ENOSPC)
 	}
 	p.given[path] = true
-	return p.Notifier.Add(path)
+	hook := p.hook
+	p.mu.Unlock()
+	err := p.Notifier.Add(path)
+	if hook != nil {
+		hook(path)
+	}
+	return err
 }
 
 func (p *poor) Close() error {

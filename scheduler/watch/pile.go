@@ -13,6 +13,22 @@ type stat struct {
 	link        bool // a symbolic link, which is not followed
 }
 
+// How long the next content may bear the time of one before it: file systems count in steps. Those that count in whole seconds do it in
+// steps of up to two (FAT), the others at most in ticks of the system's clock.
+const (
+	coarseStep = 3 * time.Second
+	fineStep   = 20 * time.Millisecond
+)
+
+// young says that a file which looks like this at a time may get another content without looking other than now.
+func (s stat) young(now time.Time) bool {
+	step := fineStep
+	if s.mtime%int64(time.Second) == 0 {
+		step = coarseStep
+	}
+	return now.Sub(time.Unix(0, s.mtime)).Abs() < step
+}
+
 // candidate is a path that looks other than it did, and has not rested yet.
 type candidate struct {
 	stat

@@ -40,6 +40,7 @@ type finding struct {
 	text     []byte
 	kind     Kind
 	silent   bool   // only the snapshot is to know
+	young    bool   // another content could stand there under the same time: it is read once more
 	from     string // of a rename
 }
 
@@ -73,7 +74,10 @@ func (w *writer) serve(ctx context.Context, t *tracked) {
 
 // commit tries something again in a minute when it fails.
 func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context, *tracked) error) {
-	if err := f(ctx, t); err != nil && ctx.Err() == nil {
+	switch err := f(ctx, t); {
+	case errors.Is(err, ErrStopped):
+		t.stopped = true
+	case err != nil && ctx.Err() == nil:
 		t.retry = w.clock.Mono() + retryAfter
 		w.log.Error("what a watch has seen could not be committed, trying again in a minute", "watch", t.watch.Name, "err", err)
 		t.next = t.retry
@@ -135,18 +139,26 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 	case err != nil:
 		t.pile.again(r.dir, r.name, r.stat, r.gone, w.clock.Mono())
 		return finding{}, false
-	case !t.means(path, info) || r.gone && w.ignored(t, path):
+	case !t.scope.wants(path) || r.gone && w.ignored(t, path):
 		f.silent = true
 		return f.asGone(t)
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0: // a folder, say, stands there now
+		return w.judgeGone(t, f)
+	}
+	if !t.tree.live(r.dir) && w.elsewhere(r.dir) {
+		return w.judgeGone(t, f)
 	}
 	s := statOf(info)
 	if s != r.stat && !r.restless || r.gone {
 		t.pile.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
 	}
-	c := content{hash: changing}
+	c, now := content{hash: changing}, w.clock.Wall()
 	if !r.restless {
 		c, err = w.read(ctx, path, s)
+	}
+	if errors.Is(err, errMoved) && !t.tree.looked { // it is there from the first, whatever it holds
+		f.restless, c, err = true, content{hash: changing}, nil
 	}
 	if errors.Is(err, fsguard.ErrState) {
 		f.silent = true
@@ -159,7 +171,17 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 		t.pile.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
 	}
-	return w.judgeContent(t, f, s, c), true
+	f = w.judgeContent(t, f, s, c)
+	if f.young = !f.restless && s.young(now); f.young {
+		f.now.mtime = -f.now.mtime
+	}
+	return f, true
+}
+
+// elsewhere says that a path leads to a folder which stands in another place: a link has taken the place of a folder.
+func (w *writer) elsewhere(dir string) bool {
+	place, err := w.guard.Resolve("", dir)
+	return err == nil && place.Path != dir
 }
 
 // judgeContent compares what a file holds with what it held.
@@ -209,12 +231,6 @@ func (f finding) asGone(t *tracked) (finding, bool) {
 	return f, true
 }
 
-// means says that something which exists at a path is the watch's. It may have become a folder meanwhile.
-func (t *tracked) means(path string, info fs.FileInfo) bool {
-	m := info.Mode()
-	return (m.IsRegular() || m&fs.ModeSymlink != 0) && t.scope.wants(path)
-}
-
 // tell commits findings in one commit: the snapshot and, when there is something to tell, the fire and the inbox row.
 func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	if len(list) == 0 {
@@ -228,7 +244,7 @@ func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 		if err != nil {
 			return err
 		}
-		s.Key = keyOf(changes)
+		s.Key = keyOf(told)
 		s.In = inOf(t.watch, changes, s.Key, w.clock.Wall())
 	}
 	if err := w.saw(ctx, s); err != nil {
@@ -238,8 +254,11 @@ func (w *writer) tell(ctx context.Context, t *tracked, list []finding) error {
 	for _, f := range list {
 		if f.restless {
 			t.pile.tell(f.dir, f.name)
-		} else {
-			t.pile.drop(f.dir, f.name)
+			continue
+		}
+		t.pile.drop(f.dir, f.name)
+		if f.young {
+			t.pile.note(f.dir, f.name, f.stat, false, w.clock.Mono())
 		}
 	}
 	return nil
@@ -280,7 +299,7 @@ func pair(list []finding) {
 	}
 	for i, f := range list {
 		old, ok := went[f.now.ino]
-		if f.kind != Create || f.silent || !ok || list[old].now.hash != f.now.hash || list[old].now.mtime != f.now.mtime {
+		if f.kind != Create || f.silent || !ok || list[old].now.hash != f.now.hash || list[old].now.written() != f.now.written() {
 			continue
 		}
 		list[i].kind, list[i].from = Rename, list[old].path()

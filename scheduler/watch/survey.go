@@ -176,6 +176,7 @@ func (s *survey) compare(path string, inode uint64, files []found, subs []walk.E
 	s.mu.Lock()
 	in := s.t.tree.folder(path)
 	in.live, in.ino = true, inode
+	s.t.seen(path)
 	s.compareFiles(path, in, files, there)
 	enter, paths := s.compareFolders(path, in, subs)
 	s.mu.Unlock()
@@ -210,10 +211,14 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 	for _, e := range subs {
 		sub := join(path, e.Name)
 		in.subs = append(in.subs, sub)
-		if t.tree.live(sub) && !s.deep {
+		if _, unseen := t.unseen[sub]; t.tree.live(sub) && !unseen && !s.deep {
 			continue
 		}
-		t.tree.folder(sub).live = true
+		if s.replaced(sub, e) {
+			s.w.giveUp(t, sub)
+		}
+		in := t.tree.folder(sub)
+		in.live, in.ino = true, e.Inode // until it is opened, which may come too late: who moves it takes its watch along
 		enter, paths = append(enter, e), append(paths, sub)
 	}
 	slices.Sort(in.subs)
@@ -223,6 +228,15 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 		}
 	}
 	return enter, paths
+}
+
+// replaced says that another folder stands where one is known to the notifier, which must give that one up before it can take this one.
+func (s *survey) replaced(path string, e walk.Entry) bool {
+	if !s.t.tree.live(path) {
+		return false
+	}
+	was := s.t.tree.folders[path].ino
+	return was != 0 && e.Inode != was && inodeOf(path) != was // the first is a hint only
 }
 
 // missing notes the files of a folder that are not there any more.
@@ -242,11 +256,26 @@ func (t *tracked) missing(path string, in *folder, there map[string]struct{}, no
 // File is part of walk.Visitor: files are dealt with in their folder.
 func (*survey) File(int, *walk.Dir, walk.Entry) {}
 
-// Failed is part of walk.Visitor. What was known of a folder that cannot be read stays as it is.
+// Failed is part of walk.Visitor. What was known of a folder that cannot be read stays as it is, and it is tried again.
 func (s *survey) Failed(path string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.t.unread = fmt.Sprintf("the folder %s cannot be read: %v", shown(filepath.Join(s.start, path)), cause(err))
+	dir := filepath.Join(s.start, filepath.FromSlash(path))
+	if s.t.unseen == nil {
+		s.t.unseen = map[string]struct{}{}
+	}
+	s.t.unseen[dir] = struct{}{}
+	s.t.unread = fmt.Sprintf("the folder %s cannot be read: %v", shown(dir), cause(err))
+}
+
+// seen notes that a folder could be read.
+func (t *tracked) seen(dir string) {
+	if _, was := t.unseen[dir]; !was {
+		return
+	}
+	if delete(t.unseen, dir); len(t.unseen) == 0 {
+		t.unread = ""
+	}
 }
 
 // cause drops what a path error says beside its reason.
@@ -290,10 +319,23 @@ func (w *Watcher) vanish(t *tracked, path string) {
 		in := t.tree.folders[dir]
 		t.missing(dir, in, nil, now)
 		delete(t.polled, dir)
+		t.seen(dir)
 		w.uncover(dir)
 		if in.ino != 0 {
 			w.lost[in.ino] = struct{}{}
 		}
+	}
+}
+
+// giveUp is vanish for a folder that another one has replaced: whoever else watches it has lost it too.
+func (w *Watcher) giveUp(t *tracked, path string) {
+	gone := t.tree.below(path)
+	w.vanish(t, path)
+	if w.sensor == nil {
+		return
+	}
+	for _, dir := range gone {
+		_ = w.sensor.Remove(dir) // most are gone by now
 	}
 }
 

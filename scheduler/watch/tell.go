@@ -24,11 +24,11 @@ const (
 	maxDiffs = 24 << 10 // and of all
 )
 
-// keyOf names a set of changes: the same contents of the same paths are told once.
-func keyOf(changes []Change) string {
+// keyOf names a set of changes, each file by itself: the same contents of the same paths are told once.
+func keyOf(told []finding) string {
 	sum := sha256.New()
-	for _, c := range changes {
-		sum.Write(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00%d\x00", c.Kind, c.From, c.Path, c.Version, c.Files))
+	for _, f := range told {
+		sum.Write(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d\x00", f.kind, f.from, f.path(), f.now.version))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -11,16 +11,20 @@ const firstLook = "."
 
 // row is what a watch last saw of a file.
 type row struct {
-	ino         uint64
-	size, mtime int64
-	version     int64
-	hash        string
-	gone        bool
+	ino     uint64
+	size    int64
+	mtime   int64 // negated where it was too young to be relied on: the file has to be read again
+	version int64
+	hash    string
+	gone    bool
 }
 
 func (r row) looksLike(s stat) bool {
 	return !r.gone && r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
 }
+
+// written is when the file was written.
+func (r row) written() int64 { return max(r.mtime, -r.mtime) }
 
 // folder is a folder with the files that were ever seen in it.
 type folder struct {
@@ -101,17 +105,29 @@ func (t *tree) row(path string) row {
 	return f.rows[filepath.Base(path)]
 }
 
-// bury marks a folder and all below it as not live, and lists them, the outermost first.
-func (t *tree) bury(path string) []string {
-	f := t.folders[path]
-	if f == nil || !f.live {
+// below lists a live folder and all live ones below it, the outermost first.
+func (t *tree) below(path string) []string {
+	if !t.live(path) {
 		return nil
 	}
 	all := []string{path}
-	for _, sub := range f.subs {
-		all = append(all, t.bury(sub)...)
+	for i := 0; i < len(all); i++ {
+		for _, sub := range t.folders[all[i]].subs {
+			if t.live(sub) {
+				all = append(all, sub)
+			}
+		}
 	}
-	f.live, f.subs = false, nil
+	return all
+}
+
+// bury marks a folder and all below it as not live, and lists them as below does.
+func (t *tree) bury(path string) []string {
+	all := t.below(path)
+	for _, dir := range all {
+		f := t.folders[dir]
+		f.live, f.subs = false, nil
+	}
 	return all
 }
 

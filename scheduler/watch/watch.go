@@ -6,6 +6,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"hob/daemon/event"
@@ -47,7 +48,7 @@ type File struct {
 	Dir     bool
 	Ino     uint64 // 0: the system has no such numbers
 	Size    int64
-	Mtime   int64  // nanoseconds since 1970
+	Mtime   int64  // nanoseconds since 1970; negated where the next content might bear the same time, so that the file is read once more
 	Hash    string // SHA-256 in hex; "link:", "stat:" and "changing" begin what stands there when the content could not be hashed
 	Version int64  // grows with each new content of the path, also when an old one comes back
 	Text    []byte // of small text files only, ≤ 32 KiB; nil: none is kept
@@ -83,11 +84,15 @@ type Store interface {
 	// Text is the text kept of a path, nil when there is none.
 	Text(ctx context.Context, watch int64, path string) ([]byte, error)
 	// Saw puts the snapshot rows (over those with the same path) and, when In is not nil, the fire and the inbox row, all in one
-	// commit. A Key that has a fire already puts the rows and nothing else.
+	// commit. A Key that has a fire already puts the rows and nothing else. It is ErrStopped, and nothing is put, when the watch is not
+	// among Watches any more.
 	Saw(ctx context.Context, s Seen) error
 	// Trouble tells the owner that a watch does not work as it should, once for the same text a day; "" says that it does again.
 	Trouble(ctx context.Context, watch int64, text string) error
 }
+
+// ErrStopped says that a watch was paused or removed, or cannot be used any more.
+var ErrStopped = errors.New("the watch is stopped")
 
 // Own knows what hob itself wrote. Wrote reports whether the newest content of a path is one that hob put there; hash is its
 // SHA-256 in hex, "" when the path is gone. Ledger is the one in use.

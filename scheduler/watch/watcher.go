@@ -67,7 +67,9 @@ type tracked struct {
 	next    time.Duration       // when a candidate may rest; 0: there is none
 	retry   time.Duration       // nothing is committed before
 	dropped time.Duration       // when the system last lost events; 0: never
-	unread  string              // a folder that could not be read in the last full look
+	unseen  map[string]struct{} // folders that could not be read
+	unread  string              // why one could not
+	stopped bool                // the store takes nothing of it any more
 	trouble *string             // as it was told; nil: not since the start
 }
 
@@ -136,7 +138,12 @@ func (w *Watcher) round(ctx context.Context) error {
 		w.lookAgain(ctx, t)
 		w.writer.serve(ctx, t)
 		w.report(ctx, t)
+		if t.stopped { // paused, and perhaps let go on already: the snapshot tells where it stands
+			w.end(t)
+			w.stale = true
+		}
 	}
+	w.rewatch()
 	if now >= w.roots {
 		w.roots = now + longestSleep
 	}
@@ -164,11 +171,11 @@ func (w *Watcher) reload(ctx context.Context) error {
 			t.watch = watch
 			continue
 		}
-		if t != nil {
-			w.end(t)
-		}
 		if err := w.begin(ctx, watch); err != nil {
 			return err
+		}
+		if t != nil { // after: what both look at stays watched
+			w.end(t)
 		}
 	}
 	for id, t := range w.list {
@@ -211,7 +218,9 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 
 // end stops a watch.
 func (w *Watcher) end(t *tracked) {
-	delete(w.list, t.watch.ID)
+	if w.list[t.watch.ID] == t {
+		delete(w.list, t.watch.ID)
+	}
 	for dir, f := range t.tree.folders {
 		if f.live {
 			w.uncover(dir)
@@ -225,8 +234,8 @@ func (w *Watcher) end(t *tracked) {
 func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 	t.starts = t.scope.starts()
 	for _, start := range t.starts {
-		if t.tree.live(start) && inodeOf(start) != t.tree.folders[start].ino {
-			w.vanish(t, start)
+		if t.replaced(start) {
+			w.giveUp(t, start)
 		}
 		if t.tree.live(start) {
 			continue
@@ -234,6 +243,11 @@ func (w *Watcher) settleStarts(ctx context.Context, t *tracked) {
 		t.remote = t.remote || remote(start)
 		w.look(ctx, t, start, true)
 	}
+}
+
+// replaced says that another folder stands at a start than did, or none.
+func (t *tracked) replaced(start string) bool {
+	return t.tree.live(start) && inodeOf(start) != t.tree.folders[start].ino
 }
 
 func inodeOf(path string) uint64 {
@@ -270,7 +284,6 @@ func (w *Watcher) pass(ctx context.Context) {
 		}
 		w.passOver(ctx, t, m)
 	}
-	w.rewatch()
 }
 
 func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
@@ -295,7 +308,7 @@ func (w *Watcher) passOver(ctx context.Context, t *tracked, m marks) {
 func (w *Watcher) lookAtAll(ctx context.Context, t *tracked) {
 	t.unread = ""
 	for _, start := range t.starts {
-		if t.tree.live(start) {
+		if t.tree.live(start) && !t.replaced(start) {
 			w.look(ctx, t, start, true)
 		}
 	}
@@ -305,7 +318,7 @@ func (w *Watcher) lookAtAll(ctx context.Context, t *tracked) {
 // rewatch watches the folders again whose inodes were lost under other names. Who renames a folder takes its watch along: it
 // goes on under the old name, and when that is given up, the new one has none.
 func (w *Watcher) rewatch() {
-	if len(w.lost) == 0 {
+	if w.sensor == nil || len(w.lost) == 0 {
 		return
 	}
 	for _, t := range w.list {
@@ -323,7 +336,7 @@ func (w *Watcher) rewatch() {
 func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 	now := w.clock.Mono()
 	every := t.watch.Poll
-	if every == 0 && (t.remote || w.sensor == nil || len(t.polled) > 0) {
+	if every == 0 && (t.remote || w.sensor == nil || len(t.polled)+len(t.unseen) > 0) {
 		every = longestSleep
 	}
 	if every > 0 && t.poll == 0 {
@@ -336,6 +349,10 @@ func (w *Watcher) lookAgain(ctx context.Context, t *tracked) {
 			w.lookAtAll(ctx, t)
 		}
 		for dir := range t.polled {
+			t.unwatched(dir, w.cover(t, dir))
+			w.look(ctx, t, dir, false)
+		}
+		for dir := range t.unseen {
 			t.unwatched(dir, w.cover(t, dir))
 			w.look(ctx, t, dir, false)
 		}
@@ -376,6 +393,9 @@ func (w *Watcher) troubleOf(t *tracked) string {
 
 // rest sleeps until something is due or has changed, at most half a minute.
 func (w *Watcher) rest(ctx context.Context) {
+	if w.stale {
+		return
+	}
 	now := w.clock.Mono()
 	until := now + longestSleep
 	sooner := func(at time.Duration) {

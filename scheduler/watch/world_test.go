@@ -42,6 +42,7 @@ type world struct {
 	store                   *watchtest.Memory
 	own                     *watch.Ledger
 	open                    func() (watch.Notifier, error) // nil: the system's
+	clock                   clock.Clock
 	run                     *watch.Watcher
 	stop                    func()
 }
@@ -50,7 +51,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := &world{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &watch.Ledger{}}
+	w := &world{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &watch.Ledger{}, clock: clock.Real()}
 	for _, d := range []string{w.space, w.state, w.dir} {
 		must(t, os.MkdirAll(d, 0o700))
 	}
@@ -64,7 +65,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) begin() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := watch.NewWatcher(w.store, clock.Real(), w.store.Changed(), w.own, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.NewTextHandler(w.Output(), nil)))
+	r := watch.NewWatcher(w.store, w.clock, w.store.Changed(), w.own, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.NewTextHandler(w.Output(), nil)))
 	if w.open != nil {
 		r.OpenWith(w.open)
 	}

@@ -63,9 +63,9 @@ func TestNamesAreForeignToo(t *testing.T) {
 	if err := os.Symlink("attachments/1/a.md", filepath.Join(ws, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := prompt.System(ws, "", func(path string) (string, string, error) {
-		p, err := g.Resolve("", path)
-		return p.Path, p.Foreign, err
+	text, err := prompt.System(ws, "", func(path string) (prompt.File, error) {
+		text, at, err := g.Text(path, prompt.MostRead)
+		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil || strings.Contains(text, "IGNORE ALL") {
 		t.Errorf("the system text carries an attachment %v", err)

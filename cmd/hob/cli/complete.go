@@ -37,6 +37,8 @@ func namings(resource string) naming {
 		"sessions":  {key: "key", about: "title", state: "live"},
 		"questions": {key: "code", about: "text", state: "open"},
 		"tools":     {key: "name", about: "description", whole: true},
+		"channels":  {key: "name", about: "kind"},
+		"pairings":  {key: "id", about: "channel"},
 		"grants":    {key: "id", about: "pattern"},
 		"marks":     {key: "path", about: "why"},
 		"turns":     {key: "id", about: "text", last: true},

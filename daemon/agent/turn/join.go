@@ -15,9 +15,9 @@ type Queued struct {
 
 // Joins reports whether a queued row enters a running turn before its next request: a chat message of the same session
 // and the same trust, when the turn is a conversation. Nothing else joins; what does not, opens a turn of its own. A job's turn is left
-// alone: its answer goes where the job's owner wanted it.
+// alone: its answer goes where the job's owner wanted it; and what goes on within a job's limits is no conversation.
 func Joins(t Turn, q Queued, now time.Time) bool {
-	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !q.In.NotBefore.After(now)
+	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !t.Limited() && !q.In.NotBefore.After(now)
 }
 
 // Item is the transcript entry of an inbox row that joins a turn.

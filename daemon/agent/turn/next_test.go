@@ -147,6 +147,12 @@ func TestJoins(t *testing.T) {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
+	for _, m := range []turn.Mandate{{Only: []string{"read"}}, {Most: 5000}} { // a report to a job's run has opened it
+		limited := running
+		if limited.Mandate = m; turn.Joins(limited, turn.Queued{Seq: 1, In: message}, now) {
+			t.Errorf("joins a turn with the limits %+v", m)
+		}
+	}
 }
 
 // TestAnyCrashIsSurvived plays a turn against turn.Next alone: a model that makes random calls, an owner who answers or does not,

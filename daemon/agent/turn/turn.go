@@ -60,6 +60,9 @@ type Mandate struct {
 	Used   int64    `json:"used,omitempty"`       // of those, by the turn and its sub-agents; counted where there is a limit
 }
 
+// Limited reports whether a run may do less than others.
+func (m Mandate) Limited() bool { return len(m.Only) > 0 || m.Most > 0 }
+
 // Left is how many tokens a run may still use; false: there is no limit.
 func (m Mandate) Left() (int64, bool) { return max(m.Most-m.Used, 0), m.Most > 0 }
 

@@ -82,7 +82,10 @@ func (b Book) Begin(ctx context.Context, p channels.Pairing) (id int64, err erro
 			return err
 		}
 		id, err = tx.Rows().Insert("INSERT INTO pairings (channel, hash, tries, until, created) VALUES (?, ?, ?, ?, ?)", p.Channel, p.Hash, p.Tries, db.Micros(p.Until), now)
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.Note(event.Event{Type: "pairing.begun", Data: map[string]any{"pairing": id, "channel": p.Channel}})
 	})
 	return id, err
 }
@@ -90,7 +93,11 @@ func (b Book) Begin(ctx context.Context, p channels.Pairing) (id int64, err erro
 // End closes a pairing that is still open. One that has bound somebody stays: only Revoke undoes that.
 func (b Book) End(ctx context.Context, id int64) error {
 	return b.write(ctx, func(tx Tx) error {
-		return tx.Rows().Run("UPDATE pairings SET tries = 0 WHERE id = ? AND person = ''", id)
+		n, err := tx.Rows().Change("UPDATE pairings SET tries = 0 WHERE id = ? AND person = '' AND tries > 0", id)
+		if err != nil || n == 0 {
+			return err
+		}
+		return tx.Note(event.Event{Type: "pairing.ended", Data: map[string]any{"pairing": id}})
 	})
 }
 

@@ -92,5 +92,8 @@ func Answered(tx Tx, q turn.Question) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
+	if list[0].Broken != "" {
+		return event.NewFault(event.Clash, "hob cron update "+list[0].Name+" mends it", "job %s cannot run: %s", list[0].Name, list[0].Broken)
+	}
 	return runNow(tx, scheduler.RunNow{Job: list[0], In: scheduler.ByHand(list[0], "question-"+q.Code, tx.Rows().Now)})
 }

@@ -100,7 +100,7 @@ func (d Desk) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64,
 func (d Desk) NextJob(ctx context.Context) (time.Time, string, error) {
 	var due time.Time
 	var name string
-	err := d.readers.QueryRowContext(ctx, "SELECT due, name FROM triggers WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(db.Stamp(&due), &name)
+	err := d.readers.QueryRowContext(ctx, "SELECT due, name FROM triggers INDEXED BY triggers_due WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(db.Stamp(&due), &name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return due, "", nil
 	}

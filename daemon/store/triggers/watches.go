@@ -34,7 +34,7 @@ func scanWatch(rs *sql.Rows) (watch.Watch, error) {
 	}
 	if err := json.Unmarshal([]byte(body), &w); err != nil {
 		w = watch.Watch{} // a spoilt row disables only itself
-		row.Broken = unreadable + err.Error()
+		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
 	}
 	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
 	return w, nil
@@ -107,7 +107,7 @@ func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error
 }
 
 // Saw commits what a watch has seen: the rows of its snapshot, the fire and the inbox row. A key that has a fire already puts the rows
-// and nothing else; of a watch that was removed or paused meanwhile nothing is put.
+// and nothing else; of a watch that was removed or paused meanwhile nothing is put: it is watch.ErrStopped.
 func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
 	if seen.In != nil && fail.Broken("snapshot-before-event") {
 		if err := s.write(ctx, func(tx Tx) error { return putFiles(tx, seen.Watch.ID, seen.Files) }); err != nil {
@@ -118,7 +118,10 @@ func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
 	return s.write(ctx, func(tx Tx) error {
 		var live bool
 		err := tx.Rows().One("SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '')", []any{seen.Watch.ID}, &live)
-		if err != nil || !live {
+		if err == nil && !live {
+			err = fmt.Errorf("watch %d: %w", seen.Watch.ID, watch.ErrStopped)
+		}
+		if err != nil {
 			return err
 		}
 		if seen.In != nil {

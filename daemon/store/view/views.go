@@ -85,6 +85,8 @@ type OutboxRow struct {
 	Reason     string        `json:"reason,omitempty"`
 	Created    time.Time     `json:"created"`
 	NotBefore  time.Time     `json:"not_before,omitzero"`
+	Waits      string        `json:"waits,omitempty"`  // for not_before: quiet, or hold, in which the owner may still stop it
+	Joined     int64         `json:"joined,omitempty"` // the row in whose message it went out
 	NotAfter   time.Time     `json:"not_after,omitzero"`
 	Ended      time.Time     `json:"ended,omitzero"`
 	Deliveries []PartRow     `json:"deliveries"`
@@ -106,13 +108,13 @@ func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]OutboxRow, err
 }
 
 func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]OutboxRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, urgency, state, reason, created, not_before, not_after, ended,
+	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
 		var r OutboxRow
 		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, &r.Urgency, &r.State, &r.Reason,
-			db.Stamp(&r.Created), db.Stamp(&r.NotBefore), db.Stamp(&r.NotAfter), db.Stamp(&r.Ended), db.JSON(&r.Deliveries))
+			db.Stamp(&r.Created), db.Stamp(&r.NotBefore), &r.Waits, &r.Joined, db.Stamp(&r.NotAfter), db.Stamp(&r.Ended), db.JSON(&r.Deliveries))
 		return r, err
 	})
 }

@@ -51,8 +51,19 @@ func (s *View) Why(ctx context.Context, name string) (Why, error) {
 	o := rows[0]
 	c := chain{view: s}
 	c.add(Node{Kind: "outbox", ID: o.ID, Title: fmt.Sprintf("message to %s: %s", o.To, excerpt(o.Body)), At: o.Created, Detail: delivered(o)})
-	err = c.cause(ctx, o.Cause)
-	return c.Why, err
+	if err := c.cause(ctx, o.Cause); err != nil {
+		return c.Why, err
+	}
+	return c.Why, c.joinedNodes(ctx, o.ID)
+}
+
+// joinedNodes are the messages whose texts went out with a message. Each has a chain of its own.
+func (c *chain) joinedNodes(ctx context.Context, id int64) error {
+	rows, err := c.view.outboxRows(ctx, "joined = ? ORDER BY id", id)
+	for _, o := range rows {
+		c.Nodes[0].Detail += fmt.Sprintf("\nwith message %d: %s", o.ID, excerpt(o.Body))
+	}
+	return err
 }
 
 func delivered(o OutboxRow) string {
@@ -64,6 +75,9 @@ func delivered(o OutboxRow) string {
 	}
 	if o.Reason != "" {
 		text += ": " + o.Reason
+	}
+	if o.Waits != "" {
+		text += map[string]string{"quiet": "; it was quiet until ", "hold": "; it could be stopped until "}[o.Waits] + o.NotBefore.UTC().Format("2006-01-02 15:04:05 MST")
 	}
 	return text
 }

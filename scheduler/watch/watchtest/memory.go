@@ -102,6 +102,9 @@ func (m *Memory) Text(_ context.Context, id int64, path string) ([]byte, error) 
 func (m *Memory) Saw(_ context.Context, s watch.Seen) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !slices.ContainsFunc(m.watches, func(w watch.Watch) bool { return w.ID == s.Watch.ID }) {
+		return fmt.Errorf("watch %d: %w", s.Watch.ID, watch.ErrStopped)
+	}
 	if m.refuse != nil {
 		if err := m.refuse(s); err != nil {
 			return err

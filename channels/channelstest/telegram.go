@@ -1,0 +1,413 @@
+package channelstest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TelegramFault is what the fake does instead of serving one call.
+type TelegramFault struct {
+	Status     int    // answer with this error, in the words of the Bot API
+	RetryAfter int    // with Status: parameters.retry_after, in seconds
+	MigrateTo  int64  // with Status: parameters.migrate_to_chat_id
+	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Raw        string // answer 200 with this
+	Silent     bool   // say nothing until the caller has gone
+}
+
+// TelegramSent is a message that a bot has sent, as its readers see it.
+type TelegramSent struct {
+	ID       int64 // of the message
+	Chat     int64
+	Thread   int64
+	Text     string // without tags
+	Raw      string // as it was sent
+	Mode     string
+	ReplyTo  int64
+	Previews bool
+	Buttons  [][]TelegramButton
+}
+
+// TelegramButton is one button below a message.
+type TelegramButton struct {
+	Text string `json:"text"`
+	Data string `json:"callback_data"`
+}
+
+// Telegram is a fake Bot API server with one bot, on a real socket (https://core.telegram.org/bots/api). Chats are known from their first
+// message on.
+type Telegram struct {
+	srv   *httptest.Server
+	quit  chan struct{}
+	token string
+
+	mu      sync.Mutex
+	me      map[string]any
+	queue   []telegramUpdate
+	update  int64 // the newest id
+	message int64
+	offsets []int64 // that were asked for
+	said    map[string]map[string]any
+	ledger  []TelegramSent
+	chats   map[int64]bool
+	faults  map[string][]TelegramFault
+	calls   map[string]int
+	pressed []string // callbacks that were answered
+	files   map[string][]byte
+	hook    string
+	poll    *telegramPoll // that waits
+}
+
+type telegramUpdate struct {
+	id   int64
+	kind string
+	raw  []byte
+}
+
+// telegramPoll is a getUpdates that waits: one value ends it, true when another one has come.
+type telegramPoll struct{ wake chan bool }
+
+// NewTelegram starts a fake on addr, "" for any free port of the loopback, for the bot with this token: "ID:SECRET".
+// Its name is @hob_test_bot.
+func NewTelegram(addr, token string) (*Telegram, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake Telegram: %w", err)
+	}
+	number, _, _ := strings.Cut(token, ":")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("a token for the fake Telegram: %w", err)
+	}
+	f := &Telegram{
+		quit: make(chan struct{}), token: token, update: 1000, message: 100, said: map[string]map[string]any{}, chats: map[int64]bool{},
+		faults: map[string][]TelegramFault{}, calls: map[string]int{}, files: map[string][]byte{},
+		me: map[string]any{"id": id, "is_bot": true, "first_name": "Hob", "username": "hob_test_bot", "can_read_all_group_messages": false},
+	}
+	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
+	f.srv.Start()
+	return f, nil
+}
+
+// URL is the address to configure as api_base.
+func (f *Telegram) URL() string { return f.srv.URL }
+
+// Close ends all calls and the server.
+func (f *Telegram) Close() {
+	close(f.quit)
+	f.srv.CloseClientConnections()
+	f.srv.Close()
+}
+
+// Person is a user as the wire has it.
+func (f *Telegram) Person(id int64, name string) map[string]any {
+	return map[string]any{"id": id, "is_bot": false, "first_name": name}
+}
+
+// Group is a supergroup as the wire has it; its id is negative.
+func (f *Telegram) Group(id int64, title string) map[string]any {
+	return map[string]any{"id": id, "type": "supergroup", "title": title}
+}
+
+// Knows lets a chat be known before anything was written in it.
+func (f *Telegram) Knows(chat int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.chats[chat] = true
+}
+
+// Say is somebody writing to the bot in their private chat. It returns the message's number.
+func (f *Telegram) Say(from int64, text string) int64 {
+	return f.Write(map[string]any{"from": f.Person(from, "Sam"), "text": text})
+}
+
+// Write is a message; what it lacks (message_id, date, and the private chat with whoever wrote it) is filled in.
+func (f *Telegram) Write(m map[string]any) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fill(m)
+	f.push("message", m)
+	id := whole(m["message_id"])
+	f.said[strconv.FormatInt(id, 10)] = m
+	return id
+}
+
+// Edit changes the text of a message that was written.
+func (f *Telegram) Edit(id int64, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := map[string]any{}
+	for k, v := range f.said[strconv.FormatInt(id, 10)] {
+		m[k] = v
+	}
+	m["text"], m["edit_date"] = text, time.Now().Unix()
+	f.push("edited_message", m)
+}
+
+// Press is somebody pressing a button below a message that the bot sent.
+func (f *Telegram) Press(from, message int64, data string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := map[string]any{"message_id": message, "from": f.me, "text": "…"}
+	m["chat"] = map[string]any{"id": from, "type": "private", "first_name": "Sam"}
+	f.fill(m)
+	f.push("callback_query", map[string]any{"id": strconv.FormatInt(f.update, 10), "from": f.Person(from, "Sam"), "chat_instance": "1", "message": m, "data": data})
+}
+
+// Again delivers a message a second time, as a new update.
+func (f *Telegram) Again(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.push("message", f.said[strconv.FormatInt(id, 10)])
+}
+
+// Push puts an update of any kind on the wire as it is; %d in it becomes its number.
+func (f *Telegram) Push(raw string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.update++
+	f.put(telegramUpdate{f.update, "message", []byte(strings.ReplaceAll(raw, "%d", strconv.FormatInt(f.update, 10)))})
+}
+
+// Skip lets the next update's number be n, also a smaller one, as after a week without updates.
+func (f *Telegram) Skip(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.update = n - 1
+}
+
+func (f *Telegram) fill(m map[string]any) {
+	if m["message_id"] == nil {
+		f.message++
+		m["message_id"] = f.message
+	}
+	if m["date"] == nil {
+		m["date"] = time.Now().Unix()
+	}
+	if from, ok := m["from"].(map[string]any); ok && m["chat"] == nil {
+		m["chat"] = map[string]any{"id": from["id"], "type": "private", "first_name": from["first_name"]}
+	}
+	if chat, ok := m["chat"].(map[string]any); ok {
+		f.chats[whole(chat["id"])] = true
+	}
+}
+
+// whole is a number as a test writes it.
+func whole(v any) int64 {
+	if n, ok := v.(int); ok {
+		return int64(n)
+	}
+	n, _ := v.(int64)
+	return n
+}
+
+func (f *Telegram) push(kind string, what map[string]any) {
+	f.update++
+	raw, err := json.Marshal(map[string]any{"update_id": f.update, kind: what})
+	if err != nil {
+		panic(err) // a test's own mistake
+	}
+	f.put(telegramUpdate{f.update, kind, raw})
+}
+
+func (f *Telegram) put(u telegramUpdate) {
+	f.queue = append(f.queue, u)
+	f.wake(false)
+}
+
+// wake ends the poll that waits.
+func (f *Telegram) wake(other bool) {
+	if f.poll != nil {
+		f.poll.wake <- other // it has room for one, and is forgotten with it
+		f.poll = nil
+	}
+}
+
+// File is a file that the bot may fetch.
+func (f *Telegram) File(id string, content []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.files[id] = content
+}
+
+// Fail scripts what happens to the next calls of a method, one fault each; of "file" to the next downloads.
+func (f *Telegram) Fail(method string, faults ...TelegramFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults[method] = append(f.faults[method], faults...)
+	if method == "getUpdates" {
+		f.wake(false)
+	}
+}
+
+// Webhook sets where the updates go instead, "" for nowhere else.
+func (f *Telegram) Webhook(url string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hook = url
+	f.wake(true)
+}
+
+// Revoke makes the bot's token worthless; the new one is told to nobody.
+func (f *Telegram) Revoke() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.token = "revoked"
+	f.wake(true)
+}
+
+// ReadsAll switches the bot's privacy mode off.
+func (f *Telegram) ReadsAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.me["can_read_all_group_messages"] = true
+}
+
+// Sent is the ledger: what was sent, in order, also what the bot was never told of.
+func (f *Telegram) Sent() []TelegramSent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ledger)
+}
+
+// Answered are the callbacks that were answered.
+func (f *Telegram) Answered() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.pressed)
+}
+
+// Offsets are those of all calls of getUpdates, in order.
+func (f *Telegram) Offsets() []int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.offsets)
+}
+
+// Calls is how often a method was called.
+func (f *Telegram) Calls(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// Pending is how many updates have not been acknowledged.
+func (f *Telegram) Pending() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.queue)
+}
+
+// Listening blocks until somebody waits for updates, or ctx ends.
+func (f *Telegram) Listening(ctx context.Context) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		waits := f.poll != nil
+		f.mu.Unlock()
+		if waits {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// fault takes the next scripted fault of a method, and counts the call.
+func (f *Telegram) fault(method string) TelegramFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[method]++
+	list := f.faults[method]
+	if len(list) == 0 {
+		return TelegramFault{}
+	}
+	f.faults[method] = list[1:]
+	return list[0]
+}
+
+func (f *Telegram) serve(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	token := f.token
+	f.mu.Unlock()
+	if id, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+token+"/"); ok {
+		f.download(w, r, strings.TrimPrefix(id, "documents/"))
+		return
+	}
+	rest, ok := strings.CutPrefix(r.URL.Path, "/bot")
+	named, method, cut := strings.Cut(rest, "/")
+	switch {
+	case !ok || !cut:
+		deny(w, http.StatusNotFound, "Not Found", TelegramFault{})
+	case named != token:
+		deny(w, http.StatusUnauthorized, "Unauthorized", TelegramFault{})
+	default:
+		f.method(w, r, method)
+	}
+}
+
+func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string) {
+	params := map[string]any{}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params); err != nil && r.ContentLength > 0 {
+		deny(w, http.StatusBadRequest, "Bad Request: can't parse the request", TelegramFault{})
+		return
+	}
+	fault := f.fault(method)
+	switch {
+	case fault.Status != 0:
+		deny(w, fault.Status, "scripted", fault)
+		return
+	case fault.Raw != "":
+		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		return
+	case fault.Cut == "before":
+		cut(w)
+		return
+	case fault.Silent:
+		select {
+		case <-r.Context().Done():
+		case <-f.quit:
+		}
+		return
+	}
+	result, status, why := f.serveMethod(r, method, params)
+	switch {
+	case fault.Cut == "after":
+		cut(w)
+	case status != 0:
+		deny(w, status, why, TelegramFault{})
+	default:
+		reply(w, map[string]any{"ok": true, "result": result})
+	}
+}
+
+// deny answers as the Bot API refuses.
+func deny(w http.ResponseWriter, status int, why string, f TelegramFault) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	body := map[string]any{"ok": false, "error_code": status, "description": why}
+	parameters := map[string]any{}
+	if f.RetryAfter > 0 {
+		parameters["retry_after"] = f.RetryAfter
+	}
+	if f.MigrateTo != 0 {
+		parameters["migrate_to_chat_id"] = f.MigrateTo
+	}
+	if len(parameters) > 0 {
+		body["parameters"] = parameters
+	}
+	reply(w, body)
+}

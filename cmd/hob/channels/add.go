@@ -1,0 +1,251 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hob/cmd/hob/cli"
+	keys "hob/cmd/hob/config"
+	"hob/config"
+	"hob/config/schema"
+	"hob/config/source"
+	"hob/daemon/control/client"
+	"hob/daemon/secret"
+)
+
+// addCommand has one command for each kind of channel, with a flag for each of its keys.
+func addCommand(a *cli.App, ref config.Reference) *cobra.Command {
+	var kinds []*cobra.Command
+	for _, p := range ref.Parts() {
+		if p.Kind != "" {
+			kinds = append(kinds, kindCommand(a, ref, p))
+		}
+	}
+	return cli.Family("add", "Write a channel's section into config.toml", kinds...)
+}
+
+func kindCommand(a *cli.App, ref config.Reference, p config.Part) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use: p.Kind, Short: "Add a channel of the kind " + p.Kind, Args: cli.None, Example: example(p),
+		Long: strings.ReplaceAll(p.Doc, "`", "") + "\n\nThe section is checked as a whole before it is written. On a terminal you are asked for what is missing. A secret is given by reference\n" +
+			"(env:NAME, file:PATH, keyring:NAME, cmd:COMMAND); with -, or where you are asked for it, hob puts the secret itself into a file of its home\n" +
+			"that only you can read, and refers to that.",
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", p.Kind, "what to call it: its addresses begin with that")
+	given := map[string]*string{}
+	for _, k := range p.Keys[1:] { // the first one is the kind
+		given[k.Name] = keyFlag(f, p, k)
+		if len(k.Words) > 0 {
+			cli.CompleteFlag(cmd, flagOf(f, p, k), cli.Words(k.Words...))
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d := &draft{App: a, ref: ref, part: p, name: name, values: map[string]string{}, pasted: map[string]string{}}
+		for _, k := range p.Keys[1:] {
+			if !f.Changed(flagOf(f, p, k)) {
+				continue
+			}
+			if err := d.give(k, flagOf(f, p, k), *given[k.Name]); err != nil {
+				return err
+			}
+		}
+		return d.write(cmd.Context())
+	}
+	return cmd
+}
+
+// flagOf is the flag of a key: its own name, or with the kind before it where that is taken.
+func flagOf(f *pflag.FlagSet, p config.Part, k schema.Key) string {
+	flag := strings.NewReplacer("_", "-", ".", "-").Replace(k.Name)
+	if slices.Contains([]string{"name", "home", "json", "quiet", "no-color", "help"}, flag) {
+		return p.Kind + "-" + flag
+	}
+	return flag
+}
+
+func keyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
+	usage := strings.TrimSuffix(strings.ReplaceAll(k.Doc, "`", ""), ".")
+	if usage == "" {
+		usage = "the key " + k.Name
+	}
+	switch {
+	case k.Secret():
+		usage += " (a reference, or - to read it from standard input)"
+	case k.Default != nil && k.Default != false && fmt.Sprint(k.Default) != "[]":
+		usage += fmt.Sprintf(" (default %v)", k.Default)
+	}
+	value := f.String(flagOf(f, p, k), "", lower(usage))
+	if k.Type == schema.Switch {
+		f.Lookup(flagOf(f, p, k)).NoOptDefVal = "true"
+	}
+	return value
+}
+
+// lower begins a flag's text as all of them do, unless it begins with a name.
+func lower(text string) string {
+	for _, article := range []string{"The ", "A ", "An ", "What ", "Where ", "How ", "Whether ", "Several ", "Listen ", "Only ", "Ids ", "People ", "Groups "} {
+		if strings.HasPrefix(text, article) {
+			return strings.ToLower(text[:1]) + text[1:]
+		}
+	}
+	return text
+}
+
+// example shows the keys that have no value of their own.
+func example(p config.Part) string {
+	line := "  hob channels add " + p.Kind
+	if p.Named != "" && p.Named != p.Kind {
+		line += " --name " + p.Named
+	}
+	for _, k := range p.Keys[1:] {
+		text, err := strconv.Unquote(k.Example)
+		if err == nil && !k.Apart && k.Default == nil && k.Unset == "none" && !strings.Contains(k.Name, ".") && !strings.ContainsAny(text, " '\"") {
+			line += " --" + flagOf(nil, p, k) + " " + text
+		}
+	}
+	return line
+}
+
+// draft is a section on its way into the file.
+type draft struct {
+	*cli.App
+	ref    config.Reference
+	part   config.Part
+	name   string
+	values map[string]string // by the key's name in the section
+	pasted map[string]string // secrets that are to be put into files, by key
+}
+
+// longestSecret is the most that is read of one, in bytes.
+const longestSecret = 64 << 10
+
+// give takes a value from a flag. A secret itself is refused: every user of the machine can read a command line.
+func (d *draft) give(k schema.Key, flag, value string) error {
+	switch {
+	case !k.Secret() || value == "" || secret.IsReference(value):
+		d.values[k.Name] = value
+		return nil
+	case value != "-":
+		return cli.Usage("others can read a command line; name it by env:NAME, file:PATH, keyring:NAME or cmd:COMMAND, or write - and pipe it in", "--%s takes a reference, not the secret itself", flag)
+	}
+	text, err := io.ReadAll(io.LimitReader(d.In, longestSecret))
+	if err != nil {
+		return fmt.Errorf("read the secret: %w", err)
+	}
+	return d.paste(k, string(text))
+}
+
+// paste takes a secret itself, which is put into a file when everything else is right.
+func (d *draft) paste(k schema.Key, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text, "\r\n") {
+		return cli.Usage("", "%s: want one line with the secret", k.Name)
+	}
+	d.pasted[k.Name] = text
+	d.values[k.Name] = "file:" + filepath.ToSlash(filepath.Join(secretsFolder, d.name+"-"+k.Name))
+	return nil
+}
+
+// write checks the section, asks for what is missing, and writes it.
+func (d *draft) write(ctx context.Context) error {
+	if !regexp.MustCompile(`^[A-Za-z0-9][-_A-Za-z0-9]*$`).MatchString(d.name) {
+		return cli.Usage("for example --name "+d.part.Named, "--name %q: want letters, digits, - and _", d.name)
+	}
+	home, _, err := d.HomeDir()
+	if err != nil {
+		return err
+	}
+	if err := cli.CheckHome(home); err != nil {
+		return err
+	}
+	path := filepath.Join(home, "config.toml")
+	before, err := source.Content(path)
+	if err != nil {
+		return err
+	}
+	if err := d.free(before); err != nil {
+		return err
+	}
+	next, err := d.complete(ctx, path, before)
+	if err != nil {
+		return err
+	}
+	if len(d.pasted) > 0 {
+		if err := d.keep(home); err != nil {
+			return err
+		}
+		if next, err = keys.Set(d.ref, path, before, d.changes()...); err != nil {
+			return err
+		}
+	}
+	if err := source.Write(path, before, next); err != nil {
+		if errors.Is(err, source.ErrChanged) {
+			return &cli.Problem{Code: cli.ExitFailed, Text: err.Error(), Hint: "nothing was written; look at it and try again"}
+		}
+		return err
+	}
+	return d.done(ctx, home, path)
+}
+
+// free refuses a name that is taken.
+func (d *draft) free(doc []byte) error {
+	var tree struct {
+		Channels map[string]any `toml:"channels"`
+	}
+	if err := toml.Unmarshal(bytes.TrimPrefix(doc, []byte("\xef\xbb\xbf")), &tree); err != nil {
+		return &cli.Problem{Code: cli.ExitFailed, Text: "config.toml cannot be read as it is", Hint: "see: hob config validate"}
+	}
+	if _, taken := tree.Channels[d.name]; taken {
+		return &cli.Problem{Code: cli.ExitFailed, Text: fmt.Sprintf("there is a channel %s already", d.name), Hint: "choose another --name, or change it with: hob config set " + d.key("KEY") + " VALUE"}
+	}
+	return nil
+}
+
+// key is the full name of a key of the section.
+func (d *draft) key(name string) string {
+	return source.KeyText(append([]string{"channels", d.name}, strings.Split(name, ".")...))
+}
+
+// changes are what the file is to be told, the kind first.
+func (d *draft) changes() []keys.Change {
+	list := []keys.Change{{Key: d.key("kind"), Value: d.part.Kind}}
+	for _, k := range d.part.Keys[1:] {
+		if v, ok := d.values[k.Name]; ok {
+			list = append(list, keys.Change{Key: d.key(k.Name), Value: v})
+		}
+	}
+	return list
+}
+
+// done says what there is now, and what comes next.
+func (d *draft) done(ctx context.Context, home, path string) error {
+	if d.JSON {
+		return d.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
+	}
+	if !d.Quiet {
+		d.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
+	}
+	if _, err := client.Find(ctx, home, false); err == nil {
+		d.Note("the running hob takes it at once; see how it does with: hob channels test " + d.name)
+	} else {
+		d.Note("it holds from the next start of hob on")
+	}
+	if slices.ContainsFunc(d.part.Keys, func(k schema.Key) bool { return k.Name == "known" }) {
+		d.Note("make your account there known as yours with: hob pairing start " + d.name)
+	}
+	return nil
+}

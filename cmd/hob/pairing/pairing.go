@@ -1,0 +1,100 @@
+// Package pairing is the commands that make an account on a channel its owner's: hob pairing.
+package pairing
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/cmd/hob/cli"
+	"hob/daemon/control/console"
+)
+
+// resource is the pairings, as the API calls them.
+const resource = "pairings"
+
+// The states of a pairing that commands ask about.
+const (
+	open  = "open"
+	bound = "bound"
+)
+
+// Command makes hob pairing.
+func Command(a *cli.App) *cobra.Command {
+	return cli.Family("pairing", "Make your account on a channel known as yours",
+		startCommand(a),
+		listCommand(a),
+		revokeCommand(a),
+	)
+}
+
+// row is a pairing.
+type row struct {
+	ID      int64     `json:"id"`
+	Channel string    `json:"channel"`
+	State   string    `json:"state"`
+	Left    int       `json:"left"`
+	Until   time.Time `json:"until"`
+	Created time.Time `json:"created"`
+	Person  string    `json:"person"`
+	Name    string    `json:"name"`
+}
+
+// who is bound, as he called himself and by the platform's id.
+func (r row) who() string {
+	if r.Name == "" || r.Name == r.Person {
+		return console.OneLine(r.Person)
+	}
+	return fmt.Sprintf("%s (%s)", console.OneLine(r.Name), console.OneLine(r.Person))
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return cli.List(a, cli.Listing[row]{
+		Resource: resource, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
+		States: []string{open, bound, "over", "revoked"},
+		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
+		Row: func(r row, clock cli.Clock) []string {
+			return []string{cli.ID(r.ID), r.Channel, r.State, clock(r.Created), console.OrDash(r.who())}
+		},
+	})
+}
+
+// revokeCommand asks: who is revoked is not heard any more.
+func revokeCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke PAIRING", Short: "Take a pairing back: that account is a stranger again", Args: one, ValidArgsFunction: cli.Complete(a, resource),
+		Example: "  hob pairing revoke 3\n  hob pairing revoke --yes 3",
+	}
+	yes := cli.YesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var r row
+		if err := c.Show(cmd.Context(), resource, args[0], &r); err != nil {
+			return err
+		}
+		loss, done := fmt.Sprintf("this ends pairing %d of %s: its code is not taken any more", r.ID, r.Channel), fmt.Sprintf("pairing %d is revoked", r.ID)
+		if r.State == bound {
+			loss, done = fmt.Sprintf("this makes %s a stranger on %s, to whom hob does not listen", r.who(), r.Channel), fmt.Sprintf("%s is a stranger on %s from now on", r.who(), r.Channel)
+		}
+		if err := a.Sure(cmd.Context(), *yes, loss, "revoke it?"); err != nil {
+			return err
+		}
+		return a.Act(cmd.Context(), resource, cli.ID(r.ID), "revoke", nil, done)
+	}
+	return cmd
+}
+
+func one(cmd *cobra.Command, args []string) error {
+	if err := cli.Exactly(1, "one PAIRING")(cmd, args); err != nil {
+		return err
+	}
+	if n, err := strconv.ParseInt(args[0], 10, 64); err != nil || n < 1 {
+		return cli.Usage("see: hob pairing list", "%q is not the id of a pairing", args[0])
+	}
+	return nil
+}

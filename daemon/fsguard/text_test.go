@@ -1,0 +1,47 @@
+//go:build unix
+
+package fsguard_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"hob/daemon/fsguard"
+)
+
+// A file that goes to a model by its name alone is a plain one of the owner's, whatever was put in its place; a pipe must not even be waited for.
+func TestText(t *testing.T) {
+	w := newWorld(t)
+	path := w.space + "/AGENTS.md"
+	file := func(text string) error { return os.WriteFile(path, []byte(text), 0o600) }
+	for name, c := range map[string]struct {
+		make    func() error
+		text    string
+		foreign string
+		err     error
+	}{
+		"a file":                {func() error { return file("be brief") }, "be brief", "", nil},
+		"a long one":            {func() error { return file("be brief and concrete, please") }, "be brief and con", "", nil},
+		"nothing":               {func() error { return nil }, "", "", fs.ErrNotExist},
+		"a link within":         {func() error { return os.Symlink("a.txt", path) }, "content of a.txt", "", nil},
+		"a link to elsewhere":   {func() error { return errors.Join(os.WriteFile(w.home+"/docs/x", []byte("x"), 0o600), os.Symlink(w.home+"/docs/x", path)) }, "x", "outside the roots", nil},
+		"a link to nothing":     {func() error { return os.Symlink("nothing", path) }, "", "", fs.ErrNotExist},
+		"a link to the token":   {func() error { return os.Symlink("../state/token", path) }, "", "", fsguard.ErrState},
+		"the database":          {func() error { return os.Link(w.state+"/hob.db", path) }, "", "", fsguard.ErrState},
+		"a link to a key":       {func() error { return os.Symlink(w.home+"/.ssh/config", path) }, "", "", fsguard.ErrSecret},
+		"a link to a .env":      {func() error { return os.Symlink(".env", path) }, "", "", fsguard.ErrSecret},
+		"a folder":              {func() error { return os.Mkdir(path, 0o700) }, "", "", fsguard.ErrRegular},
+		"a pipe nobody fills":   {func() error { return syscall.Mkfifo(path, 0o600) }, "", "", fsguard.ErrRegular},
+		"a link to an open end": {func() error { return os.Symlink("/dev/zero", path) }, "", "", fsguard.ErrRegular},
+	} {
+		must(t, os.RemoveAll(path))
+		must(t, c.make())
+		text, at, err := w.Text(path, 16)
+		if !errors.Is(err, c.err) || err == nil && (string(text) != c.text || at.Foreign != c.foreign) || err != nil && text != nil {
+			t.Errorf("%s: %q, %q, %v; want %q, %q, %v", name, text, at.Foreign, err, c.text, c.foreign, c.err)
+		}
+	}
+}
