@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"hob/daemon/clock"
 	"hob/daemon/event"
 )
 
@@ -23,21 +24,22 @@ type Typist struct {
 	Answering func(ctx context.Context) (event.Address, error)
 	Channel   func(name string) (Channel, error)
 	Wake      <-chan struct{} // a value: a turn may have started
+	Clock     clock.Clock
 	Log       *slog.Logger
 }
 
 // Run shows signs until ctx ends. An error of Answering ends it too; run it again.
 func (t *Typist) Run(ctx context.Context) error {
 	var shown event.Address // there was a sign at this address,
-	var at time.Time        // at this time
+	var at time.Duration    // at this time
 	for ctx.Err() == nil {
 		to, err := t.Answering(ctx)
 		if err != nil {
 			return orEnd(ctx, fmt.Errorf("read who waits for an answer: %w", err))
 		}
-		if to != "" && (to != shown || time.Since(at) >= signEvery) {
+		if now := t.Clock.Mono(); to != "" && (to != shown || now-at >= signEvery) {
+			shown, at = to, now
 			t.show(ctx, to)
-			shown, at = to, time.Now()
 		}
 		t.wait(ctx, to != "")
 	}
@@ -47,13 +49,16 @@ func (t *Typist) Run(ctx context.Context) error {
 // wait is over when something may have changed, or when the next sign is due.
 func (t *Typist) wait(ctx context.Context, runs bool) {
 	pause(ctx, lookEvery)
+	var next <-chan time.Time
 	if runs {
-		pause(ctx, signEvery-lookEvery)
-		return
+		timer := time.NewTimer(signEvery - lookEvery)
+		defer timer.Stop()
+		next = timer.C
 	}
 	select {
 	case <-ctx.Done():
 	case <-t.Wake:
+	case <-next:
 	}
 }
 

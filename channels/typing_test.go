@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/clock"
 	"hob/daemon/event"
 )
 
@@ -31,7 +32,7 @@ func TestTypist(t *testing.T) {
 		var signs []string
 		ctx, stop := context.WithCancel(t.Context())
 		typist := &channels.Typist{
-			Answering: func(context.Context) (event.Address, error) { return *turn.Load(), nil }, Wake: wake, Log: slog.New(slog.DiscardHandler),
+			Answering: func(context.Context) (event.Address, error) { return *turn.Load(), nil }, Wake: wake, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
 			Channel: func(name string) (channels.Channel, error) {
 				switch name {
 				case "plain":
@@ -81,6 +82,6 @@ func TestTypist(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		want(t, "signs", signs, "sign:1 10s", "sign:1 15s", "sign:1 20s", "sign:panics 30s", "sign:hangs 40s", "sign:2 1m14s")
+		want(t, "signs", signs, "sign:1 10s", "sign:1 15s", "sign:1 20s", "sign:panics 30s", "sign:hangs 40s", "sign:2 1m10s")
 	})
 }

@@ -192,7 +192,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 // system is the stable part of the prompt.
 func (d conf) system() string {
 	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, func(path string) (prompt.File, error) {
-		text, at, err := d.live.Load().kit.Guard.Text(path, prompt.MostRead)
+		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, prompt.MostRead)
 		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil {

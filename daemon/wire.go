@@ -82,7 +82,7 @@ func (d *daemon) wire(out, in stage) error {
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Log: d.log}
+	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
 	d.webhooks = webhooks.New(webhooks.Config{
 		Rows: d.store.Webhooks(), Inbox: d.store.Webhooks(), Secret: conf{d}.resolve, Safe: d.store.SafeMode, Reach: addresses{d}.reach,

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,11 @@ func TestRunnerFollowsTheRulesOfZones(t *testing.T) {
 	bubble(t, func(r *rig) {
 		stale := func(j *scheduler.Job) { j.Due = j.Due.Add(time.Hour) } // as by rules in which the zone lay an hour to the west
 		wrong, right := r.add("cron 30 9 * * *", stale), r.add("cron 30 9 * * *", nil)
-		print := "a"
-		r.follow = func(runner *scheduler.Runner) { runner.FollowZones(r.Memory, func() string { return print }) }
+		var print atomic.Value
+		print.Store("a")
+		r.follow = func(runner *scheduler.Runner) {
+			runner.FollowZones(r.Memory, func() string { return print.Load().(string) })
+		}
 		due := func(id int64) string {
 			j, err := r.Job(t.Context(), id)
 			if err != nil {
@@ -66,7 +70,7 @@ func TestRunnerFollowsTheRulesOfZones(t *testing.T) {
 		if due(wrong.ID) != "10:30" {
 			t.Errorf("it is looked at again by the same rules: %s", due(wrong.ID))
 		}
-		print = "b"
+		print.Store("b")
 		r.wait(61 * time.Minute)
 		if due(wrong.ID) != "09:30" || strings.Count(r.log.String(), "have changed") != 2 {
 			t.Errorf("by new rules it is due at %s; log %s", due(wrong.ID), r.log.String())

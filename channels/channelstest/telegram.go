@@ -63,6 +63,7 @@ type Telegram struct {
 	faults  map[string][]TelegramFault
 	calls   map[string]int
 	pressed []string // callbacks that were answered
+	signs   []string
 	files   map[string][]byte
 	hook    string
 	poll    *telegramPoll // that waits
@@ -288,6 +289,13 @@ func (f *Telegram) Answered() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.pressed)
+}
+
+// Signs are the signs that were shown, as "ACTION in CHAT/TOPIC".
+func (f *Telegram) Signs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.signs)
 }
 
 // Offsets are those of all calls of getUpdates, in order.

@@ -33,6 +33,8 @@ func (f *Telegram) serveMethod(r *http.Request, method string, params map[string
 		defer f.mu.Unlock()
 		f.pressed = append(f.pressed, fmt.Sprint(params["callback_query_id"]))
 		return true, 0, ""
+	case "sendChatAction":
+		return f.chatAction(params)
 	case "getFile":
 		return f.getFile(fmt.Sprint(params["file_id"]))
 	}
@@ -193,6 +195,18 @@ func telegramText(raw string) (text, why string) {
 		return "", fmt.Sprintf("Can't find end tag corresponding to start tag %q", open[len(open)-1])
 	}
 	return out.String(), ""
+}
+
+// chatAction shows a sign; the ledger of signs has the place that it was shown in.
+func (f *Telegram) chatAction(params map[string]any) (result any, status int, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	chat := int64(number(params["chat_id"]))
+	if !f.chats[chat] {
+		return nil, http.StatusBadRequest, "Bad Request: chat not found"
+	}
+	f.signs = append(f.signs, fmt.Sprintf("%v in %d/%d", params["action"], chat, int64(number(params["message_thread_id"]))))
+	return true, 0, ""
 }
 
 func (f *Telegram) getFile(id string) (result any, status int, why string) {

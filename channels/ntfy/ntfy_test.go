@@ -171,6 +171,19 @@ func receiveOne(t *testing.T, ch channels.Channel, in *channelstest.Inbox, n int
 	return in.Rows()
 }
 
+// ntfy shows no marks: what it gets is plain text.
+func TestSendsPlainText(t *testing.T) {
+	n := server(t)
+	ch := open(t, ntfy.Config{Server: n.URL(), Topic: "talk"})
+	d := channels.Delivery{To: "ntfy.test:talk", Body: "**Done**: [the log](https://example.org/log)", Nonce: "n", Parts: 1}
+	if _, err := ch.Send(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Received()[0].Message; got != "Done: the log (https://example.org/log)" {
+		t.Errorf("arrived %q", got)
+	}
+}
+
 func TestTrust(t *testing.T) {
 	n := server(t)
 	n.Publish("talk", "/status please")

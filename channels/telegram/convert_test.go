@@ -52,7 +52,8 @@ func TestWhoseWords(t *testing.T) {
 		{"hob itself", obj{"from": obj{"id": 7001, "is_bot": true}}, func(m channels.Message) bool { return m.From.Self }},
 		{"both names", obj{"from": obj{"id": 5, "first_name": "A", "last_name": "B"}}, func(m channels.Message) bool { return m.From.Name == "A B" }},
 		{
-			"an anonymous administrator", obj{"from": obj{"id": 1087968824, "is_bot": true}, "sender_chat": obj{"id": -1001, "title": "Home"}},
+			"an anonymous administrator",
+			obj{"from": obj{"id": 1087968824, "is_bot": true}, "sender_chat": obj{"id": -1001, "title": "Home"}},
 			func(m channels.Message) bool { return m.From == channels.Person{ID: "-1001", Name: "Home"} },
 		},
 		{"somebody as his channel", obj{"sender_chat": obj{"id": -100500, "title": "News"}}, func(m channels.Message) bool { return m.From.ID == "-100500" && !m.Auto }},

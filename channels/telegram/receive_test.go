@@ -144,6 +144,17 @@ func TestAwayForMoreThanADay(t *testing.T) {
 	}
 }
 
+func TestGapIsToldOnceThoughItsMessagesAreNotTaken(t *testing.T) {
+	f := server(t)
+	f.Say(sam, "new")
+	b := &box{fail: 3, cursor: &channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: `{"offset":5,"heard":1000,"newest":1000}`}}
+	run(t, open(t, f), b)
+	b.until(t, func() bool { return len(b.list) == 1 })
+	if len(b.gaps) != 1 {
+		t.Errorf("told %q", b.gaps)
+	}
+}
+
 func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "new")

@@ -15,13 +15,19 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/daemon/event"
 	"hob/daemon/fail"
 )
 
+// target is a place to write to.
+type target struct {
+	Chat   int64 `json:"chat_id"`
+	Thread int64 `json:"message_thread_id,omitempty"` // a topic of a forum
+}
+
 // outgoing are the parameters of sendMessage.
 type outgoing struct {
-	Chat     int64     `json:"chat_id"`
-	Thread   int64     `json:"message_thread_id,omitempty"`
+	target
 	Text     string    `json:"text"`
 	Mode     string    `json:"parse_mode,omitempty"`
 	Preview  previews  `json:"link_preview_options"`
@@ -60,19 +66,22 @@ const (
 // What Telegram will not take in this form (400), it surely has not delivered: it goes once more as plain text and nothing around it. The
 // second answer counts.
 func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
-	out, err := c.outgoing(d)
+	to, err := c.target(d.To)
 	if err != nil {
 		return "", err
+	}
+	out := outgoing{
+		target: to, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Reply: c.replyTo(to.Chat, d), Keyboard: keys(d.Choices),
 	}
 	id, err := c.post(ctx, out)
 	no := (*refused)(nil)
 	if errors.As(err, &no) && no.Code == http.StatusBadRequest && no.Parameters.MigrateTo != 0 {
-		out.Chat, out.Thread, out.Reply = no.Parameters.MigrateTo, 0, nil // the group goes on there
+		out.target, out.Reply = target{Chat: no.Parameters.MigrateTo}, nil // the group goes on there
 		id, err = c.post(ctx, out)
 	}
 	if errors.As(err, &no) && no.Code == http.StatusBadRequest {
 		c.log.Warn("telegram does not take a text in its form, sent as plain text", "channel", c.name, "outbox", d.Outbox, "part", d.Part, "err", err)
-		id, err = c.post(ctx, outgoing{Chat: out.Chat, Thread: out.Thread, Text: c.plain(d.Body), Preview: out.Preview})
+		id, err = c.post(ctx, outgoing{target: out.target, Text: c.plain(d.Body), Preview: out.Preview})
 	}
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
@@ -80,30 +89,40 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	return c.id(out.Chat, id), nil
 }
 
-// outgoing is a delivery as the server takes it.
-func (c *Channel) outgoing(d channels.Delivery) (outgoing, error) {
-	parts := regexp.MustCompile(`^(-?[1-9][0-9]{0,18})(?:/([1-9][0-9]{0,18}))?$`).FindStringSubmatch(d.To.Local())
-	if parts == nil {
-		return outgoing{}, fmt.Errorf("send to %q: want the number of a person or a group, as in %s:123456: %w", d.To, c.name, channels.ErrPermanent)
-	}
-	out := outgoing{Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keys(d.Choices)}
-	var err error
-	if out.Chat, err = strconv.ParseInt(parts[1], 10, 64); err == nil && parts[2] != "" {
-		out.Thread, err = strconv.ParseInt(parts[2], 10, 64)
-	}
+// Typing shows "typing …" for five seconds, or until a message comes (sendChatAction).
+func (c *Channel) Typing(ctx context.Context, to event.Address) error {
+	at, err := c.target(to)
 	if err != nil {
-		return outgoing{}, fmt.Errorf("send to %q: %w: %w", d.To, err, channels.ErrPermanent)
+		return err
 	}
-	if out.Chat < 0 && d.Part == 0 {
-		out.Reply = c.replyTo(out.Chat, d.ReplyRef)
-	}
-	return out, nil
+	return c.api.call(ctx, "sendChatAction", struct {
+		target
+		Action string `json:"action"`
+	}{at, "typing"}, nil)
 }
 
-// replyTo makes a part a reply, when what it answers is a message of the same chat.
-func (c *Channel) replyTo(chat int64, ref string) *reply {
-	rest, ok := strings.CutPrefix(ref, c.bot+"/"+strconv.FormatInt(chat, 10)+"/")
-	if !ok {
+// target reads an address: the number of a person or a group, with a topic's behind it.
+func (c *Channel) target(to event.Address) (target, error) {
+	parts := regexp.MustCompile(`^(-?[1-9][0-9]{0,18})(?:/([1-9][0-9]{0,18}))?$`).FindStringSubmatch(to.Local())
+	if parts == nil {
+		return target{}, fmt.Errorf("address %q: want the number of a person or a group, as in %s:123456: %w", to, c.name, channels.ErrPermanent)
+	}
+	var at target
+	var err error
+	if at.Chat, err = strconv.ParseInt(parts[1], 10, 64); err == nil && parts[2] != "" {
+		at.Thread, err = strconv.ParseInt(parts[2], 10, 64)
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("address %q: %w: %w", to, err, channels.ErrPermanent)
+	}
+	return at, nil
+}
+
+// replyTo makes the first part of an answer in a group a reply, when what it answers is a message of that group. In a private chat
+// everything is an answer.
+func (c *Channel) replyTo(chat int64, d channels.Delivery) *reply {
+	rest, ok := strings.CutPrefix(d.ReplyRef, c.bot+"/"+strconv.FormatInt(chat, 10)+"/")
+	if !ok || chat > 0 || d.Part > 0 {
 		return nil
 	}
 	rest, _, _ = strings.Cut(rest, "/") // of an edit

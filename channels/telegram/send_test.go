@@ -218,6 +218,24 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+func TestTyping(t *testing.T) {
+	f := server(t)
+	f.Knows(sam)
+	f.Knows(group)
+	var ch channels.Typer = open(t, f)
+	for _, to := range []event.Address{"telegram:42", "telegram:-1001/9"} {
+		if err := ch.Typing(t.Context(), to); err != nil {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if got := fmt.Sprint(f.Signs()); got != "[typing in 42/0 typing in -1001/9]" {
+		t.Errorf("signs %s", got)
+	}
+	if err := ch.Typing(t.Context(), "telegram:sam"); kind(err) != "permanent" {
+		t.Errorf("an address that cannot be: %v", err)
+	}
+}
+
 func TestConfigErrorsNameTheKey(t *testing.T) {
 	for _, tc := range []struct {
 		cfg  telegram.Config

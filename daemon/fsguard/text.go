@@ -9,7 +9,7 @@ import (
 // Text reads the first bytes, at most so many, of a file that goes to a model without anybody asking for it: one of the workspace's files with
 // fixed names. Under such a name a link, a pipe or a device may stand: what is no regular file, may hold secrets or is hob's own state is not
 // read. Errors: ErrState, ErrSecret, ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
-func (g *Guard) Text(path string, most int64) (text []byte, at Place, err error) {
+func Text(g *Guard, path string, most int64) (text []byte, at Place, err error) {
 	at, err = g.Resolve("", path)
 	if err != nil {
 		return nil, at, err

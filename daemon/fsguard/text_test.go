@@ -23,11 +23,13 @@ func TestText(t *testing.T) {
 		foreign string
 		err     error
 	}{
-		"a file":                {func() error { return file("be brief") }, "be brief", "", nil},
-		"a long one":            {func() error { return file("be brief and concrete, please") }, "be brief and con", "", nil},
-		"nothing":               {func() error { return nil }, "", "", fs.ErrNotExist},
-		"a link within":         {func() error { return os.Symlink("a.txt", path) }, "content of a.txt", "", nil},
-		"a link to elsewhere":   {func() error { return errors.Join(os.WriteFile(w.home+"/docs/x", []byte("x"), 0o600), os.Symlink(w.home+"/docs/x", path)) }, "x", "outside the roots", nil},
+		"a file":        {func() error { return file("be brief") }, "be brief", "", nil},
+		"a long one":    {func() error { return file("be brief and concrete, please") }, "be brief and con", "", nil},
+		"nothing":       {func() error { return nil }, "", "", fs.ErrNotExist},
+		"a link within": {func() error { return os.Symlink("a.txt", path) }, "content of a.txt", "", nil},
+		"a link to elsewhere": {func() error {
+			return errors.Join(os.WriteFile(w.home+"/docs/x", []byte("x"), 0o600), os.Symlink(w.home+"/docs/x", path))
+		}, "x", "outside the roots", nil},
 		"a link to nothing":     {func() error { return os.Symlink("nothing", path) }, "", "", fs.ErrNotExist},
 		"a link to the token":   {func() error { return os.Symlink("../state/token", path) }, "", "", fsguard.ErrState},
 		"the database":          {func() error { return os.Link(w.state+"/hob.db", path) }, "", "", fsguard.ErrState},
@@ -39,7 +41,7 @@ func TestText(t *testing.T) {
 	} {
 		must(t, os.RemoveAll(path))
 		must(t, c.make())
-		text, at, err := w.Text(path, 16)
+		text, at, err := fsguard.Text(w.Guard, path, 16)
 		if !errors.Is(err, c.err) || err == nil && (string(text) != c.text || at.Foreign != c.foreign) || err != nil && text != nil {
 			t.Errorf("%s: %q, %q, %v; want %q, %q, %v", name, text, at.Foreign, err, c.text, c.foreign, c.err)
 		}

@@ -80,7 +80,7 @@ func (w world) Busy(ctx context.Context, j scheduler.Job) (string, error) {
 
 // Content reads the file that must have something in it.
 func (w world) Content(_ context.Context, j scheduler.Job) (t gate.Text, err error) {
-	text, at, err := w.Setting().Guard.Text(j.Gate.Content, mostText)
+	text, at, err := fsguard.Text(w.Setting().Guard, j.Gate.Content, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}

@@ -204,14 +204,14 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})
 }
 
-// beginAnew begins a new conversation for the run of a job that has rights: what an earlier run has read, or somebody has put there,
-// must not use them. So does each run of the heartbeat, which is to stay small.
+// beginAnew begins a new conversation for the run of a trigger that has rights to do something: what an earlier run has read, or somebody has
+// put there, must not use them. A right to read, as every watch has it, leaves the conversation as it is. So does each run of the heartbeat, which is to stay small.
 func beginAnew(tx *Tx, in event.In) error {
 	if in.Fire == 0 || in.Session == "main" {
 		return nil
 	}
 	var anew int
-	err := tx.One("SELECT coalesce(json_array_length(g.body, '$.allow'), 0) + (g.kind = 'heartbeat') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &anew)
+	err := tx.One("SELECT g.kind = 'heartbeat' OR EXISTS (SELECT 1 FROM json_each(g.body, '$.allow') WHERE value NOT LIKE 'read:%') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &anew)
 	if err != nil || anew == 0 {
 		return err
 	}

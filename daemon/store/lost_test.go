@@ -145,7 +145,7 @@ func TestFailingIsAskedOnce(t *testing.T) {
 // A run that the owner tries again and that ends well does not keep the reason why it failed.
 func TestRetriedFire(t *testing.T) {
 	s := fresh(t)
-	j := s.job("j")
+	j := s.job("j", func(j *scheduler.Job) { j.MaxLate = 24 * time.Hour })
 	s.comes(j)
 	s.later(time.Hour)
 	s.end(turn.Failed)
@@ -209,7 +209,9 @@ func TestReportWaitsForGates(t *testing.T) {
 		{"takes long and stays shut", 3 * time.Minute, scheduler.Skipped, "[j ran 3 h late]"},
 	} {
 		s := fresh(t)
-		daily := func(j *scheduler.Job) { j.Spec, j.MaxLate = "cron 0 9 * * *", 4*time.Hour }
+		daily := func(j *scheduler.Job) {
+			j.Spec, j.Created, j.MaxLate = "every 24h0m0s", j.Due.Add(-24*time.Hour), 4*time.Hour
+		}
 		j, g := s.job("j", daily), s.job("g", daily, gatedJob)
 		s.later(j.Due.Sub(s.now()) + 3*time.Hour)
 		s.fire(j.ID, s.now())

@@ -178,6 +178,37 @@ func TestAFolderThatCannotBeReadForAWhile(t *testing.T) {
 	w.until("the trouble to end", func() bool { all := w.store.Troubles(one.ID); return all[len(all)-1] == "" })
 }
 
+// What lies so deep that the system takes no path to it is left out, and that is said; all else goes on.
+func TestPathsThatAreTooLong(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", "x")
+	one := w.watch(nil)
+	w.begin()
+	name := strings.Repeat("n", 250)
+	dir, err := os.OpenRoot(w.dir)
+	must(t, err)
+	for range 18 {
+		must(t, dir.Mkdir(name, 0o700))
+		sub, err := dir.OpenRoot(name)
+		must(t, errors.Join(err, dir.Close()))
+		must(t, sub.WriteFile("f", []byte("x"), 0o600))
+		dir = sub
+	}
+	must(t, dir.Close())
+	w.until("the trouble", func() bool {
+		return slices.ContainsFunc(w.troubles(one.ID), func(s string) bool { return strings.Contains(s, "paths are too long") })
+	})
+	w.marker()
+	if got := w.quiet(); len(got) != (4095-len(w.dir+"/f"))/251 {
+		t.Errorf("%d files are told", len(got))
+	}
+	if all := w.troubles(one.ID); len(all) != 1 {
+		t.Errorf("troubles: %.200q", all)
+	}
+	must(t, os.RemoveAll(w.dir+"/"+name))
+	w.marker()
+}
+
 // A watch that only waits longer keeps what the system watches for it.
 func TestANewSettleTimeKeepsTheWatches(t *testing.T) {
 	w := newWorld(t)

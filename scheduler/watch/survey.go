@@ -72,6 +72,9 @@ func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 	return walk.Walk(ctx, root, s)
 }
 
+// longestPath is what Linux takes, less the slash before a name and the zero after it. Systems that take less refuse the rest.
+const longestPath = 4096 - 2
+
 // found is a file as a look at its folder found it.
 type found struct {
 	name string
@@ -97,6 +100,10 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	subs := entries[:0]
 	for _, e := range entries {
 		if s.leftOut(node, path, e) {
+			continue
+		}
+		if len(path)+len(e.Name) > longestPath {
+			s.locked(func() { s.t.unread = fmt.Sprintf("what lies in %.100s… is left out: the paths are too long for the system", shown(path)) })
 			continue
 		}
 		if e.Kind == walk.Folder {

@@ -88,12 +88,29 @@ func keyFlag(f *pflag.FlagSet, p config.Part, k schema.Key) *string {
 	case k.Default != nil && k.Default != false && fmt.Sprint(k.Default) != "[]":
 		usage += fmt.Sprintf(" (default %v)", k.Default)
 	}
-	value := f.String(flagOf(f, p, k), "", lower(usage))
-	if k.Type == schema.Switch {
-		f.Lookup(flagOf(f, p, k)).NoOptDefVal = "true"
+	flag := flagOf(f, p, k)
+	if k.Type != schema.Switch {
+		return f.String(flag, "", lower(usage))
 	}
-	return value
+	value := ""
+	f.Var((*onOff)(&value), flag, lower(usage))
+	f.Lookup(flag).NoOptDefVal = "true"
+	return &value
 }
+
+// onOff is a flag that may stand alone, and keeps what was typed: the config says what a mistake is.
+type onOff string
+
+func (v *onOff) String() string { return string(*v) }
+
+// Set takes any text.
+func (v *onOff) Set(text string) error {
+	*v = onOff(text)
+	return nil
+}
+
+// Type is that of a flag that may stand alone, as help shows it.
+func (v *onOff) Type() string { return "bool" }
 
 // lower begins a flag's text as all of them do, unless it begins with a name.
 func lower(text string) string {

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func put(tx Tx, k kind, t scheduler.Trigger, body any, due time.Time) (int64, er
 	return t.ID, k.found(n, err, t.ID)
 }
 
-// remove takes a trigger away; its fires stay.
+// remove takes a trigger away; its fires stay, and those that have not begun never will.
 func remove(tx Tx, k kind, id int64) error {
 	version, err := nextVersion(tx)
 	if err != nil {
@@ -85,7 +86,25 @@ func remove(tx Tx, k kind, id int64) error {
 		return err
 	}
 	n, err := tx.Rows().Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Micros(tx.Rows().Now), version, id, k)
-	return k.found(n, err, id)
+	if err := k.found(n, err, id); err != nil {
+		return err
+	}
+	return callOff(tx, id, "the "+k.noun()+" was removed")
+}
+
+// callOff ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
+func callOff(tx Tx, id int64, why string) error {
+	err := tx.Rows().Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
+		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
+	if err != nil {
+		return fmt.Errorf("drop what waits: %w", err)
+	}
+	err = tx.Rows().Run(`UPDATE fires SET state = 'done', outcome = 'skipped', reason = ?, note = '', ended = ? WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')
+		AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id AND i.state = 'joined')`, why, db.Micros(tx.Rows().Now), id)
+	if err != nil {
+		return fmt.Errorf("end what is due: %w", err)
+	}
+	return nil
 }
 
 // pause stops a trigger, or lets it go on with due as its next slot.
