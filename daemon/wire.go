@@ -35,6 +35,7 @@ var (
 	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
 	_ watch.Store         = triggers.Watches{}  // the watcher what changes in files
 	_ gate.Store          = (*store.Store)(nil) // and the keeper of gates what is let through
+	_ scheduler.Zones     = (*store.Store)(nil) // and moves them when the rules of a zone change
 	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}
@@ -71,6 +72,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Outgoing: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
+	d.runner.FollowZones(d.store, func() string { return scheduler.ZonePrint(d.opt.Version) })
 	d.keeper = gate.NewKeeper(d.store, d.probe.World(), d.clock, in.values("gate bell", d.store.JobsBell), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {

@@ -32,6 +32,9 @@ CREATE TABLE snapshots (
   PRIMARY KEY (watch, path)
 ) STRICT, WITHOUT ROWID;
 
+-- A record is asked for by the name of what made it, also when that is gone.
+CREATE INDEX triggers_called ON triggers (name);
+
 -- What the thread asks at each claim, however many inputs wait.
 CREATE INDEX inbox_commands ON inbox (seq) WHERE state = 'queued' AND kind = 'command';
 CREATE INDEX inbox_expiring ON inbox (not_after) WHERE state = 'queued' AND not_after > 0;

@@ -46,9 +46,17 @@ const ended = "iif(f.outcome = 'ran' AND f.limit_us > 0 AND f.late_us > f.limit_
 // said are the messages of a fire's turn.
 const said = "FROM outbox o WHERE o.cause_kind = 'step' AND o.cause_id = f.turn"
 
+// called finds the triggers of a name, an id or "KIND:NAME", also those that are gone.
+const called = `SELECT id FROM triggers WHERE name = ?2 UNION SELECT id FROM triggers WHERE id = cast(?2 AS INTEGER) AND cast(id AS TEXT) = ?2
+	UNION SELECT id FROM triggers WHERE name = substr(?2, instr(?2, ':') + 1) AND kind || ':' || name = ?2`
+
 // FireRows lists slots, newest first. f.Name is the name or id of a job, watch or webhook, or "KIND:NAME"; f.State a state or an outcome.
 func (s *View) FireRows(ctx context.Context, f event.Filter) ([]FireRow, error) {
-	return s.fireRows(ctx, "(?1 = '' OR f.state = ?1 OR "+ended+" = ?1) AND (?2 = '' OR t.name = ?2 OR cast(t.id AS TEXT) = ?2 OR t.kind || ':' || t.name = ?2) ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
+	where := "(?1 = '' OR f.state = ?1 OR " + ended + " = ?1) AND "
+	if f.Name != "" {
+		where += "f.trigger IN (" + called + ") AND "
+	}
+	return s.fireRows(ctx, where+"?2 = ?2 ORDER BY f.id DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
 func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireRow, error) {
@@ -74,16 +82,17 @@ func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireR
 const (
 	ownRuns = 20
 	anyRuns = 200
+	newest  = "f.id > (SELECT coalesce(max(id), 0) - 100000 FROM fires) AND " // rows that are looked through
 )
 
 // RunCost is what one run of a job has cost, on the mean of its last 20; where it has none, of the newest 200 runs of all jobs since an
 // instant. Runs that asked no model do not count. Zero: there are none.
 func RunCost(ctx context.Context, read *db.Readers, job int64, since time.Time) (scheduler.Cost, error) {
-	c, err := meanCost(ctx, read, "f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
+	c, err := meanCost(ctx, read, newest+"f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
 	if err != nil || c.Tokens > 0 {
 		return c, err
 	}
-	return meanCost(ctx, read, "f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", db.Micros(since), anyRuns)
+	return meanCost(ctx, read, newest+"f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", db.Micros(since), anyRuns)
 }
 
 func meanCost(ctx context.Context, read *db.Readers, where string, args ...any) (c scheduler.Cost, err error) {
