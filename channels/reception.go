@@ -44,6 +44,7 @@ func AudienceOf(ch Channel) (a Audience, ok bool) {
 const (
 	MaxFile  = 20 << 20 // bytes of one file; a larger one is named and not kept
 	maxFiles = 10
+	tooLarge = "it has more than 20 MB" // of MaxFile
 )
 
 // door is the inbox as one channel sees it: it decides who is let in, takes only that channel's own inputs, and notes that receiving works.
@@ -147,9 +148,10 @@ func (r *reception) take(ctx context.Context, in event.In, m Message) error {
 func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]byte) {
 	var contents [][]byte
 	for i, f := range files {
-		data, why := content(ctx, f)
-		if i >= maxFiles {
-			why = fmt.Sprintf("only %d files of a message are kept", maxFiles)
+		var data []byte
+		why := fmt.Sprintf("only %d files of a message are kept", maxFiles)
+		if i < maxFiles {
+			data, why = content(ctx, f)
 		}
 		if why != "" {
 			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", f.Name, why))...)
@@ -163,7 +165,7 @@ func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]
 
 func content(ctx context.Context, f Attachment) (data []byte, why string) {
 	if f.Size > MaxFile {
-		return nil, fmt.Sprintf("it has %d MB, at most %d are", f.Size>>20, MaxFile>>20)
+		return nil, tooLarge
 	}
 	body, err := f.Open(ctx)
 	if err != nil {
@@ -175,7 +177,7 @@ func content(ctx context.Context, f Attachment) (data []byte, why string) {
 	case err != nil:
 		return nil, err.Error()
 	case len(data) > MaxFile:
-		return nil, fmt.Sprintf("it has more than %d MB", MaxFile>>20)
+		return nil, tooLarge
 	}
 	return data, ""
 }

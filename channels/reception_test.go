@@ -61,7 +61,12 @@ func TestReceiveFetchesFiles(t *testing.T) {
 		attached("b.txt", "text/plain", 0, holds("text")),
 	}
 	for i := range 7 {
-		m.Files = append(m.Files, attached(fmt.Sprintf("more%d", i), "text/plain", 1, holds("x")))
+		m.Files = append(m.Files, attached(fmt.Sprintf("more%d", i), "text/plain", 1, func() (io.Reader, error) {
+			if i > 4 {
+				t.Errorf("file %d is too many, and was opened", i)
+			}
+			return strings.NewReader("x"), nil
+		}))
 	}
 	in, err := received(t, nothing, m)
 	rows := in.Rows()
@@ -74,7 +79,7 @@ func TestReceiveFetchesFiles(t *testing.T) {
 	}
 	want(t, "parts", parts,
 		"text look", "image a.png",
-		"text [attachment film was not kept: it has 20 MB, at most 20 are]", "text [attachment liar was not kept: it has more than 20 MB]", "text [attachment gone was not kept: the platform has lost it]",
+		"text [attachment film was not kept: it has more than 20 MB]", "text [attachment liar was not kept: it has more than 20 MB]", "text [attachment gone was not kept: the platform has lost it]",
 		"file b.txt", "file more0", "file more1", "file more2", "file more3", "file more4",
 		"text [attachment more5 was not kept: only 10 files of a message are kept]", "text [attachment more6 was not kept: only 10 files of a message are kept]")
 	var kept []string

@@ -77,6 +77,14 @@ func TestTypist(t *testing.T) {
 				}
 			})
 		}
+		for i := range 100 { // much happens in a turn
+			time.AfterFunc(10*time.Second+time.Duration(i)*111*time.Millisecond, func() {
+				select {
+				case wake <- struct{}{}:
+				default:
+				}
+			})
+		}
 		<-time.After(2 * time.Minute)
 		stop()
 		if err := <-ended; err != nil {

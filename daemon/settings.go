@@ -9,6 +9,7 @@ import (
 	"hob/channels"
 	chanall "hob/channels/all"
 	"hob/channels/ntfy"
+	"hob/channels/telegram"
 	"hob/config"
 	"hob/config/schema"
 	"hob/daemon/clock"
@@ -28,6 +29,10 @@ func ConfigSections() config.Owned {
 			{
 				Path: "channels.NAME", Kind: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.",
 				Keys: schema.Describe(ntfy.Config{Server: "https://ntfy.sh", Title: "hob"}, ntfyNotes()), Check: checkChannel,
+			},
+			{
+				Path: "channels.NAME", Kind: "telegram", Named: "telegram", Doc: "A Telegram bot. See channels.md.",
+				Keys: schema.Describe(telegram.Config{}, telegramNotes()), Check: checkChannel,
 			},
 			{
 				Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
@@ -63,6 +68,16 @@ func ntfyNotes() []schema.Note {
 		{Name: "owner", Example: "true", Doc: "What is written to the topics was written by you; it needs a token, and topics that nobody else can write to."},
 		{Name: "receive", Unset: "true", Example: "true", Doc: "Listen to the topics; false: only send."},
 		{Name: "title", Example: `"hob"`, Doc: "The title of what hob sends."},
+	}
+}
+
+func telegramNotes() []schema.Note {
+	return []schema.Note{
+		{Name: "token", Unset: "none", Example: `"env:TELEGRAM_TOKEN"`, Doc: "What @BotFather shows for the bot."},
+		{Name: "known", Example: `["123456789"]`, Pattern: `^[1-9][0-9]*$`, Doc: "Ids of people whom you know."},
+		{Name: "public", Example: `["987654321"]`, Pattern: `^[1-9][0-9]*$`, Doc: "Ids of people who may write, and are nobody in particular."},
+		{Name: "groups", Example: `["-1001234567890"]`, Pattern: `^-[1-9][0-9]*$`, Doc: "Ids of groups in which hob answers when it is mentioned."},
+		{Name: "api_base", Unset: "https://api.telegram.org", Example: `"http://127.0.0.1:8081"`, Pattern: `^$|^https?://.+`, Doc: "The address of a Bot API server of your own."},
 	}
 }
 

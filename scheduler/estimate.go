@@ -93,7 +93,7 @@ func (e Estimate) String() string {
 	case e.Once:
 		times = "one run"
 	case e.Runs == 0:
-		return "less than one run a month"
+		return "none within 30 days"
 	}
 	about := "about "
 	if e.Most {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -291,8 +292,36 @@ func TestUnreadableUpdatesHoldNothingUp(t *testing.T) {
 	f := server(t)
 	f.Push(`{"update_id":%d,"message":{"message_id":"x","text":7}}`)
 	f.Say(sam, "behind it")
-	if got := received(t, open(t, f), 1); got[0].Text != "behind it" {
+	f.Push(`[]`) // without a number: it cannot be acknowledged
+	b := &box{}
+	stop := run(t, open(t, f), b)
+	b.until(t, func() bool { return len(b.list) == 1 })
+	f.Say(sam, "behind all")
+	b.until(t, func() bool { return len(b.list) == 2 })
+	stop()
+	if got := b.all(); got[0].Text != "behind it" || got[1].Text != "behind all" {
 		t.Errorf("received %+v", got)
+	}
+	if got := offset(t, b); got != 1005 {
+		t.Errorf("offset %d, want to stand behind the last that could be read", got)
+	}
+}
+
+func TestReconnectsLeaveNothingBehind(t *testing.T) {
+	f := server(t)
+	ch := open(t, f)
+	run(t, ch, &box{})
+	f.Listening(t.Context())
+	before := runtime.NumGoroutine()
+	const n = 1000
+	f.Fail("getUpdates", slices.Repeat([]channelstest.TelegramFault{{Cut: "before"}}, n)...)
+	f.Say(sam, "wake up") // so that the poll that waits returns
+	for f.Calls("getUpdates") < n {
+		f.Listening(t.Context())
+	}
+	f.Listening(t.Context())
+	if after := runtime.NumGoroutine(); after > before+5 {
+		t.Errorf("%d goroutines after %d reconnects, %d before", after, n, before)
 	}
 }
 

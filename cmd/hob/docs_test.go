@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 
 	"hob/config"
 	"hob/daemon/control/client"
@@ -214,12 +215,46 @@ func TestDocsLinksLeadSomewhere(t *testing.T) {
 		}
 		for _, part := range strings.Split(string(text), "](")[1:] {
 			target, _, _ := strings.Cut(part, ")")
+			target, heading, _ := strings.Cut(target, "#")
 			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(page), target)); err != nil {
+			there := filepath.Join(root, page)
+			if target != "" {
+				there = filepath.Join(root, filepath.Dir(page), target)
+			}
+			if _, err := os.Stat(there); err != nil {
 				t.Errorf("%s links to %s: %v", page, target, err)
+				continue
+			}
+			if heading != "" && !slices.Contains(anchors(t, there), heading) {
+				t.Errorf("%s links to %s, which has no heading for #%s", page, target, heading)
 			}
 		}
 	}
+}
+
+// anchors are the headings of a page as links name them, by the rule of GitHub: lower case, hyphens for spaces, no punctuation.
+func anchors(t *testing.T, page string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		list = append(list, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(heading)))
+	}
+	return list
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,24 @@ func scripted(t *testing.T) (home string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(doc)
 	})
+	mux.HandleFunc("GET /v1/{resource}/{name}", func(w http.ResponseWriter, r *http.Request) {
+		var list []json.RawMessage
+		if err := json.Unmarshal(rows[r.PathValue("resource")], &list); err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		for _, row := range list {
+			var named struct{ Name string }
+			if json.Unmarshal(row, &named) == nil && named.Name == r.PathValue("name") {
+				w.Header().Set("Content-Type", "application/json")
+				var b bytes.Buffer
+				_ = json.Compact(&b, row) // as the daemon writes it
+				_, _ = w.Write(b.Bytes())
+				return
+			}
+		}
+		http.NotFound(w, r)
+	})
 	s := &http.Server{Handler: mux} //nolint:gosec // for a test
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
@@ -93,7 +112,7 @@ func seen(t *testing.T, width int, args ...string) string {
 func TestLists(t *testing.T) {
 	home := scripted(t)
 	lists := []string{
-		"cron list", "cron runs morning", "turns list", "inbox list", "outbox list", "sessions list --all", "approvals list", "grants list", "tool list", "audit",
+		"cron list", "cron show plants", "cron runs morning", "turns list", "inbox list", "outbox list", "sessions list --all", "approvals list", "grants list", "tool list", "audit",
 		"model list --configured",
 	}
 	for _, width := range []int{80, 200} {

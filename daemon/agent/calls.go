@@ -324,10 +324,10 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	st := r.st
 	st.Turn.Tainted = st.Turn.Tainted || taint != ""
 	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}, Taint: taint}
-	c.Changes = append(c.Changes, Kept(result)...)
-	if j.Fault == nil && (taint != "" || j.Call.Tainted) {
-		c.Changes = append(c.Changes, marks(j)...)
+	if j.Fault == nil {
+		c.Changes = append(c.Changes, r.marks(ctx, j, taint, step.Started)...)
 	}
+	c.Changes = append(c.Changes, Kept(result)...) // a command knows best why what it wrote is foreign
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
@@ -341,32 +341,6 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	}
 	fail.Point("tool.result")
 	return err
-}
-
-// Kept are the changes of a result that hold. Those of a call that failed do not, but for marks: it may have written files before.
-func Kept(result tools.Result) []tools.Change {
-	if !result.IsError {
-		return result.Changes
-	}
-	var list []tools.Change
-	for _, c := range result.Changes {
-		if m, ok := c.(tools.Mark); ok {
-			list = append(list, m)
-		}
-	}
-	return list
-}
-
-// marks are the files that a call has written after foreign text had been read, or out of it: they count as foreign from now on. What
-// a command writes its tool finds out itself.
-func marks(j Judged) []tools.Change {
-	var list []tools.Change
-	for _, p := range j.Intent.Paths {
-		if p.Write && p.Area != tools.Scratch && !slices.Contains(j.Intent.Scopes, tools.Exec) {
-			list = append(list, tools.Mark{Path: p.Path, Why: "written by a turn that had read foreign text"})
-		}
-	}
-	return list
 }
 
 func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
@@ -436,22 +410,6 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 		c.Changes = append(c.Changes, r.traces(ctx, a)...)
 	}
 	return r.commit(ctx, c)
-}
-
-// traces are the marks of what a call may have written before it was cut off.
-func (r calls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
-	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
-	if j.Tool == nil {
-		return nil
-	}
-	var list []tools.Change
-	if r.tainted(a.Call) || guard.Foreign(j.Intent) != "" {
-		list = marks(j)
-	}
-	if t, ok := j.Tool.(tools.Tracer); ok && !a.Step.Started.IsZero() {
-		list = append(list, t.Traces(ctx, j.Call, j.Intent, a.Step.Started)...)
-	}
-	return list
 }
 
 // unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.

@@ -22,7 +22,7 @@ type Rows interface {
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
-// Desk is where jobs are made and looked after. Every field must be set.
+// Desk is where jobs are made and looked after. Every field but Helpless must be set.
 type Desk struct {
 	Rows  Rows
 	Fires func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) // newest first
@@ -32,6 +32,8 @@ type Desk struct {
 	Asked func(context.Context) bool // reports whether HEARTBEAT.md asks for something
 	Tool  func(name string) bool     // reports whether there is such a tool
 	Costs Costs
+
+	Helpless func(prompt string) bool // reports whether no model is there that could do what a prompt says; nil: one always is
 }
 
 var _ automation.Jobs = Desk{}
@@ -73,7 +75,7 @@ func (s Desk) Named(ctx context.Context, name string) (automation.Job, error) {
 func (s Desk) shown(j scheduler.Job) automation.Job {
 	view := automation.Job{
 		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
-		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Broken: j.Broken, Failures: j.Failures,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Health: automation.Health{Broken: j.Broken, Failures: j.Failures},
 		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
 		Bounds: automation.Bounds{Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Tainted: j.Tainted},
 	}
@@ -81,11 +83,24 @@ func (s Desk) shown(j scheduler.Job) automation.Job {
 		view.MaxLate = j.MaxLate.String()
 	}
 	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
-		next, err := scheduler.Upcoming(j, j.Due.Add(-time.Nanosecond), shownSlots)
+		from := j.Due
+		if view.Held = held(j, s.Now()); view.Held.After(from) {
+			from = view.Held // what comes due before runs then
+		}
+		next, err := scheduler.Upcoming(j, from.Add(-time.Nanosecond), shownSlots)
 		if err != nil {
 			view.Broken = err.Error()
 		}
 		view.Next = next
 	}
 	return view
+}
+
+// held is the instant before which a slot that is due, or comes due until then, does not run, because the job has failed; zero when no slot waits for it.
+func held(j scheduler.Job, now time.Time) time.Time {
+	failed := j.Hold.Add(-scheduler.Backoff(j.Failures))
+	if j.Hold.After(now) && (j.Last.After(failed) || j.Due.Before(j.Hold)) {
+		return j.Hold
+	}
+	return time.Time{}
 }

@@ -90,7 +90,7 @@ func deliverTo(replyTo event.Address) event.Address {
 }
 
 func period(d time.Duration) string {
-	if d == 0 {
+	if d <= 0 {
 		return ""
 	}
 	return d.String()
@@ -137,7 +137,7 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 		return automation.Job{}, nil, err
 	}
 	late := period(d.MaxLate)
-	if late == "" {
+	if d.MaxLate == 0 {
 		late = period(old.MaxLate)
 	}
 	j, _, err := scheduler.New(scheduler.Draft{
@@ -202,6 +202,9 @@ func (s Desk) Alter(ctx context.Context, view automation.Job, v automation.Verb,
 	case automation.Resume:
 		return s.resume(j)
 	case automation.RunNow:
+		if j.Name == scheduler.Heartbeat && s.Helpless != nil && s.Helpless(j.Prompt) { // the built-in interpreter would not understand what stands in the file
+			return view, nil, tools.Refuse(tools.ConfigError, "connect one: [model] in config.toml, in the lines that hob chat help shows", "the heartbeat cannot run: no model is connected")
+		}
 		return view, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, key, s.Now())}, nil
 	default:
 		return view, nil, fmt.Errorf("unknown verb %q", v)

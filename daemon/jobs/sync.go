@@ -52,7 +52,7 @@ func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	if err := w.Decode(&in); err != nil {
 		return err
 	}
-	if old.ID != 0 && old.Origin != OriginConfig {
+	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" { // one that is spoilt is made anew
 		return event.NewFault(event.Clash, "rename one of them", "there is a job named %s already, made at run time", w.Name)
 	}
 	j, err := in.job(w.Name, s.Zone(), s.Now())

@@ -159,6 +159,21 @@ func TestGatedFold(t *testing.T) {
 	}
 }
 
+// Where somebody else has sent a gate, or what he had a turn say, is no link in what the owner is asked.
+func TestNoLinksInAQuestion(t *testing.T) {
+	s := fresh(t)
+	j := s.job("j", gatedJob)
+	for range 5 {
+		s.comes(j)
+		s.later(3 * time.Hour)
+		s.rule(scheduler.Failed, "gate: https://a.example leads to https://evil.example/login", "")
+	}
+	want := "Job j has failed 5 times in a row, the last time because gate: https[:]//a[.]example leads to https[:]//evil[.]example/login. Shall it go on?"
+	if text := one[string](s, "SELECT text FROM questions"); text != want {
+		t.Errorf("asked %q", text)
+	}
+}
+
 // A gate that cannot be looked at backs the job off and asks after five times; one look that works ends that, but not the failures of runs.
 func TestGateFails(t *testing.T) {
 	s := fresh(t)

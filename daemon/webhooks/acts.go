@@ -117,6 +117,9 @@ func (d *Desk) rotate(ctx context.Context, h hook.Hook, lines string, args map[s
 	if h.Kind == hook.None || len(have) == 0 {
 		return nil, event.NewFault(event.Clash, "", "webhook %s has no secret", h.Name)
 	}
+	if args["done"] == "" && len(have) > 1 { // a third would take the first one from the senders that still use it
+		return nil, event.NewFault(event.Clash, "when its senders have the new one: hob hook rotate --done "+h.Name, "webhook %s has a new secret already, and takes the one before it too", h.Name)
+	}
 	made := Made{Row: d.shown(h)}
 	next := have[0]
 	if args["done"] == "" {

@@ -51,7 +51,7 @@ type Config struct {
 type Desk struct {
 	Config
 	mu      sync.Mutex
-	buckets map[string]*bucket
+	buckets map[account]*bucket
 	known   map[string]*resolved
 }
 
@@ -59,7 +59,7 @@ var _ control.Hooks = (*Desk)(nil)
 
 // New makes a desk.
 func New(c Config) *Desk {
-	return &Desk{Config: c, buckets: map[string]*bucket{}, known: map[string]*resolved{}}
+	return &Desk{Config: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
 }
 
 // Row is a webhook as people and programs see it. It has no secret.
@@ -72,7 +72,7 @@ type Row struct {
 	Deliver   event.Address `json:"deliver"`
 	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
 	MaxBody   int64         `json:"max_body"`         // bytes
-	PerMinute int           `json:"per_minute"`       // requests
+	PerMinute int           `json:"per_minute"`       // requests with the right signature; of kind none: all requests
 	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
 	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
 	Origin    string        `json:"origin"`           // run-time or config
@@ -153,7 +153,8 @@ func (d *Desk) secret(ctx context.Context, name, ref string) (string, error) {
 func (d *Desk) forget(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.buckets, name)
+	delete(d.buckets, account{name, false})
+	delete(d.buckets, account{name, true})
 	for key := range d.known {
 		if strings.HasPrefix(key, name+"\n") {
 			delete(d.known, key)

@@ -30,15 +30,22 @@ func (d *Desk) find(ctx context.Context, name string) (h hook.Hook, secret strin
 	return h, secret, no, err
 }
 
+// guesses is how many times its rate a signed webhook is asked before anybody is held up: so many requests are looked at, and those that
+// are proven have an account of their own, which no stranger can empty.
+const guesses = 10
+
 // Admit counts a request to a webhook, whoever sends it: a stranger who guesses signatures is held up too.
 func (d *Desk) Admit(ctx context.Context, name string) (limit int64, no control.Reply, err error) {
 	h, _, no, err := d.find(ctx, name)
 	if err != nil || no.Status != 0 {
 		return 0, no, err
 	}
-	if wait := d.take(name, h.PerMinute); wait > 0 {
-		d.Log.WarnContext(ctx, "webhook", "name", name, "refused", "too many requests")
-		return 0, control.Reply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}, nil
+	most := h.PerMinute
+	if h.Kind != hook.None {
+		most *= guesses
+	}
+	if no := d.take(ctx, account{name, false}, most); no.Status != 0 {
+		return 0, no, nil
 	}
 	safe, err := d.Safe(ctx)
 	if err != nil || safe != "" {
@@ -47,7 +54,8 @@ func (d *Desk) Admit(ctx context.Context, name string) (limit int64, no control.
 	return h.MaxBody, no, nil
 }
 
-// Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window, the row.
+// Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window,
+// the rate, the row.
 func (d *Desk) Receive(ctx context.Context, in control.Delivery) (control.Reply, error) {
 	h, lines, no, err := d.find(ctx, in.Name)
 	if err != nil || no.Status != 0 {
@@ -59,6 +67,11 @@ func (d *Desk) Receive(ctx context.Context, in control.Delivery) (control.Reply,
 	}
 	if no := d.verify(ctx, h, lines, r); no.Status != 0 {
 		return no, nil
+	}
+	if h.Kind != hook.None {
+		if no := d.take(ctx, account{h.Name, true}, h.PerMinute); no.Status != 0 {
+			return no, nil
+		}
 	}
 	if doc, ok := h.Greeting(r); ok {
 		return control.Reply{Status: http.StatusOK, Doc: doc}, nil
@@ -114,21 +127,36 @@ func (d *Desk) refuse(ctx context.Context, h hook.Hook, status int, why error) c
 	return control.Reply{Status: status, Detail: why.Error()}
 }
 
-// bucket holds the requests that a webhook may still take; it fills up again with time.
+// account is one of the two that a webhook has: of all who ask, and of those who have proven who they are.
+type account struct {
+	name   string
+	proven bool
+}
+
+// bucket holds the requests that an account may still take; it fills up again with time.
 type bucket struct {
 	left float64
 	last time.Duration // on the monotonic clock
 }
 
-// take takes one request out of a webhook's bucket, or says how long to wait until there is one.
-func (d *Desk) take(name string, perMinute int) (wait time.Duration) {
+// take takes one request out of an account, or refuses it and says how long to wait until there is one.
+func (d *Desk) take(ctx context.Context, a account, perMinute int) control.Reply {
+	wait := d.wait(a, float64(perMinute))
+	if wait == 0 {
+		return control.Reply{}
+	}
+	d.Log.WarnContext(ctx, "webhook", "name", a.name, "refused", "too many requests", "signed", a.proven)
+	return control.Reply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
+}
+
+func (d *Desk) wait(a account, most float64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, most := d.Clock.Mono(), float64(perMinute)
-	b, ok := d.buckets[name]
+	now := d.Clock.Mono()
+	b, ok := d.buckets[a]
 	if !ok {
 		b = &bucket{left: most, last: now}
-		d.buckets[name] = b
+		d.buckets[a] = b
 	}
 	b.left, b.last = min(most, b.left+most*(now-b.last).Minutes()), now
 	if b.left < 1 {

@@ -2,6 +2,9 @@ package webhooks_test
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/control"
+	"hob/daemon/event"
 	"hob/daemon/store"
+	"hob/daemon/webhooks"
 	"hob/scheduler/hook"
 )
 
@@ -118,28 +124,45 @@ func TestTypesAndSizes(t *testing.T) {
 	}
 }
 
-// TestRate: what is refused counts too, and each webhook has its own account.
+// TestRate: whoever cannot sign fills a larger account than the one of the real sender, and each webhook has its own.
 func TestRate(t *testing.T) {
 	r := newRig(t)
-	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "3"})
+	secret := r.act("add", "a", map[string]string{"prompt": "Look.", "per_minute": "1"})
 	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
-	for i := range 2 {
-		if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}"))); got.status != 401 {
-			t.Fatalf("guess %d: %+v", i, got)
+	guess := func(want int) reply {
+		t.Helper()
+		got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/a", strings.NewReader("{}")))
+		if got.status != want {
+			t.Fatalf("a guess: %+v, want %d", got, want)
 		}
+		return got
+	}
+	for range 7 {
+		guess(401)
 	}
 	if got := r.send(r.signed("a", secret, "m1", []byte("{}"))); got.status != 202 {
-		t.Fatalf("the third: %+v", got)
+		t.Fatalf("the real sender, behind 7 guesses: %+v", got)
 	}
-	got := r.send(r.signed("a", secret, "m2", []byte("{}")))
-	if wait := got.header.Get("Retry-After"); got.status != 429 || wait != "20" {
-		t.Errorf("the fourth: %d, come again in %q s", got.status, wait)
+	r.comeAgain(r.send(r.signed("a", secret, "m2", []byte("{}"))), time.Minute)
+	guess(401)                            // what is proven and too much has cost the strangers nothing more than itself
+	r.comeAgain(guess(429), 6*time.Second) // the eleventh of all within a minute
+	if n := r.inbox(); n != 1 {
+		t.Errorf("%d rows", n)
 	}
-	for i := range 11 {
-		got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/open", strings.NewReader("{}")))
-		if want := map[bool]int{true: 202, false: 429}[i < 10]; got.status != want {
-			t.Errorf("unsigned %d: %+v", i+1, got)
+	for range 10 {
+		if got := r.send(httptest.NewRequest(http.MethodPost, "/hooks/open", strings.NewReader("{}"))); got.status != 202 {
+			t.Errorf("unsigned: %+v", got)
 		}
+	}
+	r.comeAgain(r.send(httptest.NewRequest(http.MethodPost, "/hooks/open", strings.NewReader("{}"))), 6*time.Second)
+}
+
+// comeAgain checks that a sender was told to wait for what is left of a time; some of it may have passed by now.
+func (r *rig) comeAgain(got reply, wait time.Duration) {
+	r.t.Helper()
+	told, err := time.ParseDuration(got.header.Get("Retry-After") + "s")
+	if got.status != http.StatusTooManyRequests || err != nil || told > wait || told < wait/2 {
+		r.t.Errorf("%+v, told to come again in %v, want %v", got, told, wait)
 	}
 }
 
@@ -236,6 +259,38 @@ func TestGreetings(t *testing.T) {
 	click := []byte("payload=%7B%22type%22%3A%22block_actions%22%7D")
 	if got := r.send(r.signed("slack", slack, "", click, "Content-Type", "application/x-www-form-urlencoded")); got.status != 200 || r.inbox() != 1 {
 		t.Errorf("a click: %+v, %d rows", got, r.inbox())
+	}
+}
+
+// TestShortSecrets: a secret that can be guessed is refused wherever it is given, and one that has become short lets nobody in.
+func TestShortSecrets(t *testing.T) {
+	r := newRig(t)
+	r.secrets["env:GOOD"], r.secrets["env:SHORT"] = "sixteen bytes ok", "fifteen bytes.."
+	for what, args := range map[string]map[string]string{
+		"secret":     {"kind": "github", "secret": "env:SHORT"},
+		"old secret": {"kind": "github", "secret": "env:GOOD", "old_secret": "env:SHORT"},
+		"decoded":    {"kind": "standard", "secret": "whsec_c2V2ZW50ZWVu"},
+	} {
+		args["prompt"] = "Look."
+		_, err := r.Act(t.Context(), control.Act{Resource: "hooks", ID: "a", Verb: "add", Args: args})
+		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid || !strings.Contains(f.Text, "want at least 16") || strings.Contains(f.Text, "fifteen") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "env:GOOD"})
+	if _, err := r.Act(t.Context(), control.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
+		t.Error("a short secret was taken in the place of a good one")
+	}
+	off, err := r.Sync(t.Context(), []webhooks.Wanted{{Name: "c", Decode: section(webhooks.Section{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})
+	if err != nil || len(off) != 1 || !strings.HasPrefix(off[0], "hooks.c is off: ") || !strings.Contains(off[0], "15 bytes: want at least 16") {
+		t.Errorf("in the config: %q %v", off, err)
+	}
+	sum := hmac.New(sha256.New, []byte("fifteen bytes.."))
+	sum.Write([]byte("{}"))
+	forged := httptest.NewRequest(http.MethodPost, "/hooks/c", strings.NewReader("{}"))
+	forged.Header.Set("X-Signature-256", "sha256="+hex.EncodeToString(sum.Sum(nil)))
+	if got := r.send(forged); got.status != 503 || r.inbox() != 0 {
+		t.Errorf("who has guessed it: %+v", got)
 	}
 }
 

@@ -51,7 +51,7 @@ func (d *Desk) sync(ctx context.Context, w Wanted, old hook.Hook) error {
 	if err != nil {
 		return err
 	}
-	if old.ID != 0 && old.Origin != OriginConfig {
+	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a webhook named %s already, made at run time", w.Name)
 	}
 	h, err := in.hook(w.Name, d.Clock.Wall())
@@ -64,7 +64,10 @@ func (d *Desk) sync(ctx context.Context, w Wanted, old hook.Hook) error {
 		if err != nil {
 			return err
 		}
-		h.ID, h.Paused, h.Created, h.Trouble = old.ID, old.Paused, old.Created, old.Trouble
+		h.ID, h.Paused = old.ID, old.Paused
+		if old.Broken == "" { // one that is spoilt is made anew
+			h.Created, h.Trouble = old.Created, old.Trouble
+		}
 		if before == lines && reflect.DeepEqual(h, old) {
 			return d.usable(ctx, h, lines)
 		}

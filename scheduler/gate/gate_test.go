@@ -183,6 +183,7 @@ func TestVerdicts(t *testing.T) {
 			scheduler.Gate{Command: "x", Files: []string{"a"}}, &world{output: gate.Output{Hash: "c2"}, files: "f2"}, known, "", "", "(gate: the files are new; the command's output is new)",
 		},
 		"no look":      {scheduler.Gate{Command: "x"}, &world{err: errors.New("no\nshell")}, known, scheduler.Failed, "gate: no shell", ""},
+		"an address":   {scheduler.Gate{URL: "l"}, &world{err: errors.New("it leads to https://evil.example/x")}, known, scheduler.Failed, "gate: it leads to https[:]//evil[.]example/x", ""},
 		"a long fault": {scheduler.Gate{URL: "l"}, &world{err: errors.New(strings.Repeat("x", 1000))}, known, scheduler.Failed, "gate: " + strings.Repeat("x", 300) + "…", ""},
 		"too slow":     {scheduler.Gate{Command: "x"}, &world{hangs: 61 * time.Second}, known, scheduler.Failed, "gate: it took longer than 1m0s", ""},
 		"slow enough":  {scheduler.Gate{Command: "x", Exit: true}, &world{hangs: 59 * time.Second}, known, "", "", "(gate: the command ended with code 0)"},

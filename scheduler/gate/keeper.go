@@ -13,6 +13,7 @@ import (
 	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/netguard"
 	"hob/daemon/spawn"
 	"hob/scheduler"
 )
@@ -206,7 +207,7 @@ func (k *Keeper) judge(ctx context.Context, slot Slot) Verdict {
 		if inner.Err() != nil && errors.Is(inner.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("it took longer than %s", longestLook)
 		}
-		v.Outcome, v.Reason = scheduler.Failed, "gate: "+cut(err.Error())
+		v.Outcome, v.Reason = scheduler.Failed, "gate: "+cut(netguard.Defang(err.Error())) // it may name where a stranger leads to
 		k.log.Warn("a gate could not be looked at", "job", slot.Job.Name, "err", err)
 	case shut != "":
 		v.Reason = shut

@@ -50,7 +50,7 @@ type Hook struct {
 	Kind      Kind          `json:"kind"`
 	Tolerance time.Duration `json:"tolerance"`        // how far a sender's timestamp may be off, before and after
 	MaxBody   int64         `json:"max_body"`         // bytes
-	PerMinute int           `json:"per_minute"`       // requests, refused ones included
+	PerMinute int           `json:"per_minute"`       // requests that were let in; of kind None: all requests
 	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // NewSecret writes random bytes, 24 at least, as Standard Webhooks writes a secret. The text serves every kind.
-func NewSecret(random []byte) string { return "whsec_" + base64.StdEncoding.EncodeToString(random) }
+func NewSecret(random []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(random) }
 
 // Sign fills in the headers that a sender of the hook's kind would send with a request. What is there already stays as it is: so a test
 // can send an old timestamp, the same id again or a stranger's signature. id names the delivery.

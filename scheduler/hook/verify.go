@@ -69,20 +69,29 @@ func CheckSecret(kind Kind, secret string) error {
 	return err
 }
 
-// keys are the bytes of the secrets. Only Standard Webhooks writes them in base64, behind "whsec_"; for the others the text is the key,
-// Stripe's "whsec_" included.
+// leastSecret is the shortest key that is used, in bytes: whoever has seen one signature can try out shorter ones at home.
+const leastSecret = 16
+
+// secretPrefix is what stands before the secrets of Standard Webhooks and of Stripe.
+const secretPrefix = "whsec_"
+
+// keys are the bytes of the secrets. Only Standard Webhooks writes them in base64, behind the prefix; for the others the text is the key,
+// Stripe's prefix included.
 func (h Hook) keys(secrets []string) ([][]byte, error) {
 	var keys [][]byte
 	for _, s := range secrets {
 		key := []byte(s)
 		if h.Kind == Standard {
 			var err error
-			if key, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(s, "whsec_")); err != nil {
+			if key, err = base64.StdEncoding.DecodeString(strings.TrimPrefix(s, secretPrefix)); err != nil {
 				return nil, fmt.Errorf("%w: kind standard wants whsec_ and base64", ErrSecret)
 			}
 		}
-		if len(key) == 0 {
+		switch {
+		case len(key) == 0:
 			return nil, fmt.Errorf("%w: it is empty", ErrSecret)
+		case len(key) < leastSecret:
+			return nil, fmt.Errorf("%w: it has %d bytes: want at least %d, or strangers guess it", ErrSecret, len(key), leastSecret)
 		}
 		keys = append(keys, key)
 	}

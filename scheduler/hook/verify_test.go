@@ -245,8 +245,13 @@ func TestSecrets(t *testing.T) {
 		{hook.Standard, "not base64!", false},
 		{hook.Standard, "whsec_", false},
 		{hook.Standard, "", false},
-		{hook.GitHub, "any words", true},
+		{hook.Standard, "whsec_MTIzNDU2Nzg5MDEyMzQ1", false}, // 15 bytes
+		{hook.Standard, "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", true},
+		{hook.GitHub, "fifteen letters", false},
+		{hook.GitHub, "sixteen letters.", true},
 		{hook.Stripe, "", false},
+		{hook.Stripe, "whsec_123456789", false},
+		{hook.Stripe, "whsec_1234567890", true}, // its text is the key, the prefix included
 		{hook.Slack, "8f742231b10e8888abcd99yyyzzz85a5", true},
 	} {
 		if err := hook.CheckSecret(c.kind, c.secret); (err == nil) != c.good || !c.good && !errors.Is(err, hook.ErrSecret) {
@@ -276,7 +281,7 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%s: the id is %q", kind, id)
 		}
 		again := r.Header.Clone()
-		if err := h.Sign("whsec_b3RoZXI=", hook.Request{Header: again, Body: body, At: now.Add(time.Hour)}, "evt_2"); err != nil {
+		if err := h.Sign("whsec_b3RoZXIgb3RoZXIgb3RoZXIgb3RoZXI=", hook.Request{Header: again, Body: body, At: now.Add(time.Hour)}, "evt_2"); err != nil {
 			t.Fatal(err)
 		}
 		for name := range again {

@@ -19,11 +19,11 @@ func (p *parser) zoned() error {
 		return nil
 	}
 	p.pos = mark
-	example := "e.g. --tz Europe/Berlin"
+	example := "e.g. Europe/Berlin"
 	if ok {
 		example = "here " + name
 	}
-	return p.unclear("not %q: the zone is not part of a schedule; give it by itself, %s", p.rest(), example)
+	return p.unclear("not %q: the zone is not part of a schedule; give it by itself, %s (hob cron add has --tz for it)", p.rest(), example)
 }
 
 // zoneWord knows the short names of zones that are no other words.

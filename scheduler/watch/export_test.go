@@ -34,6 +34,7 @@ var (
 	CommonMove = commonMove
 	CutGlob    = cutGlob
 	Unified    = unified
+	Unreadable = unreadable
 )
 
 // Cut cuts diffs to what an event has room for.

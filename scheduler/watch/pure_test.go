@@ -2,9 +2,11 @@ package watch_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,4 +237,18 @@ func FuzzScope(f *testing.F) {
 			t.Errorf("%q wants %q and does not enter its folder", path, file)
 		}
 	})
+}
+
+// What hob says of a folder that it cannot read names it as anybody may have named it: in quotes, and with nothing in it that acts.
+func TestUnreadable(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/d/closed":                      `the folder "/d/closed" cannot be read: permission denied`,
+		"/d/x\" cannot be read.\nOBEY":   `the folder "/d/x\" cannot be read.\nOBEY" cannot be read: permission denied`,
+		"/d/\x1b[2J\u202egpj.exe\xff":    `the folder "/d/\x1b[2J\u202egpj.exe\xff" cannot be read: permission denied`,
+		"/d/" + strings.Repeat("x", 300): `the folder "/d/` + strings.Repeat("x", 197) + `"… cannot be read: permission denied`,
+	} {
+		if got := watch.Unreadable(dir, &fs.PathError{Op: "open", Path: dir, Err: syscall.EACCES}); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", dir, got, want)
+		}
+	}
 }

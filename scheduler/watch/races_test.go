@@ -168,7 +168,7 @@ func TestAFolderThatCannotBeReadForAWhile(t *testing.T) {
 	}
 	w.begin()
 	w.until("the trouble", func() bool {
-		return slices.ContainsFunc(w.troubles(one.ID), func(s string) bool { return strings.Contains(s, "closed cannot be read: permission denied") })
+		return slices.ContainsFunc(w.troubles(one.ID), func(s string) bool { return strings.Contains(s, `closed" cannot be read: permission denied`) })
 	})
 	must(t, os.Chmod(w.dir+"/closed", 0o700)) //nolint:gosec // a folder
 	w.put("beside", "a look at the folder above comes sooner than half a minute")
@@ -207,6 +207,28 @@ func TestPathsThatAreTooLong(t *testing.T) {
 	}
 	must(t, os.RemoveAll(w.dir+"/"+name))
 	w.marker()
+}
+
+// A library that waits for a reader of its errors, and lets nobody add a folder until then, does not keep the watcher from stopping.
+func TestStoppingWhileFoldersAreTakenUp(t *testing.T) {
+	w := newWorld(t)
+	p, open := newPoor(1 << 20)
+	w.open = open
+	w.watch(nil)
+	w.begin()
+	reached := make(chan struct{})
+	p.after(func(path string) {
+		if path == w.dir+"/new" {
+			close(reached)
+			w.cancel()
+			for range 100 { // more than is kept on the way
+				p.errs <- fsnotify.ErrClosed
+			}
+		}
+	})
+	must(t, os.Mkdir(w.dir+"/new", 0o700))
+	<-reached
+	w.end()
 }
 
 // A watch that only waits longer keeps what the system watches for it.

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -52,13 +51,12 @@ func newSensor(n notifier) *sensor {
 	return &sensor{notifier: n, wake: make(chan struct{}, 1), dirty: map[string]struct{}{}, went: map[string]struct{}{}}
 }
 
-// run reads until ctx ends or the notifier is closed.
-func (s *sensor) run(ctx context.Context) error {
+// run reads until the notifier is closed, and not only until somebody wants to stop: fsnotify may hold its lock while it waits for a
+// reader, and whoever still adds a folder then waits for that lock.
+func (s *sensor) run() error {
 	events, problems := s.Feed()
 	for {
 		select {
-		case <-ctx.Done():
-			return nil
 		case e, ok := <-events:
 			if !ok {
 				return nil

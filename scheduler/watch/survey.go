@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -63,7 +64,7 @@ func (s *survey) walk(ctx context.Context, place fsguard.Place) error {
 	if s.t.watch.Gitignore {
 		s.rules = ignore.Reader{Read: s.w.writer.rules, Home: s.w.ground.Guard.Home()}
 		if s.above, err = s.rules.Above(s.start, s.start); err != nil {
-			s.t.unread = err.Error()
+			s.t.unread = unruly(err)
 		}
 	}
 	if !s.t.tree.live(s.start) || s.deep {
@@ -103,7 +104,9 @@ func (s *survey) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 			continue
 		}
 		if len(path)+len(e.Name) > longestPath {
-			s.locked(func() { s.t.unread = fmt.Sprintf("what lies in %.100s… is left out: the paths are too long for the system", shown(path)) })
+			s.locked(func() {
+				s.t.unread = fmt.Sprintf("what lies in %s is left out: the paths are too long for the system", quoted(path))
+			})
 			continue
 		}
 		if e.Kind == walk.Folder {
@@ -121,6 +124,9 @@ func (s *survey) locked(f func()) {
 	f()
 }
 
+// unruly says that a file of ignore rules cannot be read; the error names it.
+func unruly(err error) string { return "what is to be ignored is not known: " + quoted(err.Error()) }
+
 // enter are the ignore rules in a folder, nil where they do not count.
 func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *ignore.Node {
 	if !s.t.watch.Gitignore {
@@ -136,7 +142,7 @@ func (s *survey) enter(d *walk.Dir, path string, entries []walk.Entry) *ignore.N
 	}
 	node, err := s.rules.Enter(above, path, has)
 	if err != nil {
-		s.locked(func() { s.t.unread = err.Error() })
+		s.locked(func() { s.t.unread = unruly(err) })
 	}
 	d.Keep = node
 	return node
@@ -272,7 +278,23 @@ func (s *survey) Failed(path string, err error) {
 		s.t.unseen = map[string]struct{}{}
 	}
 	s.t.unseen[dir] = struct{}{}
-	s.t.unread = fmt.Sprintf("the folder %s cannot be read: %v", shown(dir), cause(err))
+	s.t.unread = unreadable(dir, err)
+}
+
+// unreadable says of a folder that it cannot be read. Anybody may have given it its name.
+func unreadable(dir string, err error) string {
+	return fmt.Sprintf("the folder %s cannot be read: %v", quoted(dir), cause(err))
+}
+
+// longestQuote is how much of a name or an error a trouble tells, in bytes.
+const longestQuote = 200
+
+// quoted is what others may have written as it stands in a trouble: in quotes that it cannot end, and with all that is not printed made visible.
+func quoted(text string) string {
+	if len(text) > longestQuote {
+		return strconv.Quote(text[:longestQuote]) + "…"
+	}
+	return strconv.Quote(text)
 }
 
 // seen notes that a folder could be read.

@@ -91,16 +91,13 @@ func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
 // Run watches until ctx ends; then it returns nil. It returns an error when the watches cannot be listed and may then be
 // called again. What goes wrong with a single watch is logged and told, and tried again a minute later.
 func (w *Watcher) Run(ctx context.Context) (err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	w.list, w.lost, w.stale, w.sensor = map[int64]*tracked{}, map[uint64]struct{}{}, true, nil
 	readers := spawn.New(w.log, nil)
 	n, err := w.open()
 	if w.blind = err; err == nil {
 		w.sensor = newSensor(n)
-		readers.Once("file events", func() error { return w.sensor.run(ctx) })
+		readers.Once("file events", func() error { return w.sensor.run() })
 		defer func() {
-			stop()
 			err = errors.Join(err, n.Close())
 			readers.Wait()
 		}()

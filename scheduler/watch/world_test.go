@@ -44,6 +44,7 @@ type world struct {
 	open                    func() (watch.Notifier, error) // nil: the system's
 	clock                   clock.Clock
 	run                     *watch.Watcher
+	cancel                  func() // lets the watcher stop, stop waits for it too
 	stop                    func()
 }
 
@@ -72,12 +73,18 @@ func (w *world) begin() {
 	w.run = r
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
+	w.cancel = cancel
 	w.stop = func() {
 		cancel()
-		if err := <-done; err != nil {
-			w.Errorf("run: %v", err)
-		}
 		w.stop = nil
+		select {
+		case err := <-done:
+			if err != nil {
+				w.Errorf("run: %v", err)
+			}
+		case <-time.After(patience):
+			w.Fatal("it does not stop")
+		}
 	}
 	list, err := w.store.Watches(ctx)
 	must(w, err)

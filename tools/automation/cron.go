@@ -1,7 +1,9 @@
 package automation
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -135,10 +137,8 @@ func complete(in Request) error {
 	if in.Action == "update" && (in == Request{Action: in.Action, ID: in.ID, Name: in.Name}) && (in.ID == 0 || in.Name == "") {
 		faults = append(faults, "nothing to change is given")
 	}
-	if in.MaxLate != "" {
-		if d, err := tools.Duration(in.MaxLate); err != nil || d <= 0 {
-			faults = append(faults, "max_late: want a duration such as 2h")
-		}
+	if _, err := lateness(in.MaxLate); err != nil {
+		faults = append(faults, "max_late: want a duration such as 2h, or none")
 	}
 	if in.TZ != "" {
 		if _, err := tools.Zone(in.TZ); err != nil {
@@ -157,6 +157,21 @@ func complete(in Request) error {
 		return nil
 	}
 	return tools.Refuse(tools.Validation, "action list shows the jobs", "cron %s: %s", in.Action, strings.Join(faults, "; "))
+}
+
+// lateness reads max_late: 0 is what is not given, below 0 the default again.
+func lateness(text string) (time.Duration, error) {
+	switch text {
+	case "":
+		return 0, nil
+	case "none", "default":
+		return -1, nil
+	}
+	d, err := tools.Duration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("it is not above 0")
+	}
+	return d, err
 }
 
 func summary(in Request) string {
@@ -266,11 +281,9 @@ func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, do
 	if old.ID == 0 && d.Zone == "" {
 		d.Zone = call.Zone
 	}
-	if in.MaxLate != "" {
-		var err error
-		if d.MaxLate, err = tools.Duration(in.MaxLate); err != nil {
-			return tools.Result{}, err
-		}
+	var err error
+	if d.MaxLate, err = lateness(in.MaxLate); err != nil {
+		return tools.Result{}, err
 	}
 	job, change, err := c.jobs.Plan(ctx, d)
 	if err != nil {
@@ -298,7 +311,11 @@ func (j Job) schedule() string {
 	if !strings.HasPrefix(j.Spec, "every ") {
 		return j.Spec
 	}
-	text := j.Spec
+	return plain(j.Spec)
+}
+
+// plain is a period without the units that are 0.
+func plain(text string) string {
 	for _, unit := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, unit) {
 			text = text[:len(text)-2]
@@ -323,7 +340,10 @@ func (j Job) sentence() string {
 	default:
 		text += "\nit does not run again"
 	}
-	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s", brief(j.Prompt), j.Deliver)
+	if held := j.held(); held != "" {
+		text += "\n" + held
+	}
+	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s\n%s", brief(j.Prompt), j.Deliver, j.ways())
 	if j.Gate != "" {
 		text += "\nruns only if its gate opens: " + brief(j.Gate)
 	}
@@ -334,6 +354,27 @@ func (j Job) sentence() string {
 		text += "\n" + j.Estimate.Text
 	}
 	return text
+}
+
+// ways are how it runs, and what is done about times at which it does not.
+func (j Job) ways() string {
+	return fmt.Sprintf("session: %s; missed: %s; max_late: %s; overlap: %s", j.Session, j.Missed, cmp.Or(plain(j.MaxLate), "default"), j.Overlap)
+}
+
+// held says that a job waits because it has failed; "" when it does not.
+func (j Job) held() string {
+	if j.Held.IsZero() {
+		return ""
+	}
+	zone, err := tools.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	times := "failures"
+	if j.Failures == 1 {
+		times = "failure"
+	}
+	return fmt.Sprintf("held until %s after %d %s", j.Held.In(zone).Format("15:04"), j.Failures, times)
 }
 
 // times are the next slots as the clock on the wall shows them.
@@ -366,10 +407,12 @@ func table(jobs []Job) string {
 			state = "cannot run: " + j.Broken
 		case j.Paused:
 			state = "paused"
+		case j.held() != "":
+			state = j.held()
 		case len(j.Next) == 0:
 			state = "done"
 		}
-		if j.Failures > 0 {
+		if j.Failures > 0 && j.held() == "" {
 			state += fmt.Sprintf(", failed %d in a row", j.Failures)
 		}
 		if j.Gate != "" {

@@ -32,7 +32,7 @@ func newBook() *book {
 	return &book{list: []automation.Job{{
 		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner",
 		Missed: "once", Overlap: "fold", Next: []time.Time{at("2026-11-23T08:00:00Z"), at("2026-11-24T08:00:00Z"), at("2026-11-25T08:00:00Z")},
-	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Broken: "no such zone"}, {ID: 9, Name: "paused", Spec: "every 1h0m0s", Zone: "UTC", Paused: true, Failures: 2}}}
+	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Health: automation.Health{Broken: "no such zone"}}, {ID: 9, Name: "paused", Spec: "every 1h0m0s", Zone: "UTC", Paused: true, Health: automation.Health{Failures: 2}}}}
 }
 
 func (b *book) List(context.Context) ([]automation.Job, error) { return b.list, b.err }
@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{`{"action":"add"}`, tools.Validation, "cron add: schedule: missing; prompt: missing"},
-		{`{"action":"add","schedule":"x","prompt":" ","id":3,"tz":"Mars","max_late":"soon"}`, tools.Validation, "prompt: missing; id: a new job gets its own; max_late: want a duration such as 2h; tz: want an IANA name"},
+		{`{"action":"add","schedule":"x","prompt":" ","id":3,"tz":"Mars","max_late":"soon"}`, tools.Validation, "prompt: missing; id: a new job gets its own; max_late: want a duration such as 2h, or none; tz: want an IANA name"},
 		{`{"action":"pause"}`, tools.Validation, "cron pause: id or name: missing"},
 		{`{"action":"update","name":"morning"}`, tools.Validation, "nothing to change is given"},
 		{`{"action":"remove","name":"mornnig"}`, tools.NotFound, "there is no job mornnig\nhint: there is morning"},

@@ -51,13 +51,19 @@ type Job struct {
 	Overlap string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
 	Origin  string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
 	Bounds
-	Paused   bool        `json:"paused,omitempty" jsonschema:"stopped for now"`
-	Done     bool        `json:"done,omitempty" jsonschema:"it never runs again"`
-	Broken   string      `json:"broken,omitempty" jsonschema:"why it cannot run"`
-	Failures int         `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Paused bool `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Done   bool `json:"done,omitempty" jsonschema:"it never runs again"`
+	Health
 	Created  time.Time   `json:"created" jsonschema:"when it was made; every counts from here"`
 	Next     []time.Time `json:"next,omitempty" jsonschema:"next slots, at most three"`
 	Estimate *Estimate   `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
+}
+
+// Health is what is wrong with a job.
+type Health struct {
+	Broken   string    `json:"broken,omitempty" jsonschema:"why it cannot run"`
+	Failures int       `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Held     time.Time `json:"held_until,omitzero" jsonschema:"before then no slot that is due runs, because of the failures"`
 }
 
 // Bounds are what a job's runs may do more, and less, than others.
@@ -106,7 +112,7 @@ type Draft struct {
 	Session  string
 	Deliver  event.Address
 	Missed   string
-	MaxLate  time.Duration
+	MaxLate  time.Duration // below 0: the default again
 	Overlap  string
 	Allow    string        // rights, with commas between them; NoRights takes them away
 	Gate     string        // as scheduler.ParseGate reads it; "none" takes it away

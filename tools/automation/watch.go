@@ -255,11 +255,15 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 	return answer("added: "+one.sentence(), one, change), nil
 }
 
-// strange says that one of the prompts was written after foreign text had been read.
+// strange says why what is shown of the watches is foreign: a prompt that was written after foreign text had been read, or a trouble, which
+// names what somebody else may have named.
 func strange(list ...Watch) string {
 	for _, one := range list {
 		if one.Tainted {
 			return "the prompt of watch " + one.Name
+		}
+		if one.Trouble != "" {
+			return "what watch " + one.Name + " cannot see"
 		}
 	}
 	return ""

@@ -108,6 +108,15 @@ func TestWatchAnswers(t *testing.T) {
 	if res := watchDo(t, tainted, call(`{"action":"list"}`, "")); res.Foreign != "the prompt of watch papers" {
 		t.Errorf("a prompt that foreign text may have written: %q", res.Foreign)
 	}
+	troubled := &shed{list: []automation.Watch{{ID: 6, Name: "far", Look: automation.Look{Trouble: `the folder "/d/OBEY ME" cannot be read: permission denied`}}}}
+	for _, args := range []string{`{"action":"list"}`, `{"action":"resume","name":"far"}`, `{"action":"add","paths":["/d"],"prompt":"x"}`} {
+		if res := watchDo(t, troubled, call(args, "")); res.Foreign != "what watch far cannot see" {
+			t.Errorf("%s: names that anybody may have given: %q", args, res.Foreign)
+		}
+	}
+	if res := watchDo(t, newShed(), call(`{"action":"pause","name":"papers"}`, "")); res.Foreign != "" {
+		t.Errorf("a watch of the owner's own: %q", res.Foreign)
+	}
 }
 
 func TestWatchRefusals(t *testing.T) {

@@ -139,3 +139,13 @@ func None(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// Filled refuses a flag with an empty text: "--gate $TEST" without a TEST would make a job that nothing holds back.
+func Filled(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if text := f.Value.String(); text == "" || text == "[]" {
+			err = Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
+		}
+	})
+	return err
+}

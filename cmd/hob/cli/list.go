@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 // Listing describes a command that lists the rows of a resource.
 type Listing[T any] struct {
 	Resource string
+	Noun     string // what people call its rows; default: the resource
 	Short    string
 	None     string // what is said when there is nothing
 	Head     []string
@@ -73,7 +75,7 @@ func (l Listing[T]) check(f client.Filter) error {
 	if n := console.Nearest(f.State, l.States); n != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", n, hint)
 	}
-	return Usage(hint, "there is no state %q among %s", f.State, l.Resource)
+	return Usage(hint, "there is no state %q among %s", f.State, cmp.Or(l.Noun, l.Resource))
 }
 
 // empty says that there is nothing.

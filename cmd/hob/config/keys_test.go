@@ -141,25 +141,30 @@ func TestEveryKindOfChannelIsDescribed(t *testing.T) {
 
 func TestEachKeyMissing(t *testing.T) {
 	needed := map[string]string{
-		"channels.NAME.kind":  `there is no kind of channel named "alerts"`,
-		"channels.NAME.topic": "topic: missing",
-		"channels.NAME.token": "owner: a topic is the owner's only with an access token",
-		"jobs.NAME.prompt":    "prompt: it is empty",
-		"jobs.NAME.when":      "schedule",
-		"hooks.NAME.kind":     "header: only kind sha256",
-		"hooks.NAME.prompt":   "prompt: it is empty",
-		"hooks.NAME.secret":   "secret: it is missing",
-		"watches.NAME.paths":  "paths: want between 1 and 100",
-		"watches.NAME.prompt": "prompt: it is empty",
-		"tool_hooks.tools":    "tools: missing",
-		"tool_hooks.when":     "when: missing",
-		"tool_hooks.command":  "command: missing",
+		"channels.ntfy.kind":      `there is no kind of channel named "alerts"`,
+		"channels.ntfy.topic":     "topic: missing",
+		"channels.ntfy.token":     "owner: a topic is the owner's only with an access token",
+		"channels.telegram.token": "token: missing",
+		"jobs.NAME.prompt":        "prompt: it is empty",
+		"jobs.NAME.when":          "schedule",
+		"hooks.NAME.kind":         "header: only kind sha256",
+		"hooks.NAME.prompt":       "prompt: it is empty",
+		"hooks.NAME.secret":       "secret: it is missing",
+		"watches.NAME.paths":      "paths: want between 1 and 100",
+		"watches.NAME.prompt":     "prompt: it is empty",
+		"tool_hooks.tools":        "tools: missing",
+		"tool_hooks.when":         "when: missing",
+		"tool_hooks.command":      "command: missing",
 	}
 	for _, r := range rows(t) {
 		if r.key.Apart || strings.Contains(r.key.Name, ".") {
 			continue // is not there
 		}
-		name := r.part.Path + "." + r.key.Name
+		part := r.part.Path
+		if r.part.Kind != "" { // of several kinds, each has keys of its own
+			part = strings.Replace(part, "NAME", r.part.Kind, 1)
+		}
+		name := part + "." + r.key.Name
 		found := problems(r.with(""))
 		switch want := needed[name]; {
 		case want == "" && len(found) > 0:

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
-	"hob/scheduler"
 )
 
 // Command makes hob cron.
@@ -78,7 +76,7 @@ func (w *wishes) flags(cmd *cobra.Command, name string) {
 	f.StringVar(&w.session, "session", "", "main or isolated (default main)")
 	f.StringVar(&w.deliver, "deliver", "", "where the answer goes: owner, none or an address")
 	f.StringVar(&w.missed, "missed", "", "what to do about missed times: once, skip, all or ask (default once)")
-	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h")
+	f.StringVar(&w.maxLate, "max-late", "", "how late is too late, as in 2h; none: the default again, half the period and at most 2h")
 	f.StringVar(&w.allow, "allow", "", "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them; none: no rights any more")
 	f.StringVar(&w.overlap, "overlap", "", "when the last run is not done: fold or queue (default fold)")
 	f.StringVar(&w.tools, "tools", "", "the only tools that its runs may call, with commas between them; all: no limit")
@@ -104,19 +102,9 @@ func (w wishes) choices() []choice {
 	}
 }
 
-// filled refuses a flag with an empty text: "--gate $TEST" without a TEST would make a job that nothing holds back.
-func filled(cmd *cobra.Command) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Value.String() == "" {
-			err = cli.Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
-		}
-	})
-	return err
-}
-
 // check refuses what the cron tool would refuse, by the names of the flags.
 func (w wishes) check(cmd *cobra.Command) error {
-	if err := filled(cmd); err != nil {
+	if err := cli.Filled(cmd); err != nil {
 		return err
 	}
 	for _, c := range w.choices() {
@@ -124,7 +112,7 @@ func (w wishes) check(cmd *cobra.Command) error {
 			return cli.Usage("", "--%s %q is not one of %s", c.flag, c.said, strings.Join(c.words, ", "))
 		}
 	}
-	if w.maxLate != "" {
+	if w.maxLate != "" && w.maxLate != "none" && w.maxLate != "default" {
 		if d, err := time.ParseDuration(w.maxLate); err != nil || d <= 0 {
 			return cli.Usage("for example --max-late 2h", "--max-late %q is not a time span", w.maxLate)
 		}
@@ -141,10 +129,8 @@ func (w wishes) check(cmd *cobra.Command) error {
 	if w.tz == "" {
 		return nil
 	}
-	if _, err := scheduler.Zone(w.tz); err != nil {
-		return cli.Usage("for example --tz Europe/Berlin", "--tz %q is not the name of a time zone", w.tz)
-	}
-	return nil
+	_, err := zoneNamed(w.tz)
+	return err
 }
 
 // limits are what a run may do at most, as the cron tool reads it.

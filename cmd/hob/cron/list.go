@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,9 @@ type jobRow struct {
 	Broken  string      `json:"broken"`
 	Gate    string      `json:"gate"`
 	Next    []time.Time `json:"next"`
+
+	Failures int       `json:"failures"`
+	Held     time.Time `json:"held_until"`
 
 	Estimate json.RawMessage `json:"estimate"`
 }
@@ -55,25 +59,44 @@ func (j jobRow) state() string {
 		return "broken"
 	case j.Paused:
 		return "paused"
+	case j.held() != "":
+		return j.held()
 	case len(j.Next) == 0:
 		return "done"
 	}
 	return j.clock(j.Next[0])
 }
 
-// inWords is a job with its estimate as the one line that a person reads.
-func (j jobRow) inWords(raw json.RawMessage) json.RawMessage {
-	var e struct {
-		Text string `json:"text"`
+// held says that it waits because it has failed; "" when it does not.
+func (j jobRow) held() string {
+	if j.Held.IsZero() {
+		return ""
 	}
-	if json.Unmarshal(j.Estimate, &e) != nil {
-		return raw
-	}
-	text, err := json.Marshal(e.Text)
+	zone, err := scheduler.Zone(j.Zone)
 	if err != nil {
+		zone = time.UTC
+	}
+	return "held until " + j.Held.In(zone).Format("15:04") + " after " + console.Plural(int64(j.Failures), "failure")
+}
+
+// inWords is a job with its estimate, and what it waits for, as the lines that a person reads.
+func (j jobRow) inWords(raw json.RawMessage) json.RawMessage {
+	var in struct {
+		Estimate struct {
+			Text json.RawMessage `json:"text"`
+		} `json:"estimate"`
+		Held json.RawMessage `json:"held_until"`
+	}
+	if json.Unmarshal(raw, &in) != nil {
 		return raw
 	}
-	return bytes.Replace(raw, j.Estimate, text, 1)
+	if in.Estimate.Text != nil {
+		raw = bytes.Replace(raw, j.Estimate, in.Estimate.Text, 1)
+	}
+	if j.held() != "" {
+		raw = bytes.Replace(raw, append([]byte(`"held_until":`), in.Held...), []byte(`"held":"`+strings.TrimPrefix(j.held(), "held ")+`"`), 1)
+	}
+	return raw
 }
 
 func cronListCommand(a *cli.App) *cobra.Command {

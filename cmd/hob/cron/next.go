@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/scheduler"
 	"hob/scheduler/phrase"
 	"hob/scheduler/spec"
 )
@@ -75,8 +75,8 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 	zone := time.Local
 	if p.tz != "" {
 		var err error
-		if zone, err = scheduler.Zone(p.tz); err != nil {
-			return nil, nil, cli.Usage("", "%v", err)
+		if zone, err = zoneNamed(p.tz); err != nil {
+			return nil, nil, err
 		}
 	}
 	text := words
@@ -106,12 +106,9 @@ func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.T
 	if err := c.Show(ctx, "jobs", name, &j); err != nil {
 		return nil, nil, err
 	}
-	if p.tz != "" {
-		j.Zone = p.tz
-	}
-	zone, err := scheduler.Zone(j.Zone)
+	zone, err := zoneNamed(cmp.Or(p.tz, j.Zone))
 	if err != nil {
-		return nil, nil, cli.Usage("", "%v", err)
+		return nil, nil, err
 	}
 	s, err := spec.Parse(j.Spec)
 	if err != nil {

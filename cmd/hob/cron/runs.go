@@ -87,7 +87,7 @@ func (r fireRow) cost() string {
 func cronRunsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[fireRow]{
-		Resource: "fires", None: "nothing has come due yet",
+		Resource: "fires", Noun: "runs", None: "nothing has come due yet",
 		States: []string{"due", "queued", "running", "waiting", "done", "ran", "late", "failed", "missed", "coalesced", "skipped"},
 		Head:   append([]string{"NAME"}, runsHead()...),
 		Row:    func(r fireRow, clock cli.Clock) []string { return append([]string{r.Job}, r.cells(clock)...) },

@@ -92,6 +92,9 @@ func (w *wishes) flags(cmd *cobra.Command) {
 
 // args are the wishes by the names that the API has for them. What is wrong is told by the names of the flags.
 func (w wishes) args(a *cli.App, cmd *cobra.Command) (map[string]string, error) {
+	if err := cli.Filled(cmd); err != nil {
+		return nil, err
+	}
 	if w.name == "" {
 		return nil, cli.Usage("for example --name deploys", "say what to call it: --name")
 	}
@@ -232,6 +235,9 @@ func rotateCommand(a *cli.App) *cobra.Command {
 		Use: "rotate HOOK", Short: "Give a webhook a new secret; the old one is taken too until --done", Args: cli.Exactly(1, "one HOOK"),
 		ValidArgsFunction: cli.Complete(a, "hooks"), Example: "  hob hook rotate deploys\n  hob hook rotate --done deploys",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
 			if done && given != "" {
 				return cli.Usage("", "--done and --secret exclude each other")
 			}

@@ -49,7 +49,7 @@ func runsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	answers := map[int64]string{}
 	l := cli.Listing[fireRow]{
-		Resource: "fires", None: "nobody has posted to it yet",
+		Resource: "fires", Noun: "runs", None: "nobody has posted to it yet",
 		States: []string{"queued", "running", "waiting", "done", "ran", "failed", "missed", "skipped"},
 		Head:   []string{"RECEIVED", "STATE", "TURN", "ID", "DELIVERY", "ANSWER"},
 		Row:    func(r fireRow, clock cli.Clock) []string { return r.cells(clock, answers) },

@@ -48,6 +48,9 @@ func testCommand(a *cli.App) *cobra.Command {
 		ValidArgsFunction: cli.Complete(a, "hooks"),
 		Example:           "  hob hook test deploys\n  hob hook test issues --body issue.json --header \"X-GitHub-Event: issues\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
 			in := map[string]string{}
 			if len(headers) > 0 {
 				in["headers"] = strings.Join(headers, "\n")

@@ -45,7 +45,7 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	if w.seq, err = newest(ctx, c); err != nil {
 		return err
 	}
-	if err := c.Act(ctx, resource, channel, "start", nil, &w.begun); err != nil {
+	if err := begin(ctx, c, channel, &w.begun); err != nil {
 		return err
 	}
 	show(a, w.begun)
@@ -67,6 +67,16 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	default:
 		return &cli.Problem{Code: cli.ExitFailed, Text: "nobody was bound: the code is not taken any more", Hint: "there were too many wrong codes, or another pairing took its place; begin again with: hob pairing start " + channel, Doc: ended}
 	}
+}
+
+// beginTime is how long a daemon may take to begin a pairing: it asks the platform for the link.
+const beginTime = 15 * time.Second
+
+// begin begins a pairing. An interrupt does not end it halfway, so that what was begun is known, and can be ended.
+func begin(ctx context.Context, c *client.Client, channel string, b *begun) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), beginTime)
+	defer stop()
+	return c.Act(ctx, resource, channel, "start", nil, b)
 }
 
 // newest is the newest event, from which on the pairing is watched.

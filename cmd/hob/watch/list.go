@@ -79,7 +79,7 @@ func (f fire) cells(clock cli.Clock) []string {
 func runsCommand(a *cli.App) *cobra.Command {
 	f := client.Filter{}
 	l := cli.Listing[fire]{
-		Resource: "fires", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
+		Resource: "fires", Noun: "runs", None: "nothing has changed yet", States: []string{"queued", "running", "waiting", "done", "ran", "failed", "coalesced", "skipped"},
 		Head: []string{"SEEN", "STATE", "TURN", "REASON"}, Row: fire.cells,
 		Empty: func(ctx context.Context, c *client.Client, f client.Filter) error { // a watch that is gone has a record; one that never was has none
 			return c.Show(ctx, resource, f.Name, new(json.RawMessage))

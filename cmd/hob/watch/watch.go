@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
@@ -69,19 +68,9 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
 }
 
-// filled refuses a flag with an empty text: "--include $GLOB" without a GLOB would watch everything.
-func filled(cmd *cobra.Command) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if text := f.Value.String(); text == "" || text == "[]" {
-			err = cli.Usage("leave the flag out, or say what it is to be", "--%s is empty", f.Name)
-		}
-	})
-	return err
-}
-
 // check refuses what the watch tool would refuse, by the names of the flags.
 func (w wishes) check(cmd *cobra.Command) error {
-	if err := filled(cmd); err != nil {
+	if err := cli.Filled(cmd); err != nil {
 		return err
 	}
 	if len(w.Paths) == 0 {

@@ -37,6 +37,38 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestNarrow: a table that is too wide first loses what says nothing and the end of its last column, then that of other texts, then
+// columns from the right. Instants and states stay whole.
+func TestNarrow(t *testing.T) {
+	table := func(width int) string {
+		return console.Table([]string{"NAME", "DUE", "STATE", "LATE", "BEGAN", "REASON"}, [][]string{
+			{"water-the-plants", "2026-11-21 09:00 CET", "coalesced", "-", "09:00:05", "waiting for the one before it"},
+			{"tea", "2026-11-20 09:00 CET", "ran", "", "11-21 08:00", "run by hand"},
+		}, width)
+	}
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{0, "NAME              DUE                   STATE      LATE  BEGAN        REASON\n" +
+			"water-the-plants  2026-11-21 09:00 CET  coalesced  -     09:00:05     waiting for the one before it\n" +
+			"tea               2026-11-20 09:00 CET  ran              11-21 08:00  run by hand\n"},
+		{80, "NAME              DUE                   STATE      BEGAN        REASON\n" +
+			"water-the-plants  2026-11-21 09:00 CET  coalesced  09:00:05     waiting for the…\n" +
+			"tea               2026-11-20 09:00 CET  ran        11-21 08:00  run by hand\n"},
+		{68, "NAME        DUE                   STATE      BEGAN        REASON\n" +
+			"water-the…  2026-11-21 09:00 CET  coalesced  09:00:05     waiting f…\n" +
+			"tea         2026-11-20 09:00 CET  ran        11-21 08:00  run by ha…\n"},
+		{56, "NAME         DUE                   STATE      REASON\n" +
+			"water-the-…  2026-11-21 09:00 CET  coalesced  waiting f…\n" +
+			"tea          2026-11-20 09:00 CET  ran        run by ha…\n"},
+	} {
+		if got := table(c.width); got != c.want {
+			t.Errorf("in %d cells:\n%s", c.width, got)
+		}
+	}
+}
+
 // TestTablesFit holds for all texts: no line is wider than the terminal.
 func TestTablesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

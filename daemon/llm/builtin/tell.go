@@ -39,6 +39,9 @@ func (s *state) tell(msg llm.Message, waiting map[string]string) string {
 		if n, gone := s.missed(msg); gone && s.looked(n) {
 			return "" // the watches have the word
 		}
+		if name, gone := s.nowhere(msg); gone {
+			return "That did not work: there is no job or watch named " + name + "\nHint: list jobs and list watches show them"
+		}
 		return outcome(reached(s.calls[msg.CallID]), text, msg.IsError)
 	case msg.Role != llm.User:
 		return ""

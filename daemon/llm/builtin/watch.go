@@ -108,3 +108,19 @@ func (s *state) looked(n named) bool {
 	}
 	return false
 }
+
+// nowhere is the name that was asked for among the jobs and then among the watches, and that neither has; false: the message tells of something else.
+func (s *state) nowhere(msg llm.Message) (string, bool) {
+	var n named
+	c := reached(s.calls[msg.CallID])
+	if msg.Role != llm.ToolRole || !msg.IsError || c.Name != toolWatch || json.Unmarshal(c.Args, &n) != nil || !strings.HasPrefix(event.TextOf(msg.Parts), "NOT_FOUND: there is no watch ") {
+		return "", false
+	}
+	for _, c := range s.calls {
+		var j named
+		if c.Name == toolCron && json.Unmarshal(c.Args, &j) == nil && j == n {
+			return n.Name, true
+		}
+	}
+	return "", false
+}

@@ -96,3 +96,24 @@ func TestJobOrWatch(t *testing.T) {
 		}
 	}
 }
+
+// TestNeitherJobNorWatch: a name that nobody has is told of once, and not as that of a watch; who names a watch is told of watches.
+func TestNeitherJobNorWatch(t *testing.T) {
+	both := append(allTools(), offered("watch")...)
+	said := typed(1, "pause papers")
+	cron := asked(t, both, said).Calls[0]
+	cron.ID = "t1_1"
+	noJob := result(1, "t1_1", "NOT_FOUND: there is no job papers\nhint: there is tea", true)
+	watch := asked(t, both, said, called(1, cron), noJob).Calls[0]
+	watch.ID = "t1_2"
+	noWatch := result(1, "t1_2", "NOT_FOUND: there is no watch papers\nhint: there is notes", true)
+	if a := asked(t, both, said, called(1, cron), noJob, called(1, watch), noWatch); a.Text != "That did not work: there is no job or watch named papers\nHint: list jobs and list watches show them" {
+		t.Errorf("%q", a.Text)
+	}
+	said = typed(1, "pause watch papers")
+	watch = asked(t, both, said).Calls[0]
+	watch.ID = "t1_2"
+	if a := asked(t, both, said, called(1, watch), noWatch); a.Text != "That did not work: there is no watch papers\nHint: there is notes" {
+		t.Errorf("of a watch: %q", a.Text)
+	}
+}

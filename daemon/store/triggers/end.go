@@ -9,6 +9,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/netguard"
 	"hob/daemon/store/db"
 	"hob/scheduler"
 )
@@ -63,7 +64,7 @@ func backOff(tx Tx, job int64, why string) error {
 		[]any{db.Micros(tx.Rows().Now), turn.AboutJob, job, failing}, &asked); err != nil || asked || failures%askAfter != 0 {
 		return err
 	}
-	text := fmt.Sprintf("%s %s has failed %d times in a row, the last time because %s. Shall it go on?", k.titled(), name, failures, why)
+	text := fmt.Sprintf("%s %s has failed %d times in a row, the last time because %s. Shall it go on?", k.titled(), name, failures, netguard.Defang(why))
 	_, err := tx.Ask(&turn.Question{Subject: turn.AboutJob, Ref: job, Text: text, Options: []string{"go on", "pause"}, To: event.ToOwner, Until: tx.Rows().Now.Add(7 * 24 * time.Hour), ActionHash: failing})
 	return err
 }

@@ -68,6 +68,9 @@ func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool,
 			return 0, err
 		}
 	}
+	if (run || slot.State == scheduler.StateDue) && j.Hold.After(tx.Rows().Now) {
+		slot.Reason = heldReason(j, slot.Reason)
+	}
 	id, err := addFire(tx, j.ID, slot)
 	if err == nil && slot.State == scheduler.StateDue {
 		tx.Rows().Ring(db.BellJobs) // its gate is to be looked at
@@ -81,6 +84,23 @@ func addSlot(tx Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool,
 		return id, nil
 	}
 	return id, mustAccept(tx, in)
+}
+
+// heldReason says until when a slot waits, behind what is said of it already.
+func heldReason(j scheduler.Job, reason string) string {
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	times := "failures"
+	if j.Failures == 1 {
+		times = "failure"
+	}
+	text := fmt.Sprintf("held until %s after %d %s", j.Hold.In(zone).Format("15:04"), j.Failures, times)
+	if reason == "" {
+		return text
+	}
+	return reason + "; " + text
 }
 
 func addFire(tx Tx, job int64, slot scheduler.Slot) (int64, error) {
