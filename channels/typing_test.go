@@ -78,7 +78,7 @@ func TestTypist(t *testing.T) {
 			})
 		}
 		for i := range 100 { // much happens in a turn
-			time.AfterFunc(10*time.Second+time.Duration(i)*111*time.Millisecond, func() {
+			time.AfterFunc(10*time.Second+time.Duration(i+1)*111*time.Millisecond, func() {
 				select {
 				case wake <- struct{}{}:
 				default:

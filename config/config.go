@@ -124,7 +124,7 @@ type Backup struct {
 
 // Outbox is [outbox]: messages to people other than the owner.
 type Outbox struct {
-	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0: it is sent at once; default 10 s
+	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0, the default: it is sent at once
 	Announce bool          `toml:"announce"` // the owner is told of each that waits
 }
 
@@ -148,7 +148,6 @@ func Default() *Snapshot {
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
 		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
-		Outbox: Outbox{Hold: 10 * time.Second},
 		off:    map[string]bool{},
 
 		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},

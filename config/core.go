@@ -47,7 +47,7 @@ func core() []Part {
 			{Name: "weekly", Least: "0", Example: "4", Doc: "And the newest of each of that many weeks."},
 		})},
 		{Path: "outbox", Doc: "What hob says to people other than you; see channels.md.", Keys: schema.Describe(d.Outbox, []schema.Note{
-			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "How long such a message waits, so that `hob outbox drop ID` or `/cancel ID` can stop it; 0s sends it at once. What you send yourself does not wait."},
+			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "How long such a message waits, so that `hob outbox drop ID` or `/cancel ID` can stop it; 0s sends it at once, and what you send yourself never waits."},
 			{Name: "announce", Example: "true", Doc: "Tell me of each message while it waits."},
 		})},
 		{Path: "heartbeat", Doc: "How often hob looks by itself whether `HEARTBEAT.md` in the workspace asks for something. Nothing is spent while that file is missing or has only headings in it, and while hob is busy.", Keys: schema.Describe(d.Heartbeat, []schema.Note{
@@ -92,7 +92,7 @@ func ownerNotes() []schema.Note {
 	return []schema.Note{
 		{Name: "name", Unset: "none", Example: `"Sam"`, Doc: "What hob calls you."},
 		{Name: "timezone", Unset: "the machine's", Example: `"Europe/Berlin"`, Doc: "Your zone, by its IANA name."},
-		{Name: "quiet", Unset: "none", Example: `"22:00-07:00"`, Pattern: `^$|^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$`, Doc: "Hours of your day in which only what hurries is sent to you: answers, questions and failures. The rest waits for their end."},
+		{Name: "quiet", Unset: "none", Example: `"22:00-07:00"`, Pattern: `^$|^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$`, Doc: "Hours of your day in which only what hurries is sent to you (answers, questions and failures); the rest waits for their end."},
 		{Name: "addresses", Example: `["alerts:my-topic"]`, Pattern: `^[^:]+:.+$`, Doc: "Where you are reached, as channel:address; the first one gets what is meant for you, and without any the local chat does."},
 	}
 }

@@ -205,7 +205,8 @@ func (d conf) system() string {
 func (d *daemon) schedule() jobs.Desk {
 	return jobs.Desk{
 		Rows: d.store, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.probe.Asked(ctx) }, Costs: costs(d),
-		Tool: func(name string) bool { _, ok := liveSet{d}.Find(name); return ok },
+		Tool:     func(name string) bool { _, ok := liveSet{d}.Find(name); return ok },
+		Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	}
 }
 

@@ -325,7 +325,7 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	st.Turn.Tainted = st.Turn.Tainted || taint != ""
 	c := turn.Commit{Steps: []turn.Step{step}, Items: []llm.Item{resultItem(st, item, step.N, result)}, Taint: taint}
 	if j.Fault == nil {
-		c.Changes = append(c.Changes, r.marks(ctx, j, taint, step.Started)...)
+		c.Changes = append(c.Changes, marks(ctx, j, taint, r.st.Turn.Limited(), step.Started)...)
 	}
 	c.Changes = append(c.Changes, Kept(result)...) // a command knows best why what it wrote is foreign
 	entry := r.entry(j, result)

@@ -30,33 +30,24 @@ func Kept(result tools.Result) []tools.Change {
 	return list
 }
 
-// foreign is why what a call writes counts as foreign, "" when it does not. taint is what it has read itself.
-func (r calls) foreign(j Judged, taint string) string {
+// marks are the files that a call which began at since has written and that count as foreign from now on. taint is what it has read itself;
+// limited: its run has limits.
+func marks(ctx context.Context, j Judged, taint string, limited bool, since time.Time) []tools.Change {
 	switch {
 	case taint != "" || j.Call.Tainted:
-		return byTainted
-	case r.st.Turn.Limited():
-		return byLimited
+		return named(j, byTainted)
+	case limited:
+		return append(named(j, byLimited), swept(ctx, j, since)...)
 	default:
-		return ""
+		return nil
 	}
-}
-
-// marks are the files that a call which began at since has written and that count as foreign from now on.
-func (r calls) marks(ctx context.Context, j Judged, taint string, since time.Time) []tools.Change {
-	why := r.foreign(j, taint)
-	list := named(j, why)
-	if why == byLimited {
-		list = append(list, swept(ctx, j, since)...)
-	}
-	return list
 }
 
 // named are the marks of the files that a call names. What a command writes its tool finds out itself.
 func named(j Judged, why string) []tools.Change {
 	var list []tools.Change
 	for _, p := range j.Intent.Paths {
-		if why != "" && p.Write && p.Area != tools.Scratch && !slices.Contains(j.Intent.Scopes, tools.Exec) {
+		if p.Write && p.Area != tools.Scratch && !slices.Contains(j.Intent.Scopes, tools.Exec) {
 			list = append(list, tools.Mark{Path: p.Path, Why: why})
 		}
 	}
@@ -87,7 +78,7 @@ func (r calls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
 	if j.Tool == nil {
 		return nil
 	}
-	list := r.marks(ctx, j, guard.Foreign(j.Intent), a.Step.Started)
+	list := marks(ctx, j, guard.Foreign(j.Intent), r.st.Turn.Limited(), a.Step.Started)
 	if t, ok := j.Tool.(tools.Tracer); ok && !a.Step.Started.IsZero() {
 		list = append(list, t.Traces(ctx, j.Call, j.Intent, a.Step.Started)...)
 	}

@@ -22,7 +22,7 @@ type Rows interface {
 	Record(ctx context.Context, changes ...tools.Change) error
 }
 
-// Desk is where jobs are made and looked after. Every field but Helpless must be set.
+// Desk is where jobs are made and looked after. Every field must be set.
 type Desk struct {
 	Rows  Rows
 	Fires func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) // newest first
@@ -33,7 +33,7 @@ type Desk struct {
 	Tool  func(name string) bool     // reports whether there is such a tool
 	Costs Costs
 
-	Helpless func(prompt string) bool // reports whether no model is there that could do what a prompt says; nil: one always is
+	Helpless func(prompt string) bool // reports whether no model is there that could do what a prompt says
 }
 
 var _ automation.Jobs = Desk{}

@@ -34,7 +34,8 @@ func desk(t *testing.T) (jobs.Desk, *store.Store) {
 		}
 	})
 	return jobs.Desk{
-		Rows: s, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
+		Helpless: func(string) bool { return false },
+		Rows:     s, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: jobs.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {

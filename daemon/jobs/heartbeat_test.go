@@ -67,7 +67,8 @@ func (r *rows) Record(_ context.Context, changes ...tools.Change) error {
 
 func (r *rows) desk(now time.Time) jobs.Desk {
 	return jobs.Desk{
-		Rows: r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Reach: func(event.Address) bool { return true },
+		Helpless: func(string) bool { return false },
+		Rows:     r, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return now }, Reach: func(event.Address) bool { return true },
 		Asked: func(context.Context) bool { return r.asked },
 		Tool:  func(string) bool { return true }, Costs: jobs.Costs{
 			Mean:  func(context.Context, int64, time.Time) (scheduler.Cost, error) { return scheduler.Cost{}, nil },

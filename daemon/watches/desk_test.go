@@ -14,6 +14,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/watches"
+	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/automation"
@@ -261,6 +262,21 @@ func TestSync(t *testing.T) {
 	r.list[0].Origin, r.list[0].Paused = watches.OriginConfig, true
 	if off := sync(notes); len(off) != 0 || !r.list[0].Paused || r.list[0].Prompt != "look" {
 		t.Errorf("off %q, %+v", off, r.list)
+	}
+}
+
+// A section takes the place of a row of its name that is spoilt, and of no other.
+func TestSectionReplacesASpoiltRow(t *testing.T) {
+	const notes = "[watches.notes]\npaths = [\"n\"]\nprompt = \"look\"\n"
+	desk, r, _ := newDesk(t)
+	made := watch.Watch{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Origin: "run-time", Prompt: "mine"}}
+	r.list = []watch.Watch{made}
+	if off, err := desk.Sync(t.Context(), wanted(t, notes)); err != nil || len(off) != 1 || r.list[0].Prompt != "mine" {
+		t.Errorf("one that was made at run time: %+v, off %q, %v", r.list, off, err)
+	}
+	r.list = []watch.Watch{{Trigger: scheduler.Trigger{ID: 90, Name: "notes", Trouble: scheduler.Trouble{Broken: "its row cannot be read"}}}}
+	if off, err := desk.Sync(t.Context(), wanted(t, notes)); err != nil || len(off) > 0 || len(r.list) != 1 || r.list[0].Prompt != "look" || r.list[0].Broken != "" || r.list[0].Origin != watches.OriginConfig {
+		t.Errorf("one that is spoilt: %+v, off %q, %v", r.list, off, err)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestRate(t *testing.T) {
 		t.Fatalf("the real sender, behind 7 guesses: %+v", got)
 	}
 	r.comeAgain(r.send(r.signed("a", secret, "m2", []byte("{}"))), time.Minute)
-	guess(401)                            // what is proven and too much has cost the strangers nothing more than itself
+	guess(401)                             // what is proven and too much has cost the strangers nothing more than itself
 	r.comeAgain(guess(429), 6*time.Second) // the eleventh of all within a minute
 	if n := r.inbox(); n != 1 {
 		t.Errorf("%d rows", n)

@@ -234,7 +234,10 @@ func bounds(k schema.Key) (good, bad []string) {
 	}
 	switch {
 	case k.Type == schema.Duration && k.Least != "":
-		bad = []string{`"999ms"`, `"-1h"`}
+		bad = []string{`"-1h"`}
+		if k.Least != "0s" {
+			bad = append(bad, `"999ms"`)
+		}
 		if k.Most == "1h" {
 			bad = append(bad, `"1h1s"`)
 		}

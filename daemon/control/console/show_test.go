@@ -59,6 +59,9 @@ func TestNarrow(t *testing.T) {
 		{68, "NAME        DUE                   STATE      BEGAN        REASON\n" +
 			"water-the…  2026-11-21 09:00 CET  coalesced  09:00:05     waiting f…\n" +
 			"tea         2026-11-20 09:00 CET  ran        11-21 08:00  run by ha…\n"},
+		{65, "NAME              DUE                   STATE      REASON\n" +
+			"water-the-plants  2026-11-21 09:00 CET  coalesced  waiting for t…\n" +
+			"tea               2026-11-20 09:00 CET  ran        run by hand\n"},
 		{56, "NAME         DUE                   STATE      REASON\n" +
 			"water-the-…  2026-11-21 09:00 CET  coalesced  waiting f…\n" +
 			"tea          2026-11-20 09:00 CET  ran        run by ha…\n"},
