@@ -108,16 +108,14 @@ func Next(s State) Action {
 	return Request{}
 }
 
-// reminder is a fire whose prompt is "say: TEXT". What stands behind the prompt of a watch or a webhook is somebody else's, and for models.
+// reminder is a fire whose prompt is "say: TEXT". What stands behind the prompt is for models: what was missed before, what a gate saw, what
+// a watch or a webhook brought.
 func reminder(s State) (string, bool) {
 	if len(s.Items) != 1 || len(s.Steps) != 0 || s.Items[0].Envelope == nil || s.Items[0].Envelope.Kind != event.Fire {
 		return "", false
 	}
 	parts := s.Items[0].Parts
-	if s.Items[0].Envelope.Trust != event.Owner {
-		parts = parts[:min(1, len(parts))]
-	}
-	text, ok := strings.CutPrefix(event.TextOf(parts), "say:")
+	text, ok := strings.CutPrefix(event.TextOf(parts[:min(1, len(parts))]), "say:")
 	return strings.TrimSpace(text), ok
 }
 

@@ -8,11 +8,10 @@ import (
 	"hob/daemon/llm"
 )
 
-// TestWhatAReminderSays: what hob adds to a job's words is said with them; what a watch saw, or a webhook was sent, is for models.
+// TestWhatAReminderSays: its own words. What hob adds to them, what a watch saw, or a webhook was sent, is for models.
 func TestWhatAReminderSays(t *testing.T) {
-	for trust, want := range map[event.Trust]string{
-		event.Owner: "stretch\n(2 were missed)", event.Machine: "stretch", event.Public: "stretch",
-	} {
+	const want = "stretch"
+	for _, trust := range []event.Trust{event.Owner, event.Machine, event.Public} {
 		parts := append(event.Say("say: stretch"), event.Say("(2 were missed)")...)
 		s := turn.State{Items: []llm.Item{{Kind: llm.Input, Parts: parts, Envelope: &llm.Envelope{Kind: event.Fire, Trust: trust}}}}
 		if got, ok := turn.Next(s).(turn.Say); !ok || got.Text != want {
