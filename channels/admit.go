@@ -22,6 +22,7 @@ const (
 	NotMeant   Refusal = "in a group, and hob was not mentioned"
 	Foul       Refusal = "a button that hob has not drawn"
 	Blank      Refusal = "there is nothing in it"
+	TakenBack  Refusal = "its words were taken back" // and what was read stays read
 )
 
 // Admit decides about a message on a channel: the input that it becomes, without its files, or why it is refused. It is pure.
@@ -45,7 +46,9 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 		return event.In{}, Stranger
 	case m.Choice != "" && (!owner || m.Chat.Group != "" || KindOf(m.Choice) != event.Command):
 		return event.In{}, Foul
-	case m.Choice == "" && m.Deletes == "" && len(m.Files) == 0 && strings.TrimSpace(m.Text) == "":
+	case m.Deletes != "":
+		return event.In{}, TakenBack
+	case m.Choice == "" && len(m.Files) == 0 && strings.TrimSpace(m.Text) == "":
 		return event.In{}, Blank
 	}
 	in := event.In{

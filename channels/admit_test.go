@@ -54,6 +54,7 @@ func TestAdmit(t *testing.T) {
 		"stranger in a group":      {group("4", "g", true), want{kind: event.Message, trust: event.Public, session: "x:g"}},
 		"owner, not mentioned":     {group("1", "g", false), want{refusal: channels.NotMeant}},
 		"owner, another group":     {group("1", "h", true), want{refusal: channels.OtherGroup}},
+		"a deletion":               {with(private("1"), func(m *channels.Message) { m.Text, m.Deletes = "", "old" }), want{refusal: channels.TakenBack}},
 		"nothing in it":            {with(private("1"), func(m *channels.Message) { m.Text = " \n" }), want{refusal: channels.Blank}},
 		"a picture alone":          {with(private("1"), func(m *channels.Message) { m.Text, m.Files = "", []channels.Attachment{{Name: "a.png"}} }), want{kind: event.Message, trust: event.Owner, session: "main", typed: true}},
 		"a thread":                 {with(private("2"), func(m *channels.Message) { m.Chat.Thread = "t" }), want{kind: event.Message, trust: event.Known, session: "x:2/t"}},

@@ -8,7 +8,10 @@ import (
 
 	"hob/channels"
 	chanall "hob/channels/all"
+	"hob/channels/irc"
+	"hob/channels/matrix"
 	"hob/channels/ntfy"
+	"hob/channels/signal"
 	"hob/channels/telegram"
 	"hob/config"
 	"hob/config/schema"
@@ -27,8 +30,20 @@ func ConfigSections() config.Owned {
 		Backends: append([]string{models.Builtin}, openai.Backends()...),
 		Parts: []config.Part{
 			{
+				Path: "channels.NAME", Kind: "irc", Named: "irc", Doc: "A nick on an IRC network. See channels.md.",
+				Keys: schema.Describe(irc.Config{Nick: "hob"}, ircNotes()), Check: checkChannel,
+			},
+			{
 				Path: "channels.NAME", Kind: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.",
 				Keys: schema.Describe(ntfy.Config{Server: "https://ntfy.sh", Title: "hob"}, ntfyNotes()), Check: checkChannel,
+			},
+			{
+				Path: "channels.NAME", Kind: "matrix", Named: "matrix", Doc: "An account at a Matrix homeserver. See channels.md.",
+				Keys: schema.Describe(matrix.Config{}, matrixNotes()), Check: checkChannel,
+			},
+			{
+				Path: "channels.NAME", Kind: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels.md.",
+				Keys: schema.Describe(signal.Config{}, signalNotes()), Check: checkChannel,
 			},
 			{
 				Path: "channels.NAME", Kind: "telegram", Named: "telegram", Doc: "A Telegram bot. See channels.md.",
@@ -59,6 +74,24 @@ func ChannelKinds() []string {
 	return names
 }
 
+func ircNotes() []schema.Note {
+	const person = `^(\$[^\x00-\x20,:*?!@$]{1,50}|[A-Za-z\[\]\\^_{|}` + "`" + `][-0-9A-Za-z\[\]\\^_{|}` + "`" + `]{0,49})$`
+	return []schema.Note{
+		{Name: "server", Unset: "none", Example: `"irc.libera.chat"`, Doc: "The network's address, with `:port` where that is not 6697 (6667 with `plain`)."},
+		{Name: "plain", Example: "false", Doc: "Connect without TLS: everybody on the way can read along."},
+		{Name: "fingerprint", Unset: "none", Example: `""`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then taken whoever has signed it."},
+		{Name: "nick", Example: `"hob"`, Doc: "hob's nick; where it is taken, with `_` behind it until it is free."},
+		{Name: "account", Unset: "the nick", Example: `"hob"`, Doc: "The account to log in to."},
+		{Name: "password", Unset: "none", Example: `"env:IRC_PASSWORD"`, Doc: "The account's password (SASL PLAIN)."},
+		{Name: "certificate", Unset: "none", Example: `"file:irc.pem"`, Doc: "A certificate with its key in PEM; without a password it logs in (SASL EXTERNAL)."},
+		{Name: "server_password", Unset: "none", Example: `"env:IRC_SERVER_PASSWORD"`, Doc: "The password of the server itself, where it has one."},
+		{Name: "channels", Example: `["#family"]`, Pattern: `^[#&][^\x00-\x20,:]{1,63}$`, Doc: "Channels to join; hob answers there when its nick is mentioned."},
+		{Name: "known", Example: `["$sam"]`, Pattern: person, Doc: "Accounts of people whom you know."},
+		{Name: "public", Example: `["$kim"]`, Pattern: person, Doc: "Accounts of people who may write, and are nobody in particular."},
+		{Name: "trust_nicks", Example: "false", Doc: "Take a nick for a person, as `sam`: only on a private network where nobody else can take it."},
+	}
+}
+
 func ntfyNotes() []schema.Note {
 	return []schema.Note{
 		{Name: "server", Example: `"https://ntfy.sh"`, Pattern: `^$|^https?://.+`, Doc: "The server's address."},
@@ -68,6 +101,29 @@ func ntfyNotes() []schema.Note {
 		{Name: "owner", Example: "true", Doc: "What is written to the topics was written by you; it needs a token, and topics that nobody else can write to."},
 		{Name: "receive", Unset: "true", Example: "true", Doc: "Listen to the topics; false: only send."},
 		{Name: "title", Example: `"hob"`, Doc: "The title of what hob sends."},
+	}
+}
+
+func matrixNotes() []schema.Note {
+	const person = `^@[^\s:/]+:[^\s/]+$`
+	return []schema.Note{
+		{Name: "homeserver", Unset: "none", Example: `"https://matrix-client.matrix.org"`, Pattern: `^$|^https?://.+`, Doc: "The address of the homeserver's client API."},
+		{Name: "token", Unset: "none", Example: `"env:MATRIX_TOKEN"`, Doc: "The access token of hob's account."},
+		{Name: "known", Example: `["@ana:example.org"]`, Pattern: person, Doc: "Ids of people whom you know."},
+		{Name: "public", Example: `["@bob:example.org"]`, Pattern: person, Doc: "Ids of people who may write, and are nobody in particular."},
+		{Name: "groups", Example: `["!AbCdEf:example.org"]`, Pattern: `^![^\s/]+$`, Doc: "Ids of rooms in which hob answers when it is mentioned."},
+	}
+}
+
+func signalNotes() []schema.Note {
+	const person = `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
+	return []schema.Note{
+		{Name: "account", Unset: "none", Example: `"+491701234567"`, Doc: "hob's phone number at Signal, or its account id where it has none."},
+		{Name: "url", Unset: "http://127.0.0.1:8080", Example: `"http://127.0.0.1:8080"`, Pattern: `^$|^https?://.+`, Doc: "Where signal-cli's daemon listens."},
+		{Name: "command", Unset: "none", Example: `"signal-cli"`, Doc: "The program signal-cli, to be run by hob; without it, it runs already."},
+		{Name: "known", Example: `["11111111-1111-4111-8111-111111111111"]`, Pattern: person, Doc: "Account ids of people whom you know."},
+		{Name: "public", Example: `["22222222-2222-4222-8222-222222222222"]`, Pattern: person, Doc: "Account ids of people who may write, and are nobody in particular."},
+		{Name: "groups", Example: `["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]`, Pattern: `^[0-9A-Za-z+/]+=+$`, Doc: "Ids of groups in which hob answers when it is mentioned."},
 	}
 }
 

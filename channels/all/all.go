@@ -4,14 +4,20 @@ package all
 
 import (
 	"hob/channels"
+	"hob/channels/irc"
+	"hob/channels/matrix"
 	"hob/channels/ntfy"
+	"hob/channels/signal"
 	"hob/channels/telegram"
 )
 
 // All returns every kind of channel that a section [channels.NAME] can have.
 func All() []channels.Kind {
 	return []channels.Kind{
+		irc.Kind(),
+		matrix.Kind(),
 		ntfy.Kind(),
+		signal.Kind(),
 		telegram.Kind(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "modelserver": modelServer,
+			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer,
 			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil,
 		},
 	})
@@ -71,6 +72,14 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	until(ts, args[0]+" exists", func() bool {
 		_, err := os.Stat(ts.MkAbs(args[0]))
 		return err == nil
+	})
+}
+
+// logged waits until the log holds a line that matches.
+func logged(ts *testscript.TestScript, _ bool, args []string) {
+	line := regexp.MustCompile(args[0])
+	until(ts, "the log says "+args[0], func() bool {
+		return ts.Exec("hob", "logs") == nil && line.MatchString(ts.ReadFile("stdout"))
 	})
 }
 

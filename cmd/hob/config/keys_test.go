@@ -141,20 +141,24 @@ func TestEveryKindOfChannelIsDescribed(t *testing.T) {
 
 func TestEachKeyMissing(t *testing.T) {
 	needed := map[string]string{
-		"channels.ntfy.kind":      `there is no kind of channel named "alerts"`,
-		"channels.ntfy.topic":     "topic: missing",
-		"channels.ntfy.token":     "owner: a topic is the owner's only with an access token",
-		"channels.telegram.token": "token: missing",
-		"jobs.NAME.prompt":        "prompt: it is empty",
-		"jobs.NAME.when":          "schedule",
-		"hooks.NAME.kind":         "header: only kind sha256",
-		"hooks.NAME.prompt":       "prompt: it is empty",
-		"hooks.NAME.secret":       "secret: it is missing",
-		"watches.NAME.paths":      "paths: want between 1 and 100",
-		"watches.NAME.prompt":     "prompt: it is empty",
-		"tool_hooks.tools":        "tools: missing",
-		"tool_hooks.when":         "when: missing",
-		"tool_hooks.command":      "command: missing",
+		"channels.matrix.homeserver": "homeserver: missing",
+		"channels.matrix.token":      "token: missing",
+		"channels.ntfy.kind":         `there is no kind of channel named "alerts"`,
+		"channels.ntfy.topic":        "topic: missing",
+		"channels.ntfy.token":        "owner: a topic is the owner's only with an access token",
+		"channels.irc.server":        "server: missing",
+		"channels.signal.account":    "account: missing",
+		"channels.telegram.token":    "token: missing",
+		"jobs.NAME.prompt":           "prompt: it is empty",
+		"jobs.NAME.when":             "schedule",
+		"hooks.NAME.kind":            "header: only kind sha256",
+		"hooks.NAME.prompt":          "prompt: it is empty",
+		"hooks.NAME.secret":          "secret: it is missing",
+		"watches.NAME.paths":         "paths: want between 1 and 100",
+		"watches.NAME.prompt":        "prompt: it is empty",
+		"tool_hooks.tools":           "tools: missing",
+		"tool_hooks.when":            "when: missing",
+		"tool_hooks.command":         "command: missing",
 	}
 	for _, r := range rows(t) {
 		if r.key.Apart || strings.Contains(r.key.Name, ".") {

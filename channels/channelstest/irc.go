@@ -1,0 +1,324 @@
+package channelstest
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/spawn"
+)
+
+// IRCFault is what the fake does instead of serving one PRIVMSG.
+type IRCFault struct {
+	Numeric string // refuse it with this
+	Cut     string // "before" drops the connection without doing anything, "after" does it first
+}
+
+// IRCOptions say what kind of server the fake is.
+type IRCOptions struct {
+	Caps     []string // that it offers
+	Plain    bool     // without TLS
+	Account  string   // that can log in by SASL,
+	Password string   // with this
+	Supports string   // more words of RPL_ISUPPORT
+}
+
+// IRCModern are the capabilities of a server that has all that hob uses.
+func IRCModern() []string {
+	return []string{
+		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message", "draft/chathistory",
+		"draft/message-redaction", "sasl=PLAIN,EXTERNAL", "multi-prefix",
+	}
+}
+
+// IRCSent is a line that hob has said.
+type IRCSent struct{ Target, Text string }
+
+// IRC is a fake IRC server on a real socket (https://modern.ircdocs.horse and IRCv3). The people on it are made up; only hob connects.
+type IRC struct {
+	opts  IRCOptions
+	lis   net.Listener
+	print string
+	group *spawn.Group
+
+	mu      sync.Mutex
+	users   []*ircUser
+	people  map[string]string // nick to account
+	said    []ircLine
+	ledger  []IRCSent
+	faults  []IRCFault
+	calls   map[string]int
+	auth    []string // what was sent to log in
+	next    int
+	silent  bool
+	changed chan struct{}
+	banned  string // numeric and words for who registers
+	closed  bool
+}
+
+// ircLine is something said, as the history keeps it.
+type ircLine struct {
+	id, source, account, command, target, text string
+	at                                         time.Time
+	tags                                       string
+}
+
+// NewIRC starts a fake on any free port of the loopback.
+func NewIRC(opts IRCOptions) (*IRC, error) {
+	f := &IRC{
+		opts: opts, people: map[string]string{}, calls: map[string]int{}, changed: make(chan struct{}),
+		group: spawn.New(slog.New(slog.DiscardHandler), nil),
+	}
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake IRC: %w", err)
+	}
+	f.lis = lis
+	if !opts.Plain {
+		cert, err := selfSigned()
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(cert.Certificate[0])
+		f.print = hex.EncodeToString(sum[:])
+		f.lis = tls.NewListener(lis, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert})
+	}
+	f.group.Once("fake irc", f.accept)
+	return f, nil
+}
+
+// selfSigned makes a certificate that nobody has signed.
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a key: %w", err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	raw, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, nil
+}
+
+// Addr is the address to configure as server.
+func (f *IRC) Addr() string { return f.lis.Addr().String() }
+
+// Fingerprint is the SHA-256 of its certificate.
+func (f *IRC) Fingerprint() string { return f.print }
+
+// Close ends the server and all connections.
+func (f *IRC) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	_ = f.lis.Close() // nobody asks a fake whether it ended well
+	f.Drop()
+	f.group.Wait()
+}
+
+// Drop cuts all connections.
+func (f *IRC) Drop() {
+	f.mu.Lock()
+	users := slices.Clone(f.users)
+	f.mu.Unlock()
+	for _, u := range users {
+		_ = u.conn.Close()
+	}
+}
+
+// Silence makes the server take everything and say nothing, as a connection that is half open.
+func (f *IRC) Silence() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.silent = true
+}
+
+// Refuse makes the server answer a registration with a numeric and its words, and end the connection.
+func (f *IRC) Refuse(numeric string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.banned = numeric
+}
+
+// Person is somebody on the network, logged in to an account; "" for none.
+func (f *IRC) Person(nick, account string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.people[nick] = account
+}
+
+// Say is somebody saying something to hob or to a channel. It returns the id of the message.
+func (f *IRC) Say(nick, target, text string) string {
+	return f.Write("PRIVMSG", nick, target, text, "")
+}
+
+// Write is a line of somebody's; tags are those of its own, "" for none. A PRIVMSG or NOTICE goes into the history.
+func (f *IRC) Write(command, nick, target, text, tags string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next++
+	l := ircLine{
+		id: fmt.Sprintf("id-%d", f.next), source: nick + "!u@people.test", account: f.people[nick], command: command, target: target,
+		text: text, at: time.Now(), tags: tags,
+	}
+	f.said = append(f.said, l)
+	f.spread(l, nil)
+	return l.id
+}
+
+// Again delivers a message a second time.
+func (f *IRC) Again(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.said {
+		if l.id == id {
+			f.spread(l, nil)
+			return
+		}
+	}
+}
+
+// Push sends a line as it is, to all connections.
+func (f *IRC) Push(raw string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, u := range f.users {
+		u.raw(raw)
+	}
+}
+
+// Fail sets what happens to the next messages that hob says, one fault for each.
+func (f *IRC) Fail(faults ...IRCFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, faults...)
+}
+
+// Sent is what hob has said so far.
+func (f *IRC) Sent() []IRCSent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ledger)
+}
+
+// Calls is how often hob sent a command.
+func (f *IRC) Calls(command string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[command]
+}
+
+// Auth are the parameters of all AUTHENTICATE so far.
+func (f *IRC) Auth() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.auth)
+}
+
+// Nicks are those of the connections that are registered.
+func (f *IRC) Nicks() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []string
+	for _, u := range f.users {
+		if u.registered {
+			list = append(list, u.nick)
+		}
+	}
+	return list
+}
+
+// Listening blocks until hob is on the network, or ctx ends.
+func (f *IRC) Listening(ctx context.Context) {
+	f.Until(ctx, func() bool { return slices.ContainsFunc(f.users, func(u *ircUser) bool { return u.entered }) })
+}
+
+// Until blocks until ok holds after something has happened, or ctx ends. ok must not call the fake.
+func (f *IRC) Until(ctx context.Context, ok func() bool) bool {
+	for {
+		f.mu.Lock()
+		done, changed := ok(), f.changed
+		f.mu.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Called blocks until hob has sent a command so often, or ctx ends.
+func (f *IRC) Called(ctx context.Context, command string, n int) bool {
+	return f.Until(ctx, func() bool { return f.calls[command] >= n })
+}
+
+func (f *IRC) accept() error {
+	for {
+		conn, err := f.lis.Accept()
+		if err != nil {
+			return nil // closed
+		}
+		u := &ircUser{f: f, conn: conn, caps: map[string]bool{}, joined: map[string]bool{}}
+		f.mu.Lock()
+		if f.closed {
+			_ = conn.Close()
+		}
+		f.users = append(f.users, u)
+		f.mu.Unlock()
+		f.group.Once("fake irc user", u.serve)
+	}
+}
+
+// happened wakes who waits. The fake is locked.
+func (f *IRC) happened() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// serve reads the lines of one connection.
+func (u *ircUser) serve() error {
+	in := bufio.NewScanner(u.conn)
+	for in.Scan() {
+		if !u.line(in.Text()) {
+			break
+		}
+	}
+	_ = u.conn.Close() // both ends know
+	u.f.mu.Lock()
+	defer u.f.mu.Unlock()
+	u.f.gone(u)
+	u.f.happened()
+	return nil
+}
+
+// gone takes a connection off the network. The fake is locked.
+func (f *IRC) gone(u *ircUser) {
+	f.users = slices.DeleteFunc(f.users, func(o *ircUser) bool { return o == u })
+}
+
+// spread sends a line to those whom it concerns, but for one. The fake is locked.
+func (f *IRC) spread(l ircLine, but *ircUser) {
+	for _, u := range f.users {
+		if u != but && u.registered && (strings.EqualFold(u.nick, l.target) || u.joined[strings.ToLower(l.target)]) {
+			u.say(l, "")
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package channelstest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MatrixFault is what the fake does instead of serving one call.
+type MatrixFault struct {
+	Status     int    // answer with this status,
+	Code       string // this errcode ("": M_UNKNOWN),
+	RetryAfter string // this header,
+	RetryMS    int64  // and this retry_after_ms
+	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Raw        string // answer 200 with this
+	Silent     bool   // say nothing until the caller has gone
+}
+
+// MatrixSent is a message that hob has sent, as the room has it.
+type MatrixSent struct {
+	ID, Room, Txn string
+	Content       map[string]any
+}
+
+// Body is the plain text of a message.
+func (s MatrixSent) Body() string {
+	body, _ := s.Content["body"].(string)
+	return body
+}
+
+// Matrix is a fake homeserver with one account on one device, on a real socket (https://spec.matrix.org, Client-Server API v1.11). Everything
+// that happens in all its rooms is one stream; a sync token is a place in it.
+type Matrix struct {
+	srv   *httptest.Server
+	quit  chan struct{}
+	me    string
+	token string
+
+	mu      sync.Mutex
+	stream  []matrixEvent
+	count   int // of ids
+	directs map[string]any
+	txns    map[string]string // event ids, by room and transaction id
+	ledger  []MatrixSent
+	faults  map[string][]MatrixFault
+	calls   map[string]int
+	files   map[string][]byte
+	notes   []string // receipts and signs
+	sinces  []string
+	epoch   int // of sync tokens
+	waiting int // syncs that wait
+	changed chan struct{}
+}
+
+// matrixEvent is one thing that has happened in a room.
+type matrixEvent struct {
+	room string
+	raw  map[string]any
+}
+
+// NewMatrix starts a fake on addr, "" for any free port of the loopback, for the account with this id and token.
+func NewMatrix(addr, me, token string) (*Matrix, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake homeserver: %w", err)
+	}
+	f := &Matrix{
+		quit: make(chan struct{}), me: me, token: token, directs: map[string]any{}, txns: map[string]string{},
+		faults: map[string][]MatrixFault{}, calls: map[string]int{}, files: map[string][]byte{}, changed: make(chan struct{}),
+	}
+	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
+	f.srv.Start()
+	return f, nil
+}
+
+// URL is the address to configure as homeserver.
+func (f *Matrix) URL() string { return f.srv.URL }
+
+// Close ends all calls and the server.
+func (f *Matrix) Close() {
+	close(f.quit)
+	f.srv.CloseClientConnections()
+	f.srv.Close()
+}
+
+// Room makes a room that hob is in with these people. A title of "" is none.
+func (f *Matrix) Room(room, title string, people ...string) {
+	for _, p := range append(people, f.me) {
+		f.Member(room, p, "join")
+	}
+	if title != "" {
+		f.State(room, people[0], "m.room.name", "", map[string]any{"name": title})
+	}
+}
+
+// Member sets what a person is in a room: join, invite, leave.
+func (f *Matrix) Member(room, person, membership string) {
+	f.State(room, person, "m.room.member", person, map[string]any{"membership": membership, "displayname": "The " + strings.TrimLeft(strings.Split(person, ":")[0], "@")})
+}
+
+// Invite is somebody inviting hob to a room that he has made.
+func (f *Matrix) Invite(room, by string, direct bool) {
+	f.Member(room, by, "join")
+	f.State(room, by, "m.room.member", f.me, map[string]any{"membership": "invite", "is_direct": direct})
+}
+
+// State sets a state event of a room.
+func (f *Matrix) State(room, sender, kind, key string, content map[string]any) {
+	f.Put(room, map[string]any{"sender": sender, "type": kind, "state_key": key, "content": content})
+}
+
+// Say is somebody writing in a room. It returns the event's id.
+func (f *Matrix) Say(room, sender, text string) string {
+	return f.Write(room, sender, map[string]any{"msgtype": "m.text", "body": text})
+}
+
+// Write is somebody sending a message with any content.
+func (f *Matrix) Write(room, sender string, content map[string]any) string {
+	return f.Put(room, map[string]any{"sender": sender, "type": "m.room.message", "content": content})
+}
+
+// Put adds an event; what it lacks (event_id, origin_server_ts) is filled in.
+func (f *Matrix) Put(room string, event map[string]any) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.put(room, event)
+}
+
+func (f *Matrix) put(room string, event map[string]any) string {
+	if event["event_id"] == nil {
+		f.count++
+		event["event_id"] = "$e" + strconv.Itoa(f.count)
+	}
+	if event["origin_server_ts"] == nil {
+		event["origin_server_ts"] = time.Now().UnixMilli()
+	}
+	if event["type"] == "m.room.member" && event["state_key"] == f.me {
+		if before := f.state(room)["m.room.member "+f.me]; before != nil {
+			event["unsigned"] = map[string]any{"prev_content": before["content"]}
+		}
+	}
+	f.stream = append(f.stream, matrixEvent{room, event})
+	f.wake()
+	id, _ := event["event_id"].(string)
+	return id
+}
+
+// wake ends the syncs that wait; mu is held.
+func (f *Matrix) wake() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Again puts an event into the stream a second time.
+func (f *Matrix) Again(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.stream {
+		if e.raw["event_id"] == id {
+			f.stream = append(f.stream, e)
+			f.wake()
+			return
+		}
+	}
+}
+
+// state is the present state of a room, by type and key; mu is held.
+func (f *Matrix) state(room string) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, e := range f.stream {
+		if key, ok := e.raw["state_key"].(string); ok && e.room == room {
+			kind, _ := e.raw["type"].(string)
+			all[kind+" "+key] = e.raw
+		}
+	}
+	return all
+}
+
+// is is what a person is in a room; mu is held.
+func (f *Matrix) is(room, person string) string {
+	content, _ := f.state(room)["m.room.member "+person]["content"].(map[string]any)
+	membership, _ := content["membership"].(string)
+	return membership
+}
+
+// Joined tells whether hob is in a room.
+func (f *Matrix) Joined(room string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.is(room, f.me) == "join"
+}
+
+// Fail scripts what happens to the next calls of an endpoint, one fault each: sync, send, messages, state, join, download and so on, as the
+// path names it.
+func (f *Matrix) Fail(endpoint string, faults ...MatrixFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults[endpoint] = append(f.faults[endpoint], faults...)
+	if endpoint == "sync" {
+		f.wake()
+	}
+}
+
+// File is a file that may be downloaded from mxc://hob.test/ID.
+func (f *Matrix) File(id string, content []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.files[id] = content
+}
+
+// Revoke makes the token worthless.
+func (f *Matrix) Revoke() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.token = "revoked"
+	f.wake()
+}
+
+// Forget makes all sync tokens unknown.
+func (f *Matrix) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.epoch++
+	f.wake()
+}
+
+// Direct sets the rooms of private chats with a person.
+func (f *Matrix) Direct(person string, rooms ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.directs[person] = rooms
+}
+
+// Directs are the private chats as hob has noted them, as JSON.
+func (f *Matrix) Directs() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	raw, err := json.Marshal(f.directs)
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return string(raw)
+}
+
+// Sent is the ledger: what was sent, in order, also what hob was never told of. A transaction id counts once.
+func (f *Matrix) Sent() []MatrixSent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ledger)
+}
+
+// Notes are the receipts and signs so far, as "read EVENT in ROOM" and "typing in ROOM".
+func (f *Matrix) Notes() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.notes)
+}
+
+// Sinces are the tokens of all syncs, in order.
+func (f *Matrix) Sinces() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.sinces)
+}
+
+// Calls is how often an endpoint was called.
+func (f *Matrix) Calls(endpoint string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[endpoint]
+}
+
+// Listening blocks until somebody waits for news, or ctx ends.
+func (f *Matrix) Listening(ctx context.Context) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		waits := f.waiting > 0
+		f.mu.Unlock()
+		if waits {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// fault takes the next scripted fault of an endpoint, and counts the call.
+func (f *Matrix) fault(endpoint string) MatrixFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[endpoint]++
+	list := f.faults[endpoint]
+	if len(list) == 0 {
+		return MatrixFault{}
+	}
+	f.faults[endpoint] = list[1:]
+	return list[0]
+}
+
+// matrixDeny answers as a homeserver refuses.
+func matrixDeny(w http.ResponseWriter, status int, code, why string, more map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	body := map[string]any{"errcode": code, "error": why}
+	maps.Copy(body, more)
+	reply(w, body)
+}

@@ -1,0 +1,411 @@
+package channelstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// matrixNo is a refusal.
+type matrixNo struct {
+	status int
+	code   string
+	why    string
+}
+
+var matrixForbidden = &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "not in the room"}
+
+func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
+	var at []string
+	for _, part := range strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/_matrix/client/"), "/") {
+		plain, err := url.PathUnescape(part)
+		if err != nil {
+			matrixDeny(w, http.StatusBadRequest, "M_UNKNOWN", err.Error(), nil)
+			return
+		}
+		at = append(at, plain)
+	}
+	f.mu.Lock()
+	token := f.token
+	f.mu.Unlock()
+	if r.Header.Get("Authorization") != "Bearer "+token {
+		matrixDeny(w, http.StatusUnauthorized, "M_UNKNOWN_TOKEN", "Invalid access token passed.", map[string]any{"soft_logout": false})
+		return
+	}
+	endpoint, serve := f.endpoint(r, at)
+	fault := f.fault(endpoint)
+	switch {
+	case fault.Status != 0:
+		w.Header().Set("Retry-After", fault.RetryAfter)
+		more := map[string]any{}
+		if fault.RetryMS > 0 {
+			more["retry_after_ms"] = fault.RetryMS
+		}
+		code := fault.Code
+		if code == "" {
+			code = "M_UNKNOWN"
+		}
+		matrixDeny(w, fault.Status, code, "scripted", more)
+		return
+	case fault.Raw != "":
+		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		return
+	case fault.Cut == "before":
+		cut(w)
+		return
+	case fault.Silent:
+		select {
+		case <-r.Context().Done():
+		case <-f.quit:
+		}
+		return
+	}
+	result, no := serve()
+	file, isFile := result.([]byte)
+	switch {
+	case fault.Cut == "after":
+		cut(w)
+	case no != nil:
+		matrixDeny(w, no.status, no.code, no.why, nil)
+	case isFile:
+		_, _ = w.Write(file) // a reader that has gone is no trouble of the fake's
+	default:
+		reply(w, result)
+	}
+}
+
+// endpoint finds what a path names, and what does it.
+func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func() (any, *matrixNo)) {
+	is := func(method string, pattern ...string) bool {
+		if r.Method != method || len(at) != len(pattern) {
+			return false
+		}
+		for i, p := range pattern {
+			if p != "*" && p != at[i] {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case is("GET", "v3", "sync"):
+		return "sync", func() (any, *matrixNo) { return f.sync(r) }
+	case is("GET", "v3", "account", "whoami"):
+		return "whoami", func() (any, *matrixNo) { return map[string]any{"user_id": f.me, "device_id": "DEV"}, nil }
+	case is("GET", "v3", "profile", f.me):
+		return "profile", func() (any, *matrixNo) { return map[string]any{"displayname": "Hob Goblin"}, nil }
+	case is("GET", "v3", "joined_rooms"):
+		return "joined_rooms", f.joinedRooms
+	case is("POST", "v3", "createRoom"):
+		return "createRoom", func() (any, *matrixNo) { return f.create(r) }
+	case is("GET", "v3", "user", f.me, "account_data", "m.direct"):
+		return "account_data", f.readDirects
+	case is("PUT", "v3", "user", f.me, "account_data", "m.direct"):
+		return "account_data", func() (any, *matrixNo) { return f.writeDirects(r) }
+	case is("POST", "v3", "rooms", "*", "join"):
+		return "join", func() (any, *matrixNo) { return f.join(at[2]) }
+	case is("GET", "v3", "rooms", "*", "state"):
+		return "state", func() (any, *matrixNo) { return f.allState(at[2]) }
+	case is("GET", "v3", "rooms", "*", "state", "*"):
+		return "state", func() (any, *matrixNo) { return f.oneState(at[2], at[4]) }
+	case is("GET", "v3", "rooms", "*", "messages"):
+		return "messages", func() (any, *matrixNo) { return f.messages(r, at[2]) }
+	case is("PUT", "v3", "rooms", "*", "send", "m.room.message", "*"):
+		return "send", func() (any, *matrixNo) { return f.send(r, at[2], at[5]) }
+	case is("PUT", "v3", "rooms", "*", "typing", f.me):
+		return "typing", func() (any, *matrixNo) { return f.note(at[2], "typing in "+at[2]) }
+	case is("POST", "v3", "rooms", "*", "receipt", "m.read", "*"):
+		return "receipt", func() (any, *matrixNo) { return f.note(at[2], "read "+at[5]+" in "+at[2]) }
+	case is("GET", "v1", "media", "download", "hob.test", "*"):
+		return "download", func() (any, *matrixNo) { return f.download(at[4]) }
+	}
+	return "unknown", func() (any, *matrixNo) {
+		return nil, &matrixNo{http.StatusNotFound, "M_UNRECOGNIZED", "Unrecognized request"}
+	}
+}
+
+// matrixFilter is what of a filter the fake heeds.
+type matrixFilter struct {
+	Room struct {
+		Timeline struct {
+			Limit int
+			Types []string
+		}
+	}
+}
+
+// sync waits until something has happened since a token.
+func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
+	query := r.URL.Query()
+	var filter matrixFilter
+	if err := json.Unmarshal([]byte(query.Get("filter")), &filter); err != nil {
+		return nil, &matrixNo{http.StatusBadRequest, "M_BAD_JSON", err.Error()}
+	}
+	timeout, err := strconv.Atoi(query.Get("timeout"))
+	if err != nil {
+		return nil, &matrixNo{http.StatusBadRequest, "M_INVALID_PARAM", "timeout"}
+	}
+	timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+	defer timer.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	since := query.Get("since")
+	f.sinces = append(f.sinces, since)
+	for {
+		if r.Header.Get("Authorization") != "Bearer "+f.token {
+			return nil, &matrixNo{http.StatusUnauthorized, "M_UNKNOWN_TOKEN", "Invalid access token passed."}
+		}
+		from, ok := f.place(since)
+		if !ok {
+			return nil, &matrixNo{http.StatusBadRequest, "M_UNKNOWN", "Invalid stream token"}
+		}
+		if from < len(f.stream) || since == "" || timeout == 0 || len(f.faults["sync"]) > 0 {
+			return f.news(from, since == "", filter), nil
+		}
+		changed := f.changed
+		f.waiting++
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-timer.C:
+			timeout = 0
+		case <-r.Context().Done():
+			timeout = 0
+		case <-f.quit:
+			timeout = 0
+		}
+		f.mu.Lock()
+		f.waiting--
+	}
+}
+
+// place is where in the stream a token stands.
+func (f *Matrix) place(token string) (int, bool) {
+	if token == "" {
+		return 0, true
+	}
+	epoch, n := 0, 0
+	if _, err := fmt.Sscanf(token, "s%d_%d", &epoch, &n); err != nil {
+		return 0, false
+	}
+	return n, epoch == f.epoch && n <= len(f.stream)
+}
+
+func (f *Matrix) at(n int) string { return fmt.Sprintf("s%d_%d", f.epoch, n) }
+
+// news are what has happened from a place on.
+func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
+	join, invite := map[string]any{}, map[string]any{}
+	done := map[string]bool{}
+	for _, e := range f.stream[from:] {
+		if done[e.room] {
+			continue
+		}
+		done[e.room] = true
+		switch f.is(e.room, f.me) {
+		case "join":
+			join[e.room] = f.joined(e.room, from, first, filter)
+		case "invite":
+			mine := f.state(e.room)["m.room.member "+f.me]
+			invite[e.room] = map[string]any{"invite_state": map[string]any{"events": []any{
+				map[string]any{"type": "m.room.member", "state_key": f.me, "sender": mine["sender"], "content": mine["content"]},
+			}}}
+		}
+	}
+	return map[string]any{"next_batch": f.at(len(f.stream)), "rooms": map[string]any{"join": join, "invite": invite}}
+}
+
+// joined is a room's part of the news. Of a room that hob has just come into it begins before the token.
+func (f *Matrix) joined(room string, from int, first bool, filter matrixFilter) any {
+	for _, e := range f.stream[from:] {
+		if e.room == room && e.raw["type"] == "m.room.member" && e.raw["state_key"] == f.me {
+			from = 0
+			break
+		}
+	}
+	var list []any
+	var places []int
+	for i, e := range f.stream[from:] {
+		if e.room == room && (len(filter.Room.Timeline.Types) == 0 || slices.Contains(filter.Room.Timeline.Types, fmt.Sprint(e.raw["type"]))) {
+			list, places = append(list, e.raw), append(places, from+i)
+		}
+	}
+	limited, begin := first, from
+	if over := len(list) - filter.Room.Timeline.Limit; over > 0 {
+		list, begin, limited = list[over:], places[over], true
+	}
+	return map[string]any{"timeline": map[string]any{"events": list, "limited": limited, "prev_batch": f.at(begin)}, "state": map[string]any{"events": []any{}}}
+}
+
+// messages are what has happened in a room before a token, back to another one.
+func (f *Matrix) messages(r *http.Request, room string) (any, *matrixNo) {
+	query := r.URL.Query()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from, ok := f.place(query.Get("from"))
+	to, known := f.place(query.Get("to"))
+	limit, err := strconv.Atoi(query.Get("limit"))
+	switch {
+	case f.is(room, f.me) != "join":
+		return nil, matrixForbidden
+	case !ok, !known, err != nil, query.Get("dir") != "b", limit < 1:
+		return nil, &matrixNo{http.StatusBadRequest, "M_INVALID_PARAM", "from, to, dir or limit"}
+	}
+	chunk := []any{}
+	for from > to && len(chunk) < limit {
+		from--
+		if f.stream[from].room == room {
+			chunk = append(chunk, f.stream[from].raw)
+		}
+	}
+	answer := map[string]any{"chunk": chunk, "start": query.Get("from")}
+	if from > to {
+		answer["end"] = f.at(from)
+	}
+	return answer, nil
+}
+
+func (f *Matrix) joinedRooms() (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	rooms := []string{}
+	for _, e := range f.stream {
+		if !slices.Contains(rooms, e.room) && f.is(e.room, f.me) == "join" {
+			rooms = append(rooms, e.room)
+		}
+	}
+	return map[string]any{"joined_rooms": rooms}, nil
+}
+
+// join takes hob into a room that it was invited to.
+func (f *Matrix) join(room string) (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.is(room, f.me) != "join" {
+		if f.is(room, f.me) != "invite" {
+			return nil, &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "You are not invited to this room."}
+		}
+		f.put(room, map[string]any{"type": "m.room.member", "state_key": f.me, "sender": f.me, "content": map[string]any{"membership": "join"}})
+	}
+	return map[string]any{"room_id": room}, nil
+}
+
+func (f *Matrix) allState(room string) (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.is(room, f.me) != "join" {
+		return nil, matrixForbidden
+	}
+	list := []any{}
+	for _, e := range f.state(room) {
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (f *Matrix) oneState(room, kind string) (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.state(room)[kind+" "]
+	switch {
+	case f.is(room, f.me) != "join":
+		return nil, matrixForbidden
+	case e == nil:
+		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "Event not found."}
+	}
+	return e["content"], nil
+}
+
+// create makes a room with hob in it, and invites people.
+func (f *Matrix) create(r *http.Request) (any, *matrixNo) {
+	var p struct {
+		Invite []string `json:"invite"`
+		Direct bool     `json:"is_direct"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&p); err != nil {
+		return nil, &matrixNo{http.StatusBadRequest, "M_NOT_JSON", err.Error()}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	room := fmt.Sprintf("!made%d:hob.test", f.count)
+	f.put(room, map[string]any{"type": "m.room.member", "state_key": f.me, "sender": f.me, "content": map[string]any{"membership": "join"}})
+	for _, person := range p.Invite {
+		f.put(room, map[string]any{"type": "m.room.member", "state_key": person, "sender": f.me, "content": map[string]any{"membership": "invite", "is_direct": p.Direct}})
+	}
+	return map[string]any{"room_id": room}, nil
+}
+
+func (f *Matrix) readDirects() (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.directs) == 0 {
+		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "Account data not found."}
+	}
+	return maps.Clone(f.directs), nil
+}
+
+func (f *Matrix) writeDirects(r *http.Request) (any, *matrixNo) {
+	var directs map[string]any
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&directs); err != nil {
+		return nil, &matrixNo{http.StatusBadRequest, "M_NOT_JSON", err.Error()}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.directs = directs
+	return map[string]any{}, nil
+}
+
+// send takes a message, once for each transaction id of a room.
+func (f *Matrix) send(r *http.Request, room, txn string) (any, *matrixNo) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	content := map[string]any{}
+	if err != nil || json.Unmarshal(raw, &content) != nil {
+		return nil, &matrixNo{http.StatusBadRequest, "M_NOT_JSON", "Content not JSON."}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.is(room, f.me) != "join":
+		return nil, matrixForbidden
+	case len(raw) > 64_000:
+		return nil, &matrixNo{http.StatusRequestEntityTooLarge, "M_TOO_LARGE", "event too large"}
+	case content["msgtype"] == nil || content["body"] == nil:
+		return nil, &matrixNo{http.StatusBadRequest, "M_BAD_JSON", "msgtype and body are needed"}
+	}
+	id := f.txns[room+" "+txn]
+	if id == "" {
+		id = f.put(room, map[string]any{"type": "m.room.message", "sender": f.me, "content": content, "unsigned": map[string]any{"transaction_id": txn}})
+		f.txns[room+" "+txn] = id
+		f.ledger = append(f.ledger, MatrixSent{ID: id, Room: room, Txn: txn, Content: content})
+	}
+	return map[string]any{"event_id": id}, nil
+}
+
+// note remembers a receipt or a sign.
+func (f *Matrix) note(room, what string) (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.is(room, f.me) != "join" {
+		return nil, matrixForbidden
+	}
+	f.notes = append(f.notes, what)
+	return map[string]any{}, nil
+}
+
+func (f *Matrix) download(id string) (any, *matrixNo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	content, ok := f.files[id]
+	if !ok {
+		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "no such file"}
+	}
+	return content, nil
+}

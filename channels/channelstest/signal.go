@@ -1,0 +1,423 @@
+package channelstest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// SignalSelf is the account id of the fake's account.
+const SignalSelf = "00000000-0000-4000-8000-000000000001"
+
+// SignalFault is what the fake does instead of serving one call.
+type SignalFault struct {
+	Code       int    // answer with this error of JSON-RPC
+	Result     string // with Code: the type of the one result in the error's data; without: of the result
+	RetryAfter int    // with Result: retryAfterSeconds, with a token of a challenge
+	Status     int    // answer with this status of HTTP
+	Cut        string // "before" drops the connection without doing anything, "after" does it first
+	Raw        string // answer 200 with this
+}
+
+// SignalSent is a message that was sent, as its readers see it.
+type SignalSent struct {
+	Timestamp int64
+	To        string // an account id, or a group's id
+	Text      string
+	Styles    []string
+	QuoteAt   int64
+	QuoteOf   string
+}
+
+// Signal is a fake of signal-cli's HTTP daemon (signal-cli-jsonrpc(5)) on a real socket, started with --receive-mode=on-connection: what is
+// written while nobody reads its events waits with Signal's server.
+type Signal struct {
+	srv     *httptest.Server
+	quit    chan struct{}
+	account string
+
+	mu        sync.Mutex
+	plain     bool // a version that gives its events no ids
+	started   int64
+	seq       int64
+	buffer    []signalEvent
+	waiting   []string
+	streams   map[*signalStream]bool
+	newest    int64 // timestamp
+	said      map[string]string
+	ledger    []SignalSent
+	signs     []string
+	faults    map[string][]SignalFault
+	calls     map[string]int
+	lastIDs   []string // Last-Event-ID of all streams
+	files     map[string]string
+	listed    []map[string]any // of listAccounts; nil: the daemon serves one account
+	groups    []map[string]any
+	anonymous bool // getUserStatus is refused
+}
+
+type signalEvent struct {
+	id, data string
+	seq      int64
+}
+
+// signalStream is somebody who reads events.
+type signalStream struct{ lines chan string }
+
+// NewSignal starts a fake on addr, "" for any free port of the loopback, for an account.
+func NewSignal(addr, account string) (*Signal, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the fake signal-cli: %w", err)
+	}
+	f := &Signal{
+		quit: make(chan struct{}), account: account, started: time.Now().UnixMilli(), streams: map[*signalStream]bool{}, newest: 1_700_000_000_000,
+		said: map[string]string{}, faults: map[string][]SignalFault{}, calls: map[string]int{}, files: map[string]string{},
+	}
+	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
+	f.srv.Start()
+	return f, nil
+}
+
+// URL is the address to configure as url.
+func (f *Signal) URL() string { return f.srv.URL }
+
+// Close ends all calls and the server.
+func (f *Signal) Close() {
+	close(f.quit)
+	f.srv.CloseClientConnections()
+	f.srv.Close()
+}
+
+// Plain makes it a version that gives its events no ids and hands nothing on twice.
+func (f *Signal) Plain() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plain = true
+}
+
+// Say is somebody writing to the account. It returns the message's timestamp.
+func (f *Signal) Say(from, text string) int64 {
+	return f.Write(from, map[string]any{"message": text})
+}
+
+// Write is a dataMessage; its timestamp is filled in where it lacks one.
+func (f *Signal) Write(from string, data map[string]any) int64 {
+	at := f.stamp(data)
+	f.Envelope(from, map[string]any{"timestamp": at, "dataMessage": data})
+	return at
+}
+
+// Edit is somebody changing a message of his.
+func (f *Signal) Edit(from string, target int64, data map[string]any) int64 {
+	at := f.stamp(data)
+	f.Envelope(from, map[string]any{"timestamp": at, "editMessage": map[string]any{"targetSentTimestamp": target, "dataMessage": data}})
+	return at
+}
+
+// Note is the account's owner writing with another of its devices: to himself, or to somebody else.
+func (f *Signal) Note(to string, data map[string]any) int64 {
+	at := f.stamp(data)
+	data["destinationUuid"], data["destinationNumber"] = to, nil
+	f.Envelope(SignalSelf, map[string]any{"timestamp": at, "sourceNumber": f.account, "sourceDevice": 1, "syncMessage": map[string]any{"sentMessage": data}})
+	return at
+}
+
+func (f *Signal) stamp(data map[string]any) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := whole(data["timestamp"]); at != 0 {
+		return at
+	}
+	f.newest++
+	data["timestamp"] = f.newest
+	return f.newest
+}
+
+// Envelope is a message of any kind.
+func (f *Signal) Envelope(from string, e map[string]any) {
+	envelope := map[string]any{"source": from, "sourceNumber": nil, "sourceUuid": from, "sourceName": "Sam", "sourceDevice": 1}
+	for k, v := range e {
+		envelope[k] = v
+	}
+	raw, err := json.Marshal(map[string]any{"account": f.account, "envelope": envelope})
+	if err != nil {
+		panic(err) // a test's own mistake
+	}
+	f.mu.Lock()
+	f.said[from+"/"+strconv.FormatInt(whole(envelope["timestamp"]), 10)] = string(raw)
+	f.mu.Unlock()
+	f.Push(string(raw))
+}
+
+// Again delivers a message a second time.
+func (f *Signal) Again(from string, timestamp int64) {
+	f.mu.Lock()
+	raw := f.said[from+"/"+strconv.FormatInt(timestamp, 10)]
+	f.mu.Unlock()
+	f.Push(raw)
+}
+
+// Push puts data on the wire as it is, as one event.
+func (f *Signal) Push(raw string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.streams) == 0 {
+		f.waiting = append(f.waiting, raw)
+		return
+	}
+	f.emit(raw)
+}
+
+// emit hands an event to all who read.
+func (f *Signal) emit(raw string) {
+	f.seq++
+	e := signalEvent{data: raw, seq: f.seq}
+	if !f.plain {
+		e.id = fmt.Sprintf("%d-%d", f.started, f.seq)
+		f.buffer = append(f.buffer, e)
+		f.buffer = f.buffer[max(0, len(f.buffer)-1000):]
+	}
+	for s := range f.streams {
+		s.lines <- e.lines()
+	}
+}
+
+func (e signalEvent) lines() string {
+	id := ""
+	if e.id != "" {
+		id = "id:" + e.id + "\n"
+	}
+	return id + "event:receive\ndata:" + e.data + "\n\n"
+}
+
+// Skip counts events of other accounts.
+func (f *Signal) Skip(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seq += n
+}
+
+// Lose makes the daemon forget what it keeps for who comes back.
+func (f *Signal) Lose() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.buffer = nil
+}
+
+// Restart is the daemon starting anew: streams end, what it kept is gone, and it counts from one.
+func (f *Signal) Restart() {
+	f.mu.Lock()
+	f.started, f.seq, f.buffer = max(f.started+1, time.Now().UnixMilli()), 0, nil
+	f.mu.Unlock()
+	f.CutStreams()
+}
+
+// CutStreams ends all streams in the middle.
+func (f *Signal) CutStreams() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.streams {
+		delete(f.streams, s)
+		close(s.lines)
+	}
+}
+
+// Fail scripts what happens to the next calls of a method, one fault each; of "events" to the next streams.
+func (f *Signal) Fail(method string, faults ...SignalFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults[method] = append(f.faults[method], faults...)
+}
+
+// File is an attachment that can be fetched.
+func (f *Signal) File(id, base64 string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.files[id] = base64
+}
+
+// Accounts makes the daemon serve several accounts, as listAccounts shows them.
+func (f *Signal) Accounts(list ...map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listed = list
+}
+
+// Group adds a group to listGroups.
+func (f *Signal) Group(id, name string, member bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.groups = append(f.groups, map[string]any{"id": id, "name": name, "isMember": member})
+}
+
+// Sent is the ledger: what was sent, in order, also what the sender was never told of.
+func (f *Signal) Sent() []SignalSent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.ledger)
+}
+
+// Signs are the places in which a sign of typing was shown.
+func (f *Signal) Signs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.signs)
+}
+
+// LastIDs are the Last-Event-ID headers of all streams so far.
+func (f *Signal) LastIDs() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.lastIDs)
+}
+
+// Calls is how often a method was called.
+func (f *Signal) Calls(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// Listening blocks until somebody reads events, or ctx ends.
+func (f *Signal) Listening(ctx context.Context) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		n := len(f.streams)
+		f.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		<-tick.C
+	}
+}
+
+// fault takes the next scripted fault of a method, and counts the call.
+func (f *Signal) fault(method string) SignalFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls[method]++
+	list := f.faults[method]
+	if len(list) == 0 {
+		return SignalFault{}
+	}
+	f.faults[method] = list[1:]
+	return list[0]
+}
+
+func (f *Signal) serve(w http.ResponseWriter, r *http.Request) {
+	switch r.Method + " " + r.URL.Path {
+	case "GET /api/v1/check":
+		f.fault("check")
+	case "GET /api/v1/events":
+		f.events(w, r)
+	case "POST /api/v1/rpc":
+		f.rpc(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// events is one stream. It ends with the connection, with CutStreams or with the server.
+func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
+	fault := f.fault("events")
+	switch {
+	case fault.Status != 0:
+		w.WriteHeader(fault.Status)
+		return
+	case fault.Cut != "":
+		cut(w)
+		return
+	}
+	f.mu.Lock()
+	if f.listed != nil && !slices.ContainsFunc(f.listed, func(a map[string]any) bool { return a["number"] == r.URL.Query().Get("account") }) {
+		f.mu.Unlock()
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s := &signalStream{lines: make(chan string, 20_000)}
+	last := r.Header.Get("Last-Event-ID")
+	f.lastIDs = append(f.lastIDs, last)
+	f.replay(s, last)
+	f.streams[s] = true
+	for _, raw := range f.waiting {
+		f.emit(raw)
+	}
+	f.waiting = nil
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.streams, s)
+		f.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream")
+	if fault.Raw != "" {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
+		return
+	}
+	f.pour(w, r, s)
+}
+
+// pour writes what comes to a stream.
+func (f *Signal) pour(w http.ResponseWriter, r *http.Request, s *signalStream) {
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		panic("a server that cannot flush")
+	}
+	flusher.Flush()
+	for {
+		select {
+		case line, open := <-s.lines:
+			if !open {
+				cut(w)
+				return
+			}
+			_, _ = io.WriteString(w, line) // as above
+			flusher.Flush()
+		case <-r.Context().Done():
+			return
+		case <-f.quit:
+			return
+		}
+	}
+}
+
+// replay hands on what came after an event; after one that is not known, everything that is kept.
+func (f *Signal) replay(s *signalStream, last string) {
+	if last == "" {
+		return
+	}
+	after := int64(0)
+	if n, ok := strings.CutPrefix(last, strconv.FormatInt(f.started, 10)+"-"); ok {
+		after, _ = strconv.ParseInt(n, 10, 64) // one that is none is not known
+	}
+	for _, e := range f.buffer {
+		if e.seq > after {
+			s.lines <- e.lines()
+		}
+	}
+}
+
+// Alive sends a keep-alive to all who read.
+func (f *Signal) Alive() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.streams {
+		s.lines <- ":\n"
+	}
+}

@@ -1,0 +1,62 @@
+package irc
+
+import (
+	"bufio"
+	"net"
+	"time"
+
+	"hob/channels"
+)
+
+// Talk is a session on a connection, for whom the server is what a test makes it.
+func (c *Channel) Talk(conn net.Conn, caps ...string) *Talk {
+	s := &session{
+		ch: c, conn: conn, caps: map[string]bool{}, isup: map[string]string{}, nick: "hob", people: newRoster(), batches: map[string]string{},
+		done: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	if conn != nil {
+		s.in = bufio.NewScanner(conn)
+	}
+	for _, name := range caps {
+		s.caps[name] = true
+	}
+	return &Talk{s}
+}
+
+// Talk is what tests see of a session.
+type Talk struct{ s *session }
+
+// Read takes a line in, and returns the message that it is.
+func (t *Talk) Read(raw string) (channels.Message, bool) {
+	l := parse(raw)
+	t.s.note(l)
+	return t.s.message(l)
+}
+
+// Listen reads until the connection is at its end, and says why it is.
+func (t *Talk) Listen() error {
+	if err := t.s.listen(); err != nil {
+		return err
+	}
+	return t.s.errEnded()
+}
+
+// Cut is a text in lines, for a source and a target.
+func (t *Talk) Cut(source, target, text string) []string {
+	t.s.prefix = source
+	return t.s.cut(target, text)
+}
+
+// SASL are the lines that log in with a secret.
+func SASL(secret string) []string { return saslLines(secret) }
+
+// Waits are how long each of n lines waits that are sent at the given times.
+func Waits(at ...time.Duration) []time.Duration {
+	var now time.Duration
+	b := bucket{now: func() time.Duration { return now }}
+	var list []time.Duration
+	for _, now = range at {
+		list = append(list, b.take())
+	}
+	return list
+}

@@ -1,0 +1,199 @@
+package irc_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/channels/irc"
+	"hob/daemon/event"
+)
+
+// TestSuiteOfNgircd runs the suite over the real server ngircd (Debian's package of that name), which knows no accounts and no history.
+func TestSuiteOfNgircd(t *testing.T) {
+	path, err := osexec.LookPath("ngircd")
+	if err != nil {
+		path = "/usr/sbin/ngircd" // not in everybody's PATH
+		if _, err = os.Stat(path); err != nil && os.Getenv("CI") != "" {
+			t.Fatal("ngircd is missing")
+		}
+	}
+	if err != nil {
+		t.Skip("there is no ngircd")
+	}
+	channelstest.Run(t, func(t *testing.T) channelstest.World {
+		addr := ngircd(t, path)
+		sam := join(t, addr, "sam")
+		cfg := irc.Config{Server: addr, Plain: true, TrustNicks: true, Channels: []string{"#family"}}
+		return channelstest.World{
+			Name: "irc", To: "irc:sam", Rules: channels.Rules{Owner: []string{"sam"}}, Connected: true, Lines: true, Forgets: true,
+			Open: func() channels.Channel { return open(t, cfg) },
+			Say: func(text string) string {
+				sam.say("PRIVMSG hob :" + text)
+				sam.sync()
+				return text
+			},
+			ID: func(in event.In) string { return in.Text() },
+			Noise: func() {
+				sam.say("NOTICE hob :an auto-reply", "PRIVMSG hob :\x01VERSION\x01", "JOIN #family", "PRIVMSG #family :nobody is meant", "PART #family")
+				sam.sync()
+			},
+			Sent: func() []string {
+				sam.sync()
+				return sam.heard()
+			},
+			Listening: func(ctx context.Context) {
+				for !sam.sees("hob") && ctx.Err() == nil {
+					<-time.After(20 * time.Millisecond)
+				}
+			},
+		}
+	})
+}
+
+// ngircd starts a server on a free port of the loopback.
+func ngircd(t *testing.T, path string) string {
+	t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := lis.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	if err := lis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ngircd.conf")
+	conf := "[Global]\nName = irc.test.example\nInfo = test\nListen = 127.0.0.1\nPorts = " + port + "\nMotdPhrase = hello\n" +
+		"[Limits]\nMaxConnectionsIP = 0\n[Options]\nPAM = no\nDNS = no\nIdent = no\n"
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.CommandContext(context.WithoutCancel(t.Context()), path, "-n", "-f", file)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has nothing to keep
+		_ = cmd.Wait()
+	})
+	return addr
+}
+
+// client is a person at a real server.
+type client struct {
+	t     *testing.T
+	conn  net.Conn
+	mu    sync.Mutex
+	lines []string
+	more  chan struct{}
+	count int
+}
+
+// join connects somebody to a server that may still be starting.
+func join(t *testing.T, addr, nick string) *client {
+	t.Helper()
+	limit := time.Now().Add(20 * time.Second)
+	conn, err := net.Dial("tcp", addr)
+	for err != nil && time.Now().Before(limit) {
+		<-time.After(20 * time.Millisecond)
+		conn, err = net.Dial("tcp", addr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{t: t, conn: conn, more: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			c.mu.Lock()
+			c.lines = append(c.lines, in.Text())
+			close(c.more)
+			c.more = make(chan struct{})
+			c.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+	})
+	c.say("NICK "+nick, "USER "+nick+" 0 * :"+nick)
+	c.until(func(l string) bool { return strings.Contains(l, " 376 ") || strings.Contains(l, " 422 ") })
+	return c
+}
+
+func (c *client) say(lines ...string) {
+	c.t.Helper()
+	if _, err := c.conn.Write([]byte(strings.Join(lines, "\r\n") + "\r\n")); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// until waits for a line.
+func (c *client) until(ok func(string) bool) {
+	c.t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		c.mu.Lock()
+		found, more := slices.ContainsFunc(c.lines, ok), c.more
+		c.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-more:
+		case <-limit:
+			c.t.Fatalf("it did not come; heard: %q", c.lines)
+		}
+	}
+}
+
+// sync waits until the server has worked off all that was said.
+func (c *client) sync() {
+	c.t.Helper()
+	c.mu.Lock()
+	c.count++
+	token := fmt.Sprintf("sync%d", c.count)
+	c.mu.Unlock()
+	c.say("PING " + token)
+	c.until(func(l string) bool { return strings.Contains(l, " PONG ") && strings.HasSuffix(l, ":"+token) })
+}
+
+// sees tells whether somebody is on the server, with all that a registration takes behind him: he has joined his channel.
+func (c *client) sees(nick string) bool {
+	c.t.Helper()
+	c.mu.Lock()
+	from := len(c.lines)
+	c.mu.Unlock()
+	c.say("WHOIS " + nick)
+	c.sync()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.lines[from:], func(l string) bool { return strings.Contains(l, " 319 ") && strings.Contains(l, "#family") })
+}
+
+// heard are the texts that came to him.
+func (c *client) heard() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var texts []string
+	for _, l := range c.lines {
+		if _, rest, ok := strings.Cut(l, " PRIVMSG "); ok {
+			_, text, _ := strings.Cut(rest, ":")
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}

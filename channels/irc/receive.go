@@ -1,0 +1,376 @@
+package irc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/spawn"
+)
+
+// How messages are taken.
+const (
+	overlap   = 2 * time.Minute  // of what is asked for again: what is there already is passed over by its id
+	page      = 100              // messages asked for at once, where the server does not say how many it gives
+	saveEvery = 10 * time.Minute // of a time in which nothing came
+	tries     = 3                // to hand messages on, before the connection is given up
+	lastSave  = 5 * time.Second  // to store what had come when Run was told to end
+	whoToken  = "77"             // tells hob's own WHOX answers apart
+)
+
+// position is until when everything that was said has been stored.
+type position struct {
+	Heard int64 `json:"heard"` // milliseconds of Unix time, by the server's clock; 0 for never
+}
+
+// reader is the state of one connection of a Run.
+type reader struct {
+	*Channel
+	s     *session
+	in    channels.Inbox
+	saved int64 // Heard as it is committed
+}
+
+// Run is on the network until ctx ends. An error ends it: the connection has ended or was refused, or the inbox takes nothing.
+// What had come and was not committed by then is kept for the next Run.
+func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
+	err := c.run(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	if err := c.load(ctx, in); err != nil {
+		return err
+	}
+	s, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.conn.Close() }() // all that counts was written or has failed
+	called := context.AfterFunc(ctx, func() { _ = s.conn.Close() })
+	if err := s.register(); err != nil {
+		called()
+		return err
+	}
+	if !called() {
+		return ctx.Err()
+	}
+	group := spawn.New(c.log, nil)
+	group.Once("irc "+c.name, s.listen)
+	defer group.Wait()
+	defer s.quit()
+	r := &reader{Channel: c, s: s, in: in, saved: c.pos.Heard}
+	if err := r.enter(ctx); err != nil {
+		return err
+	}
+	defer c.leave()
+	return r.serve(ctx)
+}
+
+// quit says good-bye, and waits until the server has let go of the nick.
+func (s *session) quit() {
+	_ = s.conn.SetReadDeadline(time.Now().Add(quitTime)) // the end of reading is what is waited for
+	if s.write("QUIT :bye") == nil {
+		timer := time.NewTimer(quitTime)
+		defer timer.Stop()
+		select {
+		case <-s.done:
+		case <-timer.C:
+		}
+	}
+	_ = s.conn.Close() // which ends listen, if nothing has
+}
+
+// identity ties the cursor to the network and to the name on it.
+func (c *Channel) identity() string { return c.cfg.login() + " " + c.cfg.Server }
+
+// load reads the stored cursor. What this process knows may be newer.
+func (c *Channel) load(ctx context.Context, in channels.Inbox) error {
+	value, err := in.Cursor(ctx, c.name, c.identity())
+	if err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	var p position
+	if value != "" {
+		if err := json.Unmarshal([]byte(value), &p); err != nil {
+			c.log.Warn("cursor cannot be read, starting anew", "channel", c.name, "cursor", value)
+		}
+	}
+	c.pos.Heard = max(c.pos.Heard, p.Heard)
+	return nil
+}
+
+// enter finds out how others see hob, and joins the channels.
+func (r *reader) enter(ctx context.Context) error {
+	lines := []string{"USERHOST " + r.s.me()}
+	if mode, _ := r.s.supports("BOT"); len(mode) == 1 {
+		lines = append(lines, "MODE "+r.s.me()+" +"+mode) // IRCv3 bot-mode
+	}
+	lines = append(lines, joins(r.Groups)...)
+	if _, whox := r.s.supports("WHOX"); whox && !r.s.caps["account-tag"] && r.s.caps["extended-join"] && r.s.caps["account-notify"] {
+		for _, name := range r.Groups {
+			lines = append(lines, "WHO "+name+" %tna,"+whoToken)
+		}
+	}
+	got, _, err := r.s.ask(ctx, lines...)
+	if err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	for _, l := range got {
+		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.Groups, name) && !r.told[name] {
+			at := r.s.now()
+			if err := r.gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
+				return err
+			}
+			r.told[name] = true
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live = r.s
+	close(r.up)
+	return nil
+}
+
+func (c *Channel) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.up = nil, make(chan struct{})
+}
+
+// joins are as few lines as all names fit into.
+func joins(names []string) []string {
+	const room = 400
+	var lines []string
+	for _, name := range names {
+		if n := len(lines); n > 0 && len(lines[n-1])+len(name) < room {
+			lines[n-1] += "," + name
+			continue
+		}
+		lines = append(lines, "JOIN "+name)
+	}
+	return lines
+}
+
+// refusesJoin knows the numerics that answer a JOIN with no.
+func refusesJoin(numeric string) bool {
+	return slices.Contains([]string{"403", "405", "437", "471", "473", "474", "475", "476", "477", "479", "480", "489", "520"}, numeric)
+}
+
+// serve takes what comes until the connection or ctx ends.
+func (r *reader) serve(ctx context.Context) error {
+	if err := r.missed(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			own, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
+			defer cancel()
+			return r.take(own, true)
+		case <-r.s.done:
+			return errors.Join(r.take(ctx, true), r.s.errEnded())
+		case <-r.s.wake:
+			if err := r.take(ctx, false); err != nil {
+				return err
+			}
+		case <-tick.C:
+			if err := r.tick(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tick makes the server say something, by which a dead connection is known, and asks for the nick that hob should have.
+func (r *reader) tick(ctx context.Context) error {
+	lines := []string{"PING :alive"}
+	if r.s.me() != r.cfg.Nick {
+		lines = append(lines, "NICK "+r.cfg.Nick)
+	}
+	if err := r.s.write(lines...); err != nil {
+		return err
+	}
+	return r.take(ctx, false)
+}
+
+// missed fetches what was said since the last connection, where the server keeps it, and else says that it is lost.
+func (r *reader) missed(ctx context.Context) error {
+	now := r.s.now()
+	if r.pos.Heard != 0 {
+		from := time.UnixMilli(min(r.pos.Heard, now.UnixMilli()))
+		why := "hob was not connected, and this IRC server keeps nothing for who is away"
+		if r.s.keepsHistory() {
+			var err error
+			if why, err = r.history(ctx, from); err != nil {
+				return err
+			}
+		}
+		if why != "" {
+			if err := r.gap(ctx, from, now, why); err != nil {
+				return err
+			}
+		}
+	}
+	return r.commit(ctx, position{Heard: now.UnixMilli()})
+}
+
+func (r *reader) gap(ctx context.Context, from, to time.Time, why string) error {
+	if err := r.in.Gap(ctx, from, to, why); err != nil {
+		return fmt.Errorf("tell of a gap: %w", err)
+	}
+	return nil
+}
+
+// keepsHistory tells whether all that history needs is on.
+func (s *session) keepsHistory() bool {
+	return s.caps["draft/chathistory"] && s.caps["batch"] && s.caps["server-time"] && s.caps["message-tags"]
+}
+
+// history fetches what was said since a time (IRCv3 draft/chathistory). why says what the server did not give, "" for nothing.
+func (r *reader) history(ctx context.Context, from time.Time) (why string, err error) {
+	since := stamp(from.Add(-overlap))
+	limit := page
+	if most, ok := r.s.supports("CHATHISTORY"); ok {
+		if n, err := strconv.Atoi(most); err == nil && n > 0 {
+			limit = min(n, 1000)
+		}
+	}
+	got, _, err := r.s.ask(ctx, fmt.Sprintf("CHATHISTORY TARGETS %s %s %d", since, stamp(r.s.now().Add(overlap)), limit))
+	if err != nil {
+		return "", fmt.Errorf("ask for the history: %w", err)
+	}
+	targets := slices.Clone(r.Groups)
+	for _, l := range got {
+		name := fold(l.param(1))
+		if l.command == "CHATHISTORY" && l.param(0) == "TARGETS" && name != "" && !strings.ContainsAny(name[:1], chanTypes) {
+			targets = append(targets, name)
+		}
+		if l.command == "FAIL" && l.param(0) == "CHATHISTORY" {
+			why = "the server does not tell who wrote in private: " + l.last()
+		}
+	}
+	for _, target := range targets {
+		no, err := r.pages(ctx, target, since, limit)
+		if err != nil {
+			return "", err
+		}
+		if no != "" {
+			why = fmt.Sprintf("the server does not give the history of %s: %s", target, no)
+		}
+	}
+	return why, nil
+}
+
+// pages fetches the history of one channel or person, and commits each page. The position stays: until all is there, it is asked for again.
+func (r *reader) pages(ctx context.Context, target, since string, limit int) (why string, err error) {
+	for {
+		got, _, err := r.s.ask(ctx, fmt.Sprintf("CHATHISTORY AFTER %s %s %d", target, since, limit))
+		if err != nil {
+			return "", fmt.Errorf("ask for the history of %s: %w", target, err)
+		}
+		list, next, count := r.s.past(got)
+		for _, l := range got {
+			if l.command == "FAIL" && l.param(0) == "CHATHISTORY" {
+				return l.last(), nil
+			}
+		}
+		r.pending = append(r.pending, list...)
+		if err := r.commit(ctx, r.pos); err != nil {
+			return "", err
+		}
+		if count < limit || next == since || next == "" {
+			return "", nil
+		}
+		since = next
+	}
+}
+
+// past are the messages of a page of history, what to ask for to get the next one, and how many lines there were.
+func (s *session) past(got []line) (list []channels.Message, next string, count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range got {
+		if !strings.HasSuffix(s.batches[l.tags["batch"]], "chathistory") {
+			continue
+		}
+		count++
+		if id := l.tags["msgid"]; id != "" {
+			next = "msgid=" + id
+		} else if at := l.at(); !at.IsZero() {
+			next = stamp(at)
+		}
+		if m, ok := s.message(l); ok {
+			list = append(list, m)
+		}
+	}
+	return list, next, count
+}
+
+// take commits what waits, with the time until which that is all. When nothing does, the time is committed now and then, or when save says so.
+func (r *reader) take(ctx context.Context, save bool) error {
+	next := position{Heard: r.s.now().UnixMilli()}
+	come := r.s.waiting()
+	for _, why := range come.news {
+		if err := r.gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
+			return err
+		}
+	}
+	r.pending = append(r.pending, come.list...)
+	if len(r.pending) == 0 && !save && next.Heard-r.saved < saveEvery.Milliseconds() {
+		r.pos = next
+		return nil
+	}
+	return r.commit(ctx, next)
+}
+
+// waiting is what has come and was not taken yet.
+func (s *session) waiting() due {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	come := s.due
+	s.due = due{}
+	return come
+}
+
+// commit hands on what is pending. Only when it is stored does the position move; a server without history will not say it a second time.
+func (r *reader) commit(ctx context.Context, next position) error {
+	value, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write the cursor: %w", err)
+	}
+	cursor := channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}
+	for try := 1; ; try++ {
+		err := r.in.Receive(ctx, r.pending, &cursor)
+		if err == nil {
+			break
+		}
+		if try == tries || ctx.Err() != nil {
+			return fmt.Errorf("commit %d messages: %w", len(r.pending), err)
+		}
+		pause(ctx, time.Duration(try)*time.Second)
+	}
+	r.pending, r.pos, r.saved = nil, next, next.Heard
+	return nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,198 @@
+package irc
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/channels"
+)
+
+// slowly is how long to wait when asking again soon would only be refused again.
+const slowly = 5 * time.Minute
+
+// wanted are the capabilities that hob makes use of (https://ircv3.net/irc), sasl apart.
+func wanted() []string {
+	return []string{
+		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message",
+		"draft/chathistory", "draft/message-redaction",
+	}
+}
+
+// registration is the state of one.
+type registration struct {
+	*session
+	offered  map[string]bool
+	loggedIn bool
+}
+
+// register makes the connection one of a user: capabilities, log-in, nick (IRCv3 "Capability Negotiation" and sasl-3.2).
+func (s *session) register() error {
+	r := &registration{session: s, offered: map[string]bool{}}
+	opening := []string{"CAP LS 302"}
+	if s.ch.cfg.ServerPassword != "" {
+		opening = append(opening, "PASS :"+s.ch.cfg.ServerPassword)
+	}
+	if err := s.write(append(opening, "NICK "+s.nick, "USER hob 0 * :hob")...); err != nil {
+		return err
+	}
+	for {
+		l, err := s.read()
+		if err != nil {
+			return err
+		}
+		if done, err := r.step(l); done || err != nil {
+			return err
+		}
+	}
+}
+
+// step answers one line; done is true when the registration is.
+func (r *registration) step(l line) (done bool, err error) {
+	switch l.command {
+	case "PING":
+		return false, r.write("PONG :" + l.last())
+	case "CAP":
+		return false, r.capability(l)
+	case "AUTHENTICATE":
+		return false, r.authenticate()
+	case "903": // RPL_SASLSUCCESS
+		r.loggedIn = true
+		return false, r.write("CAP END")
+	case "902", "904", "905", "906", "908":
+		return false, unlikely(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.ch.cfg.login(), l.last()))
+	case "433", "436", "437": // taken, or on its way to somebody else
+		r.nick += "_"
+		if len(r.nick) > 50 {
+			return false, fmt.Errorf("no nick like %s is free", r.ch.cfg.Nick)
+		}
+		return false, r.write("NICK " + r.nick)
+	case "432":
+		return false, unlikely(fmt.Errorf("the server does not take the nick %s (%s); choose another one as nick", r.nick, l.last()))
+	case "464", "465", "ERROR":
+		return false, fatal(l)
+	case "001":
+		r.nick = l.param(0)
+		if r.needsLogin() && !r.loggedIn {
+			return false, errNoSASL(r.session)
+		}
+	case "376", "422": // the end of the message of the day, or none
+		return true, nil
+	}
+	r.note(l)
+	return false, nil
+}
+
+func (r *registration) needsLogin() bool {
+	return r.ch.cfg.Password != "" || r.ch.cfg.Certificate != ""
+}
+
+func errNoSASL(s *session) error {
+	return unlikely(fmt.Errorf("%s offers no log-in by SASL %s; take password and certificate out, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
+}
+
+// capability is one step of the negotiation.
+func (r *registration) capability(l line) error {
+	list := strings.Fields(l.last())
+	switch strings.ToUpper(l.param(1)) {
+	case "LS":
+		for _, word := range list {
+			name, value, _ := strings.Cut(word, "=")
+			r.offered[name] = name != "sasl" || value == "" || slices.Contains(strings.Split(value, ","), r.ch.cfg.mechanism())
+		}
+		if l.param(2) == "*" {
+			return nil // more lines follow
+		}
+		return r.request()
+	case "ACK":
+		for _, name := range list {
+			r.caps[name] = true
+		}
+		if r.needsLogin() {
+			return r.write("AUTHENTICATE " + r.ch.cfg.mechanism())
+		}
+		return r.write("CAP END")
+	case "NAK":
+		if r.needsLogin() {
+			return errNoSASL(r.session)
+		}
+		return r.write("CAP END")
+	}
+	return nil
+}
+
+func (r *registration) request() error {
+	var list []string
+	for _, name := range wanted() {
+		if r.offered[name] {
+			list = append(list, name)
+		}
+	}
+	if r.needsLogin() {
+		if !r.offered["sasl"] {
+			return errNoSASL(r.session)
+		}
+		list = append(list, "sasl")
+	}
+	if len(list) == 0 {
+		return r.write("CAP END")
+	}
+	return r.write("CAP REQ :" + strings.Join(list, " "))
+}
+
+// mechanism is how to log in.
+func (c *Config) mechanism() string {
+	if c.Password == "" {
+		return "EXTERNAL" // RFC 4422, appendix A
+	}
+	return "PLAIN" // RFC 4616
+}
+
+// authenticate sends what logs in, in pieces of 400 bytes; one that is shorter is the last one.
+func (r *registration) authenticate() error {
+	c := r.ch.cfg
+	secret := ""
+	if c.mechanism() == "PLAIN" {
+		secret = c.login() + "\x00" + c.login() + "\x00" + c.Password
+	}
+	return r.write(saslLines(secret)...)
+}
+
+const saslPiece = 400
+
+func saslLines(secret string) []string {
+	text := base64.StdEncoding.EncodeToString([]byte(secret))
+	var lines []string
+	for len(text) >= saslPiece {
+		lines = append(lines, "AUTHENTICATE "+text[:saslPiece])
+		text = text[saslPiece:]
+	}
+	if text == "" {
+		text = "+"
+	}
+	return append(lines, "AUTHENTICATE "+text)
+}
+
+// unlikely is an error that will hardly go away by itself: it is tried again, slowly.
+func unlikely(err error) error { return &channels.RetryAfter{After: slowly, Err: err} }
+
+// fatal says why the server ends the connection.
+func fatal(l line) error {
+	switch l.command {
+	case "464":
+		return unlikely(fmt.Errorf("the server refuses its password (%s); check server_password", l.last()))
+	case "465":
+		return unlikely(fmt.Errorf("the server has banned hob (%s); ask those who run the network", l.last()))
+	}
+	err := fmt.Errorf("the server ends the connection: %s", l.last())
+	if lower := strings.ToLower(l.last()); strings.Contains(lower, "throttl") || strings.Contains(lower, "too fast") || strings.Contains(lower, "k-line") {
+		return &channels.RetryAfter{After: time.Minute, Err: err}
+	}
+	if l.last() == "" {
+		return errors.New("the server ends the connection without saying why")
+	}
+	return err
+}

@@ -1,0 +1,213 @@
+package irc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// later is how long to wait where the server says only that it is too early.
+const later = 30 * time.Second
+
+// Send says one part, a message for each of its lines. Its receipt is the server's answer to a ping behind them: by then it has refused
+// or taken each line. IRC has no key and cannot be read back: when the connection ends before that answer, it is unknown.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	if err := c.check(d.To); err != nil {
+		return "", err
+	}
+	s, err := c.connected(ctx)
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, err)
+	}
+	id, err := s.send(ctx, d)
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, err)
+	}
+	return id, nil
+}
+
+// patience is how long a send waits for the connection: at the start of hob it is just being made.
+const patience = 10 * time.Second
+
+// connected is the connection that Run keeps.
+func (c *Channel) connected(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not connected to %s now", c.cfg.Server))
+	defer cancel()
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		s, up := c.live, c.up
+		c.mu.Unlock()
+		if s != nil {
+			return s, nil
+		}
+		select {
+		case <-up:
+		case <-ctx.Done():
+		}
+	}
+	return nil, context.Cause(ctx)
+}
+
+// check reads an address: a channel, an account, or a nick where nicks are trusted.
+func (c *Channel) check(to event.Address) error {
+	local := to.Local()
+	switch {
+	case chanForm().MatchString(local), accountForm().MatchString(local), c.cfg.TrustNicks && nickForm().MatchString(local):
+		return nil
+	case nickForm().MatchString(local):
+		return fmt.Errorf("address %q: a nick can be taken by anybody; want an account, as %s:$%s: %w", to, c.name, local, channels.ErrPermanent)
+	}
+	return fmt.Errorf("address %q: want an account or a channel, as %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
+}
+
+func (s *session) send(ctx context.Context, d channels.Delivery) (string, error) {
+	target := d.To.Local()
+	if strings.HasPrefix(target, "$") {
+		nick, err := s.find(ctx, target)
+		if err != nil {
+			return "", err
+		}
+		target = nick
+	}
+	var lines []string
+	for _, text := range s.cut(target, s.ch.Form().Render(d.Body).Text) {
+		lines = append(lines, "PRIVMSG "+target+" :"+text)
+	}
+	if len(lines) == 0 {
+		return "", fmt.Errorf("there is nothing in it that IRC can show: %w", channels.ErrPermanent)
+	}
+	got, wrote, err := s.ask(ctx, lines...)
+	switch {
+	case err != nil && wrote:
+		return "", fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case err != nil:
+		return "", err
+	}
+	fail.Point("sending.answered")
+	return s.receipt(got, target, len(lines), d)
+}
+
+// receipt reads what a server said to n lines to a target: the id of the first of them, where it echoes them, or why not.
+func (s *session) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
+	var no error
+	refused := 0
+	id := fmt.Sprintf("%s/%d", d.Nonce, d.Part)
+	echoed := false
+	for _, l := range got {
+		if err := refusal(l, target); err != nil {
+			no = err
+			refused++
+		}
+		nick, _ := l.nick()
+		if l.command == "PRIVMSG" && fold(nick) == fold(s.me()) && fold(l.param(0)) == fold(target) && !echoed {
+			echoed = true
+			if given := l.tags["msgid"]; given != "" {
+				id = given
+			}
+		}
+	}
+	switch {
+	case no == nil:
+		return id, nil
+	case echoed, refused < n && !s.caps["echo-message"]:
+		return "", fmt.Errorf("%w: a part of it was refused: %w", channels.ErrUnknown, no)
+	}
+	return "", no
+}
+
+// refusal is the error in an answer to a message; nil for all else (modern.ircdocs.horse, "Numerics"; IRCv3 standard replies).
+func refusal(l line, target string) error {
+	about := func(i int) bool { return fold(l.param(i)) == fold(target) }
+	err := fmt.Errorf("the server says %s (%s)", l.command, l.last())
+	switch l.command {
+	case "401": // nobody has that nick now
+		if about(1) {
+			return fmt.Errorf("%s is not there now: %w", target, err)
+		}
+	case "263", "439": // try again; too many people written to
+		if about(1) || strings.EqualFold(l.param(1), "PRIVMSG") {
+			return &channels.RetryAfter{After: later, Err: err}
+		}
+	case "403", "404", "407", "477", "486", "489", "531", "716":
+		if about(1) {
+			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+		}
+	case "411", "412", "413", "414", "417": // without a target, a text, or too long
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case "FAIL":
+		if l.param(0) == "PRIVMSG" || l.param(0) == "*" {
+			return fmt.Errorf("%w: the server says %s (%s)", channels.ErrPermanent, l.param(1), l.last())
+		}
+	}
+	return nil
+}
+
+// find is the nick under which an account is logged in now, as the server says it (WHOIS, numeric 330). What is meant for a person
+// never goes to a nick that somebody else may have taken meanwhile.
+func (s *session) find(ctx context.Context, account string) (string, error) {
+	var nicks []string
+	s.mu.Lock()
+	if nick := s.people.seen[account]; nick != "" {
+		nicks = append(nicks, nick)
+	}
+	s.mu.Unlock()
+	if name := account[1:]; nickForm().MatchString(name) && !slices.Contains(nicks, name) {
+		nicks = append(nicks, name)
+	}
+	for _, nick := range nicks {
+		got, _, err := s.ask(ctx, "WHOIS "+nick)
+		if err != nil {
+			return "", fmt.Errorf("look for %s: %w", account, err)
+		}
+		for _, l := range got {
+			if l.command == "330" && fold(l.param(1)) == fold(nick) && "$"+fold(l.param(2)) == fold(account) {
+				return l.param(1), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("nobody is there now who is logged in as %s", account[1:])
+}
+
+// The protocol's limit of a line (RFC 2812, section 2.3), and the longest source that servers put before it, where hob does not know its own.
+const (
+	lineSize   = 512
+	sourceSize = 120
+	leastText  = 64
+)
+
+// cut makes lines of a text, none of which is longer on its way to others than a line may be. Empty lines cannot be said.
+func (s *session) cut(target, text string) []string {
+	s.mu.Lock()
+	source := len(s.prefix)
+	s.mu.Unlock()
+	if source == 0 {
+		source = sourceSize
+	}
+	room := max(leastText, lineSize-len(": PRIVMSG  :\r\n")-source-len(target))
+	var lines []string
+	for l := range strings.SplitSeq(text, "\n") {
+		l = strings.TrimRight(strings.NewReplacer("\r", "", "\x00", "", "\x01", "").Replace(l), " ")
+		for len(l) > room {
+			at := room
+			for at > 0 && !utf8.RuneStart(l[at]) {
+				at--
+			}
+			if space := strings.LastIndexByte(l[:at], ' '); space > room/2 {
+				at = space
+			}
+			lines = append(lines, l[:at])
+			l = strings.TrimLeft(l[at:], " ")
+		}
+		if l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}

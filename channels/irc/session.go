@@ -1,0 +1,375 @@
+package irc
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/channels"
+)
+
+// Times of a connection. One over which nothing has come for deadAfter is half open: a ping was not answered.
+const (
+	dialTime   = 20 * time.Second
+	writeTime  = 10 * time.Second
+	pingEvery  = 20 * time.Second
+	deadAfter  = 45 * time.Second
+	answerTime = 30 * time.Second // of one exchange
+	quitTime   = 3 * time.Second  // for the server to let go of the nick
+)
+
+// Sizes: of a line that comes in (tags 8,191 bytes and 512 behind them, IRCv3 message-tags), and of what waits to be committed.
+const (
+	maxLine  = 16 << 10
+	maxQueue = 10_000
+)
+
+// session is one connection that is registered, or on its way there.
+type session struct {
+	ch   *Channel
+	conn net.Conn
+	in   *bufio.Scanner
+	caps map[string]bool // that are on
+	isup map[string]string
+	turn chan struct{} // one exchange at a time
+	done chan struct{} // closed when nothing is read any more
+	wake chan struct{} // something waits to be taken
+	flow bucket
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	nick    string
+	prefix  string // nick!user@host, as others see it; "" for not known
+	people  roster
+	batches map[string]string // open ones and their types
+	due     due
+	asked   *exchange
+	count   int           // of exchanges, and of messages without an id
+	skew    time.Duration // by which the server's clock is ahead
+	err     error         // why done is closed
+}
+
+// due is what has come and was not taken yet.
+type due struct {
+	list []channels.Message
+	news []string // what the owner must be told
+}
+
+// exchange is what came between some lines and the answer to the ping behind them.
+type exchange struct {
+	token string
+	lines []line
+	ended chan struct{}
+}
+
+// dial connects.
+func (c *Channel) dial(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
+	defer cancel()
+	pairs, err := c.cfg.keyPair()
+	if err != nil {
+		return nil, err
+	}
+	plain := net.Dialer{KeepAlive: 15 * time.Second}
+	var conn net.Conn
+	if c.cfg.Plain {
+		conn, err = plain.DialContext(ctx, "tcp", c.cfg.Server)
+	} else {
+		secure := tls.Dialer{NetDialer: &plain, Config: &tls.Config{ServerName: c.host, MinVersion: tls.VersionTLS12, Certificates: pairs}}
+		if c.cfg.Fingerprint != "" {
+			secure.Config.InsecureSkipVerify = true // the fingerprint is compared instead
+			secure.Config.VerifyConnection = c.isPinned
+		}
+		conn, err = secure.DialContext(ctx, "tcp", c.cfg.Server)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", c.cfg.Server, err)
+	}
+	s := &session{
+		ch: c, conn: conn, in: bufio.NewScanner(conn), caps: map[string]bool{}, isup: map[string]string{}, turn: make(chan struct{}, 1),
+		done: make(chan struct{}), wake: make(chan struct{}, 1), flow: bucket{now: c.clock.Mono}, nick: c.cfg.Nick, people: newRoster(),
+		batches: map[string]string{},
+	}
+	s.in.Buffer(make([]byte, 0, 4<<10), maxLine)
+	return s, nil
+}
+
+func (c *Channel) isPinned(state tls.ConnectionState) error {
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	if print := hex.EncodeToString(sum[:]); print != c.cfg.Fingerprint {
+		return fmt.Errorf("the server's certificate has the fingerprint %s, not the one of the config", print)
+	}
+	return nil
+}
+
+// read waits for the next line.
+func (s *session) read() (line, error) {
+	if err := s.conn.SetReadDeadline(time.Now().Add(deadAfter)); err != nil {
+		return line{}, fmt.Errorf("read: %w", err)
+	}
+	if !s.in.Scan() {
+		err := s.in.Err()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return line{}, fmt.Errorf("nothing heard from %s for %s, the connection is dead", s.ch.cfg.Server, deadAfter)
+		}
+		if err == nil {
+			err = errors.New("the server has ended the connection")
+		}
+		return line{}, fmt.Errorf("read: %w", err)
+	}
+	return parse(strings.ToValidUTF8(s.in.Text(), "\uFFFD")), nil
+}
+
+// write sends lines as one piece.
+func (s *session) write(lines ...string) error {
+	var text strings.Builder
+	for _, l := range lines {
+		if strings.ContainsAny(l, "\r\n\x00") {
+			return fmt.Errorf("write: %q is more than one line", l)
+		}
+		text.WriteString(l + "\r\n")
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if _, err := s.conn.Write([]byte(text.String())); err != nil {
+		_ = s.conn.Close() // half a line may have gone out: nothing can follow it
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// listen reads until the connection ends.
+func (s *session) listen() error {
+	defer close(s.done)
+	for {
+		l, err := s.read()
+		if err == nil {
+			err = s.heard(l)
+		}
+		if err != nil {
+			s.mu.Lock()
+			if s.err == nil {
+				s.err = err
+			}
+			s.mu.Unlock()
+			return nil // Run and the exchange find it there
+		}
+	}
+}
+
+// heard takes a line in.
+func (s *session) heard(l line) error {
+	switch l.command {
+	case "PING":
+		return s.write("PONG :" + l.last())
+	case "ERROR":
+		return fatal(l)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := l.tags["batch"] != "" && strings.HasSuffix(s.batches[l.tags["batch"]], "chathistory")
+	if at := l.at(); !old && !at.IsZero() {
+		s.skew = at.Sub(s.ch.clock.Wall())
+	}
+	s.note(l)
+	if x := s.asked; x != nil {
+		if l.command == "PONG" && l.last() == x.token {
+			s.asked = nil
+			close(x.ended)
+			return nil
+		}
+		if len(x.lines) < maxQueue {
+			x.lines = append(x.lines, l)
+		}
+	}
+	if old {
+		return nil
+	}
+	if m, ok := s.message(l); ok {
+		if len(s.due.list) >= maxQueue {
+			return fmt.Errorf("%d messages wait to be stored: no more are taken", maxQueue)
+		}
+		s.due.list = append(s.due.list, m)
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// note keeps what a line says about the server and about who is who.
+func (s *session) note(l line) {
+	nick, _ := l.nick()
+	own := nick != "" && fold(nick) == fold(s.nick)
+	switch l.command {
+	case "005": // RPL_ISUPPORT
+		for _, word := range l.params[min(1, len(l.params)):] {
+			key, value, _ := strings.Cut(word, "=")
+			s.isup[key] = value
+		}
+	case "302": // RPL_USERHOST: nick=+user@host
+		name, rest, ok := strings.Cut(strings.TrimSpace(l.last()), "=")
+		if ok && fold(strings.TrimSuffix(name, "*")) == fold(s.nick) && len(rest) > 1 {
+			s.prefix = s.nick + "!" + rest[1:]
+		}
+	case "BATCH":
+		if ref, ok := strings.CutPrefix(l.param(0), "+"); ok {
+			if len(s.batches) >= maxQueue {
+				clear(s.batches)
+			}
+			s.batches[ref] = l.param(1)
+		}
+	case "NICK":
+		if own {
+			_, rest, _ := strings.Cut(l.source, "!")
+			s.nick, s.prefix = l.param(0), l.param(0)+"!"+rest
+		}
+	}
+	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
+		s.due.news = append(s.due.news, fmt.Sprintf("hob was thrown out of %s by %s (%s), and comes back with its next connection", name, nick, l.last()))
+	}
+	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {
+		s.prefix = l.source
+	}
+	if s.caps["extended-join"] && s.caps["account-notify"] {
+		s.people.note(l, nick, s.nick)
+	}
+}
+
+// me is the nick that hob has now.
+func (s *session) me() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nick
+}
+
+// errEnded is why the connection ended.
+func (s *session) errEnded() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return errors.New("nothing is read any more")
+	}
+	return s.err
+}
+
+// supports is what a server says about itself (RPL_ISUPPORT).
+func (s *session) supports(key string) (value string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	value, ok = s.isup[key]
+	return value, ok
+}
+
+// now is the server's time.
+func (s *session) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ch.clock.Wall().Add(s.skew)
+}
+
+// ask sends lines and a ping behind them, and returns all that came until its answer: a server works off lines in their order, so that
+// by then it has taken or refused each of them. wrote tells, beside an error, whether a line may have reached the server.
+func (s *session) ask(ctx context.Context, lines ...string) (got []line, wrote bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime+time.Duration(len(lines))*perLine, fmt.Errorf("no answer within %s", answerTime))
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	x := s.begin()
+	defer s.end(x)
+	for i, l := range lines {
+		if err := s.pace(ctx); err != nil {
+			return nil, i > 0, err
+		}
+		if err := s.write(l); err != nil {
+			return nil, true, err
+		}
+		wrote = true
+	}
+	if err := s.write("PING :" + x.token); err != nil {
+		return nil, wrote, err
+	}
+	select {
+	case <-x.ended:
+		return x.lines, wrote, nil
+	case <-s.done:
+		return nil, wrote, s.errEnded()
+	case <-ctx.Done():
+		return nil, wrote, context.Cause(ctx)
+	}
+}
+
+func (s *session) begin() *exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	s.asked = &exchange{token: "hob" + strconv.Itoa(s.count), ended: make(chan struct{})}
+	return s.asked
+}
+
+func (s *session) end(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked == x {
+		s.asked = nil
+	}
+}
+
+// pace waits until a line may be sent.
+func (s *session) pace(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	d := s.flow.take()
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-s.done:
+		return s.errEnded()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Flood control: servers throw out who sends more than some lines at once.
+const (
+	burst   = 5
+	perLine = 2 * time.Second
+)
+
+// bucket has room for burst lines, and a new one every perLine. The zero time is a full one. Whoever takes waits as long as it says.
+type bucket struct {
+	now   func() time.Duration
+	ready time.Duration // when all room is free again
+}
+
+// take reserves one line, and returns how long to wait before it is sent. It is called by one exchange at a time.
+func (b *bucket) take() time.Duration {
+	now := b.now()
+	b.ready = max(b.ready, now) + perLine
+	return max(0, b.ready-now-burst*perLine)
+}

@@ -1,0 +1,221 @@
+package matrix
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/channels"
+)
+
+// client calls the Client-Server API ("API standards": JSON both ways, an object with "errcode" when it says no).
+type client struct {
+	base, token string
+	http        *http.Client
+}
+
+// Times and sizes of calls.
+const (
+	callTime  = 30 * time.Second // any call but a sync
+	maxAnswer = 64 << 20         // bytes
+	fileTries = 3
+	fileTime  = time.Minute     // of one try
+	slowly    = 5 * time.Minute // between two tries with a token that is not taken
+)
+
+// noToken says what to do about a token that is not taken.
+const noToken = "the token is not taken (any more): take a new access token of hob's account, and set token to it"
+
+// refused is an answer that says no.
+type refused struct {
+	Status  int
+	Code    string `json:"errcode"`
+	Text    string `json:"error"`
+	AfterMS int64  `json:"retry_after_ms"`
+	after   time.Duration
+}
+
+func (e *refused) Error() string {
+	text := fmt.Sprintf("the homeserver says %d", e.Status)
+	if e.Code != "" || e.Text != "" {
+		text += fmt.Sprintf(" (%.200s)", strings.TrimSpace(e.Code+" "+e.Text))
+	}
+	return text
+}
+
+// is tells whether an error is a refusal with one of these codes.
+func is(err error, codes ...string) bool {
+	var no *refused
+	if !errors.As(err, &no) {
+		return false
+	}
+	for _, code := range codes {
+		if no.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// unread is an answer of success that cannot be read: what was asked for may have been done.
+type unread struct{ err error }
+
+func (e *unread) Error() string {
+	return "the answer is none of a Matrix server (check homeserver): " + e.err.Error()
+}
+
+func (e *unread) Unwrap() error { return e.err }
+
+// path joins the parts of a path below /_matrix/client, each escaped.
+func path(parts ...string) string {
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return "/_matrix/client/" + strings.Join(parts, "/")
+}
+
+// call makes a call, and reads its result; params and result may be nil. Errors: *refused, *unread; any other is of the connection.
+func (c *client) call(ctx context.Context, method, at string, params, result any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
+	defer cancel()
+	return c.within(ctx, method, at, params, result)
+}
+
+// within is call without a time of its own.
+func (c *client) within(ctx context.Context, method, at string, params, result any) error {
+	var body io.Reader
+	if params != nil {
+		raw, err := json.Marshal(params)
+		if err != nil {
+			return fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	resp, err := c.open(ctx, method, at, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil && result != nil {
+		err = json.Unmarshal(raw, result)
+	}
+	if err != nil {
+		return &unread{bare(ctx, err)}
+	}
+	return nil
+}
+
+// open sends a request. An answer that is no success is an error.
+func (c *client) open(ctx context.Context, method, at string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+at, body)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", bare(ctx, err))
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, bare(ctx, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // read as far as it counts
+	no := &refused{}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	if err != nil || json.Unmarshal(raw, no) != nil || no.Code == "" {
+		no = &refused{Text: http.StatusText(resp.StatusCode)} // a proxy's page, or none
+	}
+	no.Status, no.after = resp.StatusCode, time.Duration(no.AfterMS)*time.Millisecond
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 { // it counts more than the body ("Rate limiting")
+		no.after = time.Duration(s) * time.Second
+	}
+	return nil, no
+}
+
+// bare is an error without the address that net/http puts into it.
+func bare(ctx context.Context, err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
+		return cause
+	}
+	return err
+}
+
+// trouble says what is wrong when the server refuses, and what to do about it.
+func trouble(err error) error {
+	var no *refused
+	switch {
+	case !errors.As(err, &no):
+		return err
+	case no.Status == http.StatusUnauthorized:
+		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, noToken)}
+	case no.Status == http.StatusTooManyRequests:
+		return &channels.RetryAfter{After: no.after, Err: err}
+	case no.Status == http.StatusNotFound && (no.Code == "" || no.Code == "M_UNRECOGNIZED"):
+		return fmt.Errorf("%w; check homeserver: it is the address of the client API, which https://SERVER/.well-known/matrix/client names", err)
+	}
+	return err
+}
+
+// file opens what a mxc address leads to ("Content repository"). What is wrong with the connection is tried again: the message
+// comes only once.
+func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
+	u, err := url.Parse(mxc)
+	if err != nil || u.Scheme != "mxc" || u.Host == "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
+		return nil, fmt.Errorf("%.100q is no address of a file", mxc)
+	}
+	at := path("v1", "media", "download", u.Host, u.Path[1:])
+	for try := 1; ; try++ {
+		body, err := c.fetch(ctx, at)
+		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.As(err, &no) && no.Status < http.StatusInternalServerError {
+			return body, err
+		}
+		pause(ctx, time.Duration(try)*time.Second)
+	}
+}
+
+func (c *client) fetch(ctx context.Context, at string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
+	resp, err := c.open(ctx, http.MethodGet, at, nil) //nolint:bodyclose // whoever reads the file closes it
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", err)
+	}
+	return &download{resp.Body, cancel}, nil
+}
+
+// download is a file's body, which ends the time that it was given.
+type download struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+// Close ends the download.
+func (d *download) Close() error {
+	defer d.done()
+	return d.ReadCloser.Close()
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

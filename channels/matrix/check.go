@@ -1,0 +1,55 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pairingTime is how long anybody may begin a private chat with hob, once a pairing has begun: as long as its code is taken.
+const pairingTime = 10 * time.Minute
+
+// Link is where a private chat with hob begins. Until the code of the pairing has run out, hob accepts invitations to private chats from
+// anybody: the owner is nobody yet. Whoever comes in gets no answer.
+func (c *Channel) Link(ctx context.Context) (string, error) {
+	me, err := c.whoami(ctx)
+	if err != nil {
+		return "", trouble(err)
+	}
+	c.mu.Lock()
+	c.welcome = c.clock.Wall().Add(pairingTime).Unix()
+	c.mu.Unlock()
+	return fmt.Sprintf("Open https://matrix.to/#/%s and begin a private chat without encryption; when hob has joined it, in a minute at most, write the code there.", me.ID), nil
+}
+
+// Test asks whose the token is, and whether hob is in the rooms that are listed and can read them. It joins none.
+func (c *Channel) Test(ctx context.Context) ([]string, error) {
+	me, err := c.whoami(ctx)
+	if err != nil {
+		return nil, trouble(err)
+	}
+	lines := []string{fmt.Sprintf("The token is that of %s, device %s.", me.ID, me.Device)}
+	in, err := c.rooms(ctx)
+	if err != nil {
+		return lines, trouble(fmt.Errorf("ask for the rooms: %w", err))
+	}
+	lines = append(lines, fmt.Sprintf("It is in %d rooms.", len(in)))
+	if len(c.Groups) == 0 {
+		return append(lines, "It listens to no groups (groups is empty)."), nil
+	}
+	for _, room := range c.Groups {
+		if !slices.Contains(in, room) {
+			return lines, fmt.Errorf("it is not in the room %s: invite %s there", room, me.ID)
+		}
+		secret, err := c.locked(ctx, room)
+		if err != nil {
+			return lines, trouble(err)
+		}
+		if secret {
+			return lines, fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: take another one", room)
+		}
+		lines = append(lines, fmt.Sprintf("It is in the room %s, which is not encrypted.", room))
+	}
+	return lines, nil
+}

@@ -1,0 +1,279 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"hob/channels"
+)
+
+// id names a message together with its room: an answer to it must not land in another one.
+func id(room, event string) string { return room + "/" + event }
+
+// cutID takes the name of a message apart.
+func cutID(s string) (room, event string) {
+	room, event, _ = strings.Cut(s, "/$")
+	return room, "$" + event
+}
+
+// minds tells whether what is written in a room is any of hob's business.
+func (r *reader) minds(room string, p place) bool {
+	return slices.Contains(r.Groups, room) || p.alone(r.me.ID) != ""
+}
+
+// messages are what people have said in a room. told are the encrypted rooms that the owner knows of.
+func (r *reader) messages(ctx context.Context, room string, happened []happening, told []string) (list []channels.Message, nowTold []string, err error) {
+	for _, e := range happened {
+		if e.Key != nil {
+			continue
+		}
+		p, err := r.place(ctx, room)
+		if is(err, "M_FORBIDDEN", "M_NOT_FOUND") {
+			return nil, told, nil // it is not in the room any more
+		}
+		if err != nil {
+			return nil, told, err
+		}
+		if e.Type == "m.room.encrypted" {
+			if told, err = r.unreadable(ctx, room, p, e, told); err != nil {
+				return nil, told, err
+			}
+			continue
+		}
+		m, ok := r.message(room, p, e)
+		if !ok {
+			continue
+		}
+		if m.Chat.Group == "" {
+			if err := r.prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
+				return nil, told, err
+			}
+		}
+		list = append(list, m)
+	}
+	return list, told, nil
+}
+
+// unreadable tells the owner once of a room whose messages are encrypted.
+func (r *reader) unreadable(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
+	if slices.Contains(told, room) || !r.minds(room, p) {
+		return told, nil
+	}
+	at := time.UnixMilli(e.At)
+	why := fmt.Sprintf("%s is encrypted, and hob speaks no encryption; write in a room without it", called(room, p))
+	if other := p.alone(r.me.ID); other != "" {
+		why = fmt.Sprintf("the private chat with %s is encrypted, and hob speaks no encryption; begin one without it", other)
+	}
+	if err := r.in.Gap(ctx, at, at, why); err != nil {
+		return told, fmt.Errorf("tell of an encrypted room: %w", err)
+	}
+	return append(slices.Clone(told), room), nil
+}
+
+// heard is the last event of messages that hob listens to, "" when there is none: nobody else is shown that it reads.
+func (c *Channel) heard(messages []channels.Message) string {
+	last := ""
+	for _, m := range messages {
+		person := slices.Contains(c.owner, m.From.ID) || slices.Contains(c.Known, m.From.ID) || slices.Contains(c.Public, m.From.ID)
+		if m.Chat.Group == "" && person || m.Chat.Group != "" && m.Mentioned && slices.Contains(c.Groups, m.Chat.Group) {
+			_, last = cutID(m.ID)
+		}
+	}
+	return last
+}
+
+// message is what an event says; false when it says nothing that hob could read.
+func (r *reader) message(room string, p place, e happening) (channels.Message, bool) {
+	m := channels.Message{
+		ID: id(room, e.ID), At: time.UnixMilli(e.At), Chat: r.chat(room, p, e.Sender),
+		From: channels.Person{ID: e.Sender, Name: p.names[e.Sender], Self: e.Sender == r.me.ID},
+	}
+	if m.From.Name == "" {
+		m.From.Name = e.Sender
+	}
+	if !strings.HasPrefix(e.ID, "$") {
+		return m, false
+	}
+	switch e.Type {
+	case "m.room.redaction":
+		var gone struct {
+			Redacts string `json:"redacts"`
+		}
+		if json.Unmarshal(e.Content, &gone) == nil && gone.Redacts == "" {
+			gone.Redacts = e.Redacts
+		}
+		m.Deletes = id(room, gone.Redacts)
+		return m, gone.Redacts != ""
+	case "m.room.message", "m.sticker":
+		var s said
+		if json.Unmarshal(e.Content, &s) != nil {
+			return m, false
+		}
+		if e.Type == "m.sticker" {
+			s.Type = e.Type
+		}
+		r.fill(&m, s, room)
+		return m, true
+	}
+	return m, false
+}
+
+// chat is where a message was written: with one person alone a private chat, whose place is the person, else a group.
+func (r *reader) chat(room string, p place, sender string) channels.Chat {
+	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender {
+		return channels.Chat{ID: sender}
+	}
+	title := p.title
+	if title == "" {
+		title = room
+	}
+	return channels.Chat{ID: room, Group: room, Title: title}
+}
+
+// fill says in a message what an event's content says. A thread of a group is a place of its own.
+func (r *reader) fill(m *channels.Message, s said, room string) {
+	relates := s.Relates
+	switch {
+	case relates.Kind == "m.replace" && relates.ID != "":
+		m.Edits = id(room, relates.ID)
+		if s.New != nil {
+			s = *s.New
+		}
+	case relates.Kind == "m.thread" && strings.HasPrefix(relates.ID, "$") && m.Chat.Group != "":
+		m.Chat.ID += "/" + relates.ID
+	}
+	text := s.Body
+	if s.Type == "m.sticker" {
+		text = fmt.Sprintf("[sticker %s]", s.Body)
+	}
+	mine := false
+	if relates.ReplyTo != nil && relates.ReplyTo.ID != "" && !(relates.Kind == "m.thread" && relates.Falls) {
+		m.ReplyTo = id(room, relates.ReplyTo.ID)
+		text, mine = r.me.unquoted(text)
+	}
+	m.Auto = s.Type == "m.notice" // which are never to be answered ("m.notice")
+	m.Mentioned = r.me.mentioned(s, text) || mine && s.Mentions == nil
+	if s.URL != "" && s.Type != "m.sticker" {
+		m.Files = []channels.Attachment{r.file(s)}
+		if s.Filename == "" || s.Filename == s.Body {
+			text = ""
+		}
+	}
+	switch {
+	case s.Type == "m.location" && s.Geo != "":
+		text = fmt.Sprintf("[location: %s] %s", strings.TrimPrefix(s.Geo, "geo:"), text)
+	case s.Type == "m.emote":
+		text = "* " + m.From.Name + " " + text
+	}
+	m.Text = r.me.uncalled(text)
+}
+
+// unquoted is a text without what programs before v1.13 put before a reply ("Fallbacks for rich replies"), and whether that was hob's.
+func (a account) unquoted(text string) (rest string, mine bool) {
+	quote := regexp.MustCompile(`^> (?:\* )?<(@[^>]+)>`).FindStringSubmatch(text)
+	if quote == nil {
+		return text, false
+	}
+	lines := strings.Split(text, "\n")
+	n := 0
+	for n < len(lines) && strings.HasPrefix(lines[n], ">") {
+		n++
+	}
+	if n < len(lines) && lines[n] == "" {
+		n++
+	}
+	return strings.Join(lines[n:], "\n"), quote[1] == a.ID
+}
+
+// mentioned tells whether hob is called: by what the sender's program says, or else by a link to hob, or its name as a word.
+func (a account) mentioned(s said, text string) bool {
+	if s.Mentions != nil {
+		return slices.Contains(s.Mentions.People, a.ID)
+	}
+	for _, pill := range []string{a.ID, url.PathEscape(a.ID), url.QueryEscape(a.ID)} {
+		if strings.Contains(s.HTML, `"https://matrix.to/#/`+pill+`"`) {
+			return true
+		}
+	}
+	for _, name := range a.called() {
+		if hasWord(text, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// called are hob's names, the longest first.
+func (a account) called() []string {
+	local, _, _ := strings.Cut(strings.TrimPrefix(a.ID, "@"), ":")
+	names := []string{a.ID, "@" + local, local}
+	if a.name != "" {
+		names = append(names, a.name, "@"+a.name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) })
+	return names
+}
+
+// uncalled is a text without hob's name at its beginning, unless there is nothing else.
+func (a account) uncalled(text string) string {
+	for _, name := range a.called() {
+		if len(text) <= len(name) || !strings.EqualFold(text[:len(name)], name) {
+			continue
+		}
+		mark := text[len(name):]
+		if next, _ := utf8.DecodeRuneInString(mark); !strings.HasPrefix(name, "@") && next != ':' && next != ',' || isWord(next) {
+			continue // "hob is slow" is about hob; "hob: be quick" calls it
+		}
+		if rest := strings.TrimLeft(mark, " ,:\n"); rest != "" {
+			return rest
+		}
+	}
+	return text
+}
+
+// hasWord tells whether a name stands in a text as a word of its own, in any case.
+func hasWord(text, name string) bool {
+	text, name = strings.ToLower(text), strings.ToLower(name)
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:at+i])
+		after, _ := utf8.DecodeRuneInString(text[at+i+len(name):])
+		if !isWord(before) && !isWord(after) {
+			return true
+		}
+		at += i + len(name)
+	}
+}
+
+func isWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}
+
+// file is what a message brings.
+func (c *Channel) file(s said) channels.Attachment {
+	a := channels.Attachment{Name: s.Filename, MIME: s.Info.MIME, Size: max(s.Info.Size, 0), Voice: s.Voice != nil}
+	if a.Name == "" {
+		a.Name = s.Body
+	}
+	if a.Name == "" {
+		a.Name = "file"
+	}
+	if a.MIME == "" {
+		a.MIME = "application/octet-stream"
+	}
+	at := s.URL
+	a.Open = func(ctx context.Context) (io.ReadCloser, error) { return c.api.file(ctx, at) }
+	return a
+}

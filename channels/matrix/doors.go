@@ -1,0 +1,104 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// enter joins the listed rooms that hob is not in, as far as they are open to it; else an invitation is needed.
+func (r *reader) enter(ctx context.Context) error {
+	if len(r.Groups) == 0 {
+		return nil
+	}
+	in, err := r.rooms(ctx)
+	if err != nil {
+		return err
+	}
+	for _, room := range r.Groups {
+		if slices.Contains(in, room) {
+			continue
+		}
+		if _, err := r.join(ctx, room); err != nil {
+			r.log.Warn("hob is not in a room that is listed: invite it", "channel", r.name, "room", room, "account", r.me.ID, "err", err)
+		}
+	}
+	return nil
+}
+
+// rooms are those that the account is in.
+func (c *Channel) rooms(ctx context.Context) ([]string, error) {
+	var in struct {
+		Rooms []string `json:"joined_rooms"`
+	}
+	err := c.api.call(ctx, http.MethodGet, path("v3", "joined_rooms"), nil, &in)
+	return in.Rooms, err
+}
+
+// join goes into a room. settled: asking again would bring nothing else.
+func (c *Channel) join(ctx context.Context, room string) (settled bool, err error) {
+	err = c.api.call(ctx, http.MethodPost, path("v3", "rooms", room, "join"), map[string]any{}, nil)
+	no := (*refused)(nil)
+	return err == nil || errors.As(err, &no) && (no.Status == http.StatusForbidden || no.Status == http.StatusNotFound), err
+}
+
+// doors goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
+// private chats with people who are. The others stay as they are, without an answer.
+func (r *reader) doors(ctx context.Context, news *synced) map[string]invite {
+	open := maps.Clone(r.pos.Invited)
+	if open == nil {
+		open = map[string]invite{}
+	}
+	for room := range news.Rooms.Join {
+		delete(open, room)
+	}
+	for room := range news.Rooms.Leave {
+		delete(open, room)
+	}
+	for room, i := range news.Rooms.Invite {
+		if by, ok := r.me.invitation(i); ok && (len(open) < mostDoors || r.welcomes(room, by)) {
+			open[room] = by
+		}
+	}
+	for room, by := range open {
+		if !r.welcomes(room, by) {
+			continue
+		}
+		settled, err := r.join(ctx, room)
+		if err != nil {
+			r.log.Warn("an invitation could not be accepted", "channel", r.name, "room", room, "by", by.By, "again", !settled, "err", err)
+		}
+		if settled {
+			delete(open, room)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return open
+}
+
+// invitation reads who has invited hob.
+func (a account) invitation(i invited) (invite, bool) {
+	for _, raw := range i.State.Events {
+		e, ok := read(raw)
+		if !ok {
+			continue
+		}
+		if who, m, ok := e.membership(); ok && who == a.ID && m.Membership == "invite" {
+			return invite{By: e.Sender, Direct: m.Direct}, true
+		}
+	}
+	return invite{}, false
+}
+
+// welcomes tells whether an invitation is accepted.
+func (c *Channel) welcomes(room string, by invite) bool {
+	c.mu.Lock()
+	pairing := c.clock.Wall().Unix() < c.welcome
+	c.mu.Unlock()
+	listed := slices.Contains(c.Known, by.By) || slices.Contains(c.Public, by.By)
+	return slices.Contains(c.Groups, room) || slices.Contains(c.owner, by.By) || by.Direct && (listed || pairing)
+}

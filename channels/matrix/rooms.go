@@ -1,0 +1,221 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"hob/channels"
+)
+
+// place is a room as its state is now.
+type place struct {
+	title   string
+	secret  bool              // it is encrypted
+	members map[string]string // by id: join, invite or leave
+	names   map[string]string // that they show
+}
+
+// alone is the one person with whom hob is in a room, invited or joined; "" when there are more, or none.
+func (p place) alone(me string) string {
+	other := ""
+	for id, is := range p.members {
+		if id == me || is != "join" && is != "invite" {
+			continue
+		}
+		if other != "" {
+			return ""
+		}
+		other = id
+	}
+	return other
+}
+
+// look reads the state of a room.
+func (c *Channel) look(ctx context.Context, room string) (place, error) {
+	var list []json.RawMessage
+	if err := c.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "state"), nil, &list); err != nil {
+		return place{}, fmt.Errorf("read the state of %s: %w", room, err)
+	}
+	p := place{members: map[string]string{}, names: map[string]string{}}
+	for _, raw := range list {
+		e, ok := read(raw)
+		if !ok {
+			continue
+		}
+		if who, m, ok := e.membership(); ok {
+			p.members[who], p.names[who] = m.Membership, m.Name
+		}
+		switch e.Type {
+		case "m.room.encryption":
+			p.secret = true
+		case "m.room.name":
+			var named struct {
+				Name string `json:"name"`
+			}
+			if json.Unmarshal(e.Content, &named) == nil {
+				p.title = named.Name
+			}
+		}
+	}
+	return p, nil
+}
+
+// locked tells whether a room is encrypted.
+func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
+	err := c.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "state", "m.room.encryption"), nil, nil)
+	if is(err, "M_NOT_FOUND") {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask whether %s is encrypted: %w", room, err)
+	}
+	return true, nil
+}
+
+// self asks once which account the token belongs to.
+func (c *Channel) self(ctx context.Context) (account, error) {
+	c.mu.Lock()
+	me := c.me
+	c.mu.Unlock()
+	if me.ID != "" {
+		return me, nil
+	}
+	return c.whoami(ctx)
+}
+
+func (c *Channel) whoami(ctx context.Context) (account, error) {
+	var me account
+	if err := c.api.call(ctx, http.MethodGet, path("v3", "account", "whoami"), nil, &me); err != nil {
+		return me, fmt.Errorf("ask for the account: %w", err)
+	}
+	if me.ID == "" {
+		return me, fmt.Errorf("ask for the account: %w", &unread{errors.New("no user_id")})
+	}
+	var profile struct {
+		Name string `json:"displayname"`
+	}
+	err := c.api.call(ctx, http.MethodGet, path("v3", "profile", me.ID), nil, &profile)
+	if err != nil && !is(err, "M_NOT_FOUND", "M_FORBIDDEN") {
+		return me, fmt.Errorf("ask for the account's name: %w", err)
+	}
+	me.name = profile.Name
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.me = me
+	return me, nil
+}
+
+// private is the room of the private chat with a person, where nobody else is and nothing is encrypted; "" when there is none.
+// gone tells that the person has left the latest one.
+func (c *Channel) private(ctx context.Context, me, person string) (room string, gone bool, err error) {
+	rooms, err := c.chats(ctx, me, person)
+	if err != nil {
+		return "", false, err
+	}
+	for i, room := range rooms {
+		p, err := c.look(ctx, room)
+		switch {
+		case is(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is not in it any more
+			continue
+		case err != nil:
+			return "", false, err
+		case p.alone(me) == person && !p.secret && p.members[me] == "join":
+			return room, false, nil
+		case i == 0 && p.members[person] == "leave" && !p.secret:
+			gone = true
+		}
+	}
+	return "", gone, nil
+}
+
+// chats are the rooms of private chats with a person, the latest first (account data "m.direct").
+func (c *Channel) chats(ctx context.Context, me, person string) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.readDirects(ctx, me); err != nil {
+		return nil, err
+	}
+	return slices.Clone(c.directs[person]), nil
+}
+
+// readDirects reads the account data, if it has not been read; mu is held.
+func (c *Channel) readDirects(ctx context.Context, me string) error {
+	if c.directs != nil {
+		return nil
+	}
+	var directs map[string][]string
+	err := c.api.call(ctx, http.MethodGet, path("v3", "user", me, "account_data", "m.direct"), nil, &directs)
+	if err != nil && !is(err, "M_NOT_FOUND") {
+		return fmt.Errorf("read which rooms are private chats: %w", err)
+	}
+	if directs == nil {
+		directs = map[string][]string{}
+	}
+	c.directs = directs
+	return nil
+}
+
+// prefer makes a room the latest private chat with a person: answers go there.
+func (c *Channel) prefer(ctx context.Context, me, person, room string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.readDirects(ctx, me); err != nil {
+		return err
+	}
+	rooms := c.directs[person]
+	if len(rooms) > 0 && rooms[0] == room {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(rooms), func(r string) bool { return r == room })
+	c.directs[person] = append([]string{room}, rest...)
+	if err := c.api.call(ctx, http.MethodPut, path("v3", "user", me, "account_data", "m.direct"), c.directs, nil); err != nil {
+		c.log.Warn("the room of a private chat is not noted at the homeserver", "channel", c.name, "room", room, "err", err)
+	}
+	return nil
+}
+
+// begin makes a room for a private chat, and invites the person. It is not encrypted: hob could not read it.
+func (c *Channel) begin(ctx context.Context, me, person string) (string, error) {
+	var made struct {
+		Room string `json:"room_id"`
+	}
+	err := c.api.call(ctx, http.MethodPost, path("v3", "createRoom"), map[string]any{
+		"preset": "trusted_private_chat", "is_direct": true, "invite": []string{person},
+	}, &made)
+	if err == nil && made.Room == "" {
+		err = errors.New("the homeserver names no room")
+	}
+	if err != nil {
+		return "", fmt.Errorf("begin a private chat with %s: %w", person, err)
+	}
+	return made.Room, c.prefer(ctx, me, person, made.Room)
+}
+
+// room is the room of a target: for a person the private chat, which is begun where there is none.
+func (c *Channel) room(ctx context.Context, at target) (string, error) {
+	if at.person == "" {
+		secret, err := c.locked(ctx, at.room)
+		if err == nil && secret {
+			err = fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: %w", at.room, channels.ErrPermanent)
+		}
+		return at.room, err
+	}
+	me, err := c.self(ctx)
+	if err != nil {
+		return "", err
+	}
+	room, gone, err := c.private(ctx, me.ID, at.person)
+	switch {
+	case err != nil || room != "":
+		return room, err
+	case gone:
+		return "", fmt.Errorf("%s has left the private chat with hob, and would have to invite %s again: %w", at.person, me.ID, channels.ErrPermanent)
+	case at.person == me.ID:
+		return "", fmt.Errorf("%s is hob itself: %w", at.person, channels.ErrPermanent)
+	}
+	return c.begin(ctx, me.ID, at.person)
+}

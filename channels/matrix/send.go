@@ -1,0 +1,138 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// outgoing is the content of a message. Mentions is empty: what hob says calls nobody.
+type outgoing struct {
+	Type     string    `json:"msgtype"`
+	Body     string    `json:"body"`
+	Format   string    `json:"format,omitempty"`
+	HTML     string    `json:"formatted_body,omitempty"`
+	Mentions struct{}  `json:"m.mentions"`
+	Relates  *relation `json:"m.relates_to,omitempty"`
+}
+
+// Send sends one part, in plain text and HTML. In a group it replies to what it answers, and in its thread. The nonce is the transaction
+// id: the server takes it once, so that a send whose answer did not come can be made again.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	at, err := c.target(d.To)
+	if err != nil {
+		return "", err
+	}
+	room, err := c.room(ctx, at)
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+	}
+	piece := c.Form().Render(d.Body)
+	out := outgoing{Type: "m.text", Body: piece.Text, Relates: relates(at, d)}
+	if piece.HTML != "" {
+		out.Format, out.HTML = "org.matrix.custom.html", piece.HTML
+	}
+	var w written
+	var sent struct {
+		ID string `json:"event_id"`
+	}
+	err = c.api.call(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", d.Nonce), out, &sent)
+	if err == nil && sent.ID == "" {
+		err = &unread{errors.New("no event_id")}
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+	}
+	fail.Point("sending.answered")
+	return id(room, sent.ID), nil
+}
+
+// relates is what a message belongs to: in a group its thread, and for the first part what it answers, if that is of the same room.
+func relates(at target, d channels.Delivery) *relation {
+	room, event := cutID(d.ReplyRef)
+	answers := at.room != "" && room == at.room && d.Part == 0
+	switch {
+	case at.thread != "" && !answers: // programs that know no threads show a reply to its beginning
+		return &relation{Kind: "m.thread", ID: at.thread, Falls: true, ReplyTo: &reply{at.thread}}
+	case at.thread != "":
+		return &relation{Kind: "m.thread", ID: at.thread, ReplyTo: &reply{event}}
+	case answers:
+		return &relation{ReplyTo: &reply{event}}
+	}
+	return nil
+}
+
+// Typing shows "typing …" for eight seconds, or until a message comes. It begins no chat.
+func (c *Channel) Typing(ctx context.Context, to event.Address) error {
+	at, err := c.target(to)
+	if err != nil {
+		return err
+	}
+	me, err := c.self(ctx)
+	if err != nil {
+		return err
+	}
+	room := at.room
+	if at.person != "" {
+		if room, _, err = c.private(ctx, me.ID, at.person); err != nil || room == "" {
+			return err
+		}
+	}
+	return c.api.call(ctx, http.MethodPut, path("v3", "rooms", room, "typing", me.ID), map[string]any{"typing": true, "timeout": 8000}, nil)
+}
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
+func class(err error, maybe bool) error {
+	var no *refused
+	var odd *unread
+	switch {
+	case maybe && errors.As(err, &odd), maybe && !errors.As(err, &no):
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case !errors.As(err, &no):
+		return err
+	}
+	switch no.Status {
+	case http.StatusTooManyRequests:
+		if no.after > 0 {
+			return &channels.RetryAfter{After: no.after, Err: err}
+		}
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w; %s", err, noToken)
+	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+		if maybe {
+			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+		}
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+		if no.Code != "" && no.Code != "M_UNRECOGNIZED" { // else it is not the homeserver who says so
+			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+		}
+	}
+	return err
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	}
+}
+
+// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
+// without them nothing has left; a failed write left too little. In between it cannot be told.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

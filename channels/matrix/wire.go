@@ -1,0 +1,124 @@
+package matrix
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// What hob reads of the Client-Server API; all else is passed over.
+
+// account is what whoami says.
+type account struct {
+	ID     string `json:"user_id"`
+	Device string `json:"device_id"`
+	name   string // that it shows, by its profile
+}
+
+// synced is an answer of /sync.
+type synced struct {
+	Next    string `json:"next_batch"`
+	Account events `json:"account_data"`
+	Rooms   struct {
+		Join   map[string]joined   `json:"join"`
+		Invite map[string]invited  `json:"invite"`
+		Leave  map[string]struct{} `json:"leave"`
+	} `json:"rooms"`
+}
+
+type events struct {
+	Events []json.RawMessage `json:"events"`
+}
+
+type joined struct {
+	State    events   `json:"state"`
+	Timeline timeline `json:"timeline"`
+}
+
+type timeline struct {
+	events
+	Limited bool   `json:"limited"` // there is more between the last sync and the first of the events
+	Before  string `json:"prev_batch"`
+}
+
+type invited struct {
+	State events `json:"invite_state"` // stripped
+}
+
+// page is an answer of /messages.
+type page struct {
+	Chunk []json.RawMessage `json:"chunk"` // the newest first
+	End   string            `json:"end"`   // "" at the beginning of what can be seen
+}
+
+// happening is an event of a room.
+type happening struct {
+	ID       string          `json:"event_id"`
+	Type     string          `json:"type"`
+	Sender   string          `json:"sender"`
+	At       int64           `json:"origin_server_ts"` // milliseconds, by the clock of the sender's server
+	Key      *string         `json:"state_key"`        // of a state event
+	Content  json.RawMessage `json:"content"`
+	Redacts  string          `json:"redacts"` // up to room version 10; later in the content
+	Unsigned struct {
+		Before struct {
+			Membership string `json:"membership"`
+		} `json:"prev_content"`
+	} `json:"unsigned"`
+}
+
+// member is the content of m.room.member.
+type member struct {
+	Membership string `json:"membership"`
+	Name       string `json:"displayname"`
+	Direct     bool   `json:"is_direct"`
+}
+
+// said is the content of m.room.message, and of m.sticker.
+type said struct {
+	Type     string    `json:"msgtype"`
+	Body     string    `json:"body"`
+	HTML     string    `json:"formatted_body"`
+	Filename string    `json:"filename"` // of media; Body is then a caption, if it is another one
+	URL      string    `json:"url"`
+	Geo      string    `json:"geo_uri"`
+	Info     info      `json:"info"`
+	Voice    *struct{} `json:"org.matrix.msc3245.voice"`
+	Mentions *mentions `json:"m.mentions"` // nil: the sender's program does not know of it
+	Relates  relation  `json:"m.relates_to"`
+	New      *said     `json:"m.new_content"`
+}
+
+type info struct {
+	MIME string `json:"mimetype"`
+	Size int64  `json:"size"`
+}
+
+type mentions struct {
+	People []string `json:"user_ids"`
+}
+
+type relation struct {
+	Kind    string `json:"rel_type,omitempty"` // m.thread, m.replace
+	ID      string `json:"event_id,omitempty"`
+	Falls   bool   `json:"is_falling_back,omitempty"` // Reply is only there for programs that know no threads
+	ReplyTo *reply `json:"m.in_reply_to,omitempty"`
+}
+
+type reply struct {
+	ID string `json:"event_id"`
+}
+
+// read reads an event; false when it is none.
+func read(raw json.RawMessage) (happening, bool) {
+	var e happening
+	err := json.Unmarshal(raw, &e)
+	return e, err == nil && e.Type != "" && strings.HasPrefix(e.Sender, "@")
+}
+
+// membership is what an event says about a member; false when it says nothing of that.
+func (e happening) membership() (who string, m member, ok bool) {
+	if e.Type != "m.room.member" || e.Key == nil || json.Unmarshal(e.Content, &m) != nil {
+		return "", m, false
+	}
+	return *e.Key, m, true
+}

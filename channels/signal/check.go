@@ -1,0 +1,56 @@
+package signal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Link is where a private chat with hob begins.
+func (c *Channel) Link(context.Context) (string, error) {
+	if personForm.MatchString(c.account) {
+		return "Open Signal, find hob by its user name, and write the code there.", nil
+	}
+	return fmt.Sprintf("Open https://signal.me/#p/%s and write the code there; if that account is your own, write it to yourself (Note to Self).", c.account), nil
+}
+
+// Test asks whether the daemon is there and knows the account, and looks for the groups. It receives nothing.
+func (c *Channel) Test(ctx context.Context) ([]string, error) {
+	if err := c.rpc.check(ctx); err != nil {
+		return nil, fmt.Errorf("signal-cli does not answer at %s: %w", c.rpc.base, err)
+	}
+	lines := []string{fmt.Sprintf("signal-cli answers at %s.", c.rpc.base)}
+	r := &reader{Channel: c, me: me{Number: c.account}}
+	if personForm.MatchString(c.account) {
+		r.me = me{UUID: c.account}
+	}
+	if err := r.know(ctx); err != nil {
+		return lines, r.trouble(err)
+	}
+	lines = append(lines, fmt.Sprintf("It has the account %s, with the account id %s.", c.account, orUnknown(r.me.UUID)))
+	if len(c.Groups) == 0 {
+		return append(lines, "It listens to no groups (groups is empty)."), nil
+	}
+	var groups []group
+	if err := c.rpc.call(ctx, "listGroups", c.rpc.own(nil), &groups); err != nil {
+		return lines, err
+	}
+	var missing []error
+	for _, id := range c.Groups {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.ID == id })
+		if i < 0 || !groups[i].Member {
+			missing = append(missing, fmt.Errorf("groups: hob is no member of %s: add it there, with Signal", id))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("It is a member of %q.", groups[i].Name))
+	}
+	return lines, errors.Join(missing...)
+}
+
+func orUnknown(id string) string {
+	if id == "" {
+		return "unknown"
+	}
+	return id
+}

@@ -1,0 +1,194 @@
+package signal_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+)
+
+// texts are those of all messages, each once.
+func texts(list []channels.Message) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, m := range list {
+		if !seen[m.ID] {
+			all = append(all, m.Text)
+		}
+		seen[m.ID] = true
+	}
+	return all
+}
+
+// TestCommitFailsAndHobDies is a crash behind a commit that did not succeed: the cursor has not moved, and the daemon hands the message on again.
+func TestCommitFailsAndHobDies(t *testing.T) {
+	f, b := server(t), &box{}
+	stop := run(t, open(t, f), b)
+	f.Say(sam, "one")
+	b.until(t, 1)
+	stop()
+	f.Say(sam, "two")
+	b.fail = 1
+	if err := open(t, f).Run(t.Context(), b); !errors.Is(err, channelstest.ErrFull) {
+		t.Fatalf("Run: %v", err)
+	}
+	run(t, open(t, f), b)
+	b.until(t, 2)
+	if got := texts(b.all()); !slices.Equal(got, []string{"one", "two"}) || len(b.said()) != 0 {
+		t.Errorf("received %q, gaps %q", got, b.said())
+	}
+	if last := f.LastIDs(); last[0] != "" || last[1] == "" || last[2] != last[1] {
+		t.Errorf("the daemon was asked for what comes after %q", last)
+	}
+}
+
+// TestKeptForTheNextRun is a commit that fails twice with a daemon that hands nothing on again.
+func TestKeptForTheNextRun(t *testing.T) {
+	f, b := server(t), &box{fail: 2}
+	f.Plain()
+	f.Say(sam, "one")
+	stop := run(t, open(t, f), b)
+	b.until(t, 1)
+	if got := b.all(); len(got) != 1 || got[0].Text != "one" {
+		t.Errorf("received %+v", got)
+	}
+	if errs := stop(); len(errs) != 2 || !errors.Is(errs[0], channelstest.ErrFull) || !errors.Is(errs[1], channelstest.ErrFull) {
+		t.Errorf("Run: %v", errs)
+	}
+}
+
+// TestGaps is what may be missing, and what cannot be.
+func TestGaps(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		plain bool
+		away  func(f *channelstest.Signal) // while nobody reads
+		want  string                       // "": none
+	}{
+		{"nothing happened", false, func(*channelstest.Signal) {}, ""},
+		{"some messages", false, func(f *channelstest.Signal) { f.Say(sam, "x") }, ""},
+		{"started anew", false, func(f *channelstest.Signal) { f.Restart() }, "signal-cli was started anew"},
+		{"more than it keeps", false, func(f *channelstest.Signal) { f.Skip(3) }, "1000 events"},
+		{"more than it keeps for all of its accounts", false, func(f *channelstest.Signal) { several(f); f.Skip(1001) }, "1000 events"},
+		{"other accounts had some", false, func(f *channelstest.Signal) { several(f); f.Skip(900) }, ""},
+		{"an older version", true, func(*channelstest.Signal) {}, "does not hand on again"},
+	} {
+		f, b := server(t), &box{}
+		if tc.plain {
+			f.Plain()
+		}
+		stop := run(t, open(t, f), b)
+		f.Say(sam, "before")
+		b.until(t, 1)
+		if len(b.said()) != 0 {
+			t.Errorf("%s: at the very first start: %q", tc.name, b.said())
+		}
+		stop()
+		f.CutStreams()
+		tc.away(f)
+		stop = run(t, open(t, f), b)
+		f.Listening(t.Context())
+		f.Say(sam, "after")
+		f.Say(sam, "and one more")
+		for len(b.all()) == 0 || b.all()[len(b.all())-1].Text != "and one more" {
+			b.until(t, len(b.all())+1)
+		}
+		stop()
+		gaps := b.said()
+		if tc.want == "" && len(gaps) != 0 || tc.want != "" && (len(gaps) != 1 || !strings.Contains(gaps[0], tc.want)) {
+			t.Errorf("%s: gaps %q, want one with %q", tc.name, gaps, tc.want)
+		}
+	}
+}
+
+func several(f *channelstest.Signal) {
+	f.Accounts(obj{"number": phone, "aci": own}, obj{"number": "+49000"})
+}
+
+// TestHalfOpen is a connection over which nothing comes any more: keep-alives hold it, silence ends it.
+func TestHalfOpen(t *testing.T) {
+	f, b := server(t), &box{}
+	ch := open(t, f)
+	ch.Quiet(300 * time.Millisecond)
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- ch.Run(t.Context(), b) }()
+	f.Listening(t.Context())
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range 12 {
+		<-tick.C
+		f.Alive()
+	}
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "nothing heard") || time.Since(began) < 800*time.Millisecond {
+			t.Errorf("Run after %s: %v", time.Since(began), err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a dead connection was held")
+	}
+}
+
+func TestBacklog(t *testing.T) {
+	f, b := server(t), &box{}
+	const n = 10_000
+	for i := range n {
+		f.Say(sam, fmt.Sprint(i))
+	}
+	run(t, open(t, f), b)
+	b.until(t, n)
+	for i, m := range b.all() {
+		if m.Text != fmt.Sprint(i) {
+			t.Fatalf("message %d is %q", i, m.Text)
+		}
+	}
+}
+
+func TestWhatIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		set   func(f *channelstest.Signal)
+		want  string
+		later bool
+	}{
+		{"no such account", func(f *channelstest.Signal) { f.Accounts(obj{"number": "+49000"}) }, "has no account " + phone, true},
+		{"none of signal-cli's", func(f *channelstest.Signal) { f.Fail("listAccounts", channelstest.SignalFault{Status: 404}) }, "404", false},
+		{"a page", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Raw: "<html>"}) }, "check url", false},
+		{"no stream", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Status: 400}) }, "has no account", true},
+		{"of another account", func(f *channelstest.Signal) { f.Push(`{"account":"+49000","envelope":{}}`) }, "serves the account +49000", false},
+	} {
+		f := server(t)
+		tc.set(f)
+		err := open(t, f).Run(t.Context(), &box{})
+		later := (*channels.RetryAfter)(nil)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || errors.As(err, &later) != tc.later {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+// TestOwnIDIsAskedOnce : Signal answers few questions about numbers.
+func TestOwnIDIsAskedOnce(t *testing.T) {
+	f, b := server(t), &box{}
+	for i := range 3 {
+		stop := run(t, open(t, f), b)
+		f.Say(sam, fmt.Sprint(i))
+		b.until(t, i+1)
+		stop()
+	}
+	if n := f.Calls("getUserStatus"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	silent := server(t)
+	silent.Anonymous()
+	silent.Say(sam, "x")
+	if got := received(t, open(t, silent), 1); got[0].Text != "x" {
+		t.Errorf("without an answer: %+v", got)
+	}
+}

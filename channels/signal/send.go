@@ -1,0 +1,227 @@
+package signal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// later is when to come back to Signal when it does not say.
+const later = 5 * time.Minute
+
+// target is a place to write to: one of the two.
+type target struct{ Person, Group string }
+
+func (t target) params(c *Channel) params {
+	p := params{Account: c.account, Group: t.Group}
+	if t.Person != "" {
+		p.Recipient = []string{t.Person}
+	}
+	return p
+}
+
+// params are those of send, and of sendTyping.
+type params struct {
+	Account   string   `json:"account"`
+	Recipient []string `json:"recipient,omitempty"`
+	Group     string   `json:"groupId,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Styles    []string `json:"textStyle,omitempty"` // "START:LENGTH:STYLE", in UTF-16 units
+	QuoteAt   int64    `json:"quoteTimestamp,omitempty"`
+	QuoteOf   string   `json:"quoteAuthor,omitempty"`
+}
+
+// Send sends one part, with Signal's styles and without previews of its links. In a group it quotes what it answers. Signal has no key and
+// cannot be read back: a send whose answer did not come is unknown, and so is one that signal-cli lost on its way to Signal's server. In a group
+// a message has arrived when one member has it.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	to, err := c.target(d.To)
+	if err != nil {
+		return "", err
+	}
+	piece := c.Form().Render(d.Body)
+	out := to.params(c)
+	out.Message = piece.Text
+	for _, s := range piece.Styles {
+		out.Styles = append(out.Styles, fmt.Sprintf("%d:%d:%s", s.Start, s.Length, s.Name))
+	}
+	if to.Group != "" && d.Part == 0 {
+		out.QuoteAt, out.QuoteOf = quoted(d.ReplyRef)
+	}
+	at, err := c.post(ctx, out)
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, err)
+	}
+	return strconv.FormatInt(at, 10), nil
+}
+
+// Typing shows that hob is typing, for 15 seconds or until a message comes.
+func (c *Channel) Typing(ctx context.Context, to event.Address) error {
+	at, err := c.target(to)
+	if err != nil {
+		return err
+	}
+	return c.rpc.call(ctx, "sendTyping", at.params(c), nil)
+}
+
+// target reads an address: the account id of a person, or the id of a group.
+func (c *Channel) target(to event.Address) (target, error) {
+	local := to.Local()
+	switch {
+	case personForm.MatchString(strings.ToLower(local)):
+		return target{Person: strings.ToLower(local)}, nil
+	case groupForm(local):
+		return target{Group: local}, nil
+	}
+	return target{}, fmt.Errorf("address %q: want the account id of a person, as in %s:11111111-1111-4111-8111-111111111111, or the id of a group: %w", to, c.name, channels.ErrPermanent)
+}
+
+// quoted are the timestamp and the author of a message by its id; none of hob's own.
+func quoted(ref string) (at int64, author string) {
+	author, stamp, ok := strings.Cut(ref, "/")
+	at, err := strconv.ParseInt(stamp, 10, 64)
+	if !ok || err != nil || !personForm.MatchString(author) {
+		return 0, ""
+	}
+	return at, author
+}
+
+// post sends a message and returns its timestamp, which is its name.
+func (c *Channel) post(ctx context.Context, out params) (int64, error) {
+	var w written
+	var sent outcome
+	err := c.rpc.call(httptrace.WithClientTrace(ctx, w.trace()), "send", out, &sent)
+	if err == nil && sent.Timestamp == 0 {
+		err = &unread{errors.New("no timestamp")}
+	}
+	if err != nil {
+		return 0, c.class(err, w.maybe())
+	}
+	if err := c.verdict(sent.Results); err != nil {
+		return 0, err
+	}
+	fail.Point("sending.answered")
+	return sent.Timestamp, nil
+}
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached the daemon.
+func (c *Channel) class(err error, maybe bool) error {
+	var no *refused
+	var odd *unread
+	switch {
+	case errors.As(err, &odd):
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case !errors.As(err, &no) && maybe:
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case no == nil:
+		return err
+	case no.Status != 0:
+		return byStatus(no, err)
+	}
+	if why := c.verdict(no.Data.Response.Results); why != nil {
+		return fmt.Errorf("%w; %w", why, err)
+	}
+	switch no.Code {
+	case untrusted:
+		return fmt.Errorf("%w: %s: %w", channels.ErrPermanent, c.strange(), err)
+	case rateLimited:
+		return &channels.RetryAfter{After: later, Err: fmt.Errorf("%s: %w", slower, err)}
+	case userError:
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case noMethod, badParams, badRequest:
+		return err // it was not tried
+	}
+	return fmt.Errorf("%w: %w", channels.ErrUnknown, err) // the way to Signal's server broke
+}
+
+// byStatus is the kind of an answer of HTTP itself.
+func byStatus(no *refused, err error) error {
+	switch no.Status {
+	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case http.StatusTooManyRequests:
+		return &channels.RetryAfter{After: max(no.After, time.Second), Err: err}
+	}
+	return err
+}
+
+// slower is what Signal says to whoever sends too much.
+const slower = "this account may send less for a while"
+
+// strange says what to do when somebody's key is another one.
+func (c *Channel) strange() string {
+	return fmt.Sprintf("the safety number has changed: compare it with the person, then let signal-cli -a %s trust the new one", c.account)
+}
+
+// verdict is what the results for each device's owner come to: nil when one has the message, or none is told of.
+func (c *Channel) verdict(results []result) error {
+	var worst error
+	rank := 0
+	note := func(n int, err error) {
+		if n > rank {
+			rank, worst = n, err
+		}
+	}
+	for _, r := range results {
+		switch r.Type {
+		case "SUCCESS":
+			return nil
+		case "UNREGISTERED_FAILURE":
+			note(1, fmt.Errorf("%w: nobody on Signal has this account (any more)", channels.ErrPermanent))
+		case "IDENTITY_FAILURE":
+			note(2, fmt.Errorf("%w: %s", channels.ErrPermanent, c.strange()))
+		case "INVALID_PRE_KEY_FAILURE":
+			note(3, errors.New("the other side's keys cannot be used now"))
+		case "RATE_LIMIT_FAILURE":
+			note(4, c.limited(r))
+		default: // NETWORK_FAILURE, and what newer versions may know
+			note(5, fmt.Errorf("%w: signal-cli lost Signal's server on the way (%.50s)", channels.ErrUnknown, r.Type))
+		}
+	}
+	return worst
+}
+
+// limited is a send that Signal wants later, or with a proof that a person is there.
+func (c *Channel) limited(r result) error {
+	after := time.Duration(min(r.RetryAfter, int64(30*24*time.Hour/time.Second))) * time.Second
+	if after <= 0 {
+		after = later
+	}
+	why := errors.New(slower)
+	if r.Token != "" {
+		why = fmt.Errorf("%s, or until you show that you are a person: solve https://signalcaptchas.org/challenge/generate.html and run signal-cli -a %s submitRateLimitChallenge --challenge %.200s --captcha WHAT_IT_SHOWS", slower, c.account, r.Token)
+	}
+	return &channels.RetryAfter{After: after, Err: why}
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	}
+}
+
+// maybe tells whether the daemon may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has
+// left; a failed write left too little.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

@@ -1,0 +1,168 @@
+package signal_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/daemon/event"
+)
+
+func TestSend(t *testing.T) {
+	for _, tc := range []struct {
+		d    channels.Delivery
+		want channelstest.SignalSent
+	}{
+		{
+			channels.Delivery{To: "signal:" + sam, Body: "😀 **bold** and `code`", ReplyRef: sam + "/5"},
+			channelstest.SignalSent{To: sam, Text: "😀 bold and code", Styles: []string{"3:4:BOLD", "12:4:MONOSPACE"}},
+		},
+		{channels.Delivery{To: event.Address("signal:" + strings.ToUpper(sam)), Body: "x"}, channelstest.SignalSent{To: sam, Text: "x"}},
+		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: sam + "/5"}, channelstest.SignalSent{To: home, Text: "x", QuoteAt: 5, QuoteOf: sam}},
+		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: sam + "/5", Part: 1}, channelstest.SignalSent{To: home, Text: "x"}},
+		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: "5"}, channelstest.SignalSent{To: home, Text: "x"}},
+		{channels.Delivery{To: "signal:" + home, Body: "x", ReplyRef: "7001/42/5"}, channelstest.SignalSent{To: home, Text: "x"}},
+	} {
+		f := server(t)
+		id, err := open(t, f).Send(t.Context(), tc.d)
+		if err != nil {
+			t.Errorf("%+v: %v", tc.d, err)
+			continue
+		}
+		got := f.Sent()[0]
+		tc.want.Timestamp = 1_700_000_000_001
+		if got.Timestamp != tc.want.Timestamp || id != "1700000000001" || got.To != tc.want.To || got.Text != tc.want.Text ||
+			!slices.Equal(got.Styles, tc.want.Styles) || got.QuoteAt != tc.want.QuoteAt || got.QuoteOf != tc.want.QuoteOf {
+			t.Errorf("%+v: %s, %+v, want %+v", tc.d, id, got, tc.want)
+		}
+	}
+}
+
+// TestKindsOfFailure are the answers of the daemon, and of what may stand before it.
+func TestKindsOfFailure(t *testing.T) {
+	type fault = channelstest.SignalFault
+	for _, tc := range []struct {
+		f    fault
+		kind string
+		says string
+	}{
+		{fault{Code: -1}, "permanent", ""},
+		{fault{Code: -1, Result: "UNREGISTERED_FAILURE"}, "permanent", "nobody on Signal"},
+		{fault{Code: -4}, "permanent", "safety number"},
+		{fault{Code: -4, Result: "IDENTITY_FAILURE"}, "permanent", "safety number"},
+		{fault{Code: -5}, "5m0s", "send less"},
+		{fault{Code: -5, Result: "RATE_LIMIT_FAILURE"}, "5m0s", "send less"},
+		{fault{Code: -5, Result: "RATE_LIMIT_FAILURE", RetryAfter: 86400}, "24h0m0s", "--challenge t0ken"},
+		{fault{Code: -1, Result: "NETWORK_FAILURE"}, "unknown", "on the way"},
+		{fault{Code: -1, Result: "UNREGISTERED_FAILURE NETWORK_FAILURE"}, "unknown", ""}, // somebody may have it
+		{fault{Code: -1, Result: "INVALID_PRE_KEY_FAILURE"}, "again", "keys"},
+		{fault{Code: -3}, "unknown", ""},
+		{fault{Code: -32603}, "unknown", ""}, // also thrown when the way to Signal's server breaks
+		{fault{Code: -32602}, "again", ""},
+		{fault{Code: -32601}, "again", ""},
+		{fault{Result: "SUCCESS UNREGISTERED_FAILURE"}, "sent", ""},
+		{fault{Result: "UNREGISTERED_FAILURE"}, "permanent", ""},
+		{fault{Result: "SOMETHING_NEW"}, "unknown", ""},
+		{fault{Status: 503}, "again", ""},
+		{fault{Status: 504}, "unknown", ""},
+		{fault{Status: 413}, "permanent", ""},
+		{fault{Status: 429, RetryAfter: 9}, "9s", ""},
+		{fault{Raw: "<html>"}, "unknown", "check url"},
+		{fault{Raw: `{"jsonrpc":"2.0","id":"1"}`}, "unknown", ""},
+		{fault{Raw: `{"jsonrpc":"2.0","id":"1","result":{}}`}, "unknown", ""},
+		{fault{Cut: "before"}, "unknown", ""},
+	} {
+		f := server(t)
+		f.Fail("send", tc.f)
+		_, err := open(t, f).Send(t.Context(), channels.Delivery{To: "signal:" + sam, Body: "x"})
+		if got := kindOf(err); got != tc.kind || err != nil && !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%+v: %s (%v), want %s with %q", tc.f, got, err, tc.kind, tc.says)
+		}
+	}
+}
+
+func kindOf(err error) string {
+	later := (*channels.RetryAfter)(nil)
+	switch {
+	case err == nil:
+		return "sent"
+	case errors.As(err, &later):
+		return later.After.Round(time.Second).String()
+	case errors.Is(err, channels.ErrPermanent):
+		return "permanent"
+	case errors.Is(err, channels.ErrUnknown):
+		return "unknown"
+	}
+	return "again"
+}
+
+// A daemon that is not there has surely not sent anything.
+func TestNobodyThere(t *testing.T) {
+	f := server(t)
+	ch := open(t, f)
+	gone, err := channelstest.NewSignal("", phone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := open(t, gone)
+	gone.Close()
+	if _, err := away.Send(t.Context(), channels.Delivery{To: "signal:" + sam, Body: "x"}); kindOf(err) != "again" {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if _, err := ch.Send(t.Context(), channels.Delivery{To: "signal:+491707654321", Body: "x"}); kindOf(err) != "permanent" || !strings.Contains(err.Error(), "account id") {
+		t.Errorf("a number: %v", err)
+	}
+}
+
+func TestTyping(t *testing.T) {
+	f := server(t)
+	var ch channels.Typer = open(t, f)
+	for _, to := range []event.Address{"signal:" + sam, "signal:" + home} {
+		if err := ch.Typing(t.Context(), to); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := f.Signs(); !slices.Equal(got, []string{sam, home}) {
+		t.Errorf("signs in %q", got)
+	}
+	if err := ch.Typing(t.Context(), "signal:x"); !errors.Is(err, channels.ErrPermanent) {
+		t.Errorf("a place that cannot be: %v", err)
+	}
+}
+
+func TestLinkAndTest(t *testing.T) {
+	f := server(t)
+	ch := open(t, f)
+	if text, err := channels.Linker(ch).Link(t.Context()); err != nil || !strings.Contains(text, "https://signal.me/#p/"+phone) {
+		t.Errorf("link %q, %v", text, err)
+	}
+	tester := channels.Tester(ch)
+	lines, err := tester.Test(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "no member of "+home) || !strings.Contains(strings.Join(lines, "\n"), own) {
+		t.Errorf("without the group: %q, %v", lines, err)
+	}
+	f.Group(home, "Home", true)
+	if lines, err = tester.Test(t.Context()); err != nil || len(lines) != 3 || lines[2] != `It is a member of "Home".` {
+		t.Errorf("%q, %v", lines, err)
+	}
+	f.Accounts(obj{"number": "+49000"})
+	if lines, err = tester.Test(t.Context()); err == nil || len(lines) != 1 || !strings.Contains(err.Error(), "has no account") {
+		t.Errorf("another account: %q, %v", lines, err)
+	}
+	if f.Calls("events")+f.Calls("send") != 0 {
+		t.Error("it received or sent something")
+	}
+	gone, err := channelstest.NewSignal("", phone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tester = open(t, gone)
+	gone.Close()
+	if lines, err := tester.Test(t.Context()); err == nil || len(lines) != 0 {
+		t.Errorf("nobody there: %q, %v", lines, err)
+	}
+}

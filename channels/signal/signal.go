@@ -1,0 +1,145 @@
+// Package signal is the channel to Signal, through signal-cli's daemon (https://github.com/AsamK/signal-cli, the manual pages signal-cli(1)
+// and signal-cli-jsonrpc(5)): messages come as server-sent events, and go out by JSON-RPC. It speaks no encryption itself and keeps
+// no keys; whoever reaches the daemon's port has the account, which is why that port belongs on the loopback.
+package signal
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/channels/markup"
+	"hob/daemon/clock"
+)
+
+// defaultURL is where `signal-cli daemon --http` listens unless told otherwise.
+const defaultURL = "http://127.0.0.1:8080"
+
+// quiet is after what time without a sign nobody is there to give one: the daemon sends a keep-alive every 15 seconds.
+const quiet = 50 * time.Second
+
+// Config is a section [channels.NAME] with kind = "signal".
+type Config struct {
+	Account string `toml:"account" json:"account"` // hob's own: its phone number, or its account id where it has none
+	URL     string `toml:"url" json:"url"`         // the daemon's; default http://127.0.0.1:8080
+	Command string `toml:"command" json:"command"` // the program signal-cli, to be run by hob; "": it runs already
+	channels.Audience
+}
+
+// Channel is one account.
+type Channel struct {
+	channels.Audience
+	name    string
+	account string
+	command string
+	rpc     client
+	clock   clock.Clock
+	log     *slog.Logger
+	quiet   time.Duration
+	kept    *batch // what came and was not committed when the last Run ended; only Run touches it, and there is one at a time
+}
+
+// Kind is the line in the list of channels.
+func Kind() channels.Kind { return channels.Kind{Name: "signal", New: open} }
+
+func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
+	var cfg Config
+	if err := decode(&cfg); err != nil {
+		return nil, err
+	}
+	return New(env, cfg)
+}
+
+// New makes a channel. Errors name the key of the section that is wrong.
+func New(env channels.Env, cfg Config) (*Channel, error) {
+	account := strings.ToLower(cfg.Account)
+	switch {
+	case account == "":
+		return nil, fmt.Errorf("account: missing; the phone number that signal-cli has registered or linked for hob, like \"+491701234567\"")
+	case !numberForm.MatchString(account) && !personForm.MatchString(account):
+		return nil, fmt.Errorf("account: %q cannot be one; want a phone number with the country's code, like \"+491701234567\", or an account id", cfg.Account)
+	}
+	base, err := checkURL(cfg.URL, cfg.Command != "")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAudience(cfg.Audience); err != nil {
+		return nil, err
+	}
+	web := *env.HTTP
+	web.Timeout = 0 // each call has its own
+	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Channel{
+		Audience: cfg.Audience, name: env.Name, account: account, command: cfg.Command, rpc: client{base: base, account: account, http: &web},
+		clock: env.Clock, log: env.Log, quiet: quiet,
+	}, nil
+}
+
+// Form is Signal's: plain text with ranges.
+func (c *Channel) Form() markup.Form { return markup.Signal() }
+
+// What ids look like. An account id (ACI) belongs to one account for ever; a phone number is given to somebody else some day.
+var (
+	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
+	personForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+)
+
+// groupForm tells whether an id is a group's: 32 bytes in base64, or 16 of the groups of old.
+func groupForm(id string) bool {
+	raw, err := base64.StdEncoding.Strict().DecodeString(id)
+	return err == nil && (len(raw) == 32 || len(raw) == 16) && !strings.ContainsAny(id, "\r\n")
+}
+
+func checkURL(s string, starts bool) (string, error) {
+	if s == "" {
+		return defaultURL, nil
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("url: %q is no address; want something like %s, or leave it out", s, defaultURL)
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return "", fmt.Errorf("url: want only the daemon's address, like %s", defaultURL)
+	case starts && (u.Scheme != "http" || u.Port() == "" || !loopback(u.Hostname()) || strings.Trim(u.Path, "/") != ""):
+		return "", fmt.Errorf("url: %q: hob starts signal-cli on this machine only, and lets nobody else in; want something like %s, or leave command out", s, defaultURL)
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func checkAudience(a channels.Audience) error {
+	const who = `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`
+	seen := map[string]string{}
+	for _, list := range []struct {
+		key  string
+		ids  []string
+		ok   func(string) bool
+		want string
+	}{
+		{"groups", a.Groups, groupForm, "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"},
+		{"known", a.Known, personForm.MatchString, who},
+		{"public", a.Public, personForm.MatchString, who},
+	} {
+		for _, id := range list.ids {
+			if !list.ok(id) {
+				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
+			}
+			if other, twice := seen[id]; twice {
+				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
+			}
+			seen[id] = list.key
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package signal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/spawn"
+)
+
+// Times of a daemon that hob runs itself.
+const (
+	startTime = 30 * time.Second // until it answers; it is a program for the Java machine
+	lookEvery = 100 * time.Millisecond
+	endTime   = 5 * time.Second // between asking it to end and ending it
+)
+
+// served calls f while there is a daemon: the one that runs already, or one that hob starts and ends (mine).
+func (c *Channel) served(ctx context.Context, f func(ctx context.Context, mine bool) error) error {
+	if c.command == "" {
+		return f(ctx, false)
+	}
+	if c.rpc.check(ctx) == nil {
+		c.log.Info("signal-cli runs already, none is started", "channel", c.name, "url", c.rpc.base)
+		return f(ctx, false)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	end, err := c.start(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := c.answers(inner); err != nil {
+		return err
+	}
+	if err := f(inner, true); err != nil {
+		if ctx.Err() == nil && inner.Err() != nil {
+			return context.Cause(inner)
+		}
+		return err
+	}
+	return context.Cause(inner)
+}
+
+// start starts signal-cli so that it takes messages from Signal only while somebody reads them (on-connection): until then Signal keeps them.
+// ended is told when it ends by itself. end ends it and all that it started, and waits.
+func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end func(), err error) {
+	u, err := url.Parse(c.rpc.base)
+	if err != nil {
+		return nil, fmt.Errorf("start signal-cli: %w", err)
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))                                                                                       // it outlives ctx by the time in which reading ends
+	cmd := exec.CommandContext(life, c.command, "-a", c.account, "daemon", "--http", u.Host, "--receive-mode", "on-connection", "--no-receive-stdout") //nolint:gosec // the owner's own configuration names it
+	var notes tail
+	cmd.Stderr = &notes
+	cmd.Env = environment(os.Environ())
+	cmd.WaitDelay = endTime
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		stop()
+		return nil, fmt.Errorf("start signal-cli: %w; set command to where it is, or leave it out and run signal-cli yourself", err)
+	}
+	g := spawn.New(c.log, nil)
+	g.Once("signal-cli", func() error {
+		err := cmd.Wait()
+		endGroup(cmd)
+		if life.Err() == nil {
+			ended(errors.Join(fmt.Errorf("signal-cli ended by itself%s", notes.last()), err))
+		}
+		return nil
+	})
+	return func() {
+		stop()
+		g.Wait()
+	}, nil
+}
+
+// answers waits until the daemon does.
+func (c *Channel) answers(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	limit := time.NewTimer(startTime)
+	defer limit.Stop()
+	for {
+		err := c.rpc.check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit.C:
+			return fmt.Errorf("signal-cli was started and does not answer: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// environment is hob's without what is meant for hob alone.
+func environment(all []string) []string {
+	var kept []string
+	for _, pair := range all {
+		if !strings.HasPrefix(pair, "HOB_") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+// tail keeps the end of what a program writes.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the last 4 KB.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	t.kept = bytes.Clone(t.kept[max(0, len(t.kept)-4<<10):])
+	return len(p), nil
+}
+
+// last is the last line that says something, as the end of a sentence.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")
+	if line := strings.TrimSpace(lines[len(lines)-1]); line != "" {
+		return fmt.Sprintf(": %.300s", line)
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package signal_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	signalchannel "hob/channels/signal"
+)
+
+// free is an address of the loopback that nobody listens at.
+func free(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+func started(t *testing.T, account, command, addr string) *signalchannel.Channel {
+	t.Helper()
+	ch, err := signalchannel.New(env(t), signalchannel.Config{Account: account, URL: "http://" + addr, Command: command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+// TestRunsItsOwnDaemon twice at the same address: the first one has ended with the channel.
+func TestRunsItsOwnDaemon(t *testing.T) {
+	t.Setenv("HOB_SECRET", "not for others")
+	addr, b := free(t), &box{}
+	for i := range 2 {
+		stop := run(t, started(t, phone, os.Args[0], addr), b)
+		b.until(t, i+1)
+		began := time.Now()
+		if errs := stop(); len(errs) > 0 || time.Since(began) > 4*time.Second {
+			t.Errorf("Run: %v; it ended after %s, want it to end when asked", errs, time.Since(began))
+		}
+		if resp, err := http.Get(fmt.Sprintf("http://%s/api/v1/check", addr)); err == nil {
+			_ = resp.Body.Close() // that it answers is the fault
+			t.Error("the daemon lives on")
+		}
+	}
+	if gaps := b.said(); len(gaps) != 0 {
+		t.Errorf("an end in good order lost something: %q", gaps)
+	}
+}
+
+func TestDaemonThatCannotRun(t *testing.T) {
+	for _, tc := range []struct{ account, command, want string }{
+		{phone, "/no/such/signal-cli", "set command"},
+		{"+49000000", os.Args[0], "signal-cli ended by itself: User +49000000 is not registered."},
+	} {
+		err := started(t, tc.account, tc.command, free(t)).Run(t.Context(), &box{})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.command, err, tc.want)
+		}
+	}
+}
+
+// One that runs already is used, and left running.
+func TestDaemonThatRunsAlready(t *testing.T) {
+	f := server(t)
+	f.Say(sam, "hello")
+	ch := started(t, phone, "/no/such/signal-cli", strings.TrimPrefix(f.URL(), "http://"))
+	if got := received(t, ch, 1); got[0].Text != "hello" {
+		t.Errorf("received %+v", got)
+	}
+	if _, err := ch.Send(t.Context(), channels.Delivery{To: "signal:" + sam, Body: "x"}); err != nil {
+		t.Errorf("it was ended: %v", err)
+	}
+	if f.Calls("check") == 0 {
+		t.Error("nobody looked")
+	}
+}

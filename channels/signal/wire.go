@@ -1,0 +1,108 @@
+package signal
+
+import "encoding/json"
+
+// What hob reads of signal-cli's messages (its classes Json… are their definition); all else is passed over.
+
+// received is the data of one event.
+type received struct {
+	Account   string    `json:"account"`
+	Envelope  *envelope `json:"envelope"`
+	Exception *struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+	} `json:"exception"` // it could not be read
+}
+
+type envelope struct {
+	Number string `json:"sourceNumber"`
+	UUID   string `json:"sourceUuid"`
+	Name   string `json:"sourceName"`
+	Data   *data  `json:"dataMessage"`
+	Edit   *edit  `json:"editMessage"`
+	Sync   *struct {
+		Sent *sent `json:"sentMessage"`
+	} `json:"syncMessage"` // what another device of the same account did
+}
+
+// data is what somebody wrote. The timestamp, in milliseconds by the sender's clock, names it: Signal's quotes, edits and deletions refer to
+// a message by its author and this number.
+type data struct {
+	Timestamp   int64        `json:"timestamp"`
+	Text        string       `json:"message"`
+	Quote       *quote       `json:"quote"`
+	Mentions    []mention    `json:"mentions"`
+	Attachments []attachment `json:"attachments"`
+	Sticker     *struct {
+		Emoji string `json:"emoji"`
+	} `json:"sticker"`
+	Delete *struct {
+		Timestamp int64 `json:"timestamp"`
+	} `json:"remoteDelete"`
+	Group *struct {
+		ID   string `json:"groupId"`
+		Name string `json:"groupName"`
+	} `json:"groupInfo"`
+	Reaction json.RawMessage `json:"reaction"`
+	Story    json.RawMessage `json:"storyContext"`
+}
+
+type edit struct {
+	Target int64 `json:"targetSentTimestamp"`
+	Data   *data `json:"dataMessage"`
+}
+
+type sent struct {
+	Number string `json:"destinationNumber"`
+	UUID   string `json:"destinationUuid"`
+	Edit   *edit  `json:"editMessage"`
+	data
+}
+
+type quote struct {
+	ID     int64  `json:"id"` // the timestamp
+	Number string `json:"authorNumber"`
+	UUID   string `json:"authorUuid"`
+}
+
+// mention is a person's name in a text, where a stand-in is written; start and length count UTF-16 units.
+type mention struct {
+	Name   string `json:"name"`
+	Number string `json:"number"`
+	UUID   string `json:"uuid"`
+	Start  int    `json:"start"`
+	Length int    `json:"length"`
+}
+
+type attachment struct {
+	ID   string `json:"id"`
+	Name string `json:"filename"`
+	MIME string `json:"contentType"`
+	Size int64  `json:"size"`
+}
+
+// account is one line of listAccounts and of getUserStatus.
+type account struct {
+	Number string `json:"number"`
+	ACI    string `json:"aci"`  // of listAccounts, in newer versions
+	UUID   string `json:"uuid"` // of getUserStatus
+}
+
+// outcome is what became of a send.
+type outcome struct {
+	Timestamp int64    `json:"timestamp"`
+	Results   []result `json:"results"`
+}
+
+type result struct {
+	Type       string `json:"type"`
+	Token      string `json:"token"`             // of a challenge
+	RetryAfter int64  `json:"retryAfterSeconds"` // of a challenge
+}
+
+// group is one line of listGroups.
+type group struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Member bool   `json:"isMember"`
+}
