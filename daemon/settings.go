@@ -79,7 +79,7 @@ func ircNotes() []schema.Note {
 	return []schema.Note{
 		{Name: "server", Unset: "none", Example: `"irc.libera.chat"`, Doc: "The network's address, with `:port` where that is not 6697 (6667 with `plain`)."},
 		{Name: "plain", Example: "false", Doc: "Connect without TLS: everybody on the way can read along."},
-		{Name: "fingerprint", Unset: "none", Example: `""`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then taken whoever has signed it."},
+		{Name: "fingerprint", Unset: "none", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the server's certificate, which is then taken whoever has signed it."},
 		{Name: "nick", Example: `"hob"`, Doc: "hob's nick; where it is taken, with `_` behind it until it is free."},
 		{Name: "account", Unset: "the nick", Example: `"hob"`, Doc: "The account to log in to."},
 		{Name: "password", Unset: "none", Example: `"env:IRC_PASSWORD"`, Doc: "The account's password (SASL PLAIN)."},
