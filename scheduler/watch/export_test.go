@@ -89,3 +89,6 @@ func (p *Pile) Ready(settle, now time.Duration) (names []string, next time.Durat
 
 // Left is how many candidates there are.
 func (p *Pile) Left() int { return p.n }
+
+// MaxFirst is how many files one commit of a first look has at most.
+const MaxFirst = maxFirst

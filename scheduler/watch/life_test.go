@@ -3,7 +3,9 @@ package watch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,5 +58,42 @@ func TestProgress(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// noted is a store that keeps the order in which watches were done with their first look.
+type noted struct {
+	*watchtest.Memory
+	order chan string
+}
+
+func (s noted) Saw(ctx context.Context, seen watch.Seen) error {
+	if len(seen.Files) == 1 && seen.Files[0].Path == "." {
+		s.order <- seen.Watch.Name
+	}
+	return s.Memory.Saw(ctx, seen)
+}
+
+// The first look of a watch with very many files leaves the other watches their turns.
+func TestALargeFirstLookHoldsUpNobody(t *testing.T) {
+	w := newWorld(t)
+	must(t, os.MkdirAll(w.dir+"/large", 0o700))
+	must(t, os.MkdirAll(w.dir+"/small", 0o700))
+	for i := range 3 * watch.MaxFirst {
+		must(t, os.WriteFile(fmt.Sprintf("%s/large/%d", w.dir, i), nil, 0o600))
+	}
+	w.watch(func(watch *watch.Watch) { watch.Name, watch.Paths = "large", []string{w.dir + "/large"} })
+	w.watch(func(watch *watch.Watch) { watch.Name, watch.Paths = "small", []string{w.dir + "/small"} })
+	s := noted{w.store, make(chan string, 2)}
+	r := watch.NewWatcher(s, clock.Real(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	if first, second := <-s.order, <-s.order; first != "small" || second != "large" {
+		t.Errorf("done first: %s, then %s", first, second)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -56,14 +56,14 @@ func (p *poor) Remove(path string) error {
 }
 
 func newPoor(left int) (*poor, func() (watch.Notifier, error)) {
-	p := &poor{left: left}
+	p := &poor{left: left, errs: make(chan error)}
 	return p, func() (watch.Notifier, error) {
 		n, err := watch.OpenSystem()
 		if err != nil {
 			return nil, err
 		}
 		p.Notifier, p.given, p.taken = n, map[string]bool{}, map[string]int{}
-		p.events, p.errs = make(chan fsnotify.Event), make(chan error)
+		p.events = make(chan fsnotify.Event)
 		events, _ := n.Feed()
 		go func() {
 			defer close(p.events)

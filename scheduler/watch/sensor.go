@@ -34,6 +34,17 @@ func openSystem() (notifier, error) {
 // Feed is part of notifier.
 func (s system) Feed() (<-chan fsnotify.Event, <-chan error) { return s.Events, s.Errors }
 
+// Remove is part of notifier. fsnotify 1.10 panics where a watched folder was removed and another watched one has taken its name before
+// it has read of either: its table then has the name without the watch (compare its issue 652). The next Add of the name mends the table.
+func (s system) Remove(path string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("stop watching %s: %v", path, p)
+		}
+	}()
+	return s.Watcher.Remove(path)
+}
+
 // sensor reads a notifier as fast as it can and marks folders as dirty. It never waits for anybody.
 type sensor struct {
 	notifier

@@ -84,19 +84,26 @@ func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context,
 	}
 }
 
-// firstLook takes all files as they are, and tells nothing. Only with the last rows it is done: a crash in between begins it anew.
+// firstLook takes all files as they are, and tells nothing. It goes on at the next call where there are many, so that the other watches are
+// served in between. Only with the last rows it is done: a crash before that begins it anew.
 func (w *writer) firstLook(ctx context.Context, t *tracked) error {
-	for part := range slices.Chunk(t.pile.all(), maxFirst) {
-		list := w.examine(ctx, t, part)
-		for i := range list {
-			list[i].silent = true
-		}
-		if err := w.tell(ctx, t, list); err != nil {
-			return err
-		}
+	if t.first == nil {
+		t.first = append([]ref{}, t.pile.all()...)
+	}
+	part := t.first[:min(maxFirst, len(t.first))]
+	list := w.examine(ctx, t, part)
+	for i := range list {
+		list[i].silent = true
+	}
+	if err := w.tell(ctx, t, list); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if t.first = t.first[len(part):]; len(t.first) > 0 {
+		t.next = w.clock.Mono()
+		return nil
 	}
 	done := []File{{Path: firstLook, Dir: true, Version: 1}}
 	if err := w.saw(ctx, Seen{Watch: t.watch, Files: done}); err != nil {
@@ -149,7 +156,7 @@ func (w *writer) judge(ctx context.Context, t *tracked, r ref) (finding, bool) {
 		return w.judgeGone(t, f)
 	}
 	s := statOf(info)
-	if s != r.stat && !r.restless || r.gone {
+	if s != r.stat && !r.restless && t.tree.looked || r.gone {
 		t.pile.again(r.dir, r.name, s, false, w.clock.Mono())
 		return finding{}, false
 	}

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -49,6 +51,7 @@ func (w *Watcher) survey(ctx context.Context, t *tracked, start string, deep boo
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fsguard.ErrMoved), errors.Is(err, fsguard.ErrState), errors.Is(err, syscall.ENOTDIR):
 		w.vanish(t, start)
 	case err != nil:
+		w.log.Error("a folder could not be looked at", "watch", t.watch.Name, "err", err)
 		s.Failed("", err)
 	}
 	return nil
@@ -156,9 +159,14 @@ func (s *survey) leftOut(node *ignore.Node, dir string, e walk.Entry) bool {
 	}
 	path := join(dir, e.Name)
 	if isFolder {
-		return !s.t.scope.enters(path) || s.w.isState(path, 0, 0)
+		return !s.t.scope.enters(path) || s.w.isState(path, 0, 0) || machine(path)
 	}
 	return fsguard.IsTemp(e.Name) || !s.t.scope.wants(path)
+}
+
+// machine says that a folder shows the running system in the shape of files: a watch of all that is below the root has nothing to read there.
+func machine(path string) bool {
+	return runtime.GOOS == "linux" && (path == "/proc" || path == "/sys" || path == "/dev")
 }
 
 // look takes the stat of a file or a link; false: there is none, or it is neither.
@@ -186,13 +194,15 @@ func (s *survey) compare(path string, inode uint64, files []found, subs []walk.E
 	for _, f := range files {
 		there[f.name] = struct{}{}
 	}
-	s.mu.Lock()
-	in := s.t.tree.folder(path)
-	in.live, in.ino = true, inode
-	s.t.seen(path)
-	s.compareFiles(path, in, files, there)
-	enter, paths := s.compareFolders(path, in, subs)
-	s.mu.Unlock()
+	var enter []walk.Entry
+	var paths []string
+	s.locked(func() {
+		in := s.t.tree.folder(path)
+		in.live, in.ino = true, inode
+		s.t.seen(path)
+		s.compareFiles(path, in, files, there)
+		enter, paths = s.compareFolders(path, in, subs)
+	})
 	for _, sub := range paths { // without the lock: it takes as long as all the rest
 		if err := s.w.cover(s.t, sub); err != nil {
 			s.locked(func() { s.t.unwatched(sub, err) })
@@ -283,7 +293,8 @@ func (s *survey) Failed(path string, err error) {
 
 // unreadable says of a folder that it cannot be read. Anybody may have given it its name.
 func unreadable(dir string, err error) string {
-	return fmt.Sprintf("the folder %s cannot be read: %v", quoted(dir), cause(err))
+	reason, _, _ := strings.Cut(cause(err).Error(), "\n")
+	return fmt.Sprintf("the folder %s cannot be read: %s", quoted(dir), reason)
 }
 
 // longestQuote is how much of a name or an error a trouble tells, in bytes.

@@ -60,6 +60,7 @@ type tracked struct {
 	scope   scope
 	tree    *tree
 	pile    pile
+	first   []ref // what the first look has still to take; nil: it has not begun
 	starts  []string
 	polled  map[string]struct{} // folders that cannot be watched
 	remote  bool                // part of it lies on a file system that tells nothing

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +84,8 @@ func (w *world) begin() {
 				w.Errorf("run: %v", err)
 			}
 		case <-time.After(patience):
-			w.Fatal("it does not stop")
+			stacks := make([]byte, 1<<20)
+			w.Fatalf("it does not stop:\n%s", stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 	list, err := w.store.Watches(ctx)
