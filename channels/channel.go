@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"hob/channels/markup"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -59,6 +59,15 @@ type Delivery struct {
 	Tried    time.Time     `json:"tried,omitzero"`     // when the first try began; zero at the first try
 	NotAfter time.Time     `json:"not_after,omitzero"` // not tried again from then on
 	Choices  []Choice      `json:"choices,omitempty"`  // with the last part: what the reader can choose; the text says it too
+	File     *File         `json:"file,omitempty"`     // this part is a file; Body is its caption, or empty. Only a Carrier gets one
+}
+
+// File is a file on its way out.
+type File struct {
+	Name string                                               `json:"name"`
+	MIME string                                               `json:"mime"`
+	Size int64                                                `json:"size"` // in bytes
+	Open func(ctx context.Context) (io.ReadSeekCloser, error) `json:"-"`
 }
 
 // Choice is a button, where a platform has them: pressing it is as good as writing its command.
@@ -86,34 +95,6 @@ func (e *RetryAfter) Error() string {
 // Unwrap returns the cause.
 func (e *RetryAfter) Unwrap() error { return e.Err }
 
-// Abilities that only some channels have. An adapter says so by having the method.
-type (
-	// Former says how its platform writes texts, and how long they may be: the outbox is cut so that each Delivery.Body fits, rendered,
-	// with room for a mark such as "(may be a repeat)". Send renders. Without it: plain text of 4,000 bytes. The limit is 0 (none) or at least 320.
-	Former interface{ Form() markup.Form }
-	// Typer shows that hob is at work on an answer. The platform takes the sign away by itself, after five seconds or more.
-	Typer interface {
-		Typing(ctx context.Context, to event.Address) error
-	}
-	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
-	Keyed interface{ DedupsByNonce() bool }
-	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;
-	// ErrUnknown means that it cannot be told; after any other error it is asked again later.
-	Finder interface {
-		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
-	}
-	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, with a link that opens the chat in the
-	// platform's own program. The code is no part of the link.
-	Linker interface {
-		Link(ctx context.Context) (text string, err error)
-	}
-	// Tester tries out, without sending anything, what a channel needs: a line for each thing that works. An error says what does not, and
-	// comes with the lines before it.
-	Tester interface {
-		Test(ctx context.Context) ([]string, error)
-	}
-)
-
 // Env is what an adapter gets from hob.
 type Env struct {
 	Name   string       // the section's name: its addresses are "Name:…", its source is Name
@@ -121,7 +102,21 @@ type Env struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Secret func(ref string) (string, error) // resolves env:, file:, keyring:, cmd:
-	Owner  []event.Address                  // the owner's addresses
+	Owner  func() []event.Address           // the owner's addresses as they are now: of the config and by pairing; nil: none
+}
+
+// OwnerIDs are the owner's ids on this channel as they are now.
+func (e Env) OwnerIDs() []string {
+	var ids []string
+	if e.Owner == nil {
+		return nil
+	}
+	for _, a := range e.Owner() {
+		if a.Channel() == e.Name {
+			ids = append(ids, a.Local())
+		}
+	}
+	return ids
 }
 
 // Kind is one line of channels/all: how a kind of channel is made. decode fills the adapter's own config struct strictly.

@@ -130,7 +130,7 @@ func (d conf) sections(ctx context.Context) (list map[string]channels.Section, o
 	list = map[string]channels.Section{}
 	for _, c := range d.config().Channels {
 		env := channels.Env{
-			HTTP: d.http, Clock: d.clock, Log: d.log, Owner: d.owner(),
+			HTTP: d.http, Clock: d.clock, Log: d.log, Owner: d.owner,
 			Secret: func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
 		}
 		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, d.lenient(c.Section, &off))

@@ -17,7 +17,6 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/daemon/clock"
-	"hob/daemon/event"
 )
 
 // The ports of servers that do not say another one.
@@ -84,7 +83,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := cfg.checkNames(); err != nil {
 		return nil, err
 	}
-	if err := checkOwner(env.Owner, env.Name, cfg.TrustNicks); err != nil {
+	if err := checkOwner(env.OwnerIDs(), env.Name, cfg.TrustNicks); err != nil {
 		return nil, err
 	}
 	if err := cfg.readSecrets(env.Secret); err != nil {
@@ -189,15 +188,13 @@ func (c *Config) person(id string) bool {
 }
 
 // checkOwner refuses an owner whom anybody could play, and one who would never be recognised.
-func checkOwner(owner []event.Address, name string, nicks bool) error {
-	for _, a := range owner {
-		local := a.Local()
+func checkOwner(owner []string, name string, nicks bool) error {
+	for _, local := range owner {
 		switch {
-		case a.Channel() != name:
 		case strings.HasPrefix(local, "$") && local != fold(local), nicks && local != fold(local):
-			return fmt.Errorf("the owner's address %s: write it in small letters, as %s", a, fold(string(a)))
+			return fmt.Errorf("the owner's address %s:%s: write it in small letters, as %s:%s", name, local, name, fold(local))
 		case !strings.HasPrefix(local, "$") && !chanForm().MatchString(local) && !nicks:
-			return fmt.Errorf("the owner's address %s is a nick, which anybody can take; want your account, as in %s:$sam", a, name)
+			return fmt.Errorf("the owner's address %s is a nick, which anybody can take; want your account, as in %s:$sam", name+":"+local, name)
 		}
 	}
 	return nil

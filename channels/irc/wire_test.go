@@ -265,7 +265,7 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 	}
 	for owner, want := range map[event.Address]string{"irc:sam": "which anybody can take", "irc:$Sam": "as irc:$sam", "irc:$sam": "", "other:sam": ""} {
 		e := env()
-		e.Owner = []event.Address{owner}
+		e.Owner = func() []event.Address { return []event.Address{owner} }
 		if _, err := irc.New(e, irc.Config{Server: s}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("owner %s: %v", owner, err)
 		}

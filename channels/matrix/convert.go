@@ -83,7 +83,7 @@ func (r *reader) unreadable(ctx context.Context, room string, p place, e happeni
 func (c *Channel) heard(messages []channels.Message) string {
 	last := ""
 	for _, m := range messages {
-		person := slices.Contains(c.owner, m.From.ID) || slices.Contains(c.Known, m.From.ID) || slices.Contains(c.Public, m.From.ID)
+		person := slices.Contains(c.owner(), m.From.ID) || slices.Contains(c.Known, m.From.ID) || slices.Contains(c.Public, m.From.ID)
 		if m.Chat.Group == "" && person || m.Chat.Group != "" && m.Mentioned && slices.Contains(c.Groups, m.Chat.Group) {
 			_, last = cutID(m.ID)
 		}

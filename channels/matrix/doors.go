@@ -100,5 +100,5 @@ func (c *Channel) welcomes(room string, by invite) bool {
 	pairing := c.clock.Wall().Unix() < c.welcome
 	c.mu.Unlock()
 	listed := slices.Contains(c.Known, by.By) || slices.Contains(c.Public, by.By)
-	return slices.Contains(c.Groups, room) || slices.Contains(c.owner, by.By) || by.Direct && (listed || pairing)
+	return slices.Contains(c.Groups, room) || slices.Contains(c.owner(), by.By) || by.Direct && (listed || pairing)
 }

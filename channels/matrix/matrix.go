@@ -30,7 +30,7 @@ type Config struct {
 type Channel struct {
 	channels.Audience
 	name  string
-	owner []string // the owner's ids, as far as they are known when the channel is made
+	owner func() []string // the owner's ids as they are now
 	api   client
 	clock clock.Clock
 	log   *slog.Logger
@@ -69,12 +69,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	web.Timeout = 0 // each call has its own
 	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: &web}, clock: env.Clock, log: env.Log,
-	}
-	for _, a := range env.Owner {
-		if a.Channel() == env.Name {
-			c.owner = append(c.owner, a.Local())
-		}
+		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: &web}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs,
 	}
 	return c, nil
 }

@@ -37,7 +37,7 @@ func env(t testing.TB) channels.Env {
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
 		Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
-		Owner: []event.Address{"cli:main", "matrix:" + sam},
+		Owner: func() []event.Address { return []event.Address{"cli:main", "matrix:" + sam} },
 		Secret: func(ref string) (string, error) {
 			switch ref {
 			case "env:TOKEN":

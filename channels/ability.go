@@ -1,0 +1,49 @@
+package channels
+
+import (
+	"context"
+
+	"hob/channels/markup"
+	"hob/daemon/event"
+)
+
+// Abilities that only some channels have. An adapter says so by having the method.
+type (
+	// Former says how its platform writes texts, and how long they may be: the outbox is cut so that each Delivery.Body fits, rendered,
+	// with room for a mark such as "(may be a repeat)". Send renders. Without it: plain text of 4,000 bytes. The limit is 0 (none) or at least 320.
+	Former interface{ Form() markup.Form }
+	// Typer shows that hob is at work on an answer. The platform takes the sign away by itself, after five seconds or more.
+	Typer interface {
+		Typing(ctx context.Context, to event.Address) error
+	}
+	// Editor puts another text in the place of a part that has arrived, so that an answer can grow while it is made. d is the delivery as it
+	// would be sent, with the new Body. Errors as of Send; ErrPermanent: this part can never be edited again, the others may.
+	Editor interface {
+		Edit(ctx context.Context, d Delivery, remoteID string) error
+	}
+	// Carrier sends files: it gets deliveries with a File, none of them larger than MaxFile bytes. What a channel cannot carry is named in the text.
+	Carrier interface{ MaxFile() int64 }
+	// Buttoned shows Delivery.Choices as buttons. Elsewhere the codes and numbers of the text serve.
+	Buttoned interface{ Buttons() bool }
+	// Accounted names the account that hob is on the platform by its own immutable id. A pairing holds for that account only.
+	Accounted interface {
+		Account(ctx context.Context) (id string, err error)
+	}
+	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
+	Keyed interface{ DedupsByNonce() bool }
+	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;
+	// ErrUnknown means that it cannot be told; after any other error it is asked again later.
+	Finder interface {
+		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
+	}
+	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, with a link that opens the chat in the
+	// platform's own program. The code is no part of the link.
+	Linker interface {
+		Link(ctx context.Context) (text string, err error)
+	}
+	// Tester tries out, without sending anything, what a channel needs: a line for each thing that works. An error says what does not, and
+	// comes with the lines before it.
+	Tester interface {
+		Test(ctx context.Context) ([]string, error)
+	}
+)
