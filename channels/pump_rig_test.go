@@ -230,7 +230,14 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	if r.slow > 0 {
 		store = &slowStore{Store: store, delay: r.slow, stale: &r.stale}
 	}
-	r.mouth.crash = func() { r.box.Process(); r.mouth.fell++; crashed = true; kill() }
+	r.mouth.crash = func() {
+		r.mouth.mu.Lock()
+		defer r.mouth.mu.Unlock()
+		r.box.Process()
+		r.mouth.fell++
+		crashed = true
+		kill()
+	}
 	var wg sync.WaitGroup
 	p := channels.NewPump(channels.Config{
 		Store: store, Channel: r.channel, Owner: func() []event.Address { return r.owner }, Zone: func() *time.Location { return time.UTC },
