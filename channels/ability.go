@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"time"
 
 	"hob/channels/markup"
 	"hob/daemon/event"
@@ -36,11 +37,15 @@ type (
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}
-	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, with a link that opens the chat in the
-	// platform's own program. The code is no part of the link.
+	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, and the address in it that opens the chat in
+	// the platform's own program, "" where there is none. The code is no part of either.
 	Linker interface {
-		Link(ctx context.Context) (text string, err error)
+		Link(ctx context.Context) (text, url string, err error)
 	}
+	// Private says that there are no groups: who writes to hob writes to it alone. Without it, a channel that knows persons listens in groups too.
+	Private interface{ Private() bool }
+	// Patient says how long a message to somebody else than the owner may wait for its delivery, where that is longer than Life says.
+	Patient interface{ Patience() time.Duration }
 	// Tester tries out, without sending anything, what a channel needs: a line for each thing that works. An error says what does not, and
 	// comes with the lines before it.
 	Tester interface {

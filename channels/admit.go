@@ -28,7 +28,7 @@ const (
 // Admit decides about a message on a channel: the input that it becomes, without its files, or why it is refused. It is pure.
 //
 // Only the owner, in a private chat, has commands and buttons, and only his own words count as typed; what he passes on is foreign
-// text. Others whom hob knows have a session for each chat. In a group that is listed, what is meant for hob counts as a
+// text, and what he edits is never a command. Others whom hob knows have a session for each chat. In a group that is listed, what is meant for hob counts as a
 // known person's words when the owner or somebody known wrote it, else as the public's; nobody has commands there.
 func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal) {
 	owner := slices.Contains(r.Owner, m.From.ID)
@@ -44,7 +44,7 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 		return event.In{}, NotMeant
 	case m.Chat.Group == "" && !owner && !known:
 		return event.In{}, Stranger
-	case m.Choice != "" && (!owner || m.Chat.Group != "" || KindOf(m.Choice) != event.Command):
+	case m.Choice != "" && (!owner || m.Chat.Group != "" || !drawn(m.Choice)):
 		return event.In{}, Foul
 	case m.Deletes != "":
 		return event.In{}, TakenBack
@@ -54,6 +54,7 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 	in := event.In{
 		Source: channel, ExtID: m.ID, Kind: event.Message, Rank: event.RankRest, Sender: m.From.Name,
 		ReplyTo: event.Address(channel + ":" + m.Chat.ID), ReplyRef: m.ReplyTo, Received: now,
+		Origin: event.Origin{Person: m.From.ID, Sent: m.At, Edits: m.Edits},
 	}
 	switch {
 	case m.Chat.Group == "" && owner:
@@ -76,12 +77,22 @@ func Admit(channel string, m Message, r Rules, now time.Time) (event.In, Refusal
 // fromOwner is an input of the owner's private chat.
 func fromOwner(in event.In, m Message) event.In {
 	in.Rank, in.Trust, in.Session = event.RankOwner, event.Owner, "main"
+	if text, foreign, ok := wordsOf(m.Choice); ok { // he has chosen them, and not written them
+		in.Parts, in.Tainted = event.Say(text), foreign
+		return in
+	}
 	in.Typed, in.Tainted = !m.Forwarded, m.Forwarded
 	in.Parts = said(m)
-	if m.Choice != "" || !m.Forwarded && len(m.Files) == 0 {
+	if m.Choice != "" || !m.Forwarded && m.Edits == "" && len(m.Files) == 0 {
 		in.Kind = KindOf(in.Text())
 	}
 	return in
+}
+
+// drawn reports whether what stands behind a button can be hob's: a command, or words.
+func drawn(choice string) bool {
+	text, _, words := wordsOf(choice)
+	return words && strings.TrimSpace(text) != "" || KindOf(choice) == event.Command
 }
 
 // said is the text of a message as a part; none when there is no text.

@@ -36,6 +36,10 @@ func TestAdmit(t *testing.T) {
 		"owner's words":            {with(private("1"), func(m *channels.Message) { m.Text = "hello" }), want{kind: event.Message, trust: event.Owner, session: "main", typed: true}},
 		"owner forwards a command": {with(private("1"), func(m *channels.Message) { m.Forwarded = true }), want{kind: event.Message, trust: event.Owner, session: "main"}},
 		"owner presses a button":   {with(private("1"), func(m *channels.Message) { m.Text, m.Choice = "", "/approve AB" }), want{kind: event.Command, trust: event.Owner, session: "main", typed: true}},
+		"owner presses words":      {with(private("1"), func(m *channels.Message) { m.Text, m.Choice = "", channels.Words("/stop", false) }), want{kind: event.Message, trust: event.Owner, session: "main"}},
+		"a button without words":   {with(private("1"), func(m *channels.Message) { m.Choice = channels.Words(" ", true) }), want{refusal: channels.Foul}},
+		"a known person's words":   {with(private("2"), func(m *channels.Message) { m.Choice = channels.Words("yes", false) }), want{refusal: channels.Foul}},
+		"owner's words in group":   {with(group("1", "g", true), func(m *channels.Message) { m.Choice = channels.Words("yes", false) }), want{refusal: channels.Foul}},
 		"a button without command": {with(private("1"), func(m *channels.Message) { m.Choice = "approve" }), want{refusal: channels.Foul}},
 		"a known person's command": {private("2"), want{kind: event.Message, trust: event.Known, session: "x:2"}},
 		"a known person's button":  {with(private("2"), func(m *channels.Message) { m.Choice = "/approve AB" }), want{refusal: channels.Foul}},
@@ -57,12 +61,16 @@ func TestAdmit(t *testing.T) {
 		"a deletion":               {with(private("1"), func(m *channels.Message) { m.Text, m.Deletes = "", "old" }), want{refusal: channels.TakenBack}},
 		"nothing in it":            {with(private("1"), func(m *channels.Message) { m.Text = " \n" }), want{refusal: channels.Blank}},
 		"a picture alone":          {with(private("1"), func(m *channels.Message) { m.Text, m.Files = "", []channels.Attachment{{Name: "a.png"}} }), want{kind: event.Message, trust: event.Owner, session: "main", typed: true}},
+		"an edit into a command":   {with(private("1"), func(m *channels.Message) { m.Edits = "old" }), want{kind: event.Message, trust: event.Owner, session: "main", typed: true}},
 		"a thread":                 {with(private("2"), func(m *channels.Message) { m.Chat.Thread = "t" }), want{kind: event.Message, trust: event.Known, session: "x:2/t"}},
 	} {
 		in, refusal := channels.Admit("x", c.m, rules, time.Unix(1, 0))
 		got := want{refusal, in.Kind, in.Trust, in.Session, in.Typed}
 		if got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+		if refusal == channels.Admitted && (in.Origin.Person != c.m.From.ID || in.Origin.Edits != c.m.Edits || !in.Origin.Sent.Equal(c.m.At)) {
+			t.Errorf("%s: where it comes from is %+v", name, in.Origin)
 		}
 		if refusal == channels.Admitted && (in.Source != "x" || in.ExtID != "m" || in.ReplyTo != event.Address("x:"+c.m.Chat.ID)) {
 			t.Errorf("%s: %+v", name, in)
@@ -71,6 +79,19 @@ func TestAdmit(t *testing.T) {
 	for id := range map[string]bool{"1": true, "2": true, "": true} {
 		if _, refusal := channels.Admit("x", private(id), channels.Rules{}, time.Unix(1, 0)); refusal == channels.Admitted {
 			t.Errorf("an empty list let %q in", id)
+		}
+	}
+}
+
+// What a button says is the owner's choice: he has not typed it, it commands nothing, and it is foreign where others may have chosen the words.
+func TestWordsOfButtons(t *testing.T) {
+	for _, foreign := range []bool{false, true} {
+		for _, label := range []string{"yes", "/approve K7Q2", "say:x", "say~x", "run rm -r ."} {
+			m := channels.Message{ID: "m", From: channels.Person{ID: "1"}, Chat: channels.Chat{ID: "1"}, Choice: channels.Words(label, foreign)}
+			in, refusal := channels.Admit("x", m, channels.Rules{Owner: []string{"1"}}, time.Unix(1, 0))
+			if refusal != channels.Admitted || in.Text() != label || in.Kind != event.Message || in.Typed || in.Tainted != foreign {
+				t.Errorf("%q, foreign %v: %s, %+v", label, foreign, refusal, in)
+			}
 		}
 	}
 }

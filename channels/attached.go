@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/filing"
 )
 
 // The limits of what comes with a message.
@@ -13,11 +16,23 @@ const (
 	MaxFile  = 20 << 20 // bytes of one file; a larger one is named and not kept
 	maxFiles = 10
 	tooLarge = "it has more than 20 MB" // of MaxFile
+	maxWhy   = 200                      // characters of a reason
 )
 
-// fetch reads the files of a message. One that is too large, or cannot be had, is named with the reason.
+// Part describes a file that came with a message, under a name of its own among those that are taken.
+func Part(name, claim string, data []byte, taken map[string]bool) event.Part {
+	p := event.Part{Kind: event.File, Name: filing.Own(filing.Name(name), taken), MIME: filing.Type(name, claim, data), Size: int64(len(data))}
+	if filing.Picture(p.MIME) {
+		p.Kind = event.Image
+	}
+	return p
+}
+
+// fetch reads the files of a message. One that is too large, or cannot be had, is named with the reason. Where there is a voice note among
+// them, nothing of the message counts as typed: what is said in it will stand beside the rest.
 func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]byte) {
 	var contents [][]byte
+	taken := map[string]bool{}
 	for i, f := range files {
 		var data []byte
 		why := fmt.Sprintf("only %d files of a message are kept", maxFiles)
@@ -25,11 +40,15 @@ func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]
 			data, why = content(ctx, f)
 		}
 		if why != "" {
-			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", f.Name, why))...)
+			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", filing.Name(f.Name), why))...)
 			continue
 		}
-		contents = append(contents, data)
-		in.Parts = append(in.Parts, event.Part{Kind: kindOf(f.MIME), Name: f.Name, MIME: f.MIME, Size: int64(len(data))})
+		p := Part(f.Name, f.MIME, data, taken)
+		if f.Voice {
+			p.Kind, p.Voice, p.Seconds = event.File, true, int(f.Length.Round(time.Second)/time.Second)
+			in.Typed = false
+		}
+		contents, in.Parts = append(contents, data), append(in.Parts, p)
 	}
 	return in, contents
 }
@@ -40,24 +59,21 @@ func content(ctx context.Context, f Attachment) (data []byte, why string) {
 	}
 	body, err := f.Open(ctx)
 	if err != nil {
-		return nil, err.Error()
+		return nil, inShort(err)
 	}
 	defer func() { _ = body.Close() }() // read to its end, or not wanted any more
 	data, err = io.ReadAll(io.LimitReader(body, MaxFile+1))
 	switch {
 	case err != nil:
-		return nil, err.Error()
+		return nil, inShort(err)
 	case len(data) > MaxFile:
 		return nil, tooLarge
 	}
 	return data, ""
 }
 
-func kindOf(mime string) event.PartKind {
-	switch mime {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return event.Image
-	default:
-		return event.File
-	}
+// inShort is an error on one line.
+func inShort(err error) string {
+	line := []rune(strings.Join(strings.Fields(err.Error()), " "))
+	return string(line[:min(len(line), maxWhy)])
 }

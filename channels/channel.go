@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -64,9 +65,11 @@ type Delivery struct {
 
 // File is a file on its way out.
 type File struct {
-	Name string                                               `json:"name"`
-	MIME string                                               `json:"mime"`
-	Size int64                                                `json:"size"` // in bytes
+	Name     string `json:"name"` // plain: no path, nothing unseen
+	MIME     string `json:"mime"`
+	Size     int64  `json:"size"`               // in bytes
+	Artifact string `json:"artifact,omitempty"` // where hob keeps its bytes
+	// Open opens the bytes; the caller closes them. ErrPermanent: they are there no more.
 	Open func(ctx context.Context) (io.ReadSeekCloser, error) `json:"-"`
 }
 
@@ -95,10 +98,14 @@ func (e *RetryAfter) Error() string {
 // Unwrap returns the cause.
 func (e *RetryAfter) Unwrap() error { return e.Err }
 
+// Dial connects to an address "host:port" of a network, as "tcp".
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Env is what an adapter gets from hob.
 type Env struct {
 	Name   string       // the section's name: its addresses are "Name:…", its source is Name
 	HTTP   *http.Client // no proxy from the environment, bounded times
+	Dial   Dial         // for what is not spoken over HTTP; nil: as net.Dialer does it
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Secret func(ref string) (string, error) // resolves env:, file:, keyring:, cmd:

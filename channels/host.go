@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ const (
 	firstRest  = time.Second
 	longRest   = 5 * time.Minute
 	longestNap = time.Hour        // even when the platform asks for more
-	calm       = 30 * time.Second // receiving for so long without a failure counts as well again
+	calm       = 90 * time.Second // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
 )
 
 // Host keeps all channels running. A channel that fails is started again for ever; it never ends the process.
@@ -55,6 +56,7 @@ type tenant struct {
 	gauge gauge
 	stop  context.CancelFunc
 	ended chan struct{}
+	met   bool // its account is known; only receive reads and writes it
 }
 
 // NewHost makes a host without channels.
@@ -176,7 +178,7 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 			rest = firstRest
 		}
 		h.note(t, receiving, err)
-		nap := rest
+		nap := spread(rest)
 		if later := (*RetryAfter)(nil); errors.As(err, &later) {
 			nap = min(max(nap, later.After), longestNap)
 		}
@@ -186,6 +188,11 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 	}
 	close(t.ended)
 	return nil
+}
+
+// spread is a time between the half of d and d: those who were cut off together shall not all come back at the same instant.
+func spread(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1) // #nosec G404 -- nobody gains by guessing it
 }
 
 // once runs a channel a single time. It counts as well again after a while without a failure. A panic is an error like any other.
@@ -203,7 +210,33 @@ func (h *Host) once(ctx context.Context, t *tenant, in Inbox) (err error) {
 			err = fmt.Errorf("the channel panicked: %v", r)
 		}
 	}()
+	if err := h.meet(own, t); err != nil {
+		return err
+	}
 	return t.Channel.Run(own, in)
+}
+
+// meetTime is how long a platform may take to say which account hob has.
+const meetTime = 30 * time.Second
+
+// meet asks for the account, once for as long as the section is the same, before anything is received: who is let in depends on it.
+func (h *Host) meet(ctx context.Context, t *tenant) (err error) {
+	if t.met {
+		return nil
+	}
+	account := ""
+	if a, ok := t.Channel.(Accounted); ok {
+		ctx, stop := context.WithTimeout(ctx, meetTime)
+		defer stop()
+		if account, err = a.Account(ctx); err != nil {
+			return fmt.Errorf("ask which account it is: %w", err)
+		}
+	}
+	if err := h.Desk.Met(ctx, t.gauge.read().Name, account); err != nil {
+		return fmt.Errorf("note which account it is: %w", err)
+	}
+	t.met = true
+	return nil
 }
 
 // Channel finds a channel to send through: ErrNoChannel when there is none of that name, another error when its section cannot be used.

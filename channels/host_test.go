@@ -3,6 +3,7 @@ package channels_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"hob/channels/channelstest"
 	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/spawn"
 )
 
 // ear receives as a test wants.
@@ -204,6 +206,59 @@ func TestHostLetsNobodySpeakForOthers(t *testing.T) {
 		}
 		if rows := in.Rows(); len(rows) != 1 || slices.ContainsFunc(rows, func(r event.In) bool { return r.Source == "cli" }) {
 			t.Errorf("stored %+v", rows)
+		}
+	})
+}
+
+// known is an ear with an account, which it can tell from the third time on.
+type known struct {
+	*ear
+	asked *int
+}
+
+func (k known) Account(context.Context) (string, error) {
+	if *k.asked++; *k.asked < 3 {
+		return "", errPlain
+	}
+	return "me", nil
+}
+
+// register is an inbox that notes which accounts were met, and how often had been received then.
+type register struct {
+	*channelstest.Inbox
+	met []string
+	ear *ear
+}
+
+func (r *register) Met(_ context.Context, channel, account string) error {
+	r.met = append(r.met, fmt.Sprintf("%s %s after %d", channel, account, r.ear.runs()))
+	return nil
+}
+
+// A channel receives when its account is known and noted, which is asked for once.
+func TestHostMeetsBeforeItReceives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			if n < 3 {
+				return errPlain
+			}
+			return listen(ctx, n, in)
+		}}
+		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, spawn.New(slog.New(slog.DiscardHandler), nil)
+		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}})
+		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: known{e, &asked}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(ctx) }()
+		<-time.After(10 * time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		g.Wait()
+		want(t, "met", r.met, "a me after 0")
+		if asked != 3 || e.runs() != 3 {
+			t.Errorf("asked %d times, received %d times", asked, e.runs())
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // lane works on one row until it is finished, held, or has to wait.
 func (p *Pump) lane(ctx context.Context, row Row) error {
 	row = p.bounded(row)
-	whole := p.complete(row, Delivery{Body: row.Body})
+	whole := p.complete(row, Delivery{Body: row.Body + names(row.Files)})
 	if len(row.Todo) > 0 {
 		whole.Unsure = row.Todo[0].Unsure
 	}
@@ -32,7 +32,11 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		p.rest(row.To, awayNap)
 		return nil
 	}
-	err = p.parts(ctx, row, ch, whole)
+	if row.Drafted {
+		err = drafted{p}.replace(ctx, row, ch, whole)
+	} else {
+		err = p.parts(ctx, row, ch, whole)
+	}
 	if err != nil {
 		p.rest(row.To, errorNap)
 	}
@@ -45,7 +49,13 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 // bounded fills in when a row expires; what goes to the cli never does.
 func (p *Pump) bounded(row Row) Row {
 	if row.NotAfter.IsZero() && row.To.Channel() != event.CLI.Channel() {
-		row.NotAfter = row.Queued.Add(Life(p.isOwner(row.To)))
+		life := Life(p.isOwner(row.To))
+		if ch, err := p.Channel(row.To.Channel()); err == nil {
+			if slow, ok := ch.(Patient); ok {
+				life = max(life, slow.Patience())
+			}
+		}
+		row.NotAfter = row.Queued.Add(life)
 	}
 	return row
 }
@@ -54,10 +64,11 @@ func (p *Pump) bounded(row Row) Row {
 func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) error {
 	if row.Parts == 0 {
 		text, joined := row.digest(p.Clock.Wall(), p.Zone())
-		row.Todo = p.cut(text, ch)
+		files, named := carried(row, ch, p.isOwner(row.To))
+		row.Todo = p.cut(text+named, ch, files...)
 		row.Parts = len(row.Todo)
 		if row.Parts == 0 {
-			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "it has no text"})
+			p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
 			return nil
 		}
 		if err := p.Store.Split(ctx, row.ID, row.Todo, joined); err != nil {
@@ -79,14 +90,16 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	return nil
 }
 
-// cut splits a text for a channel and gives each part its nonce.
-func (p *Pump) cut(text string, ch Channel) []Delivery {
+// cut splits a text for a channel, puts the files behind it, each as a part of its own, and gives each part its nonce.
+func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var ds []Delivery
-	for i, part := range roomy(FormOf(ch)).Split(text) {
-		p.mu.Lock()
-		nonce := p.Ident.Code(16)
-		p.mu.Unlock()
-		ds = append(ds, Delivery{Part: i, Body: part, Nonce: nonce})
+	for _, part := range roomy(FormOf(ch)).Split(text) {
+		ds = append(ds, Delivery{Part: len(ds), Body: part, Nonce: p.Ident.Code(16)})
+	}
+	for _, f := range files {
+		ds = append(ds, Delivery{Part: len(ds), File: &File{Name: f.Name, MIME: f.MIME, Size: f.Size, Artifact: f.Artifact}, Nonce: p.Ident.Code(16)})
 	}
 	return ds
 }
@@ -122,6 +135,7 @@ func (p *Pump) complete(row Row, d Delivery) Delivery {
 	if d.Part == row.Parts-1 {
 		d.Choices = row.Choices
 	}
+	d.File = opened(d.File, p.Open)
 	return d
 }
 

@@ -43,11 +43,12 @@ type Chat struct {
 
 // Attachment is a file that came with a message. Open fetches it; it is called at most once, before the message is committed.
 type Attachment struct {
-	Name  string
-	MIME  string
-	Size  int64 // in bytes, as the platform says; 0: it does not
-	Voice bool  // spoken words
-	Open  func(ctx context.Context) (io.ReadCloser, error)
+	Name   string
+	MIME   string
+	Size   int64         // in bytes, as the platform says; 0: it does not
+	Voice  bool          // spoken words, recorded to be heard as a message
+	Length time.Duration // of a recording; 0: the platform does not say
+	Open   func(ctx context.Context) (io.ReadCloser, error)
 }
 
 // Rules say to whom a channel listens. The zero Rules listen to nobody.

@@ -24,13 +24,16 @@ type Row struct {
 	ReplyRef    string
 	Urgent      bool
 	Cause       event.CauseKind
-	Queued      time.Time  // when it was queued, or its NotBefore when that is later
-	NotAfter    time.Time  // zero: Life decides
-	Parts       int        // how many deliveries there are; 0: not split yet
-	Todo        []Delivery // those not sent yet, in order; Part, Body, Nonce, Attempts, Unsure and Tried are read
-	Choices     []Choice   // what the reader can choose
-	Quiet       []Waiter   // Parts 0: all whose time has come that waited for this address through quiet hours, oldest first, this row itself the first; else none
-	Interrupted bool       // Todo[0] stands as "sending" since an older epoch
+	Queued      time.Time        // when it was queued, or its NotBefore when that is later
+	NotAfter    time.Time        // zero: Life decides
+	Parts       int              // how many deliveries there are; 0: not split yet
+	Todo        []Delivery       // those not sent yet, in order; Part, Body, File, Nonce, Attempts, Unsure and Tried are read
+	Choices     []Choice         // what the reader can choose
+	Files       []event.Enclosed // go with it; read while Parts is 0
+	Quiet       []Waiter         // Parts 0: all whose time has come that waited for this address through quiet hours, oldest first, this row itself the first; else none
+	Interrupted bool             // Todo[0] stands as "sending" since an older epoch
+	Drafted     bool             // a message shows a draft in the place of Todo[0], and takes the row's text now:
+	Shown       string           // the platform's id of it, "" when it gave none
 }
 
 // ErrNotReady says that a row was taken away meanwhile: dropped, cancelled, finished.
@@ -41,10 +44,11 @@ type Store interface {
 	// Ready returns the heads of line that can be worked on at now, oldest first, at most limit: per address one row,
 	// and only when the next try of its first open part has come. A row whose first open part has been "sending"
 	// since an older epoch comes at once, with Interrupted; one that is "sending" in this epoch does not come, and holds up its line.
-	// A held row (a part unknown) is passed over and does not hold up its address.
+	// A held row (a part unknown) is passed over and does not hold up its address. A draft comes as a row of one part until that is sent,
+	// and then no more; when its text is known it comes with Drafted.
 	Ready(ctx context.Context, now time.Time, limit int) ([]Row, error)
-	// Split stores the parts of a row that has none, and ends the rows joined, whose texts stand in them too, with a pointer to it.
-	// Read: Part, Body, Nonce. When one of joined is not ready any more, nothing is changed: ErrNotReady.
+	// Split stores the parts of a row that has none, or only one that shows a draft, and ends the rows joined, whose texts stand in them too, with a pointer to it.
+	// Read: Part, Body, File, Nonce. When one of joined is not ready any more, nothing is changed: ErrNotReady.
 	Split(ctx context.Context, outbox int64, parts []Delivery, joined []int64) error
 	// Sending marks a part as "sending" in this epoch and stores d.Attempts, d.Unsure and, when it has none, d.Tried.
 	// It takes a part that is ready, or sending since an older epoch; else it changes nothing and returns ErrNotReady.
@@ -70,6 +74,7 @@ type Config struct {
 	Report  func(channel string, err error)    // told of each send; nil error: it worked
 	Once    func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. spawn.Group.Once
 	Wake    <-chan struct{}                    // a value: something new is in the outbox
+	Open    Opener                             // opens the files that go with messages
 	Clock   clock.Clock                        //
 	Ident   ident.Source                       // makes the nonces
 	Log     *slog.Logger                       //
@@ -97,12 +102,13 @@ type Pump struct {
 	busy      map[event.Address]bool
 	resting   map[event.Address]time.Time // not looked at before; nothing is lost when the process forgets it
 	recovered int
-	looked    bool // interrupted rows have been counted
+	looked    bool          // interrupted rows have been counted
+	freed     chan struct{} // an address can be worked on again
 }
 
 // NewPump makes a pump.
 func NewPump(c Config) *Pump {
-	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}}
+	return &Pump{Config: c, busy: map[event.Address]bool{}, resting: map[event.Address]time.Time{}, freed: make(chan struct{}, 1)}
 }
 
 // Run delivers until ctx ends, then lets what is in flight finish (at most some seconds) and returns nil.
@@ -133,6 +139,7 @@ func (p *Pump) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-p.Wake:
+		case <-p.freed:
 		case <-timer.C:
 		case <-done:
 			running--
@@ -150,7 +157,7 @@ func orEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// start opens a lane for each free head of line, at most free of them, and returns how many. Only start takes addresses.
+// start opens a lane for each free head of line, at most free of them, and returns how many.
 func (p *Pump) start(ctx context.Context, now time.Time, free int, done chan<- struct{}) (int, error) {
 	if free == 0 {
 		return 0, nil
@@ -188,7 +195,7 @@ func (p *Pump) working() map[event.Address]bool {
 func (p *Pump) take(a event.Address) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.Clock.Wall().Before(p.resting[a]) {
+	if p.busy[a] || p.Clock.Wall().Before(p.resting[a]) {
 		return false
 	}
 	delete(p.resting, a)
@@ -267,7 +274,7 @@ func (p *Pump) digest(rows []Row) Verdict {
 	text := "While hob restarted, this may or may not have arrived:"
 	v := Verdict{State: Joined, Reason: "told of in a digest after a restart"}
 	for i, r := range rows {
-		text += fmt.Sprintf("\n- to %s: %s", r.To, Excerpt(r.Body))
+		text += fmt.Sprintf("\n- to %s: %s", r.To, Excerpt(r.Body+names(r.Files)))
 		if i > 0 {
 			v.With = append(v.With, r.ID)
 		}

@@ -202,6 +202,8 @@ func (r *rig) channel(name string) (channels.Channel, error) {
 	switch name {
 	case "plain":
 		return plainCh{r.mouth}, nil
+	case "carrier":
+		return carrierCh{plainCh{r.mouth}}, nil
 	case "keyed":
 		return keyedCh{plainCh{r.mouth}}, nil
 	case "blind":
@@ -245,7 +247,7 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 		Once: func(_ string, f func() error) {
 			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
 		},
-		Wake: r.box.Wake, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+		Wake: r.box.Wake, Open: openArtifact, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()

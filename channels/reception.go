@@ -14,12 +14,24 @@ type Keeper interface {
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
 	// AcceptFiles commits an input with the contents of its file parts, in their order.
 	AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error)
+	// TakeBack drops an input that has not been read yet, when the person who wrote it has deleted it.
+	TakeBack(ctx context.Context, w Withdrawal) error
 	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
 	Cursor(ctx context.Context, source, identity string) (string, error)
 }
 
+// Withdrawal is a message that was deleted on its platform.
+type Withdrawal struct {
+	Source, ExtID string        // the message
+	Person        string        // who deleted it
+	Chat          event.Address // where
+}
+
 // Desk knows who may write.
 type Desk interface {
+	// Met says which account hob has on a channel, "" where that is not known, before anything is received there: what was paired with another
+	// account does not count, and the owner is told so once.
+	Met(ctx context.Context, channel, account string) error
 	// Owners are the owner's ids on a channel, of the config and by pairing.
 	Owners(channel string) []string
 	// Try shows a stranger's message to the pairing that is open on a channel, if there is one. The message that bound somebody is known by its
@@ -93,6 +105,12 @@ type reception struct {
 func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) error {
 	rules := r.rules()
 	for _, m := range list {
+		if m.Deletes != "" {
+			if err := r.takeBack(ctx, m); err != nil {
+				return err
+			}
+			continue
+		}
 		in, refusal := Admit(r.name, m, rules, r.now())
 		if refusal == Stranger || refusal == Admitted && m.Chat.Group == "" {
 			tried, err := r.desk.Try(ctx, r.name, m)
@@ -115,16 +133,40 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 	return err
 }
 
+// takeBack drops what was deleted before it was read; what came before it is committed first, for it may be among that.
+func (r *reception) takeBack(ctx context.Context, m Message) error {
+	if m.From.ID == "" {
+		return nil
+	}
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	err := r.TakeBack(ctx, Withdrawal{Source: r.name, ExtID: m.Deletes, Person: m.From.ID, Chat: event.Address(r.name + ":" + m.Chat.ID)})
+	if err != nil {
+		return fmt.Errorf("take back a message: %w", err)
+	}
+	return nil
+}
+
+// flush commits what was let in so far, without the cursor.
+func (r *reception) flush(ctx context.Context) error {
+	if len(r.in) == 0 {
+		return nil
+	}
+	_, err := r.Accept(ctx, r.in, nil)
+	r.in = nil
+	return err
+}
+
 // take adds an input to those that are committed at the end; one with files at once.
 func (r *reception) take(ctx context.Context, in event.In, m Message) error {
 	if len(m.Files) == 0 {
 		r.in = append(r.in, in)
 		return nil
 	}
-	if _, err := r.Accept(ctx, r.in, nil); err != nil {
+	if err := r.flush(ctx); err != nil {
 		return err
 	}
-	r.in = nil
 	in, contents := fetch(ctx, in, m.Files)
 	if len(contents) == 0 {
 		r.in = append(r.in, in)

@@ -54,7 +54,7 @@ func nothing(*channelstest.Inbox) {}
 func TestReceiveFetchesFiles(t *testing.T) {
 	m := typed("look")
 	m.Files = []channels.Attachment{
-		attached("a.png", "image/png", 3, holds("png")),
+		attached("a.png", "image/png", 3, holds("\x89PNG\r\n\x1a\n")),
 		attached("film", "video/mp4", channels.MaxFile+1, func() (io.Reader, error) { return nil, errors.New("it must not be opened") }),
 		attached("liar", "text/plain", 1, func() (io.Reader, error) { return zeros{}, nil }),
 		attached("gone", "text/plain", 1, func() (io.Reader, error) { return nil, errors.New("the platform has lost it") }),
@@ -86,7 +86,7 @@ func TestReceiveFetchesFiles(t *testing.T) {
 	for _, data := range in.Files() {
 		kept = append(kept, string(data))
 	}
-	want(t, "kept", kept, "png", "text", "x", "x", "x", "x", "x")
+	want(t, "kept", kept, "\x89PNG\r\n\x1a\n", "text", "x", "x", "x", "x", "x")
 }
 
 // A stranger's files are not fetched.
@@ -129,6 +129,28 @@ func TestReceiveKeepsTheOrder(t *testing.T) {
 		texts = append(texts, r.Text())
 	}
 	want(t, "texts", texts, "one", "two", "three")
+	if c, err := in.Cursor(t.Context(), "x", "me"); err != nil || c != "9" {
+		t.Errorf("cursor %q, %v", c, err)
+	}
+}
+
+// What is deleted is taken back in its turn, by whoever deletes it: the messages before it are stored by then, and so is the cursor at the end.
+func TestReceiveTakesBack(t *testing.T) {
+	list := []channels.Message{typed("one"), typed("two"), typed("three"), typed(""), typed("")}
+	for i := range list {
+		list[i].ID = fmt.Sprint(i)
+	}
+	list[3].Deletes = "1"
+	list[4].Deletes, list[4].From.ID = "2", "somebody else"
+	in, err := received(t, nothing, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, r := range in.Rows() {
+		texts = append(texts, r.Text())
+	}
+	want(t, "texts", texts, "one", "three")
 	if c, err := in.Cursor(t.Context(), "x", "me"); err != nil || c != "9" {
 		t.Errorf("cursor %q, %v", c, err)
 	}

@@ -55,6 +55,8 @@ type Verdict struct {
 	Tell     *Notice   // tell the owner
 	Ask      *Ask      // ask the owner: resend or drop
 	With     []int64   // Joined: further outbox rows that end in the same commit
+	Edited   bool      // Sent: the message that showed a draft shows the part now
+	Anew     bool      // Retry: that message cannot be edited; the part goes out as one of its own, with the delivery's Nonce
 }
 
 // Notice is a message of hob itself to the owner. It becomes an outbox row with the cause ByNotice; Key is its unique key.
@@ -94,6 +96,18 @@ func After(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict 
 	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, o.Err)), Unsure: d.Unsure, Reason: reason(o.Err)}, now)
 }
 
+// afterEdit decides what happens to a part whose text was put in the place of a draft. To edit twice does no harm. A message that can never be edited
+// (it is too old, or gone) stays as it is: the reader gets the text in a new one, because half an answer is worse than one and a half.
+func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
+	switch {
+	case err == nil:
+		return Verdict{State: Sent, RemoteID: remoteID, Edited: true}
+	case errors.Is(err, ErrPermanent):
+		return Verdict{State: Retry, At: now, Anew: true, Reason: reason(err)}
+	}
+	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err)), Unsure: d.Unsure, Reason: reason(err)}, now)
+}
+
 // afterUnsure decides about a try that may have arrived.
 func afterUnsure(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict {
 	n := d.Unsure
@@ -111,7 +125,7 @@ func afterUnsure(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Ve
 	}
 	return Verdict{
 		State: Unknown, Unsure: n, Reason: again.Reason,
-		Ask: &Ask{Text: fmt.Sprintf("A message to %s may or may not have arrived: %s\nSend it again, or drop it?", d.To, Excerpt(d.Body))},
+		Ask: &Ask{Text: fmt.Sprintf("A message to %s may or may not have arrived: %s\nSend it again, or drop it?", d.To, excerptOf(d))},
 	}
 }
 
@@ -150,7 +164,7 @@ func expired(d Delivery, why string) Verdict {
 func notice(d Delivery, what, text string) *Notice {
 	return &Notice{
 		Key:  fmt.Sprintf("outbox:%d:%s", d.Outbox, what),
-		Text: text + "\nIt says: " + Excerpt(d.Body),
+		Text: text + "\nIt says: " + excerptOf(d),
 	}
 }
 

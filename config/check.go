@@ -74,9 +74,24 @@ func checkModel(c *checks, m *Model) {
 	if m.ContextTokens > 0 && m.MaxOutputTokens >= m.ContextTokens {
 		c.wrong("max_output_tokens", "want less than context_tokens (%d), found %d", m.ContextTokens, m.MaxOutputTokens)
 	}
-	u, err := url.Parse(m.BaseURL)
-	if m.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		c.wrong("base_url", "want an address like https://host/v1, found %q", m.BaseURL)
+	c.baseURL(m.BaseURL)
+}
+
+// baseURL wants the address of a server's API, or none.
+func (c *checks) baseURL(address string) {
+	u, err := url.Parse(address)
+	if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		c.wrong("base_url", "want an address like https://host/v1, found %q", address)
+	}
+}
+
+func checkVoice(c *checks, v *Voice) {
+	c.baseURL(v.BaseURL)
+	if n := len(v.Language); n > 0 && (n < 2 || n > 3 || strings.Trim(v.Language, "abcdefghijklmnopqrstuvwxyz") != "") {
+		c.wrong("language", "want the code of a language, like de or en, found %q", v.Language)
+	}
+	if v.Model == "" {
+		c.wrong("model", "want the name of a model, like whisper-1")
 	}
 }
 

@@ -25,6 +25,7 @@ type Snapshot struct {
 	Turn     Turn
 	Backup   Backup
 	Outbox   Outbox
+	Voice    Voice
 
 	Heartbeat Heartbeat  // without Enabled when the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
@@ -122,10 +123,21 @@ type Backup struct {
 	Weekly int           `toml:"weekly"` // and that of each of that many weeks; default 4
 }
 
-// Outbox is [outbox]: messages to people other than the owner.
+// Outbox is [outbox]: how messages go out.
 type Outbox struct {
+	Live     bool          `toml:"live"`     // answers are shown while they are made, where the channel can; default true
 	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0, the default: it is sent at once
 	Announce bool          `toml:"announce"` // the owner is told of each that waits
+}
+
+// Voice is [voice]: where voice notes are turned into words.
+type Voice struct {
+	BaseURL  string        `toml:"base_url"` // "": nowhere
+	Model    string        `toml:"model"`    // default whisper-1
+	APIKey   string        `toml:"api_key"`  // a reference (see daemon/secret) or the key itself
+	Language string        `toml:"language"` // "": the endpoint finds out
+	Timeout  time.Duration `toml:"timeout"`  // of one note; default 1 min
+	Price    float64       `toml:"price"`    // of a minute, in the budget's currency; 0: not known, and tokens are counted
 }
 
 // Heartbeat is [heartbeat]: how often hob looks by itself whether HEARTBEAT.md asks for something.
@@ -148,6 +160,8 @@ func Default() *Snapshot {
 		Daemon: Daemon{MaxAttempts: 3, SafeModeAfter: 3},
 		Turn:   Turn{MaxSteps: 50, MaxRunning: 15 * time.Minute},
 		Backup: Backup{Every: 24 * time.Hour, Daily: 7, Weekly: 4},
+		Outbox: Outbox{Live: true},
+		Voice:  Voice{Model: "whisper-1", Timeout: time.Minute},
 		off:    map[string]bool{},
 
 		Heartbeat: Heartbeat{Enabled: true, Every: 30 * time.Minute},

@@ -46,9 +46,18 @@ func core() []Part {
 			{Name: "daily", Least: "0", Example: "7", Doc: "The newest copy of each of that many days is kept; 0: none is made."},
 			{Name: "weekly", Least: "0", Example: "4", Doc: "And the newest of each of that many weeks."},
 		})},
-		{Path: "outbox", Doc: "What hob says to people other than you; see channels.md.", Keys: schema.Describe(d.Outbox, []schema.Note{
-			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "How long such a message waits, so that `hob outbox drop ID` or `/cancel ID` can stop it; 0s sends it at once, and what you send yourself never waits."},
-			{Name: "announce", Example: "true", Doc: "Tell me of each message while it waits."},
+		{Path: "outbox", Doc: "How messages go out; see channels.md.", Keys: schema.Describe(d.Outbox, []schema.Note{
+			{Name: "live", Example: "true", Doc: "Whether an answer that takes longer than some seconds is shown while it is written, on the channels that can change what they have sent."},
+			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "How long a message to anybody but you waits, so that `hob outbox drop ID` or `/cancel ID` can stop it; 0s sends it at once, and what you send yourself never waits."},
+			{Name: "announce", Example: "true", Doc: "Tell me of each such message while it waits."},
+		})},
+		{Path: "voice", Doc: "Where what people say in voice notes is turned into words: any server that takes OpenAI's requests for transcriptions. Without it hob keeps the notes and says that it did not listen; see channels.md.", Keys: schema.Describe(d.Voice, []schema.Note{
+			{Name: "base_url", Unset: "none", Example: `"https://api.openai.com/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address; `/audio/transcriptions` comes behind it."},
+			{Name: "model", Example: `"whisper-1"`, Doc: "The model's name at the server."},
+			{Name: "api_key", Unset: "none", Example: `"env:OPENAI_API_KEY"`, Doc: "The key for the server: a reference to a secret, or the key itself."},
+			{Name: "language", Unset: "the server finds out", Example: `"de"`, Pattern: `^$|^[a-z]{2,3}$`, Doc: "The language that is spoken, by its ISO 639 code."},
+			{Name: "timeout", Least: "1s", Most: "10m", Example: `"1m"`, Doc: "How long one note may take."},
+			{Name: "price", Unset: "not known: tokens are counted", Least: "0", Most: "1000", Example: "0.006", Doc: "What a minute costs, in the budget's currency, where the server does not tell; on this machine nothing is counted."},
 		})},
 		{Path: "heartbeat", Doc: "How often hob looks by itself whether `HEARTBEAT.md` in the workspace asks for something. Nothing is spent while that file is missing or has only headings in it, and while hob is busy.", Keys: schema.Describe(d.Heartbeat, []schema.Note{
 			{Name: "enabled", Example: "true", Doc: "Whether there is a heartbeat at all."},

@@ -14,7 +14,7 @@ import (
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "outbox", "owner", toolHooks, "tools", "turn", "watches", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
@@ -74,6 +74,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("turn"), "turn", &s.Turn, nil)
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
 	typed(l, l.root.child("outbox"), "outbox", &s.Outbox, nil)
+	typed(l, l.root.child("voice"), "voice", &s.Voice, checkVoice)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, nil) && s.Heartbeat.Enabled
 	l.tools()
 	l.hooks()
@@ -107,7 +108,7 @@ func typed[T any](l *loader, n *node, path string, dst *T, check func(*checks, *
 // keys are those of a section of the core.
 func (l *loader) keys(path string) []schema.Key {
 	for _, p := range l.parts {
-		if p.fits(strings.Split(path, ".")) {
+		if p.fits(namesOf(path)) {
 			return p.Keys
 		}
 	}

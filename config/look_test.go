@@ -142,3 +142,46 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// A name that the owner has chosen may have dots in it: its section is checked like any other.
+func TestNamesWithDots(t *testing.T) {
+	checked := []string{}
+	r := config.NewReference(config.Owned{
+		Backends: []string{"openrouter", "lmstudio"},
+		Parts: []config.Part{
+			{Path: "channels.NAME", Kind: "bell", Named: "door", Keys: schema.Describe(struct{ Topic string }{}, nil), Check: func(_ *config.Snapshot, s config.Section) []config.Problem {
+				checked = append(checked, s.Path())
+				return []config.Problem{s.Fault("topic", "topic: it is too loud")}
+			}},
+			{Path: "jobs.NAME", Named: "morning", Keys: schema.Describe(struct{ Cron string }{}, nil), Check: func(_ *config.Snapshot, s config.Section) []config.Problem {
+				checked = append(checked, s.Path())
+				return nil
+			}},
+		},
+	})
+	problems, err := r.Check("c", []byte(`[channels."front.door"]
+kind = "bell"
+topic = "x"
+[jobs."every.day"]
+cron = "0 9 * * *"
+[models."qwen3.5"]
+backend = "lmstudioo"
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	if want := []string{"channels.front.door", "jobs.every.day"}; !slices.Equal(checked, want) {
+		t.Errorf("checked %q, want %q", checked, want)
+	}
+	if len(got) != 2 || !strings.Contains(got[0], "c:3:9: topic: it is too loud") || !strings.Contains(got[1], `did you mean "lmstudio"`) {
+		t.Errorf("problems: %q", got)
+	}
+	problems, err = r.Check("c", []byte("[models.\"qwen3.5\"]\nbackend = \"lmstudio\"\nmodel = \"x\"\nmax_output_tokens = -5\n"), nil)
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].String(), "max_output_tokens") {
+		t.Errorf("the limits of a model's keys: %v, %v", problems, err)
+	}
+}

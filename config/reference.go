@@ -63,6 +63,9 @@ func (p Part) fits(path []string) bool {
 	return true
 }
 
+// namesOf are the names in a section's path: there are two at most, and the second, which the owner has chosen, may have dots in it.
+func namesOf(path string) []string { return strings.SplitN(path, ".", 2) }
+
 // Shown is the path with an example of a name in the place of NAME.
 func (p Part) Shown() string { return strings.ReplaceAll(p.Path, "NAME", p.Named) }
 
@@ -215,7 +218,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	override(root, env)
 	problems = append(problems, r.backends(file, root)...)
 	for _, c := range snap.Channels {
-		p, ok := r.at(root, strings.Split(c.path, "."))
+		p, ok := r.at(root, namesOf(c.path))
 		if !ok {
 			bad := c.Fault("kind", fmt.Sprintf("there is no kind of channel named %q", c.Kind))
 			bad.Hint = nearest(c.Kind, r.Kinds())
@@ -225,7 +228,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 		problems = append(problems, p.owners(snap, c.Section)...)
 	}
 	for _, s := range slices.Concat(snap.Jobs, snap.Hooks, snap.Watches) {
-		if p, ok := r.at(root, strings.Split(s.path, ".")); ok {
+		if p, ok := r.at(root, namesOf(s.path)); ok {
 			problems = append(problems, p.owners(snap, s)...)
 		}
 	}
@@ -265,7 +268,7 @@ func (r Reference) backends(file string, root *node) []Problem {
 }
 
 func (r Reference) keyOf(section, name string) (schema.Key, bool) {
-	p, ok := r.at(nil, strings.Split(section, "."))
+	p, ok := r.at(nil, namesOf(section))
 	if !ok {
 		return schema.Key{}, false
 	}

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"strconv"
 
+	"hob/channels/cli"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/clock"
@@ -13,6 +15,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/lobby"
 	"hob/daemon/models"
+	"hob/daemon/shelf"
 	"hob/daemon/store"
 	"hob/daemon/webhooks"
 )
@@ -27,6 +30,7 @@ type acts struct {
 	models roster
 	hooks  *webhooks.Desk
 	lobby  lobby.Desk
+	shelf  shelf.Shelf
 }
 
 var _ control.Acts = acts{}
@@ -53,7 +57,7 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 	case "backup":
 		return a.backup(ctx, act.Args["path"])
 	case "send":
-		return a.send(ctx, act.Args)
+		return a.send(ctx, act)
 	default:
 		return a.row(ctx, act)
 	}
@@ -154,19 +158,44 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 	return a.store.SetBudget(ctx, c)
 }
 
-func (a acts) send(ctx context.Context, args map[string]string) (any, error) {
-	to, err := event.ParseAddress(args["to"])
+func (a acts) send(ctx context.Context, act control.Act) (any, error) {
+	text := act.Args["text"]
+	to, err := event.ParseAddress(act.Args["to"])
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
 	}
-	if args["text"] == "" {
+	if text == "" && len(act.Files) == 0 {
 		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "the text is empty")
 	}
 	if !a.reach(to) {
 		return nil, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 	}
-	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, args["text"])
+	files, err := a.enclosed(ctx, act.Files)
+	if err != nil {
+		return nil, err
+	}
+	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, text, files...)
 	return map[string]any{"outbox": id, "to": to}, err
+}
+
+// enclosed makes the bytes of files durable that go with a message.
+func (a acts) enclosed(ctx context.Context, list []control.Attachment) ([]event.Enclosed, error) {
+	given := make([]cli.File, len(list))
+	for i, f := range list {
+		given[i] = cli.File(f)
+	}
+	if err := cli.Check(given); err != nil {
+		return nil, err
+	}
+	var files []event.Enclosed
+	for _, f := range given {
+		e, err := a.shelf.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, e)
+	}
+	return files, nil
 }
 
 // chosen says which model is asked from now on.

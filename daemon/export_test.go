@@ -55,7 +55,7 @@ func OpenHouse(ctx context.Context, home string, c clock.Clock, keep func(channe
 	}
 	group := spawn.New(d.log, nil)
 	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keep(keeper{d}), Desk: visitors{d}, Clock: c, Log: d.log, Go: group.Go, Changed: func(channels.ChannelHealth) {},
+		Inbox: keep(keeper{d}), Desk: visitors{d}.porter(), Clock: c, Log: d.log, Go: group.Go, Changed: func(channels.ChannelHealth) {},
 	})
 	return &House{Host: d.host, Store: d.store, Lobby: visitors{d}.lobby(), Owner: d.owner, group: group}, nil
 }

@@ -73,6 +73,9 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}
+	if err == nil {
+		err = d.shelf.Clear(ctx)
+	}
 	if err != nil {
 		return errors.Join(err, d.store.Close(context.WithoutCancel(ctx)))
 	}

@@ -8,10 +8,13 @@ import (
 
 	"hob/channels"
 	chanall "hob/channels/all"
+	"hob/channels/discord"
+	"hob/channels/email"
 	"hob/channels/irc"
 	"hob/channels/matrix"
 	"hob/channels/ntfy"
 	"hob/channels/signal"
+	"hob/channels/slack"
 	"hob/channels/telegram"
 	"hob/config"
 	"hob/config/schema"
@@ -30,6 +33,14 @@ func ConfigSections() config.Owned {
 		Backends: append([]string{models.Builtin}, openai.Backends()...),
 		Parts: []config.Part{
 			{
+				Path: "channels.NAME", Kind: "discord", Named: "discord", Doc: "A Discord bot. See channels.md.",
+				Keys: schema.Describe(discord.Config{}, discordNotes()), Check: checkChannel,
+			},
+			{
+				Path: "channels.NAME", Kind: "email", Named: "email", Doc: "A mailbox: IMAP in, SMTP out. See channels.md.",
+				Keys: schema.Describe(email.Config{Folder: "INBOX"}, emailNotes()), Check: checkChannel,
+			},
+			{
 				Path: "channels.NAME", Kind: "irc", Named: "irc", Doc: "A nick on an IRC network. See channels.md.",
 				Keys: schema.Describe(irc.Config{Nick: "hob"}, ircNotes()), Check: checkChannel,
 			},
@@ -44,6 +55,10 @@ func ConfigSections() config.Owned {
 			{
 				Path: "channels.NAME", Kind: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels.md.",
 				Keys: schema.Describe(signal.Config{}, signalNotes()), Check: checkChannel,
+			},
+			{
+				Path: "channels.NAME", Kind: "slack", Named: "slack", Doc: "An app in a Slack workspace. See channels.md.",
+				Keys: schema.Describe(slack.Config{}, slackNotes()), Check: checkChannel,
 			},
 			{
 				Path: "channels.NAME", Kind: "telegram", Named: "telegram", Doc: "A Telegram bot. See channels.md.",
@@ -72,6 +87,33 @@ func ChannelKinds() []string {
 		names = append(names, k.Name)
 	}
 	return names
+}
+
+func discordNotes() []schema.Note {
+	const id = `^[1-9][0-9]{0,19}$`
+	return []schema.Note{
+		{Name: "token", Unset: "none", Example: `"env:DISCORD_TOKEN"`, Doc: "What *Reset Token* shows under *Bot* of the application."},
+		{Name: "known", Example: `["175928847299117063"]`, Pattern: id, Doc: "Ids of people whom you know."},
+		{Name: "public", Example: `["80351110224678912"]`, Pattern: id, Doc: "Ids of people who may write, and are nobody in particular."},
+		{Name: "groups", Example: `["41771983423143937"]`, Pattern: id, Doc: "Ids of a server's channels in which hob answers when it is mentioned, and in their threads."},
+	}
+}
+
+func emailNotes() []schema.Note {
+	const person = `^[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,250}[0-9a-z])?$`
+	return []schema.Note{
+		{Name: "imap", Unset: "none", Example: `"imap.example.org"`, Doc: "The server to read from, with `:port` where that is not 993; at 143 TLS begins by STARTTLS."},
+		{Name: "smtp", Unset: "none", Example: `"smtp.example.org"`, Doc: "The server to send through, with `:port` where that is not 465; at any other TLS begins by STARTTLS."},
+		{Name: "user", Unset: "the address", Example: `"hob@example.org"`, Doc: "The name to log in with."},
+		{Name: "password", Unset: "none", Example: `"env:MAIL_PASSWORD"`, Doc: "The password to log in with."},
+		{Name: "address", Unset: "none", Example: `"hob@example.org"`, Doc: "hob's own address."},
+		{Name: "folder", Example: `"INBOX"`, Doc: "The folder to read."},
+		{Name: "tls", Unset: "true", Example: "true", Doc: "Speak to the servers over TLS; false: only to servers on this machine."},
+		{Name: "fingerprint", Unset: "none", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the servers' certificate, which is then taken whoever has signed it."},
+		{Name: "trust_results", Unset: "none", Example: `"mx.example.org"`, Doc: "The name that your mail server puts first into the header Authentication-Results; without it nobody is recognised."},
+		{Name: "known", Example: `["ana@example.org"]`, Pattern: person, Doc: "Addresses of people whom you know, in small letters."},
+		{Name: "public", Example: `["kim@example.org"]`, Pattern: person, Doc: "Addresses of people who may write, and are nobody in particular."},
+	}
 }
 
 func ircNotes() []schema.Note {
@@ -124,6 +166,18 @@ func signalNotes() []schema.Note {
 		{Name: "known", Example: `["11111111-1111-4111-8111-111111111111"]`, Pattern: person, Doc: "Account ids of people whom you know."},
 		{Name: "public", Example: `["22222222-2222-4222-8222-222222222222"]`, Pattern: person, Doc: "Account ids of people who may write, and are nobody in particular."},
 		{Name: "groups", Example: `["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]`, Pattern: `^[0-9A-Za-z+/]+=+$`, Doc: "Ids of groups in which hob answers when it is mentioned."},
+	}
+}
+
+func slackNotes() []schema.Note {
+	const person = `^[UW][0-9A-Z]{2,20}$`
+	return []schema.Note{
+		{Name: "app_token", Unset: "none", Example: `"env:SLACK_APP_TOKEN"`, Doc: "The app-level token, `xapp-…`, which opens the socket."},
+		{Name: "bot_token", Unset: "none", Example: `"env:SLACK_BOT_TOKEN"`, Doc: "The bot's token, `xoxb-…`."},
+		{Name: "known", Example: `["U012AB3CD"]`, Pattern: person, Doc: "Ids of people whom you know."},
+		{Name: "public", Example: `["U098ZY7XW"]`, Pattern: person, Doc: "Ids of people who may write, and are nobody in particular."},
+		{Name: "groups", Example: `["C012AB3CD"]`, Pattern: `^[CG][0-9A-Z]{2,20}$`, Doc: "Ids of channels in which hob answers when it is mentioned."},
+		{Name: "api_base", Unset: "https://slack.com/api", Example: `"https://slack-gov.com/api"`, Pattern: `^$|^https?://.+`, Doc: "The address of the Web API, where it is another one."},
 	}
 }
 

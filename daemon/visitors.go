@@ -2,9 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"hob/channels"
 	"hob/daemon/event"
@@ -28,58 +25,39 @@ func (k keeper) AcceptFiles(ctx context.Context, in event.In, contents [][]byte)
 	return k.shelf.AcceptFiles(ctx, in, contents)
 }
 
+// TakeBack drops what was deleted before it was read.
+func (k keeper) TakeBack(ctx context.Context, w channels.Withdrawal) error {
+	return k.store.TakeBack(ctx, w)
+}
+
 // Cursor is how far a source has been read.
 func (k keeper) Cursor(ctx context.Context, source, identity string) (string, error) {
 	return k.store.Cursor(ctx, source, identity)
 }
 
-// visitors says who may write on the channels.
+// visitors are those who write on the channels.
 type visitors struct{ *daemon }
 
-var _ channels.Desk = visitors{}
-
-// Owners are the owner's ids on a channel.
-func (v visitors) Owners(channel string) (ids []string) {
-	for _, a := range v.owner() {
-		if id, ok := strings.CutPrefix(string(a), channel+":"); ok {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// porter lets them in.
+func (v visitors) porter() lobby.Porter {
+	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Tell, Elsewhere: conf(v).elsewhere}
 }
 
-// Try shows a message to the channel's pairing. Whoever is bound by it is told so, and so is the owner elsewhere, once each: a code that
-// somebody else has typed must not go unseen.
-func (v visitors) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
-	tried, err := v.store.Pairings.Try(ctx, channel, m)
-	if err != nil || tried != channels.Bound || !slices.Contains(v.Owners(channel), m.From.ID) {
-		return tried, err
+// buttons tells whether the channel of an address shows buttons.
+func (v visitors) buttons(to event.Address) bool {
+	if v.host == nil { // which is made after the store
+		return false
 	}
-	key := "paired:" + channel + ":" + m.ID
-	if err := v.store.Tell(ctx, key, event.Address(channel+":"+m.From.ID), "You are hob's owner here now. Write what you want done, or /help."); err != nil {
-		return tried, err
-	}
-	text := fmt.Sprintf("%s (%s) is your owner's account on channel %s from now on, by a pairing. Was it not you? hob pairing list, and hob pairing revoke ID.", named(m.From), m.From.ID, channel)
-	return tried, v.Tell(ctx, channel, key+":told", text)
-}
-
-// named is what somebody calls himself, on one line.
-func named(p channels.Person) string {
-	if strings.TrimSpace(p.Name) == "" {
-		return "Somebody"
-	}
-	return channels.Excerpt(p.Name)
-}
-
-// Tell tells the owner something about a channel, on another one.
-func (v visitors) Tell(ctx context.Context, channel, key, text string) error {
-	return v.store.Tell(ctx, key, conf(v).elsewhere(channel), text)
+	ch, err := v.host.Channel(to.Channel())
+	b, can := ch.(channels.Buttoned)
+	return err == nil && can && b.Buttons()
 }
 
 // lobby is the channels and the pairings as the API sees them.
 func (v visitors) lobby() lobby.Desk {
+	p := v.porter()
 	return lobby.Desk{Config: lobby.Config{
-		Book: v.store.Pairings, Health: overview(v).channelHealth, Find: v.host.Channel, Owners: v.Owners, Hide: v.secrets.Text, Letters: lobby.Letters, Now: v.clock.Wall,
+		Book: v.store.Pairings, Health: overview(v).channelHealth, Find: v.host.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: v.secrets.Text, Letters: lobby.Letters, Now: v.clock.Wall,
 		Send: func(ctx context.Context, to event.Address, text string) (int64, error) {
 			return v.store.Send(ctx, event.In{
 				Source: "api", ExtID: v.ids.Code(16), Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/guard"
 	"hob/daemon/hooks"
 	"hob/daemon/ident"
 	"hob/daemon/llm"
@@ -21,6 +22,7 @@ import (
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/work"
 	"hob/daemon/toolcall"
+	"hob/daemon/voice"
 	"hob/daemon/webhooks"
 	"hob/scheduler"
 	"hob/scheduler/gate"
@@ -44,6 +46,7 @@ var (
 	_ agent.Conversations = (*store.Store)(nil)
 	_ agent.Outgoing      = store.Commands{}
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
+	_ channels.Drafts     = store.Outbox{} // and shows what is still being written
 )
 
 // wire makes the parts.
@@ -64,6 +67,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.thread = &agent.Thread{
 		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
+		Hear:     d.ears().Hear,
 		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store, Named: func(ctx context.Context, name string) *llm.Chain {
@@ -79,13 +83,19 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
-	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}, Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once,
+		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
+	drafts := channels.NewLive(channels.LiveConfig{
+		Drafts: d.store, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.EventsBell), Ident: d.ids,
+		Plain: func(text string) string { return guard.Visible(d.secrets.Text(text)) },
+	})
+	out.Go(out.ctx, "what is being said", drafts.Listen)
+	out.Go(out.ctx, "drafts", drafts.Run)
 	d.webhooks = webhooks.New(webhooks.Config{
 		Rows: d.store.Webhooks(), Inbox: d.store.Webhooks(), Secret: conf{d}.resolve, Safe: d.store.SafeMode, Reach: addresses{d}.reach,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
@@ -94,6 +104,13 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	return conf{d}.tellProblems(in.ctx)
+}
+
+// ears listen to voice notes, as the config says at that moment.
+func (d *daemon) ears() voice.Desk {
+	return voice.Desk{Rows: d.store, Open: d.shelf.Content, Book: voice.Booked(d.store, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (voice.Endpoint, error) {
+		return voice.Of(ctx, d.config(), conf{d}.resolve, d.http)
+	}}
 }
 
 // values turns a bell, a channel that is closed at each ring, into a channel of values.
@@ -156,7 +173,7 @@ func backlog(s *store.Store) work.Desk {
 func (d *daemon) api(c *cli.Channel) control.Deps {
 	return control.Deps{
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows, lobby: visitors{d}.lobby()},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby()},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby(), shelf: d.shelf},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Log: d.log,
 	}

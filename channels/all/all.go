@@ -4,20 +4,26 @@ package all
 
 import (
 	"hob/channels"
+	"hob/channels/discord"
+	"hob/channels/email"
 	"hob/channels/irc"
 	"hob/channels/matrix"
 	"hob/channels/ntfy"
 	"hob/channels/signal"
+	"hob/channels/slack"
 	"hob/channels/telegram"
 )
 
 // All returns every kind of channel that a section [channels.NAME] can have.
 func All() []channels.Kind {
 	return []channels.Kind{
+		discord.Kind(),
+		email.Kind(),
 		irc.Kind(),
 		matrix.Kind(),
 		ntfy.Kind(),
 		signal.Kind(),
+		slack.Kind(),
 		telegram.Kind(),
 	}
 }

@@ -21,6 +21,8 @@ type Inbox struct {
 	rows    []event.In
 	cursors map[string]channels.Cursor
 	fail    int
+	failed  int
+	index   map[string]int // of rows, by source and id
 	changed chan struct{}
 	gaps    []string
 	files   [][]byte
@@ -36,6 +38,13 @@ func (b *Inbox) FailNext(n int) {
 	b.fail = n
 }
 
+// Failed is how many calls have failed as FailNext said.
+func (b *Inbox) Failed() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
 // Accept stores inputs and cursor.
 func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	if err := ctx.Err(); err != nil {
@@ -45,17 +54,20 @@ func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 	defer b.mu.Unlock()
 	if b.fail > 0 {
 		b.fail--
+		b.failed++
 		return nil, ErrFull
+	}
+	if b.index == nil {
+		b.index = map[string]int{}
 	}
 	receipts := make([]event.Receipt, 0, len(ins))
 	for _, in := range ins {
-		at := slices.IndexFunc(b.rows, func(r event.In) bool { return r.Source == in.Source && r.ExtID == in.ExtID })
-		isNew := at < 0
-		if isNew {
-			b.rows = append(b.rows, in)
-			at = len(b.rows) - 1
+		at, known := b.index[in.Source+"\n"+in.ExtID]
+		if !known {
+			at = len(b.rows)
+			b.rows, b.index[in.Source+"\n"+in.ExtID] = append(b.rows, in), at
 		}
-		receipts = append(receipts, event.Receipt{Event: int64(at + 1), Inbox: int64(at + 1), New: isNew})
+		receipts = append(receipts, event.Receipt{Event: int64(at + 1), Inbox: int64(at + 1), New: !known})
 	}
 	if c != nil {
 		if b.cursors == nil {
@@ -84,12 +96,25 @@ func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte)
 	return receipts[0], nil
 }
 
+// TakeBack removes an input that its author has deleted: nobody reads here.
+func (b *Inbox) TakeBack(_ context.Context, w channels.Withdrawal) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rows = slices.DeleteFunc(b.rows, func(r event.In) bool {
+		return r.Source == w.Source && r.ExtID == w.ExtID && r.Origin.Person == w.Person && r.ReplyTo == w.Chat
+	})
+	return nil
+}
+
 // Files are the contents of all files so far.
 func (b *Inbox) Files() [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.files)
 }
+
+// Met takes any account.
+func (b *Inbox) Met(context.Context, string, string) error { return nil }
 
 // Owners are the owner's ids of Rules.
 func (b *Inbox) Owners(string) []string { return b.Rules.Owner }

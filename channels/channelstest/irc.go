@@ -58,6 +58,7 @@ type IRC struct {
 	mu      sync.Mutex
 	users   []*ircUser
 	people  map[string]string // nick to account
+	own     map[string]bool   // nicks that hob has had: its history is that of all of them, as of an account
 	said    []ircLine
 	ledger  []IRCSent
 	faults  []IRCFault
@@ -79,15 +80,19 @@ type ircLine struct {
 
 // NewIRC starts a fake on any free port of the loopback.
 func NewIRC(opts IRCOptions) (*IRC, error) {
+	lis, err := listen("")
+	if err != nil {
+		return nil, err
+	}
+	return IRCOn(lis, opts)
+}
+
+// IRCOn is NewIRC with a listener.
+func IRCOn(lis net.Listener, opts IRCOptions) (*IRC, error) {
 	f := &IRC{
-		opts: opts, people: map[string]string{}, calls: map[string]int{}, changed: make(chan struct{}),
+		opts: opts, lis: lis, people: map[string]string{}, own: map[string]bool{}, calls: map[string]int{}, changed: make(chan struct{}),
 		group: spawn.New(slog.New(slog.DiscardHandler), nil),
 	}
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for the fake IRC: %w", err)
-	}
-	f.lis = lis
 	if !opts.Plain {
 		cert, err := selfSigned()
 		if err != nil {
@@ -293,10 +298,13 @@ func (f *IRC) happened() {
 	f.changed = make(chan struct{})
 }
 
+// pingTimeout is after what time of silence the server gives up a connection.
+const pingTimeout = time.Minute
+
 // serve reads the lines of one connection.
 func (u *ircUser) serve() error {
 	in := bufio.NewScanner(u.conn)
-	for in.Scan() {
+	for u.conn.SetReadDeadline(time.Now().Add(pingTimeout)) == nil && in.Scan() {
 		if !u.line(in.Text()) {
 			break
 		}

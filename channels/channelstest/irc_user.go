@@ -177,6 +177,7 @@ func (u *ircUser) name(nick string) {
 		u.raw(":" + u.source() + " NICK :" + nick)
 	}
 	u.nick = nick
+	u.f.own[strings.ToLower(nick)] = true
 }
 
 func (u *ircUser) source() string { return u.nick + "!~hob@hob.test" }
@@ -246,7 +247,7 @@ func (u *ircUser) history(words []string) {
 		seen := map[string]bool{}
 		for _, l := range u.f.said {
 			nick, _, _ := strings.Cut(l.source, "!")
-			if l.at.After(since) && strings.EqualFold(l.target, u.nick) && !seen[nick] {
+			if l.at.After(since) && u.f.own[strings.ToLower(l.target)] && !seen[nick] {
 				seen[nick] = true
 				u.raw(fmt.Sprintf("@batch=%s CHATHISTORY TARGETS %s %s", ref, nick, l.at.UTC().Format("2006-01-02T15:04:05.000Z")))
 			}
@@ -262,7 +263,7 @@ func (u *ircUser) history(words []string) {
 	u.raw(":irc.test BATCH +" + ref + " chathistory " + words[1])
 	for i, l := range u.f.said {
 		nick, _, _ := strings.Cut(l.source, "!")
-		of := strings.EqualFold(l.target, words[1]) || strings.EqualFold(l.target, u.nick) && strings.EqualFold(nick, words[1])
+		of := strings.EqualFold(l.target, words[1]) || u.f.own[strings.ToLower(l.target)] && strings.EqualFold(nick, words[1])
 		if limit == 0 || !of || i < behind || !l.at.After(since) {
 			continue
 		}

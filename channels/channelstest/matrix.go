@@ -3,11 +3,9 @@ package channelstest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,10 +37,11 @@ func (s MatrixSent) Body() string {
 }
 
 // Matrix is a fake homeserver with one account on one device, on a real socket (https://spec.matrix.org, Client-Server API v1.11). Everything
-// that happens in all its rooms is one stream; a sync token is a place in it.
+// that happens in all its rooms is one stream; a sync token is a place in it. A transaction id counts once in what was sent.
 type Matrix struct {
-	srv   *httptest.Server
-	quit  chan struct{}
+	web
+	script[MatrixFault]
+	ledger[MatrixSent]
 	me    string
 	token string
 
@@ -51,9 +50,7 @@ type Matrix struct {
 	count   int // of ids
 	directs map[string]any
 	txns    map[string]string // event ids, by room and transaction id
-	ledger  []MatrixSent
-	faults  map[string][]MatrixFault
-	calls   map[string]int
+	uploads []SentFile
 	files   map[string][]byte
 	notes   []string // receipts and signs
 	sinces  []string
@@ -68,32 +65,21 @@ type matrixEvent struct {
 	raw  map[string]any
 }
 
-// NewMatrix starts a fake on addr, "" for any free port of the loopback, for the account with this id and token.
+// NewMatrix starts a fake on addr, "" for any free port of the loopback, for the account with this id and token. Its URL is the address to
+// configure as homeserver.
 func NewMatrix(addr, me, token string) (*Matrix, error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr)
+	l, err := listen(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the fake homeserver: %w", err)
+		return nil, err
 	}
-	f := &Matrix{
-		quit: make(chan struct{}), me: me, token: token, directs: map[string]any{}, txns: map[string]string{},
-		faults: map[string][]MatrixFault{}, calls: map[string]int{}, files: map[string][]byte{}, changed: make(chan struct{}),
-	}
-	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
-	f.srv.Start()
-	return f, nil
+	return MatrixOn(l, me, token), nil
 }
 
-// URL is the address to configure as homeserver.
-func (f *Matrix) URL() string { return f.srv.URL }
-
-// Close ends all calls and the server.
-func (f *Matrix) Close() {
-	close(f.quit)
-	f.srv.CloseClientConnections()
-	f.srv.Close()
+// MatrixOn is NewMatrix with a listener.
+func MatrixOn(l net.Listener, me, token string) *Matrix {
+	f := &Matrix{me: me, token: token, directs: map[string]any{}, txns: map[string]string{}, files: map[string][]byte{}, changed: make(chan struct{})}
+	f.serveOn(l, f.serve)
+	return f
 }
 
 // Room makes a room that hob is in with these people. A title of "" is none.
@@ -206,9 +192,9 @@ func (f *Matrix) Joined(room string) bool {
 // Fail scripts what happens to the next calls of an endpoint, one fault each: sync, send, messages, state, join, download and so on, as the
 // path names it.
 func (f *Matrix) Fail(endpoint string, faults ...MatrixFault) {
+	f.script.Fail(endpoint, faults...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.faults[endpoint] = append(f.faults[endpoint], faults...)
 	if endpoint == "sync" {
 		f.wake()
 	}
@@ -219,6 +205,13 @@ func (f *Matrix) File(id string, content []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.files[id] = content
+}
+
+// Uploads are the files that were stored, in order, also those that no message shows.
+func (f *Matrix) Uploads() []SentFile {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.uploads)
 }
 
 // Revoke makes the token worthless.
@@ -255,13 +248,6 @@ func (f *Matrix) Directs() string {
 	return string(raw)
 }
 
-// Sent is the ledger: what was sent, in order, also what hob was never told of. A transaction id counts once.
-func (f *Matrix) Sent() []MatrixSent {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.ledger)
-}
-
 // Notes are the receipts and signs so far, as "read EVENT in ROOM" and "typing in ROOM".
 func (f *Matrix) Notes() []string {
 	f.mu.Lock()
@@ -276,39 +262,13 @@ func (f *Matrix) Sinces() []string {
 	return slices.Clone(f.sinces)
 }
 
-// Calls is how often an endpoint was called.
-func (f *Matrix) Calls(endpoint string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[endpoint]
-}
-
 // Listening blocks until somebody waits for news, or ctx ends.
 func (f *Matrix) Listening(ctx context.Context) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	awaits(ctx, func() bool {
 		f.mu.Lock()
-		waits := f.waiting > 0
-		f.mu.Unlock()
-		if waits {
-			return
-		}
-		<-tick.C
-	}
-}
-
-// fault takes the next scripted fault of an endpoint, and counts the call.
-func (f *Matrix) fault(endpoint string) MatrixFault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls[endpoint]++
-	list := f.faults[endpoint]
-	if len(list) == 0 {
-		return MatrixFault{}
-	}
-	f.faults[endpoint] = list[1:]
-	return list[0]
+		defer f.mu.Unlock()
+		return f.waiting > 0
+	})
 }
 
 // matrixDeny answers as a homeserver refuses.

@@ -123,6 +123,8 @@ func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func
 		return "typing", func() (any, *matrixNo) { return f.note(at[2], "typing in "+at[2]) }
 	case is("POST", "v3", "rooms", "*", "receipt", "m.read", "*"):
 		return "receipt", func() (any, *matrixNo) { return f.note(at[2], "read "+at[5]+" in "+at[2]) }
+	case is("POST", "", "_matrix", "media", "v3", "upload"):
+		return "upload", func() (any, *matrixNo) { return f.upload(r) }
 	case is("GET", "v1", "media", "download", "hob.test", "*"):
 		return "download", func() (any, *matrixNo) { return f.download(at[4]) }
 	}
@@ -166,7 +168,7 @@ func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 		if !ok {
 			return nil, &matrixNo{http.StatusBadRequest, "M_UNKNOWN", "Invalid stream token"}
 		}
-		if from < len(f.stream) || since == "" || timeout == 0 || len(f.faults["sync"]) > 0 {
+		if from < len(f.stream) || since == "" || timeout == 0 || f.scripted("sync") {
 			return f.news(from, since == "", filter), nil
 		}
 		changed := f.changed
@@ -384,7 +386,7 @@ func (f *Matrix) send(r *http.Request, room, txn string) (any, *matrixNo) {
 	if id == "" {
 		id = f.put(room, map[string]any{"type": "m.room.message", "sender": f.me, "content": content, "unsigned": map[string]any{"transaction_id": txn}})
 		f.txns[room+" "+txn] = id
-		f.ledger = append(f.ledger, MatrixSent{ID: id, Room: room, Txn: txn, Content: content})
+		f.enter(MatrixSent{ID: id, Room: room, Txn: txn, Content: content})
 	}
 	return map[string]any{"event_id": id}, nil
 }
@@ -398,6 +400,24 @@ func (f *Matrix) note(room, what string) (any, *matrixNo) {
 	}
 	f.notes = append(f.notes, what)
 	return map[string]any{}, nil
+}
+
+// upload keeps a file, which can be downloaded from then on, and seen in what was sent.
+func (f *Matrix) upload(r *http.Request) (any, *matrixNo) {
+	data, err := io.ReadAll(io.LimitReader(r.Body, 60<<20))
+	switch {
+	case err != nil:
+		return nil, &matrixNo{http.StatusBadRequest, "M_UNKNOWN", err.Error()}
+	case len(data) > 50<<20:
+		return nil, &matrixNo{http.StatusRequestEntityTooLarge, "M_TOO_LARGE", "Cannot upload files larger than 50 MB"}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	id := fmt.Sprintf("up%d", f.count)
+	f.files[id] = data
+	f.uploads = append(f.uploads, SentFile{Kind: "upload", Name: r.URL.Query().Get("filename"), MIME: r.Header.Get("Content-Type"), Data: string(data)})
+	return map[string]any{"content_uri": "mxc://hob.test/" + id}, nil
 }
 
 func (f *Matrix) download(id string) (any, *matrixNo) {

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +28,17 @@ type NtfyMessage struct {
 	Priority int      `json:"priority,omitempty"`
 	Tags     []string `json:"tags,omitempty"`
 	Encoding string   `json:"encoding,omitempty"`
+
+	Attachment *NtfyFile `json:"attachment,omitempty"`
+}
+
+// NtfyFile is a file that was published.
+type NtfyFile struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+	Size int    `json:"size,omitempty"`
+	URL  string `json:"url"`
+	Data string `json:"-"` // for tests
 }
 
 // NtfyFault is what the fake does instead of serving one request.
@@ -43,8 +53,7 @@ type NtfyFault struct {
 
 // Ntfy is a fake ntfy server on a real socket. It keeps all messages for ever and a ledger of what was published over HTTP.
 type Ntfy struct {
-	srv       *httptest.Server
-	quit      chan struct{}
+	web
 	mu        sync.Mutex
 	ids       ident.Source
 	cache     []NtfyMessage
@@ -57,32 +66,20 @@ type Ntfy struct {
 	forgets   bool
 }
 
-// NewNtfy starts a fake on addr, "" for any free port of the loopback.
+// NewNtfy starts a fake on addr, "" for any free port of the loopback. Its URL is the address to configure as server.
 func NewNtfy(addr string) (*Ntfy, error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr)
+	l, err := listen(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the fake ntfy: %w", err)
+		return nil, err
 	}
-	n := &Ntfy{
-		ids: ident.Random(), quit: make(chan struct{}), keepalive: 45 * time.Second,
-		subs: map[chan NtfyMessage]struct{}{}, tokens: map[string]string{},
-	}
-	n.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(n.serve), ReadHeaderTimeout: time.Minute}}
-	n.srv.Start()
-	return n, nil
+	return NtfyOn(l), nil
 }
 
-// URL is the address to configure as server.
-func (n *Ntfy) URL() string { return n.srv.URL }
-
-// Close ends all streams and the server.
-func (n *Ntfy) Close() {
-	close(n.quit)
-	n.srv.CloseClientConnections()
-	n.srv.Close()
+// NtfyOn is NewNtfy with a listener.
+func NtfyOn(l net.Listener) *Ntfy {
+	n := &Ntfy{ids: ident.Random(), keepalive: 45 * time.Second, subs: map[chan NtfyMessage]struct{}{}, tokens: map[string]string{}}
+	n.serveOn(l, n.serve)
+	return n
 }
 
 // Publish is somebody writing to a topic. It returns the message's id.
@@ -285,18 +282,21 @@ func parse(r *http.Request, topic string) (NtfyMessage, error) {
 	if !ok {
 		return NtfyMessage{}, fmt.Errorf("invalid request: priority invalid")
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
 	if err != nil {
 		return NtfyMessage{}, fmt.Errorf("read the body: %w", err)
+	}
+	var file *NtfyFile
+	if name := decoded(r, "Filename"); name != "" {
+		file = &NtfyFile{Name: name, Type: http.DetectContentType(body), Size: len(body), URL: "http://" + r.Host + "/file/x", Data: string(body)}
+		if body = []byte(decoded(r, "Message")); len(body) == 0 {
+			body = []byte("You received a file: " + name)
+		}
 	}
 	if len(body) > 4096 {
 		return NtfyMessage{}, fmt.Errorf("invalid request: the body would become an attachment")
 	}
-	title, err := new(mime.WordDecoder).DecodeHeader(r.Header.Get("Title"))
-	if err != nil {
-		title = r.Header.Get("Title")
-	}
-	m := NtfyMessage{Topic: topic, Title: title, Message: strings.TrimSpace(string(body)), Priority: p, Sequence: r.Header.Get("X-Sequence-ID")}
+	m := NtfyMessage{Topic: topic, Title: decoded(r, "Title"), Attachment: file, Message: strings.TrimSpace(string(body)), Priority: p, Sequence: r.Header.Get("X-Sequence-ID")}
 	if tags := r.Header.Get("Tags"); tags != "" {
 		m.Tags = strings.Split(tags, ",")
 	}
@@ -304,6 +304,15 @@ func parse(r *http.Request, topic string) (NtfyMessage, error) {
 		m.Message = "triggered"
 	}
 	return m, nil
+}
+
+// decoded is a header, of which RFC 2047 is undone.
+func decoded(r *http.Request, name string) string {
+	text, err := new(mime.WordDecoder).DecodeHeader(r.Header.Get(name))
+	if err != nil {
+		return r.Header.Get(name)
+	}
+	return text
 }
 
 // cut drops the connection without an answer.

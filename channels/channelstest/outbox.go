@@ -188,7 +188,7 @@ func (o *process) Ready(_ context.Context, now time.Time, limit int) ([]channels
 func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	row := channels.Row{
 		ID: r.ID, To: r.To, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
-		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts),
+		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts), Files: r.Files,
 	}
 	for _, p := range r.Parts {
 		if p.State == "sent" {
@@ -202,9 +202,9 @@ func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 		}
 		row.Todo = append(row.Todo, p.Delivery)
 	}
-	if r.Quiet && len(r.Parts) == 0 {
+	if r.Quiet && len(r.Parts) == 0 && len(r.Files) == 0 {
 		for _, other := range o.rows {
-			if other.Quiet && other.To == r.To && other.State == "ready" && len(other.Parts) == 0 && !other.NotBefore.After(now) {
+			if other.Quiet && other.To == r.To && other.State == "ready" && len(other.Parts)+len(other.Files) == 0 && !other.NotBefore.After(now) {
 				row.Quiet = append(row.Quiet, channels.Waiter{ID: other.ID, Body: other.Body, At: other.Created})
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +35,15 @@ type SignalSent struct {
 	Styles    []string
 	QuoteAt   int64
 	QuoteOf   string
+	Files     []string // data URIs
 }
 
 // Signal is a fake of signal-cli's HTTP daemon (signal-cli-jsonrpc(5)) on a real socket, started with --receive-mode=on-connection: what is
-// written while nobody reads its events waits with Signal's server.
+// written while nobody reads its events waits with Signal's server. The faults of "events" are those of streams.
 type Signal struct {
-	srv     *httptest.Server
-	quit    chan struct{}
+	web
+	script[SignalFault]
+	ledger[SignalSent]
 	account string
 
 	mu        sync.Mutex
@@ -54,10 +55,7 @@ type Signal struct {
 	streams   map[*signalStream]bool
 	newest    int64 // timestamp
 	said      map[string]string
-	ledger    []SignalSent
 	signs     []string
-	faults    map[string][]SignalFault
-	calls     map[string]int
 	lastIDs   []string // Last-Event-ID of all streams
 	files     map[string]string
 	listed    []map[string]any // of listAccounts; nil: the daemon serves one account
@@ -73,32 +71,23 @@ type signalEvent struct {
 // signalStream is somebody who reads events.
 type signalStream struct{ lines chan string }
 
-// NewSignal starts a fake on addr, "" for any free port of the loopback, for an account.
+// NewSignal starts a fake on addr, "" for any free port of the loopback, for an account. Its URL is the address to configure as url.
 func NewSignal(addr, account string) (*Signal, error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr)
+	l, err := listen(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the fake signal-cli: %w", err)
+		return nil, err
 	}
-	f := &Signal{
-		quit: make(chan struct{}), account: account, started: time.Now().UnixMilli(), streams: map[*signalStream]bool{}, newest: 1_700_000_000_000,
-		said: map[string]string{}, faults: map[string][]SignalFault{}, calls: map[string]int{}, files: map[string]string{},
-	}
-	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
-	f.srv.Start()
-	return f, nil
+	return SignalOn(l, account), nil
 }
 
-// URL is the address to configure as url.
-func (f *Signal) URL() string { return f.srv.URL }
-
-// Close ends all calls and the server.
-func (f *Signal) Close() {
-	close(f.quit)
-	f.srv.CloseClientConnections()
-	f.srv.Close()
+// SignalOn is NewSignal with a listener.
+func SignalOn(l net.Listener, account string) *Signal {
+	f := &Signal{
+		account: account, started: time.Now().UnixMilli(), streams: map[*signalStream]bool{}, newest: 1_700_000_000_000,
+		said: map[string]string{}, files: map[string]string{},
+	}
+	f.serveOn(l, f.serve)
+	return f
 }
 
 // Plain makes it a version that gives its events no ids and hands nothing on twice.
@@ -235,13 +224,6 @@ func (f *Signal) CutStreams() {
 	}
 }
 
-// Fail scripts what happens to the next calls of a method, one fault each; of "events" to the next streams.
-func (f *Signal) Fail(method string, faults ...SignalFault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.faults[method] = append(f.faults[method], faults...)
-}
-
 // File is an attachment that can be fetched.
 func (f *Signal) File(id, base64 string) {
 	f.mu.Lock()
@@ -263,13 +245,6 @@ func (f *Signal) Group(id, name string, member bool) {
 	f.groups = append(f.groups, map[string]any{"id": id, "name": name, "isMember": member})
 }
 
-// Sent is the ledger: what was sent, in order, also what the sender was never told of.
-func (f *Signal) Sent() []SignalSent {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.ledger)
-}
-
 // Signs are the places in which a sign of typing was shown.
 func (f *Signal) Signs() []string {
 	f.mu.Lock()
@@ -284,39 +259,13 @@ func (f *Signal) LastIDs() []string {
 	return slices.Clone(f.lastIDs)
 }
 
-// Calls is how often a method was called.
-func (f *Signal) Calls(method string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[method]
-}
-
 // Listening blocks until somebody reads events, or ctx ends.
 func (f *Signal) Listening(ctx context.Context) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	awaits(ctx, func() bool {
 		f.mu.Lock()
-		n := len(f.streams)
-		f.mu.Unlock()
-		if n > 0 {
-			return
-		}
-		<-tick.C
-	}
-}
-
-// fault takes the next scripted fault of a method, and counts the call.
-func (f *Signal) fault(method string) SignalFault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls[method]++
-	list := f.faults[method]
-	if len(list) == 0 {
-		return SignalFault{}
-	}
-	f.faults[method] = list[1:]
-	return list[0]
+		defer f.mu.Unlock()
+		return len(f.streams) > 0
+	})
 }
 
 func (f *Signal) serve(w http.ResponseWriter, r *http.Request) {

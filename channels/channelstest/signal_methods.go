@@ -36,7 +36,7 @@ func (f *Signal) rpc(w http.ResponseWriter, r *http.Request) {
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
 	}
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&q); err != nil || q.Version != "2.0" || q.ID == nil {
+	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<20)).Decode(&q); err != nil || q.Version != "2.0" || q.ID == nil {
 		reply(w, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32600, "message": "no request"}})
 		return
 	}
@@ -101,6 +101,7 @@ func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) 
 		QuoteAt   int64    `json:"quoteTimestamp"`
 		QuoteOf   string   `json:"quoteAuthor"`
 		ID        string   `json:"id"`
+		Files     []string `json:"attachments"`
 	}
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return nil, &signalRefusal{code: -32600, why: err.Error()}
@@ -140,11 +141,11 @@ func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) 
 	case name != "send":
 		return nil, &signalRefusal{code: signalNoMethod, why: "Method not implemented"}
 	}
-	if why := signalStyles(p.Message, p.Styles); why != "" {
+	if why := signalStyles(p.Message, p.Styles); why != "" && (p.Message != "" || len(p.Files) == 0) {
 		return nil, &signalRefusal{code: signalUserError, why: why}
 	}
 	f.newest++
-	f.ledger = append(f.ledger, SignalSent{f.newest, to, p.Message, p.Styles, p.QuoteAt, p.QuoteOf})
+	f.enter(SignalSent{f.newest, to, p.Message, p.Styles, p.QuoteAt, p.QuoteOf, p.Files})
 	return map[string]any{"timestamp": f.newest, "results": []map[string]any{{"recipientAddress": map[string]any{"uuid": to}, "type": "SUCCESS"}}}, nil
 }
 

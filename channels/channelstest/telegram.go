@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +35,8 @@ type TelegramSent struct {
 	ReplyTo  int64
 	Previews bool
 	Buttons  [][]TelegramButton
+	Was      []string // what it said before it was edited, oldest first
+	File     *SentFile
 }
 
 // TelegramButton is one button below a message.
@@ -47,8 +48,9 @@ type TelegramButton struct {
 // Telegram is a fake Bot API server with one bot, on a real socket (https://core.telegram.org/bots/api). Chats are known from their first
 // message on.
 type Telegram struct {
-	srv   *httptest.Server
-	quit  chan struct{}
+	web
+	script[TelegramFault]
+	ledger[TelegramSent]
 	token string
 
 	mu      sync.Mutex
@@ -58,10 +60,7 @@ type Telegram struct {
 	message int64
 	offsets []int64 // that were asked for
 	said    map[string]map[string]any
-	ledger  []TelegramSent
 	chats   map[int64]bool
-	faults  map[string][]TelegramFault
-	calls   map[string]int
 	pressed []string // callbacks that were answered
 	signs   []string
 	files   map[string][]byte
@@ -79,38 +78,28 @@ type telegramUpdate struct {
 type telegramPoll struct{ wake chan bool }
 
 // NewTelegram starts a fake on addr, "" for any free port of the loopback, for the bot with this token: "ID:SECRET".
-// Its name is @hob_test_bot.
+// Its name is @hob_test_bot. Its URL is the address to configure as api_base.
 func NewTelegram(addr, token string) (*Telegram, error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr)
+	l, err := listen(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for the fake Telegram: %w", err)
+		return nil, err
 	}
+	return TelegramOn(l, token)
+}
+
+// TelegramOn is NewTelegram with a listener.
+func TelegramOn(l net.Listener, token string) (*Telegram, error) {
 	number, _, _ := strings.Cut(token, ":")
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("a token for the fake Telegram: %w", err)
 	}
 	f := &Telegram{
-		quit: make(chan struct{}), token: token, update: 1000, message: 100, said: map[string]map[string]any{}, chats: map[int64]bool{},
-		faults: map[string][]TelegramFault{}, calls: map[string]int{}, files: map[string][]byte{},
+		token: token, update: 1000, message: 100, said: map[string]map[string]any{}, chats: map[int64]bool{}, files: map[string][]byte{},
 		me: map[string]any{"id": id, "is_bot": true, "first_name": "Hob", "username": "hob_test_bot", "can_read_all_group_messages": false},
 	}
-	f.srv = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(f.serve), ReadHeaderTimeout: time.Minute}}
-	f.srv.Start()
+	f.serveOn(l, f.serve)
 	return f, nil
-}
-
-// URL is the address to configure as api_base.
-func (f *Telegram) URL() string { return f.srv.URL }
-
-// Close ends all calls and the server.
-func (f *Telegram) Close() {
-	close(f.quit)
-	f.srv.CloseClientConnections()
-	f.srv.Close()
 }
 
 // Person is a user as the wire has it.
@@ -146,8 +135,8 @@ func (f *Telegram) Write(m map[string]any) int64 {
 	return id
 }
 
-// Edit changes the text of a message that was written.
-func (f *Telegram) Edit(id int64, text string) {
+// Edit changes the text of a message that was written. It returns the number of the update.
+func (f *Telegram) Edit(id int64, text string) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := map[string]any{}
@@ -156,16 +145,26 @@ func (f *Telegram) Edit(id int64, text string) {
 	}
 	m["text"], m["edit_date"] = text, time.Now().Unix()
 	f.push("edited_message", m)
+	return f.update
 }
 
-// Press is somebody pressing a button below a message that the bot sent.
-func (f *Telegram) Press(from, message int64, data string) {
+// Remove is somebody deleting a message that the bot has sent.
+func (f *Telegram) Remove(id int64) {
+	f.page.Lock()
+	defer f.page.Unlock()
+	f.entries = slices.DeleteFunc(f.entries, func(m TelegramSent) bool { return m.ID == id })
+}
+
+// Press is somebody pressing a button below a message that the bot sent. It returns the id of the callback.
+func (f *Telegram) Press(from, message int64, data string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := map[string]any{"message_id": message, "from": f.me, "text": "…"}
 	m["chat"] = map[string]any{"id": from, "type": "private", "first_name": "Sam"}
 	f.fill(m)
-	f.push("callback_query", map[string]any{"id": strconv.FormatInt(f.update, 10), "from": f.Person(from, "Sam"), "chat_instance": "1", "message": m, "data": data})
+	id := strconv.FormatInt(f.update, 10)
+	f.push("callback_query", map[string]any{"id": id, "from": f.Person(from, "Sam"), "chat_instance": "1", "message": m, "data": data})
+	return id
 }
 
 // Again delivers a message a second time, as a new update.
@@ -246,9 +245,9 @@ func (f *Telegram) File(id string, content []byte) {
 
 // Fail scripts what happens to the next calls of a method, one fault each; of "file" to the next downloads.
 func (f *Telegram) Fail(method string, faults ...TelegramFault) {
+	f.script.Fail(method, faults...)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.faults[method] = append(f.faults[method], faults...)
 	if method == "getUpdates" {
 		f.wake(false)
 	}
@@ -277,13 +276,6 @@ func (f *Telegram) ReadsAll() {
 	f.me["can_read_all_group_messages"] = true
 }
 
-// Sent is the ledger: what was sent, in order, also what the bot was never told of.
-func (f *Telegram) Sent() []TelegramSent {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.ledger)
-}
-
 // Answered are the callbacks that were answered.
 func (f *Telegram) Answered() []string {
 	f.mu.Lock()
@@ -305,13 +297,6 @@ func (f *Telegram) Offsets() []int64 {
 	return slices.Clone(f.offsets)
 }
 
-// Calls is how often a method was called.
-func (f *Telegram) Calls(method string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[method]
-}
-
 // Pending is how many updates have not been acknowledged.
 func (f *Telegram) Pending() int {
 	f.mu.Lock()
@@ -321,30 +306,11 @@ func (f *Telegram) Pending() int {
 
 // Listening blocks until somebody waits for updates, or ctx ends.
 func (f *Telegram) Listening(ctx context.Context) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	awaits(ctx, func() bool {
 		f.mu.Lock()
-		waits := f.poll != nil
-		f.mu.Unlock()
-		if waits {
-			return
-		}
-		<-tick.C
-	}
-}
-
-// fault takes the next scripted fault of a method, and counts the call.
-func (f *Telegram) fault(method string) TelegramFault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls[method]++
-	list := f.faults[method]
-	if len(list) == 0 {
-		return TelegramFault{}
-	}
-	f.faults[method] = list[1:]
-	return list[0]
+		defer f.mu.Unlock()
+		return f.poll != nil
+	})
 }
 
 func (f *Telegram) serve(w http.ResponseWriter, r *http.Request) {
@@ -368,8 +334,8 @@ func (f *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *Telegram) method(w http.ResponseWriter, r *http.Request, method string) {
-	params := map[string]any{}
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params); err != nil && r.ContentLength > 0 {
+	params, err := telegramParams(r)
+	if err != nil {
 		deny(w, http.StatusBadRequest, "Bad Request: can't parse the request", TelegramFault{})
 		return
 	}

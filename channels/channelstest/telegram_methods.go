@@ -28,6 +28,12 @@ func (f *Telegram) serveMethod(r *http.Request, method string, params map[string
 		return f.getUpdates(r, params)
 	case "sendMessage":
 		return f.sendMessage(params)
+	case "editMessageText":
+		return f.editMessage(params)
+	case "sendDocument":
+		return f.sendFile("document", params)
+	case "sendPhoto":
+		return f.sendFile("photo", params)
 	case "answerCallbackQuery":
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -139,10 +145,42 @@ func (f *Telegram) sendMessage(params map[string]any) (result any, status int, w
 		return nil, http.StatusBadRequest, "Bad Request: " + why
 	}
 	f.message++
-	f.ledger = append(f.ledger, TelegramSent{
+	f.enter(TelegramSent{
 		ID: f.message, Chat: p.Chat, Thread: p.Thread, Text: text, Raw: p.Text, Mode: p.Mode, ReplyTo: p.Reply.ID, Previews: !p.Preview.Off, Buttons: p.Keyboard.Rows,
 	})
 	return map[string]any{"message_id": f.message, "date": time.Now().Unix(), "chat": map[string]any{"id": p.Chat, "type": "private"}, "from": f.me, "text": text}, 0, ""
+}
+
+// editMessage changes the text of a message that the bot has sent, and keeps what it said before.
+func (f *Telegram) editMessage(params map[string]any) (result any, status int, why string) {
+	raw := fmt.Sprint(params["text"])
+	text := raw
+	if params["parse_mode"] == "HTML" {
+		if text, why = telegramText(raw); why != "" {
+			return nil, http.StatusBadRequest, "Bad Request: can't parse entities: " + why
+		}
+	}
+	text = strings.TrimSpace(text)
+	chat, id := int64(number(params["chat_id"])), int64(number(params["message_id"]))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why := f.refusal(chat, text, nil); why != "" {
+		return nil, http.StatusBadRequest, "Bad Request: " + why
+	}
+	f.page.Lock()
+	defer f.page.Unlock()
+	i := slices.IndexFunc(f.entries, func(s TelegramSent) bool { return s.ID == id && s.Chat == chat })
+	switch {
+	case i < 0:
+		return nil, http.StatusBadRequest, "Bad Request: message to edit not found"
+	case f.entries[i].Text == text:
+		return nil, http.StatusBadRequest, "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
+	}
+	m := &f.entries[i]
+	m.Was = append(m.Was, m.Text)
+	m.Text, m.Raw = text, raw
+	m.Mode, _ = params["parse_mode"].(string)
+	return map[string]any{"message_id": id, "date": time.Now().Unix(), "chat": map[string]any{"id": chat, "type": "private"}, "from": f.me, "text": text}, 0, ""
 }
 
 // refusal says why a message is not taken.

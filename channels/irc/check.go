@@ -6,12 +6,18 @@ import (
 )
 
 // Link is where a private chat with hob begins.
-func (c *Channel) Link(context.Context) (string, error) {
+func (c *Channel) Link(context.Context) (text, url string, err error) {
 	first := "Log in to your account"
 	if c.cfg.TrustNicks {
 		first = "Take your nick"
 	}
-	return fmt.Sprintf("%s at %s, open a private chat with hob there (/query %s) and write the code.", first, c.host, c.cfg.Nick), nil
+	return fmt.Sprintf("%s at %s, open a private chat with hob there (/query %s) and write the code.", first, c.host, c.cfg.Nick), "", nil
+}
+
+// Account is the network by its host, which the certificate vouches for, and the account that hob logs in to, or its nick where it does not. A
+// nick that was taken for a while changes nothing.
+func (c *Channel) Account(context.Context) (string, error) {
+	return fold(c.host) + "/" + fold(c.cfg.login()), nil
 }
 
 // Test logs in a second time, under a nick that is free, and says what the server offers. It joins nothing.

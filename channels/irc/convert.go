@@ -17,10 +17,14 @@ const chanTypes = "#&"
 // message is what a line says; false when it says nothing that hob could read. The session is locked.
 func (s *session) message(l line) (channels.Message, bool) {
 	nick, person := l.nick()
-	if !person || fold(nick) == fold(s.nick) { // a server's, or hob's own, which comes back as an echo
+	me := s.nick
+	if isOld(l, s.batches) && (fold(nick) == fold(s.ch.cfg.Nick) || fold(l.param(0)) == fold(s.ch.cfg.Nick)) {
+		me = s.ch.cfg.Nick // hob's then; a dead connection may still have it
+	}
+	if !person || fold(nick) == fold(me) { // a server's, or hob's own, which comes back as an echo
 		return channels.Message{}, false
 	}
-	chat, ok := place(l.param(0), s.nick)
+	chat, ok := place(l.param(0), me)
 	if !ok {
 		return channels.Message{}, false
 	}
@@ -43,6 +47,12 @@ func (s *session) message(l line) (channels.Message, bool) {
 		return channels.Message{}, false
 	}
 	return m, true
+}
+
+// isOld tells whether a line is of the history, by the batches that are open.
+func isOld(l line, batches map[string]string) bool {
+	ref := l.tags["batch"]
+	return ref != "" && strings.HasSuffix(batches[ref], "chathistory")
 }
 
 // place is where a message was written. What goes to the operators of a channel only, or to others, is none of hob's.

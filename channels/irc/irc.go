@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"hob/channels"
 	"hob/channels/markup"
@@ -44,11 +45,12 @@ type Config struct {
 // Channel is one nick on one network.
 type Channel struct {
 	channels.Audience
-	name  string
-	cfg   Config // with the secrets in the place of their references
-	host  string // without the port
-	clock clock.Clock
-	log   *slog.Logger
+	name    string
+	cfg     Config // with the secrets in the place of their references
+	host    string // without the port
+	connect channels.Dial
+	clock   clock.Clock
+	log     *slog.Logger
 
 	// Of Run alone: what was received and the inbox has not taken, how far it has taken everything, and of which channels the owner was told.
 	pending []channels.Message
@@ -89,12 +91,15 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := cfg.readSecrets(env.Secret); err != nil {
 		return nil, err
 	}
+	if env.Dial == nil {
+		env.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+	}
 	if cfg.TrustNicks {
 		env.Log.Warn("trust_nicks is on: whoever takes a nick is that person", "channel", env.Name, "server", cfg.Server)
 	}
 	return &Channel{
 		Audience: channels.Audience{Groups: cfg.Channels, Known: cfg.Known, Public: cfg.Public}, name: env.Name, cfg: cfg, host: host,
-		clock: env.Clock, log: env.Log, told: map[string]bool{}, up: make(chan struct{}),
+		connect: env.Dial, clock: env.Clock, log: env.Log, told: map[string]bool{}, up: make(chan struct{}),
 	}, nil
 }
 

@@ -22,65 +22,88 @@ import (
 
 // TestSuiteOfNgircd runs the suite over the real server ngircd (Debian's package of that name), which knows no accounts and no history.
 func TestSuiteOfNgircd(t *testing.T) {
-	path, err := osexec.LookPath("ngircd")
-	if err != nil {
-		path = "/usr/sbin/ngircd" // not in everybody's PATH
-		if _, err = os.Stat(path); err != nil && os.Getenv("CI") != "" {
-			t.Fatal("ngircd is missing")
-		}
-	}
-	if err != nil {
-		t.Skip("there is no ngircd")
-	}
+	path := program(t, "ngircd")
 	channelstest.Run(t, func(t *testing.T) channelstest.World {
+		t.Parallel() // most of it is waiting
 		addr := ngircd(t, path)
-		sam := join(t, addr, "sam")
-		cfg := irc.Config{Server: addr, Plain: true, TrustNicks: true, Channels: []string{"#family"}}
-		return channelstest.World{
-			Name: "irc", To: "irc:sam", Rules: channels.Rules{Owner: []string{"sam"}}, Connected: true, Lines: true, Forgets: true,
-			Open: func() channels.Channel { return open(t, cfg) },
-			Say: func(text string) string {
-				sam.say("PRIVMSG hob :" + text)
-				sam.sync()
-				return text
-			},
-			ID: func(in event.In) string { return in.Text() },
-			Noise: func() {
-				sam.say("NOTICE hob :an auto-reply", "PRIVMSG hob :\x01VERSION\x01", "JOIN #family", "PRIVMSG #family :nobody is meant", "PART #family")
-				sam.sync()
-			},
-			Sent: func() []string {
-				sam.sync()
-				return sam.heard()
-			},
-			Listening: func(ctx context.Context) {
-				for !sam.sees("hob") && ctx.Err() == nil {
-					<-time.After(20 * time.Millisecond)
-				}
-			},
-		}
+		return real(t, "ngircd", addr, irc.Config{Server: addr, Plain: true, TrustNicks: true, Channels: []string{"#family"}})
 	})
 }
 
-// ngircd starts a server on a free port of the loopback.
-func ngircd(t *testing.T, path string) string {
+// program finds a server's program, which need not be in everybody's PATH; with CI set it must be there.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := osexec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	path = "/usr/sbin/" + name
+	if _, err = os.Stat(path); err == nil {
+		return path
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is missing", name)
+	}
+	t.Skipf("there is no %s", name)
+	return ""
+}
+
+// real is the world of a real server, on which sam is the owner and comes in at addr.
+func real(t *testing.T, server, addr string, cfg irc.Config) channelstest.World {
+	t.Helper()
+	sam := join(t, addr, "sam")
+	return channelstest.World{
+		Name: "irc", To: "irc:sam", Connected: true, Lines: true, Forgets: true, Server: server,
+		Rules: channels.Rules{Owner: []string{"sam"}, Groups: []string{"#family"}},
+		Open:  func() channels.Channel { return open(t, cfg) },
+		Say: func(text string) string {
+			sam.say("PRIVMSG hob :" + text)
+			sam.sync()
+			return text
+		},
+		ID: func(in event.In) string { return in.Text() },
+		Noise: func() {
+			sam.say("NOTICE hob :an auto-reply", "PRIVMSG hob :\x01VERSION\x01", "JOIN #family", "PRIVMSG #family :nobody is meant", "PART #family")
+			sam.sync()
+		},
+		Sent: func() []string {
+			sam.sync()
+			return sam.heard()
+		},
+		Listening: func(ctx context.Context) {
+			for !sam.sees("hob") && ctx.Err() == nil {
+				<-time.After(20 * time.Millisecond)
+			}
+		},
+		People: channelstest.People{Group: func(text string) string {
+			sam.say("JOIN #family", "PRIVMSG #family :hob: "+text)
+			sam.sync()
+			return text
+		}},
+	}
+}
+
+// free is an address of the loopback that nobody listens on.
+func free(t *testing.T) (addr, port string) {
 	t.Helper()
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := lis.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
+	addr = lis.Addr().String()
+	if _, port, err = net.SplitHostPort(addr); err != nil {
+		t.Fatal(err)
+	}
 	if err := lis.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "ngircd.conf")
-	conf := "[Global]\nName = irc.test.example\nInfo = test\nListen = 127.0.0.1\nPorts = " + port + "\nMotdPhrase = hello\n" +
-		"[Limits]\nMaxConnectionsIP = 0\n[Options]\nPAM = no\nDNS = no\nIdent = no\n"
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := osexec.CommandContext(context.WithoutCancel(t.Context()), path, "-n", "-f", file)
+	return addr, port
+}
+
+// serve runs a server's program until the test ends.
+func serve(t *testing.T, path string, args ...string) {
+	t.Helper()
+	cmd := osexec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +111,19 @@ func ngircd(t *testing.T, path string) string {
 		_ = cmd.Process.Kill() // it has nothing to keep
 		_ = cmd.Wait()
 	})
+}
+
+// ngircd starts a server on a free port of the loopback.
+func ngircd(t *testing.T, path string) string {
+	t.Helper()
+	addr, port := free(t)
+	file := filepath.Join(t.TempDir(), "ngircd.conf")
+	conf := "[Global]\nName = irc.test.example\nInfo = test\nListen = 127.0.0.1\nPorts = " + port + "\nMotdPhrase = hello\n" +
+		"[Limits]\nMaxConnectionsIP = 0\n[Options]\nPAM = no\nDNS = no\nIdent = no\n"
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, path, "-n", "-f", file)
 	return addr
 }
 

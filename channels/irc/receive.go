@@ -302,7 +302,7 @@ func (s *session) past(got []line) (list []channels.Message, next string, count 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range got {
-		if !strings.HasSuffix(s.batches[l.tags["batch"]], "chathistory") {
+		if !isOld(l, s.batches) {
 			continue
 		}
 		count++
@@ -320,8 +320,8 @@ func (s *session) past(got []line) (list []channels.Message, next string, count 
 
 // take commits what waits, with the time until which that is all. When nothing does, the time is committed now and then, or when save says so.
 func (r *reader) take(ctx context.Context, save bool) error {
-	next := position{Heard: r.s.now().UnixMilli()}
 	come := r.s.waiting()
+	next := position{Heard: come.until.UnixMilli()} // not now: a connection may have been dead for as long as the machine slept
 	for _, why := range come.news {
 		if err := r.gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err
@@ -340,7 +340,7 @@ func (s *session) waiting() due {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	come := s.due
-	s.due = due{}
+	s.due = due{until: come.until}
 	return come
 }
 

@@ -62,8 +62,9 @@ type session struct {
 
 // due is what has come and was not taken yet.
 type due struct {
-	list []channels.Message
-	news []string // what the owner must be told
+	list  []channels.Message
+	news  []string  // what the owner must be told
+	until time.Time // when the server last said anything, by its clock: by then this was all
 }
 
 // exchange is what came between some lines and the answer to the ping behind them.
@@ -77,21 +78,9 @@ type exchange struct {
 func (c *Channel) dial(ctx context.Context) (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
 	defer cancel()
-	pairs, err := c.cfg.keyPair()
-	if err != nil {
-		return nil, err
-	}
-	plain := net.Dialer{KeepAlive: 15 * time.Second}
-	var conn net.Conn
-	if c.cfg.Plain {
-		conn, err = plain.DialContext(ctx, "tcp", c.cfg.Server)
-	} else {
-		secure := tls.Dialer{NetDialer: &plain, Config: &tls.Config{ServerName: c.host, MinVersion: tls.VersionTLS12, Certificates: pairs}}
-		if c.cfg.Fingerprint != "" {
-			secure.Config.InsecureSkipVerify = true // the fingerprint is compared instead
-			secure.Config.VerifyConnection = c.isPinned
-		}
-		conn, err = secure.DialContext(ctx, "tcp", c.cfg.Server)
+	conn, err := c.connect(ctx, "tcp", c.cfg.Server)
+	if err == nil && !c.cfg.Plain {
+		conn, err = c.secure(ctx, conn)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.cfg.Server, err)
@@ -103,6 +92,25 @@ func (c *Channel) dial(ctx context.Context) (*session, error) {
 	}
 	s.in.Buffer(make([]byte, 0, 4<<10), maxLine)
 	return s, nil
+}
+
+// secure speaks TLS over a connection, which it closes when that fails.
+func (c *Channel) secure(ctx context.Context, plain net.Conn) (net.Conn, error) {
+	pairs, err := c.cfg.keyPair()
+	if err != nil {
+		return nil, errors.Join(err, plain.Close())
+	}
+	cfg := &tls.Config{ServerName: c.host, MinVersion: tls.VersionTLS12, Certificates: pairs}
+	if c.cfg.Fingerprint != "" {
+		cfg.InsecureSkipVerify = true // the fingerprint is compared instead
+		cfg.VerifyConnection = c.isPinned
+	}
+	conn := tls.Client(plain, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close() // it is of no use any more
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return conn, nil
 }
 
 func (c *Channel) isPinned(state tls.ConnectionState) error {
@@ -181,10 +189,11 @@ func (s *session) heard(l line) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := l.tags["batch"] != "" && strings.HasSuffix(s.batches[l.tags["batch"]], "chathistory")
+	old := isOld(l, s.batches)
 	if at := l.at(); !old && !at.IsZero() {
 		s.skew = at.Sub(s.ch.clock.Wall())
 	}
+	s.due.until = s.ch.clock.Wall().Add(s.skew)
 	s.note(l)
 	if x := s.asked; x != nil {
 		if l.command == "PONG" && l.last() == x.token {

@@ -47,7 +47,7 @@ func TestRefusedByTheServer(t *testing.T) {
 	for numeric, want := range map[string]string{"465": "has banned hob", "464": "check server_password"} {
 		f := modern(t)
 		f.Refuse(numeric)
-		err := open(t, config(f)).Run(t.Context(), &box{})
+		err := open(t, config(f)).Run(t.Context(), &channelstest.Box{})
 		if later := (*channels.RetryAfter)(nil); !errors.As(err, &later) || later.After < time.Minute || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", numeric, err)
 		}
@@ -74,7 +74,7 @@ func TestNickInUse(t *testing.T) {
 	}
 	f.Say("sam", "#family", "hob: and what of my old name?")
 	f.Say("sam", "#family", "hob_: and of this?")
-	b.until(t, func() bool { return len(b.list) == 2 && b.list[0].Mentioned && b.list[1].Mentioned })
+	b.Until(t, func() bool { return len(b.List()) == 2 && b.List()[0].Mentioned && b.List()[1].Mentioned })
 }
 
 // TestOwnEcho is hob's own call of itself in a group, which a server sends back.
@@ -86,8 +86,8 @@ func TestOwnEcho(t *testing.T) {
 		t.Errorf("sent as %q, %v: want the id of the echo", id, err)
 	}
 	f.Say("sam", "#family", "hob: hello")
-	b.until(t, func() bool { return len(b.list) > 0 })
-	if got := b.all(); len(got) != 1 || got[0].Text != "hello" {
+	b.Until(t, func() bool { return len(b.List()) > 0 })
+	if got := b.List(); len(got) != 1 || got[0].Text != "hello" {
 		t.Errorf("received %+v", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestHistory(t *testing.T) {
 	f := modern(t)
 	ch, b, stop := listening(t, f, config(f))
 	f.Say("sam", "hob", "before")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	stop()
 	want := []string{"before"}
 	for _, text := range []string{"a", "b", "c", "d", "e", "f", "g"} {
@@ -106,12 +106,12 @@ func TestHistory(t *testing.T) {
 	}
 	f.Say("sam", "hob", "z")
 	want = append(want, "z")
-	b.fail = 1 // and the inbox is full for a moment
-	run(t, ch, b)
+	b.FailNext(1) // and the inbox is full for a moment
+	channelstest.Keep(t, ch, b)
 	distinct := func() []string {
 		var texts []string
 		seen := map[string]bool{}
-		for _, m := range b.list {
+		for _, m := range b.List() {
 			if !seen[m.ID] {
 				seen[m.ID] = true
 				texts = append(texts, m.Text)
@@ -121,9 +121,9 @@ func TestHistory(t *testing.T) {
 		return texts
 	}
 	slices.Sort(want)
-	b.until(t, func() bool { return slices.Equal(distinct(), want) })
-	if len(b.gaps) > 0 {
-		t.Errorf("gaps %q", b.gaps)
+	b.Until(t, func() bool { return slices.Equal(distinct(), want) })
+	if len(b.Gaps()) > 0 {
+		t.Errorf("gaps %q", b.Gaps())
 	}
 }
 
@@ -134,10 +134,10 @@ func TestCutByTheServer(t *testing.T) {
 	cfg.TrustNicks = true
 	_, b, _ := listening(t, f, cfg)
 	f.Drop()
-	b.until(t, func() bool { return len(b.gaps) == 1 && strings.Contains(b.gaps[0], "keeps nothing") })
+	b.Until(t, func() bool { return len(b.Gaps()) == 1 && strings.Contains(b.Gaps()[0], "keeps nothing") })
 	f.Listening(t.Context())
 	f.Say("sam", "hob", "welcome back")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 }
 
 // TestFullInbox is an inbox that takes nothing for longer than a connection is kept: what had come is handed on by the next one.
@@ -145,14 +145,12 @@ func TestFullInbox(t *testing.T) {
 	f := server(t, channelstest.IRCOptions{Plain: true})
 	cfg := config(f)
 	cfg.TrustNicks = true
-	ch, b := open(t, cfg), &box{}
-	stop := run(t, ch, b)
-	b.until(t, func() bool { return b.cursor != nil })
-	b.mu.Lock()
-	b.fail = 3
-	b.mu.Unlock()
+	ch, b := open(t, cfg), &channelstest.Box{}
+	stop := channelstest.Keep(t, ch, b)
+	b.Until(t, func() bool { return b.Stored().Value != "" })
+	b.FailNext(3)
 	f.Say("sam", "hob", "do not lose me")
-	b.until(t, func() bool { return len(b.list) == 1 && b.fail == 0 })
+	b.Until(t, func() bool { return len(b.List()) == 1 && b.Full() == 0 })
 	if errs := stop(); len(errs) != 1 || !errors.Is(errs[0], channelstest.ErrFull) {
 		t.Errorf("Run ended with %v, want it to say once that the inbox is full", errs)
 	}
@@ -163,13 +161,13 @@ func TestChannelsThatAreClosed(t *testing.T) {
 	cfg := config(f)
 	cfg.Channels = append(cfg.Channels, "#closed")
 	_, b, _ := listening(t, f, cfg)
-	b.until(t, func() bool {
-		return len(b.gaps) == 1 && strings.Contains(b.gaps[0], "cannot join #closed (Cannot join channel (+i))")
+	b.Until(t, func() bool {
+		return len(b.Gaps()) == 1 && strings.Contains(b.Gaps()[0], "cannot join #closed (Cannot join channel (+i))")
 	})
 	f.Push(":op!u@h KICK #family hob :enough")
 	f.Say("sam", "hob", "sorry")
-	b.until(t, func() bool {
-		return len(b.gaps) == 2 && strings.Contains(b.gaps[1], "thrown out of #family by op (enough)")
+	b.Until(t, func() bool {
+		return len(b.Gaps()) == 2 && strings.Contains(b.Gaps()[1], "thrown out of #family by op (enough)")
 	})
 }
 
@@ -179,7 +177,7 @@ func TestAnswersNothing(t *testing.T) {
 	f.Write("NOTICE", "sam", "hob", "x", "")
 	f.Say("sam", "hob", "\x01VERSION\x01")
 	f.Say("sam", "hob", "done")
-	b.until(t, func() bool { return len(b.list) == 2 })
+	b.Until(t, func() bool { return len(b.List()) == 2 })
 	if len(f.Sent()) != 0 || f.Calls("NOTICE") != 0 {
 		t.Errorf("hob said %q", f.Sent())
 	}
@@ -203,7 +201,7 @@ func TestToAnAccount(t *testing.T) {
 		t.Errorf("to nobody: %v", err)
 	}
 	f.Say("kim_away", "hob", "I am here")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	if _, err := ch.Send(t.Context(), delivery("irc:$kim", "hi")); err != nil {
 		t.Error(err)
 	}
@@ -274,7 +272,20 @@ func TestConfigErrorsNameTheKey(t *testing.T) {
 
 func TestLink(t *testing.T) {
 	var ch channels.Linker = open(t, irc.Config{Server: "irc.test"})
-	if text, err := ch.Link(t.Context()); err != nil || !strings.Contains(text, "account at irc.test") || !strings.Contains(text, "/query hob") {
-		t.Errorf("link %q, %v", text, err)
+	if text, url, err := ch.Link(t.Context()); err != nil || url != "" || !strings.Contains(text, "account at irc.test") || !strings.Contains(text, "/query hob") {
+		t.Errorf("link %q, %q, %v", text, url, err)
+	}
+}
+
+// TestAccount goes by the network and by whom hob is there, not by the nick that was free.
+func TestAccount(t *testing.T) {
+	for want, cfg := range map[string]irc.Config{
+		"irc.test/hob": {Server: "irc.test"}, "irc.test/bot": {Server: "IRC.test:7000", Nick: "Bot"},
+		"irc.test/robin": {Server: "irc.test", Nick: "bot", Account: "Robin", Password: "env:PASSWORD"},
+	} {
+		var ch channels.Accounted = open(t, cfg)
+		if id, err := ch.Account(t.Context()); err != nil || id != want {
+			t.Errorf("account %q, %v, want %q", id, err, want)
+		}
 	}
 }

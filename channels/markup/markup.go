@@ -117,6 +117,10 @@ func (f Form) Split(markdown string) []string {
 	return parts
 }
 
+// Closed is Markdown that says the same with everything closed that was open at its end, as a fence is in a text that is still being written:
+// what is put behind it as a paragraph stands outside.
+func Closed(markdown string) string { return write(read(markdown)) }
+
 // smallest is the least limit: room for one character with the deepest nesting around it.
 const smallest = 256
 

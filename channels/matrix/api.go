@@ -99,7 +99,16 @@ func (c *client) within(ctx context.Context, method, at string, params, result a
 		}
 		body = bytes.NewReader(raw)
 	}
-	resp, err := c.open(ctx, method, at, body)
+	req, err := c.request(ctx, method, at, body)
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, req, result)
+}
+
+// do sends a request and reads its result, which may be nil.
+func (c *client) do(ctx context.Context, req *http.Request, result any) error {
+	resp, err := c.send(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -114,16 +123,21 @@ func (c *client) within(ctx context.Context, method, at string, params, result a
 	return nil
 }
 
-// open sends a request. An answer that is no success is an error.
-func (c *client) open(ctx context.Context, method, at string, body io.Reader) (*http.Response, error) {
+// request makes a request, whose body is JSON where there is one.
+func (c *client) request(ctx context.Context, method, at string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+at, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", bare(ctx, err))
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	return req, nil
+}
+
+// send sends a request. An answer that is no success is an error.
+func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, bare(ctx, err)
@@ -190,7 +204,12 @@ func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
 
 func (c *client) fetch(ctx context.Context, at string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
-	resp, err := c.open(ctx, http.MethodGet, at, nil) //nolint:bodyclose // whoever reads the file closes it
+	req, err := c.request(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp, err := c.send(ctx, req) //nolint:bodyclose // whoever reads the file closes it
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("fetch a file: %w", err)

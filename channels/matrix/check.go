@@ -12,15 +12,22 @@ const pairingTime = 10 * time.Minute
 
 // Link is where a private chat with hob begins. Until the code of the pairing has run out, hob accepts invitations to private chats from
 // anybody: the owner is nobody yet. Whoever comes in gets no answer.
-func (c *Channel) Link(ctx context.Context) (string, error) {
+func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
-		return "", trouble(err)
+		return "", "", trouble(err)
 	}
 	c.mu.Lock()
 	c.welcome = c.clock.Wall().Add(pairingTime).Unix()
 	c.mu.Unlock()
-	return fmt.Sprintf("Open https://matrix.to/#/%s and begin a private chat without encryption; when hob has joined it, in a minute at most, write the code there.", me.ID), nil
+	url = "https://matrix.to/#/" + me.ID
+	return "Open " + url + " and begin a private chat without encryption; when hob has joined it, in a minute at most, write the code there.", url, nil
+}
+
+// Account is the id of hob's user. Its device is no part of it: each token has another one.
+func (c *Channel) Account(ctx context.Context) (string, error) {
+	me, err := c.whoami(ctx)
+	return me.ID, trouble(err)
 }
 
 // Test asks whose the token is, and whether hob is in the rooms that are listed and can read them. It joins none.

@@ -54,7 +54,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 			continue
 		}
 		if m.Chat.Group == "" {
-			if err := r.prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
+			if err := (privates{r.Channel}).prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
 				return nil, told, err
 			}
 		}
@@ -100,7 +100,7 @@ func (r *reader) message(room string, p place, e happening) (channels.Message, b
 	if m.From.Name == "" {
 		m.From.Name = e.Sender
 	}
-	if !strings.HasPrefix(e.ID, "$") {
+	if !strings.HasPrefix(e.ID, "$") || !strings.HasPrefix(room, "!") || !strings.HasPrefix(e.Sender, "@") {
 		return m, false
 	}
 	switch e.Type {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/channelstest"
 )
 
 func TestPrivateMessage(t *testing.T) {
@@ -52,15 +53,15 @@ func TestOnlyTwoAreAPrivateChat(t *testing.T) {
 func TestARoomChangesWhileHobIsInIt(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)
 	f.Say(chat, sam, "alone")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Member(chat, eve, "join")
 	f.Say(chat, sam, "no more")
-	b.until(t, func() bool { return len(b.list) == 2 })
-	if b.list[0].Chat.Group != "" || b.list[1].Chat.Group != chat {
-		t.Errorf("received %+v", b.list)
+	b.Until(t, func() bool { return len(b.List()) == 2 })
+	if b.List()[0].Chat.Group != "" || b.List()[1].Chat.Group != chat {
+		t.Errorf("received %+v", b.List())
 	}
 }
 
@@ -173,12 +174,12 @@ func TestFiles(t *testing.T) {
 		f.Room(chat, "", sam)
 		f.File("f1", []byte("data"))
 		ch := open(t, f)
-		b := &box{}
-		run(t, ch, b)
+		b := &channelstest.Box{}
+		channelstest.Keep(t, ch, b)
 		f.Listening(t.Context())
 		f.Write(chat, sam, tc.c)
-		b.until(t, func() bool { return len(b.list) == 1 })
-		m := b.all()[0]
+		b.Until(t, func() bool { return len(b.List()) == 1 })
+		m := b.List()[0]
 		if len(m.Files) != 1 || m.Text != tc.text {
 			t.Fatalf("%s: %+v", tc.name, m)
 		}

@@ -3,11 +3,13 @@ package matrix_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"hob/channels"
 	"hob/channels/channelstest"
+	"hob/daemon/event"
 )
 
 // waitFor waits for something that a server comes to have.
@@ -39,14 +41,14 @@ func TestInvitations(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			f.Room(chat, "", sam)
-			b := &box{}
+			b := &channelstest.Box{}
 			listening(t, f, b)
 			f.Invite(tc.room, tc.by, tc.direct)
 			if tc.taken {
 				waitFor(t, "joining", func() bool { return f.Joined(tc.room) })
 			}
 			f.Say(chat, sam, "x")
-			b.until(t, func() bool { return len(b.list) == 1 })
+			b.Until(t, func() bool { return len(b.List()) == 1 })
 			if f.Joined(tc.room) != tc.taken || f.Calls("join") > 2 {
 				t.Errorf("joined: %v after %d tries", f.Joined(tc.room), f.Calls("join"))
 			}
@@ -58,17 +60,17 @@ func TestInvitationFromBeforeTheFirstSync(t *testing.T) {
 	f := server(t)
 	f.Invite("!a:hob.test", sam, true)
 	f.Say("!a:hob.test", sam, "written at once")
-	b := &box{}
-	run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
-	if m := b.list[0]; m.Text != "written at once" || m.Chat != (channels.Chat{ID: sam}) {
+	b := &channelstest.Box{}
+	channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	if m := b.List()[0]; m.Text != "written at once" || m.Chat != (channels.Chat{ID: sam}) {
 		t.Errorf("received %+v", m)
 	}
 }
 
 func TestHistoryOfARoomIsNoNews(t *testing.T) {
 	f := server(t)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)
 	f.Member(home, eve, "join")
 	for range 120 {
@@ -76,20 +78,20 @@ func TestHistoryOfARoomIsNoNews(t *testing.T) {
 	}
 	f.Invite(home, eve, false)
 	f.Say(home, eve, "after the invitation")
-	b.until(t, func() bool { return len(b.list) > 0 })
-	if b.list[0].Text != "after the invitation" || len(b.list) != 1 {
-		t.Errorf("received %+v", b.list)
+	b.Until(t, func() bool { return len(b.List()) > 0 })
+	if b.List()[0].Text != "after the invitation" || len(b.List()) != 1 {
+		t.Errorf("received %+v", b.List())
 	}
 }
 
 func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 	f := server(t)
-	b := &box{}
+	b := &channelstest.Box{}
 	f.Fail("join", channelstest.MatrixFault{Status: 502}, channelstest.MatrixFault{Status: 502}) // the first is that of the listed room
 	f.Fail("join", channelstest.MatrixFault{Status: 502})
 	stop := listening(t, f, b)
 	f.Invite("!a:hob.test", sam, true)
-	b.until(t, func() bool { return b.cursor != nil && strings.Contains(b.cursor.Value, "!a:hob.test") })
+	b.Until(t, func() bool { return b.Stored().Value != "" && strings.Contains(b.Stored().Value, "!a:hob.test") })
 	stop()
 	listening(t, f, b) // again
 	waitFor(t, "joining", func() bool { f.Say(chat, eve, "time passes"); return f.Joined("!a:hob.test") })
@@ -97,34 +99,66 @@ func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 
 func TestPairingOpensTheDoor(t *testing.T) {
 	f := server(t)
-	b := &box{}
+	b := &channelstest.Box{}
 	ch := open(t, f)
-	run(t, ch, b)
+	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
 	f.Invite("!a:hob.test", eve, true)
 	f.Invite("!group:hob.test", eve, false)
-	b.until(t, func() bool { return b.cursor != nil && strings.Contains(b.cursor.Value, "!group") })
+	b.Until(t, func() bool { return b.Stored().Value != "" && strings.Contains(b.Stored().Value, "!group") })
 	if f.Joined("!a:hob.test") {
 		t.Fatal("a stranger's invitation was accepted")
 	}
 	var linker channels.Linker = ch
-	text, err := linker.Link(t.Context())
-	if err != nil || !strings.Contains(text, "https://matrix.to/#/"+hob+" ") {
-		t.Errorf("link %q, %v", text, err)
+	text, url, err := linker.Link(t.Context())
+	if err != nil || url != "https://matrix.to/#/"+hob || !strings.Contains(text, url+" ") {
+		t.Errorf("link %q, %q, %v", text, url, err)
 	}
 	f.Room(chat, "", sam) // something happens
 	waitFor(t, "joining", func() bool { return f.Joined("!a:hob.test") })
 	f.Say("!a:hob.test", eve, "ABCD-EFGH")
-	b.until(t, func() bool { return len(b.list) == 1 })
-	if m := b.list[0]; m.From.ID != eve || m.Chat.Group != "" || f.Joined("!group:hob.test") {
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	if m := b.List()[0]; m.From.ID != eve || m.Chat.Group != "" || f.Joined("!group:hob.test") {
 		t.Errorf("received %+v, in the group: %v", m, f.Joined("!group:hob.test"))
+	}
+}
+
+// TestOwnerWhoIsPairedLater invites hob before and after he is the owner, while hob runs: both invitations are accepted then.
+func TestOwnerWhoIsPairedLater(t *testing.T) {
+	f := server(t)
+	e, owner := env(t), atomic.Pointer[[]event.Address]{}
+	owner.Store(&[]event.Address{"cli:main"})
+	e.Owner = func() []event.Address { return *owner.Load() }
+	b := &channelstest.Box{}
+	channelstest.Keep(t, openWith(t, e, f), b)
+	f.Listening(t.Context())
+	f.Invite("!before:hob.test", eve, false)
+	b.Until(t, func() bool { return b.Stored().Value != "" && strings.Contains(b.Stored().Value, "!before") })
+	if f.Joined("!before:hob.test") {
+		t.Fatal("a stranger's invitation was accepted")
+	}
+	owner.Store(&[]event.Address{"cli:main", "matrix:" + eve})
+	f.Invite("!after:hob.test", eve, false)
+	waitFor(t, "joining", func() bool { return f.Joined("!after:hob.test") && f.Joined("!before:hob.test") })
+}
+
+// TestAccount is the user's id, and an error where the token is refused.
+func TestAccount(t *testing.T) {
+	f := server(t)
+	var ch channels.Accounted = open(t, f)
+	if id, err := ch.Account(t.Context()); err != nil || id != hob {
+		t.Errorf("account %q, %v", id, err)
+	}
+	f.Fail("whoami", channelstest.MatrixFault{Status: 401, Code: "M_UNKNOWN_TOKEN"})
+	if id, err := ch.Account(t.Context()); err == nil {
+		t.Errorf("account %q without a token", id)
 	}
 }
 
 func TestListedRoomsAreJoined(t *testing.T) {
 	f := server(t)
 	f.Member(home, hob, "invite") // as open as can be
-	listening(t, f, &box{})
+	listening(t, f, &channelstest.Box{})
 	if !f.Joined(home) {
 		t.Error("hob is not in a room that is listed")
 	}
@@ -136,12 +170,12 @@ func TestAnswersGoWhereAPersonWroteLast(t *testing.T) {
 	f.Room("!new:hob.test", "", sam)
 	f.Direct(sam, chat)
 	f.Direct(ana, "!of-ana:hob.test")
-	b := &box{}
+	b := &channelstest.Box{}
 	ch := open(t, f)
-	run(t, ch, b)
+	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
 	f.Say("!new:hob.test", sam, "here")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	if _, err := ch.Send(t.Context(), delivery("answer")); err != nil {
 		t.Fatal(err)
 	}

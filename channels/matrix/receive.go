@@ -21,6 +21,7 @@ const (
 	pollTime  = 50 * time.Second // and after what time nobody is there to say anything: the connection is half open
 	firstTime = 3 * time.Minute  // of the first sync of an account, which takes servers long
 	batch     = 50               // events of a room in one sync, beyond which it is limited
+	most      = 500              // messages of one commit
 	saveEvery = 10 * time.Minute // of a time in which nothing came
 	mostDoors = 100              // invitations that are remembered: anybody can send some
 )
@@ -200,11 +201,16 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	return nil
 }
 
-// commit hands messages on, and moves the position when they are stored.
+// commit hands messages on, in pieces, and moves the position when all are stored.
 func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
 	value, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("write the cursor: %w", err)
+	}
+	for ; len(messages) > most; messages = messages[most:] {
+		if err := r.in.Receive(ctx, messages[:most], nil); err != nil {
+			return fmt.Errorf("commit %d messages: %w", most, err)
+		}
 	}
 	if err := r.in.Receive(ctx, messages, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
 		return fmt.Errorf("commit %d messages: %w", len(messages), err)

@@ -23,10 +23,10 @@ import (
 	"hob/daemon/clock"
 )
 
-func since(t *testing.T, b *box) string {
+func since(t *testing.T, b *channelstest.Box) string {
 	t.Helper()
 	var p struct{ Since string }
-	if err := json.Unmarshal([]byte(b.cursor.Value), &p); err != nil {
+	if err := json.Unmarshal([]byte(b.Stored().Value), &p); err != nil {
 		t.Fatal(err)
 	}
 	return p.Since
@@ -35,22 +35,20 @@ func since(t *testing.T, b *box) string {
 func TestSyncsBehindTheCommitOnly(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	stop := listening(t, f, b)
 	before := f.Sinces()
-	b.mu.Lock()
-	b.fail = 2
-	b.mu.Unlock()
-	b.each = func(list []channels.Message) {
+	b.FailNext(2)
+	b.Each(func(list []channels.Message) {
 		if s := f.Sinces(); len(list) > 0 && s[len(s)-1] != before[len(before)-1] {
 			t.Errorf("asked with the tokens %q while a message is being committed: something was acknowledged too early", s)
 		}
 		if len(f.Notes()) > 0 {
 			t.Errorf("shown as read before it is committed: %q", f.Notes())
 		}
-	}
+	})
 	f.Say(chat, sam, "one")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	for s := f.Sinces(); s[len(s)-1] == before[len(before)-1]; s = f.Sinces() {
 		f.Listening(t.Context())
 	}
@@ -64,10 +62,10 @@ func TestSyncsBehindTheCommitOnly(t *testing.T) {
 
 func TestCursorIsOfOneAccountAndDevice(t *testing.T) {
 	f := server(t)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)()
-	if want := hob + " DEV " + f.URL(); b.cursor.Source != "matrix" || b.cursor.Identity != want {
-		t.Errorf("cursor %+v, want it tied to %q", b.cursor, want)
+	if want := hob + " DEV " + f.URL(); b.Stored().Source != "matrix" || b.Stored().Identity != want {
+		t.Errorf("cursor %+v, want it tied to %q", b.Stored(), want)
 	}
 }
 
@@ -84,31 +82,31 @@ func TestWhatWasSaidBeforeIsNoNews(t *testing.T) {
 func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{cursor: &channels.Cursor{Source: "matrix", Identity: hob + " DEV " + f.URL(), Value: "nonsense"}}
+	b := channelstest.BoxAt(channels.Cursor{Source: "matrix", Identity: hob + " DEV " + f.URL(), Value: "nonsense"})
 	listening(t, f, b)
 	f.Say(chat, sam, "one")
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 }
 
 func TestBacklog(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)()
 	const n = 10_000
 	for i := range n {
 		f.Say(chat, sam, fmt.Sprint(i))
 	}
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) >= n })
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) >= n })
 	stop()
-	for i, m := range b.all() {
+	for i, m := range b.List() {
 		if m.Text != fmt.Sprint(i) {
 			t.Fatalf("message %d is %q", i, m.Text)
 		}
 	}
-	if len(b.gaps) != 0 {
-		t.Errorf("told %q", b.gaps)
+	if len(b.Gaps()) != 0 {
+		t.Errorf("told %q", b.Gaps())
 	}
 }
 
@@ -116,7 +114,7 @@ func TestWhatIsLeftOutAndCannotBeHadIsAGap(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
 	f.Room("!other:hob.test", "", sam, eve)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)()
 	for _, room := range []string{"!other:hob.test", chat} { // the first is none of hob's business
 		for i := range 200 {
@@ -125,14 +123,14 @@ func TestWhatIsLeftOutAndCannotBeHadIsAGap(t *testing.T) {
 	}
 	no := channelstest.MatrixFault{Status: 403, Code: "M_FORBIDDEN"}
 	f.Fail("messages", no, channelstest.MatrixFault{}, no)
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) > 0 })
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) > 0 })
 	stop()
-	if len(b.gaps) != 1 || !strings.Contains(b.gaps[0], "in the room "+chat+" so many were written that not all could be read (the homeserver says 403") {
-		t.Fatalf("told %q", b.gaps)
+	if len(b.Gaps()) != 1 || !strings.Contains(b.Gaps()[0], "in the room "+chat+" so many were written that not all could be read (the homeserver says 403") {
+		t.Fatalf("told %q", b.Gaps())
 	}
 	var texts []string
-	for _, m := range b.all() {
+	for _, m := range b.List() {
 		if m.Chat.Group == "" {
 			texts = append(texts, m.Text)
 		}
@@ -145,45 +143,47 @@ func TestWhatIsLeftOutAndCannotBeHadIsAGap(t *testing.T) {
 func TestATroubleOfTheConnectionLeavesNothingOut(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)()
 	for i := range 200 {
 		f.Say(chat, sam, fmt.Sprint(i))
 	}
 	f.Fail("messages", channelstest.MatrixFault{Cut: "before"}, channelstest.MatrixFault{Status: 502}, channelstest.MatrixFault{Status: 429, RetryMS: 1}, channelstest.MatrixFault{Raw: "<html>"})
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) > 0 })
-	if errs := stop(); len(b.all()) != 200 || len(b.gaps) != 0 || len(errs) < 3 { // net/http itself repeats what was cut
-		t.Errorf("%d messages, told %q, errors %v", len(b.all()), b.gaps, errs)
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) > 0 })
+	if errs := stop(); len(b.List()) != 200 || len(b.Gaps()) != 0 || len(errs) < 3 { // net/http itself repeats what was cut
+		t.Errorf("%d messages, told %q, errors %v", len(b.List()), b.Gaps(), errs)
 	}
 }
 
 func TestAnUnknownTokenIsAGap(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)
 	f.Forget()
-	b.until(t, func() bool { return len(b.gaps) == 1 && b.cursor != nil && strings.Contains(b.cursor.Value, "s1_") })
+	b.Until(t, func() bool {
+		return len(b.Gaps()) == 1 && b.Stored().Value != "" && strings.Contains(b.Stored().Value, "s1_")
+	})
 	f.Say(chat, sam, "after")
-	b.until(t, func() bool { return len(b.list) == 1 })
-	if !strings.Contains(b.gaps[0], "does not know any more what hob has read") || len(b.gaps) != 1 {
-		t.Errorf("told %q", b.gaps)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	if !strings.Contains(b.Gaps()[0], "does not know any more what hob has read") || len(b.Gaps()) != 1 {
+		t.Errorf("told %q", b.Gaps())
 	}
 }
 
 var errDeaf = errors.New("nobody listens")
 
-type deaf struct{ *box }
+type deaf struct{ *channelstest.Box }
 
 func (*deaf) Gap(context.Context, time.Time, time.Time, string) error { return errDeaf }
 
 func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
 	f := server(t)
 	f.Room(chat, "", sam)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)()
-	old := b.cursor.Value
+	old := b.Stored().Value
 	f.Put(chat, obj{"sender": sam, "type": "m.room.encrypted", "content": obj{}})
 	f.Say(chat, sam, "behind it")
 	if err := open(t, f).Run(t.Context(), &deaf{b}); !errors.Is(err, errDeaf) {
@@ -193,8 +193,8 @@ func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
 	if err := open(t, f).Run(t.Context(), &deaf{b}); !errors.Is(err, errDeaf) {
 		t.Fatalf("Run: %v", err)
 	}
-	if len(b.list) != 0 || b.cursor.Value != old {
-		t.Errorf("received %+v, cursor %+v; want nothing taken", b.list, b.cursor)
+	if len(b.List()) != 0 || b.Stored().Value != old {
+		t.Errorf("received %+v, cursor %+v; want nothing taken", b.List(), b.Stored())
 	}
 }
 
@@ -203,22 +203,24 @@ func TestEncryptedRoomsAreSaidOnce(t *testing.T) {
 	f.Room(chat, "", sam)
 	f.Room(home, "Home", sam, eve)
 	f.Room("!other:hob.test", "", sam, eve)
-	b := &box{}
+	b := &channelstest.Box{}
 	stop := listening(t, f, b)
 	secret := func(room string) { f.Put(room, obj{"sender": sam, "type": "m.room.encrypted", "content": obj{}}) }
 	secret("!other:hob.test")
 	secret(chat)
 	secret(chat)
 	secret(home)
-	b.until(t, func() bool { return len(b.gaps) == 2 && b.cursor != nil && strings.Contains(b.cursor.Value, home) })
+	b.Until(t, func() bool {
+		return len(b.Gaps()) == 2 && b.Stored().Value != "" && strings.Contains(b.Stored().Value, home)
+	})
 	stop()
 	listening(t, f, b)
 	secret(chat)
 	f.Say(chat, sam, "in the clear")
-	b.until(t, func() bool { return len(b.list) == 1 })
-	got := slices.Sorted(slices.Values(b.gaps))
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	got := slices.Sorted(slices.Values(b.Gaps()))
 	if len(got) != 2 || !strings.Contains(got[0]+got[1], "the private chat with "+sam+" is encrypted") || !strings.Contains(got[0]+got[1], `the room "Home" (`+home+`) is encrypted`) {
-		t.Errorf("told %q", b.gaps)
+		t.Errorf("told %q", b.Gaps())
 	}
 }
 
@@ -227,14 +229,14 @@ func TestReadReceiptsForThoseWhoAreListenedTo(t *testing.T) {
 	f.Room(chat, "", sam)
 	f.Room(home, "Home", sam, eve)
 	f.Room("!eve:hob.test", "", eve)
-	b := &box{}
+	b := &channelstest.Box{}
 	listening(t, f, b)
 	f.Say("!eve:hob.test", eve, "hello?")
 	f.Say(home, sam, "to the others")
 	called := f.Say(home, eve, "hob, you there?")
 	f.Say(home, sam, "to the others again")
 	own := f.Say(chat, sam, "x")
-	b.until(t, func() bool { return len(b.list) == 5 })
+	b.Until(t, func() bool { return len(b.List()) == 5 })
 	want := []string{"read " + called + " in " + home, "read " + own + " in " + chat}
 	for limit := time.After(10 * time.Second); len(f.Notes()) < 2; {
 		select {
@@ -269,7 +271,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			tc.set(f)
-			err := open(t, f).Run(t.Context(), &box{})
+			err := open(t, f).Run(t.Context(), &channelstest.Box{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %v, want one that says %q", err, tc.want)
 			}
@@ -305,7 +307,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = ch.Run(t.Context(), &box{})
+		err = ch.Run(t.Context(), &channelstest.Box{})
 		if took := time.Since(began); took <= 30*time.Second || took > time.Minute {
 			t.Errorf("found after %s, want it after the long poll and within a minute", took)
 		}
@@ -335,7 +337,7 @@ func dumbAfterOneSync(conn net.Conn) {
 
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	f := server(t)
-	run(t, open(t, f), &box{})
+	channelstest.Keep(t, open(t, f), &channelstest.Box{})
 	f.Listening(t.Context())
 	before := runtime.NumGoroutine()
 	const n = 1000

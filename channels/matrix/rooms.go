@@ -112,7 +112,7 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 // private is the room of the private chat with a person, where nobody else is and nothing is encrypted; "" when there is none.
 // gone tells that the person has left the latest one.
 func (c *Channel) private(ctx context.Context, me, person string) (room string, gone bool, err error) {
-	rooms, err := c.chats(ctx, me, person)
+	rooms, err := privates{c}.of(ctx, me, person)
 	if err != nil {
 		return "", false, err
 	}
@@ -132,18 +132,21 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 	return "", gone, nil
 }
 
-// chats are the rooms of private chats with a person, the latest first (account data "m.direct").
-func (c *Channel) chats(ctx context.Context, me, person string) ([]string, error) {
+// privates are which rooms are private chats with whom, as the homeserver keeps it (account data "m.direct").
+type privates struct{ *Channel }
+
+// of are those with a person, the latest first.
+func (c privates) of(ctx context.Context, me, person string) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.readDirects(ctx, me); err != nil {
+	if err := c.read(ctx, me); err != nil {
 		return nil, err
 	}
 	return slices.Clone(c.directs[person]), nil
 }
 
-// readDirects reads the account data, if it has not been read; mu is held.
-func (c *Channel) readDirects(ctx context.Context, me string) error {
+// read reads the account data, if it has not been read; mu is held.
+func (c privates) read(ctx context.Context, me string) error {
 	if c.directs != nil {
 		return nil
 	}
@@ -160,10 +163,10 @@ func (c *Channel) readDirects(ctx context.Context, me string) error {
 }
 
 // prefer makes a room the latest private chat with a person: answers go there.
-func (c *Channel) prefer(ctx context.Context, me, person, room string) error {
+func (c privates) prefer(ctx context.Context, me, person, room string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.readDirects(ctx, me); err != nil {
+	if err := c.read(ctx, me); err != nil {
 		return err
 	}
 	rooms := c.directs[person]
@@ -192,7 +195,7 @@ func (c *Channel) begin(ctx context.Context, me, person string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("begin a private chat with %s: %w", person, err)
 	}
-	return made.Room, c.prefer(ctx, me, person, made.Room)
+	return made.Room, privates{c}.prefer(ctx, me, person, made.Room)
 }
 
 // room is the room of a target: for a person the private chat, which is begun where there is none.

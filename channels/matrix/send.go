@@ -19,6 +19,9 @@ type outgoing struct {
 	Body     string    `json:"body"`
 	Format   string    `json:"format,omitempty"`
 	HTML     string    `json:"formatted_body,omitempty"`
+	FileName string    `json:"filename,omitempty"` // of a file; Body is then its caption, or the same
+	URL      string    `json:"url,omitempty"`
+	Info     *about    `json:"info,omitempty"`
 	Mentions struct{}  `json:"m.mentions"`
 	Relates  *relation `json:"m.relates_to,omitempty"`
 }
@@ -34,11 +37,13 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
 	}
-	piece := c.Form().Render(d.Body)
-	out := outgoing{Type: "m.text", Body: piece.Text, Relates: relates(at, d)}
-	if piece.HTML != "" {
-		out.Format, out.HTML = "org.matrix.custom.html", piece.HTML
+	out := content(d, c.Form())
+	if d.File != nil {
+		if out, err = enclosed(ctx, &c.api, d); err != nil {
+			return "", fmt.Errorf("send a file to %s: %w", d.To, class(err, false))
+		}
 	}
+	out.Relates = relates(at, d)
 	var w written
 	var sent struct {
 		ID string `json:"event_id"`

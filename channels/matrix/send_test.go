@@ -18,21 +18,6 @@ func delivery(body string) channels.Delivery {
 	return channels.Delivery{Outbox: 1, Parts: 1, To: "matrix:" + sam, Body: body, Nonce: "nonce", Attempts: 1}
 }
 
-func kind(err error) string {
-	later := (*channels.RetryAfter)(nil)
-	switch {
-	case err == nil:
-		return "ok"
-	case errors.As(err, &later):
-		return "later"
-	case errors.Is(err, channels.ErrPermanent):
-		return "permanent"
-	case errors.Is(err, channels.ErrUnknown):
-		return "unknown"
-	}
-	return "plain"
-}
-
 func TestSendsBothForms(t *testing.T) {
 	f := server(t)
 	f.Room(home, "Home", sam, eve)
@@ -65,7 +50,7 @@ func TestTheServerKnowsARepeat(t *testing.T) {
 	f.Fail("send", channelstest.MatrixFault{Cut: "after"})
 	_, first := ch.Send(t.Context(), delivery("x"))
 	id, again := ch.Send(t.Context(), delivery("x"))
-	if kind(first) != "unknown" || again != nil || len(f.Sent()) != 1 || id != chat+"/"+f.Sent()[0].ID || !keyed.DedupsByNonce() {
+	if channelstest.Kind(first) != "unknown" || again != nil || len(f.Sent()) != 1 || id != chat+"/"+f.Sent()[0].ID || !keyed.DedupsByNonce() {
 		t.Errorf("%v, then %v: %d arrived", first, again, len(f.Sent()))
 	}
 }
@@ -145,7 +130,7 @@ func TestPrivateChats(t *testing.T) {
 		tc.set(f)
 		ch := open(t, f)
 		_, err := ch.Send(t.Context(), delivery("x"))
-		got := kind(err)
+		got := channelstest.Kind(err)
 		if err == nil {
 			got = f.Sent()[0].Room
 		}
@@ -171,7 +156,7 @@ func TestNothingInTheClearInAnEncryptedRoom(t *testing.T) {
 	lock(f, home)
 	d := delivery("x")
 	d.To = "matrix:" + home
-	if _, err := open(t, f).Send(t.Context(), d); kind(err) != "permanent" || !strings.Contains(err.Error(), "is encrypted") || len(f.Sent()) != 0 {
+	if _, err := open(t, f).Send(t.Context(), d); channelstest.Kind(err) != "permanent" || !strings.Contains(err.Error(), "is encrypted") || len(f.Sent()) != 0 {
 		t.Errorf("%v; sent %+v", err, f.Sent())
 	}
 }
@@ -201,7 +186,7 @@ func TestClassesOfFailure(t *testing.T) {
 		f.Direct(sam, chat)
 		f.Fail("send", tc.fault)
 		_, err := open(t, f).Send(t.Context(), delivery("x"))
-		if got := kind(err); got != tc.want || f.Calls("send") != 1 {
+		if got := channelstest.Kind(err); got != tc.want || f.Calls("send") != 1 {
 			t.Errorf("%s: %v is %s, want %s", tc.name, err, got, tc.want)
 		}
 		if later := (*channels.RetryAfter)(nil); errors.As(err, &later) && later.After != 9*time.Second {
@@ -215,7 +200,7 @@ func TestAddresses(t *testing.T) {
 		f := server(t)
 		d := delivery("x")
 		d.To = to
-		if _, err := open(t, f).Send(t.Context(), d); kind(err) != "permanent" || f.Calls("send")+f.Calls("createRoom") != 0 {
+		if _, err := open(t, f).Send(t.Context(), d); channelstest.Kind(err) != "permanent" || f.Calls("send")+f.Calls("createRoom") != 0 {
 			t.Errorf("%q: %v", to, err)
 		}
 	}
@@ -223,7 +208,7 @@ func TestAddresses(t *testing.T) {
 	f.Direct(ana)
 	d := delivery("x")
 	d.To = "matrix:" + hob
-	if _, err := open(t, f).Send(t.Context(), d); kind(err) != "permanent" {
+	if _, err := open(t, f).Send(t.Context(), d); channelstest.Kind(err) != "permanent" {
 		t.Errorf("to itself: %v", err)
 	}
 }
@@ -242,7 +227,7 @@ func TestTyping(t *testing.T) {
 	if got := fmt.Sprint(f.Notes()); got != "[typing in "+chat+" typing in "+home+"]" || f.Calls("createRoom") != 0 {
 		t.Errorf("signs %s", got)
 	}
-	if err := ch.Typing(t.Context(), "matrix:sam"); kind(err) != "permanent" {
+	if err := ch.Typing(t.Context(), "matrix:sam"); channelstest.Kind(err) != "permanent" {
 		t.Errorf("an address that cannot be: %v", err)
 	}
 }

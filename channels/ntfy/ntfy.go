@@ -180,10 +180,14 @@ func (c *Channel) request(ctx context.Context, method, path string, body string)
 	if err != nil {
 		return nil, fmt.Errorf("make a request: %w", err)
 	}
+	c.authorize(req)
+	return req, nil
+}
+
+func (c *Channel) authorize(req *http.Request) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	return req, nil
 }
 
 // input makes an inbox row of a message.
@@ -193,6 +197,9 @@ func (c *Channel) input(m message) event.In {
 		Rank: event.RankRest, Trust: event.Public, Sender: m.Topic,
 		ReplyTo: event.Address(c.name + ":" + m.Topic), Parts: event.Say(m.text()), Received: c.clock.Wall(),
 	}
+	if m.Time > 0 {
+		in.Origin.Sent = time.Unix(m.Time, 0)
+	}
 	if c.owner {
 		in.Session, in.Kind = "main", channels.KindOf(m.text())
 		in.Rank, in.Trust, in.Typed = event.RankOwner, event.Owner, true
@@ -201,4 +208,4 @@ func (c *Channel) input(m message) event.In {
 }
 
 // idle is how long a stream may be silent: the server sends a keepalive every 45 s unless told otherwise (keepalive-interval in its server.yml).
-const idle = 2 * time.Minute
+const idle = time.Minute

@@ -73,13 +73,20 @@ const noiseLines = "\n{}\n[1]\n{\"event\":\"message\"}\nnot json\n{\"event\":\"m
 func TestSuite(t *testing.T) {
 	for name, cfg := range map[string]ntfy.Config{"public": {Topic: "talk"}, "owner": {Topic: "talk", Token: "env:TOKEN", Owner: true}} {
 		t.Run(name, func(t *testing.T) {
-			channelstest.Run(t, func(t *testing.T) channelstest.World { return world(t, cfg) })
+			channelstest.Run(t, func(t *testing.T) channelstest.World { return world(t, server(t), env(t), cfg) })
 		})
 	}
 }
 
-func world(t *testing.T, cfg ntfy.Config) channelstest.World {
-	n := server(t)
+func TestStorm(t *testing.T) {
+	channelstest.Storm(t, func(t *testing.T, net *channelstest.Network) channelstest.World {
+		n := channelstest.NtfyOn(net.Listen())
+		t.Cleanup(n.Close)
+		return world(t, n, net.Env(t, "ntfy.test", nil), ntfy.Config{Topic: "talk"})
+	})
+}
+
+func world(t *testing.T, n *channelstest.Ntfy, e channels.Env, cfg ntfy.Config) channelstest.World {
 	cfg.Server = n.URL()
 	if cfg.Owner {
 		n.Protect("talk", "tk_secret")
@@ -90,7 +97,13 @@ func world(t *testing.T, cfg ntfy.Config) channelstest.World {
 	}
 	return channelstest.World{
 		Name: "ntfy.test", To: "ntfy.test:talk",
-		Open:  func() channels.Channel { return open(t, cfg) },
+		Open: func() channels.Channel {
+			ch, err := ntfy.New(e, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ch
+		},
 		Say:   func(text string) string { return n.Publish("talk", text) },
 		Again: n.Again,
 		Noise: func() {
@@ -102,7 +115,8 @@ func world(t *testing.T, cfg ntfy.Config) channelstest.World {
 			n.Inject(channelstest.NtfyMessage{Topic: "talk", Message: "/+8=", Encoding: "base64"})
 			n.CutStreams()
 		},
-		Fail: func(f channelstest.Failure) { n.FailPublish(faults[f]) },
+		Readers: channelstest.Readers{Files: func() []channelstest.Shown { return shown(n) }},
+		Fail:    func(f channelstest.Failure) { n.FailPublish(faults[f]) },
 		Sent: func() []string {
 			var bodies []string
 			for _, m := range n.Received() {
@@ -111,6 +125,7 @@ func world(t *testing.T, cfg ntfy.Config) channelstest.World {
 			return bodies
 		},
 		Listening: listening(n),
+		Account:   channelstest.Account{Drop: n.Drop, Revoke: func() { n.Protect("talk", "another"); n.CutStreams() }},
 	}
 }
 
@@ -475,4 +490,9 @@ func FuzzStream(f *testing.F) {
 			t.Errorf("lines of %d bytes in %d", sum, len(b))
 		}
 	})
+}
+
+// TestTable keeps the row of the page for ntfy.
+func TestTable(t *testing.T) {
+	channelstest.Table(t, "ntfy", world(t, server(t), env(t), ntfy.Config{Topic: "talk"}))
 }

@@ -26,11 +26,22 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("publish: %q is no topic: %w", topic, channels.ErrPermanent)
 	}
 	var w written
-	req, err := c.request(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPost, "/"+topic, c.Form().Render(d.Body).Text)
+	ctx = httptrace.WithClientTrace(ctx, w.trace())
+	req, err := c.request(ctx, http.MethodPost, "/"+topic, c.Form().Render(d.Body).Text)
+	if err == nil {
+		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	if d.File != nil {
+		content, oerr := d.File.Open(ctx)
+		if oerr != nil {
+			return "", fmt.Errorf("open %s: %w", d.File.Name, oerr)
+		}
+		defer func() { _ = content.Close() }() // only read
+		req, err = c.enclosed(ctx, topic, d, content)
+	}
 	if err != nil {
 		return "", err
 	}
-	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	req.Header.Set("Title", mime.BEncoding.Encode("utf-8", c.title)) // the server decodes RFC 2047
 	req.Header.Set("Tags", ownTag)
 	req.Header.Set("X-Sequence-ID", d.Nonce)

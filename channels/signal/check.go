@@ -8,12 +8,16 @@ import (
 )
 
 // Link is where a private chat with hob begins.
-func (c *Channel) Link(context.Context) (string, error) {
+func (c *Channel) Link(context.Context) (text, url string, err error) {
 	if personForm.MatchString(c.account) {
-		return "Open Signal, find hob by its user name, and write the code there.", nil
+		return "Open Signal, find hob by its user name, and write the code there.", "", nil
 	}
-	return fmt.Sprintf("Open https://signal.me/#p/%s and write the code there; if that account is your own, write it to yourself (Note to Self).", c.account), nil
+	url = "https://signal.me/#p/" + c.account
+	return fmt.Sprintf("Open %s and write the code there; if that account is your own, write it to yourself (Note to Self).", url), url, nil
 }
+
+// Account is the account of the section: signal-cli has no other name for it before it runs.
+func (c *Channel) Account(context.Context) (string, error) { return c.account, nil }
 
 // Test asks whether the daemon is there and knows the account, and looks for the groups. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {

@@ -15,7 +15,7 @@ import (
 func one(t *testing.T, f *channelstest.Signal, data obj) channels.Message {
 	t.Helper()
 	f.Write(sam, data)
-	return received(t, open(t, f), 1)[0]
+	return channelstest.Received(t, open(t, f), 1)[0]
 }
 
 func TestPrivateMessage(t *testing.T) {
@@ -32,7 +32,7 @@ func TestNamesAreShownOnly(t *testing.T) {
 	f := server(t)
 	f.Envelope(sam, obj{"sourceName": nil, "sourceNumber": "+491707654321", "dataMessage": obj{"timestamp": 1, "message": "a"}})
 	f.Envelope("", obj{"sourceUuid": nil, "sourceNumber": "+491707654321", "dataMessage": obj{"timestamp": 2, "message": "b"}})
-	list := received(t, open(t, f), 2)
+	list := channelstest.Received(t, open(t, f), 2)
 	if list[0].From != (channels.Person{ID: sam, Name: "+491707654321"}) || list[1].From.ID != "" {
 		t.Errorf("a number became somebody: %+v", list)
 	}
@@ -80,7 +80,7 @@ func TestEditsAndDeletions(t *testing.T) {
 	first := f.Say(sam, "hullo")
 	second := f.Edit(sam, first, obj{"message": "hello"})
 	third := f.Write(sam, obj{"message": nil, "remoteDelete": obj{"timestamp": first}})
-	list := received(t, open(t, f), 3)
+	list := channelstest.Received(t, open(t, f), 3)
 	id := func(n int64) string { return fmt.Sprintf("%s/%d", sam, n) }
 	if m := list[1]; m.ID != id(second) || m.Edits != id(first) || m.Text != "hello" {
 		t.Errorf("edit %+v", m)
@@ -100,7 +100,7 @@ func TestNotesToSelf(t *testing.T) {
 	f.Note(own, obj{"message": nil, "remoteDelete": obj{"timestamp": n}})
 	f.Envelope(sam, obj{"syncMessage": obj{"sentMessage": obj{"destinationUuid": own, "timestamp": 9, "message": "not his to say"}}})
 	f.Say(sam, "last")
-	list := received(t, open(t, f), 4)
+	list := channelstest.Received(t, open(t, f), 4)
 	if m := list[0]; m.ID != fmt.Sprintf("note/%d", n) || m.Text != "a note" || m.From.ID != own || m.From.Self || m.Chat.ID != own {
 		t.Errorf("note %+v", m)
 	}
@@ -123,7 +123,7 @@ func TestAttachments(t *testing.T) {
 		{"id": "pic.jpg", "filename": "cat.jpg", "contentType": "image/jpeg", "size": 9}, {"id": "x.aac", "contentType": "audio/aac"}, {"id": "odd", "size": -1}, {"contentType": "text/plain"},
 	}})
 	f.Write(sam, obj{"message": nil, "sticker": obj{"packId": "a", "emoji": "🙂"}})
-	list := received(t, open(t, f), 2)
+	list := channelstest.Received(t, open(t, f), 2)
 	files := list[0].Files
 	if len(files) != 3 || list[1].Text != "[sticker 🙂]" {
 		t.Fatalf("%+v", list)

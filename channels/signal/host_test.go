@@ -3,7 +3,6 @@ package signal_test
 import (
 	"context"
 	"encoding/base64"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -16,22 +15,8 @@ import (
 
 // host runs an account as the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Signal) (*channelstest.Inbox, *channels.Host) {
-	in := &channelstest.Inbox{Name: "signal", Rules: channels.Rules{Owner: []string{sam}}}
-	h := channels.NewHost(channels.HostConfig{
-		Inbox: in, Desk: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Changed: func(channels.ChannelHealth) {},
-		Go: func(ctx context.Context, _ string, run func(context.Context) error) { go func() { _ = run(ctx) }() },
-	})
-	h.Replace(map[string]channels.Section{"signal": {Kind: "signal", Print: "1", Channel: open(t, f)}})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- h.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("host: %v", err)
-		}
-	})
-	return in, h
+	s := channelstest.StationFor{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: clock.Real()}.Open(t)
+	return s.In, s.Host
 }
 
 func TestThroughTheDoor(t *testing.T) {

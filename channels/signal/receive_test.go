@@ -27,20 +27,20 @@ func texts(list []channels.Message) []string {
 
 // TestCommitFailsAndHobDies is a crash behind a commit that did not succeed: the cursor has not moved, and the daemon hands the message on again.
 func TestCommitFailsAndHobDies(t *testing.T) {
-	f, b := server(t), &box{}
-	stop := run(t, open(t, f), b)
+	f, b := server(t), &channelstest.Box{}
+	stop := channelstest.Keep(t, open(t, f), b)
 	f.Say(sam, "one")
-	b.until(t, 1)
+	b.Came(t, 1)
 	stop()
 	f.Say(sam, "two")
-	b.fail = 1
+	b.FailNext(1)
 	if err := open(t, f).Run(t.Context(), b); !errors.Is(err, channelstest.ErrFull) {
 		t.Fatalf("Run: %v", err)
 	}
-	run(t, open(t, f), b)
-	b.until(t, 2)
-	if got := texts(b.all()); !slices.Equal(got, []string{"one", "two"}) || len(b.said()) != 0 {
-		t.Errorf("received %q, gaps %q", got, b.said())
+	channelstest.Keep(t, open(t, f), b)
+	b.Came(t, 2)
+	if got := texts(b.List()); !slices.Equal(got, []string{"one", "two"}) || len(b.Gaps()) != 0 {
+		t.Errorf("received %q, gaps %q", got, b.Gaps())
 	}
 	if last := f.LastIDs(); last[0] != "" || last[1] == "" || last[2] != last[1] {
 		t.Errorf("the daemon was asked for what comes after %q", last)
@@ -49,12 +49,12 @@ func TestCommitFailsAndHobDies(t *testing.T) {
 
 // TestKeptForTheNextRun is a commit that fails twice with a daemon that hands nothing on again.
 func TestKeptForTheNextRun(t *testing.T) {
-	f, b := server(t), &box{fail: 2}
+	f, b := server(t), (&channelstest.Box{}).FailNext(2)
 	f.Plain()
 	f.Say(sam, "one")
-	stop := run(t, open(t, f), b)
-	b.until(t, 1)
-	if got := b.all(); len(got) != 1 || got[0].Text != "one" {
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Came(t, 1)
+	if got := b.List(); len(got) != 1 || got[0].Text != "one" {
 		t.Errorf("received %+v", got)
 	}
 	if errs := stop(); len(errs) != 2 || !errors.Is(errs[0], channelstest.ErrFull) || !errors.Is(errs[1], channelstest.ErrFull) {
@@ -78,28 +78,28 @@ func TestGaps(t *testing.T) {
 		{"other accounts had some", false, func(f *channelstest.Signal) { several(f); f.Skip(900) }, ""},
 		{"an older version", true, func(*channelstest.Signal) {}, "does not hand on again"},
 	} {
-		f, b := server(t), &box{}
+		f, b := server(t), &channelstest.Box{}
 		if tc.plain {
 			f.Plain()
 		}
-		stop := run(t, open(t, f), b)
+		stop := channelstest.Keep(t, open(t, f), b)
 		f.Say(sam, "before")
-		b.until(t, 1)
-		if len(b.said()) != 0 {
-			t.Errorf("%s: at the very first start: %q", tc.name, b.said())
+		b.Came(t, 1)
+		if len(b.Gaps()) != 0 {
+			t.Errorf("%s: at the very first start: %q", tc.name, b.Gaps())
 		}
 		stop()
 		f.CutStreams()
 		tc.away(f)
-		stop = run(t, open(t, f), b)
+		stop = channelstest.Keep(t, open(t, f), b)
 		f.Listening(t.Context())
 		f.Say(sam, "after")
 		f.Say(sam, "and one more")
-		for len(b.all()) == 0 || b.all()[len(b.all())-1].Text != "and one more" {
-			b.until(t, len(b.all())+1)
+		for len(b.List()) == 0 || b.List()[len(b.List())-1].Text != "and one more" {
+			b.Came(t, len(b.List())+1)
 		}
 		stop()
-		gaps := b.said()
+		gaps := b.Gaps()
 		if tc.want == "" && len(gaps) != 0 || tc.want != "" && (len(gaps) != 1 || !strings.Contains(gaps[0], tc.want)) {
 			t.Errorf("%s: gaps %q, want one with %q", tc.name, gaps, tc.want)
 		}
@@ -112,7 +112,7 @@ func several(f *channelstest.Signal) {
 
 // TestHalfOpen is a connection over which nothing comes any more: keep-alives hold it, silence ends it.
 func TestHalfOpen(t *testing.T) {
-	f, b := server(t), &box{}
+	f, b := server(t), &channelstest.Box{}
 	ch := open(t, f)
 	ch.Quiet(300 * time.Millisecond)
 	ended := make(chan error, 1)
@@ -136,14 +136,14 @@ func TestHalfOpen(t *testing.T) {
 }
 
 func TestBacklog(t *testing.T) {
-	f, b := server(t), &box{}
+	f, b := server(t), &channelstest.Box{}
 	const n = 10_000
 	for i := range n {
 		f.Say(sam, fmt.Sprint(i))
 	}
-	run(t, open(t, f), b)
-	b.until(t, n)
-	for i, m := range b.all() {
+	channelstest.Keep(t, open(t, f), b)
+	b.Came(t, n)
+	for i, m := range b.List() {
 		if m.Text != fmt.Sprint(i) {
 			t.Fatalf("message %d is %q", i, m.Text)
 		}
@@ -165,7 +165,7 @@ func TestWhatIsWrong(t *testing.T) {
 	} {
 		f := server(t)
 		tc.set(f)
-		err := open(t, f).Run(t.Context(), &box{})
+		err := open(t, f).Run(t.Context(), &channelstest.Box{})
 		later := (*channels.RetryAfter)(nil)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || errors.As(err, &later) != tc.later {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
@@ -175,11 +175,11 @@ func TestWhatIsWrong(t *testing.T) {
 
 // TestOwnIDIsAskedOnce : Signal answers few questions about numbers.
 func TestOwnIDIsAskedOnce(t *testing.T) {
-	f, b := server(t), &box{}
+	f, b := server(t), &channelstest.Box{}
 	for i := range 3 {
-		stop := run(t, open(t, f), b)
+		stop := channelstest.Keep(t, open(t, f), b)
 		f.Say(sam, fmt.Sprint(i))
-		b.until(t, i+1)
+		b.Came(t, i+1)
 		stop()
 	}
 	if n := f.Calls("getUserStatus"); n != 1 {
@@ -188,7 +188,7 @@ func TestOwnIDIsAskedOnce(t *testing.T) {
 	silent := server(t)
 	silent.Anonymous()
 	silent.Say(sam, "x")
-	if got := received(t, open(t, silent), 1); got[0].Text != "x" {
+	if got := channelstest.Received(t, open(t, silent), 1); got[0].Text != "x" {
 		t.Errorf("without an answer: %+v", got)
 	}
 }

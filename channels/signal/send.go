@@ -39,6 +39,7 @@ type params struct {
 	Styles    []string `json:"textStyle,omitempty"` // "START:LENGTH:STYLE", in UTF-16 units
 	QuoteAt   int64    `json:"quoteTimestamp,omitempty"`
 	QuoteOf   string   `json:"quoteAuthor,omitempty"`
+	Files     []string `json:"attachments,omitempty"`
 }
 
 // Send sends one part, with Signal's styles and without previews of its links. In a group it quotes what it answers. Signal has no key and
@@ -54,6 +55,13 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	out.Message = piece.Text
 	for _, s := range piece.Styles {
 		out.Styles = append(out.Styles, fmt.Sprintf("%d:%d:%s", s.Start, s.Length, s.Name))
+	}
+	if d.File != nil {
+		file, err := dataURI(ctx, d.File)
+		if err != nil {
+			return "", fmt.Errorf("send a file to %s: %w", d.To, err)
+		}
+		out.Message, out.Files = strings.TrimSpace(out.Message), []string{file}
 	}
 	if to.Group != "" && d.Part == 0 {
 		out.QuoteAt, out.QuoteOf = quoted(d.ReplyRef)

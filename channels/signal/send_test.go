@@ -137,8 +137,11 @@ func TestTyping(t *testing.T) {
 func TestLinkAndTest(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)
-	if text, err := channels.Linker(ch).Link(t.Context()); err != nil || !strings.Contains(text, "https://signal.me/#p/"+phone) {
-		t.Errorf("link %q, %v", text, err)
+	if text, url, err := channels.Linker(ch).Link(t.Context()); err != nil || url != "https://signal.me/#p/"+phone || !strings.Contains(text, url+" ") {
+		t.Errorf("link %q, %q, %v", text, url, err)
+	}
+	if id, err := channels.Accounted(ch).Account(t.Context()); err != nil || id != phone {
+		t.Errorf("account %q, %v", id, err)
 	}
 	tester := channels.Tester(ch)
 	lines, err := tester.Test(t.Context())

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -54,7 +55,8 @@ func (c *Channel) served(ctx context.Context, f func(ctx context.Context, mine b
 }
 
 // start starts signal-cli so that it takes messages from Signal only while somebody reads them (on-connection): until then Signal keeps them.
-// ended is told when it ends by itself. end ends it and all that it started, and waits.
+// ended is told when it ends by itself. end ends it and all that it started, and waits. It does not outlive hob, however hob ends, where the
+// system can see to that.
 func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end func(), err error) {
 	u, err := url.Parse(c.rpc.base)
 	if err != nil {
@@ -67,19 +69,27 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	cmd.Env = environment(os.Environ())
 	cmd.WaitDelay = endTime
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		stop()
-		return nil, fmt.Errorf("start signal-cli: %w; set command to where it is, or leave it out and run signal-cli yourself", err)
-	}
-	g := spawn.New(c.log, nil)
+	g, begun := spawn.New(c.log, nil), make(chan error, 1)
 	g.Once("signal-cli", func() error {
-		err := cmd.Wait()
+		runtime.LockOSThread() // it is ended when the thread that started it ends: that one stays
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		begun <- err
+		if err != nil {
+			return nil
+		}
+		err = cmd.Wait()
 		endGroup(cmd)
 		if life.Err() == nil {
 			ended(errors.Join(fmt.Errorf("signal-cli ended by itself%s", notes.last()), err))
 		}
 		return nil
 	})
+	if err := <-begun; err != nil {
+		stop()
+		g.Wait()
+		return nil, fmt.Errorf("start signal-cli: %w; set command to where it is, or leave it out and run signal-cli yourself", err)
+	}
 	return func() {
 		stop()
 		g.Wait()

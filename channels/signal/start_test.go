@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/channelstest"
 	signalchannel "hob/channels/signal"
 )
 
@@ -39,10 +40,10 @@ func started(t *testing.T, account, command, addr string) *signalchannel.Channel
 // TestRunsItsOwnDaemon twice at the same address: the first one has ended with the channel.
 func TestRunsItsOwnDaemon(t *testing.T) {
 	t.Setenv("HOB_SECRET", "not for others")
-	addr, b := free(t), &box{}
+	addr, b := free(t), &channelstest.Box{}
 	for i := range 2 {
-		stop := run(t, started(t, phone, os.Args[0], addr), b)
-		b.until(t, i+1)
+		stop := channelstest.Keep(t, started(t, phone, os.Args[0], addr), b)
+		b.Came(t, i+1)
 		began := time.Now()
 		if errs := stop(); len(errs) > 0 || time.Since(began) > 4*time.Second {
 			t.Errorf("Run: %v; it ended after %s, want it to end when asked", errs, time.Since(began))
@@ -52,7 +53,7 @@ func TestRunsItsOwnDaemon(t *testing.T) {
 			t.Error("the daemon lives on")
 		}
 	}
-	if gaps := b.said(); len(gaps) != 0 {
+	if gaps := b.Gaps(); len(gaps) != 0 {
 		t.Errorf("an end in good order lost something: %q", gaps)
 	}
 }
@@ -62,7 +63,7 @@ func TestDaemonThatCannotRun(t *testing.T) {
 		{phone, "/no/such/signal-cli", "set command"},
 		{"+49000000", os.Args[0], "signal-cli ended by itself: User +49000000 is not registered."},
 	} {
-		err := started(t, tc.account, tc.command, free(t)).Run(t.Context(), &box{})
+		err := started(t, tc.account, tc.command, free(t)).Run(t.Context(), &channelstest.Box{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.command, err, tc.want)
 		}
@@ -74,7 +75,7 @@ func TestDaemonThatRunsAlready(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "hello")
 	ch := started(t, phone, "/no/such/signal-cli", strings.TrimPrefix(f.URL(), "http://"))
-	if got := received(t, ch, 1); got[0].Text != "hello" {
+	if got := channelstest.Received(t, ch, 1); got[0].Text != "hello" {
 		t.Errorf("received %+v", got)
 	}
 	if _, err := ch.Send(t.Context(), channels.Delivery{To: "signal:" + sam, Body: "x"}); err != nil {

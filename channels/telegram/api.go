@@ -68,11 +68,17 @@ func (c *client) within(ctx context.Context, method string, params, result any) 
 	if err != nil {
 		return fmt.Errorf("%s: write the request: %w", method, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, bytes.NewReader(body))
+	return c.post(ctx, method, "application/json", bytes.NewReader(body), int64(len(body)), result)
+}
+
+// post sends a request of a kind and a length, and reads the result.
+func (c *client) post(ctx context.Context, method, kind string, body io.Reader, length int64, result any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, body)
 	if err != nil {
 		return fmt.Errorf("%s: make a request: %w", method, bare(ctx, err))
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.ContentLength = length
+	req.Header.Set("Content-Type", kind)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, bare(ctx, err))

@@ -3,15 +3,26 @@ package telegram
 import (
 	"context"
 	"fmt"
+	"strconv"
 )
 
 // Link is where a private chat with the bot begins.
-func (c *Channel) Link(ctx context.Context) (string, error) {
+func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
+	var me user
+	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
+		return "", "", c.trouble(ctx, err)
+	}
+	url = "https://t.me/" + me.Username
+	return "Open " + url + " and write the code there.", url, nil
+}
+
+// Account is the bot's id.
+func (c *Channel) Account(ctx context.Context) (string, error) {
 	var me user
 	if err := c.api.call(ctx, "getMe", nil, &me); err != nil {
 		return "", c.trouble(ctx, err)
 	}
-	return "Open https://t.me/" + me.Username + " and write the code there.", nil
+	return strconv.FormatInt(me.ID, 10), nil
 }
 
 // Test asks who the bot is, whether its messages come here, and what it gets to see in groups. It receives nothing.

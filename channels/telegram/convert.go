@@ -186,7 +186,7 @@ func (r *reader) files(m *message) []channels.Attachment {
 		if f == nil || f.ID == "" {
 			return
 		}
-		a := channels.Attachment{Name: f.Name, MIME: f.MIME, Size: f.Size, Voice: voice}
+		a := channels.Attachment{Name: f.Name, MIME: f.MIME, Size: f.Size, Voice: voice, Length: time.Duration(f.Length) * time.Second}
 		if a.Name == "" {
 			a.Name = name
 		}

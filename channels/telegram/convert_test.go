@@ -16,7 +16,7 @@ func one(t *testing.T, f *channelstest.Telegram, m map[string]any) channels.Mess
 		m["from"] = f.Person(sam, "Sam")
 	}
 	f.Write(m)
-	return received(t, open(t, f), 1)[0]
+	return channelstest.Received(t, open(t, f), 1)[0]
 }
 
 func entity(kind string, offset, length int) map[string]any {
@@ -67,7 +67,7 @@ func TestWhoseWords(t *testing.T) {
 				m[k] = v
 			}
 			f.Write(m)
-			if got := received(t, open(t, f), 1)[0]; !tc.ok(got) {
+			if got := channelstest.Received(t, open(t, f), 1)[0]; !tc.ok(got) {
 				t.Errorf("from %+v, forwarded %v, automatic %v", got.From, got.Forwarded, got.Auto)
 			}
 		})
@@ -153,7 +153,7 @@ func TestEdits(t *testing.T) {
 	id := f.Say(sam, "five")
 	f.Edit(id, "six")
 	f.Edit(id, "seven")
-	got := received(t, open(t, f), 3)
+	got := channelstest.Received(t, open(t, f), 3)
 	if got[0].Edits != "" || got[1].Edits != got[0].ID || got[2].Edits != got[0].ID || got[2].Text != "seven" {
 		t.Errorf("edits of %q, %q, %q", got[0].Edits, got[1].Edits, got[2].Edits)
 	}
@@ -166,12 +166,12 @@ func TestButtons(t *testing.T) {
 	f := server(t)
 	f.Press(sam, 77, "/approve K7Q2")
 	ch := open(t, f)
-	b := &box{}
-	stop := run(t, ch, b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b := &channelstest.Box{}
+	stop := channelstest.Keep(t, ch, b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Listening(t.Context())
 	stop()
-	m := b.all()[0]
+	m := b.List()[0]
 	if m.Choice != "/approve K7Q2" || m.Text != "" || m.From.ID != "42" || m.From.Self || m.Chat != (channels.Chat{ID: "42"}) || m.ReplyTo != "7001/42/77" {
 		t.Errorf("pressed: %+v", m)
 	}
@@ -183,15 +183,15 @@ func TestButtons(t *testing.T) {
 func TestAButtonIsAnsweredBehindItsCommit(t *testing.T) {
 	f := server(t)
 	f.Press(sam, 77, "/status")
-	b := &box{fail: 1}
-	b.each = func([]channels.Message) {
+	b := (&channelstest.Box{}).FailNext(1)
+	b.Each(func([]channels.Message) {
 		if n := f.Calls("answerCallbackQuery"); n != 0 {
 			t.Errorf("answered before it was stored")
 		}
-	}
+	})
 	f.Fail("answerCallbackQuery", channelstest.TelegramFault{Status: 400})
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Listening(t.Context())
 	if errs := stop(); len(errs) != 1 {
 		t.Errorf("errors of Run: %v, want only the inbox's: an answer that is too late is no trouble", errs)
@@ -275,7 +275,7 @@ func TestAlbumsAreMeantAsAWhole(t *testing.T) {
 	photo("a", "", 43) // cannot be of it
 	photo("b", "", sam)
 	want := []bool{true, true, false, false}
-	for i, m := range received(t, open(t, f), 4) {
+	for i, m := range channelstest.Received(t, open(t, f), 4) {
 		if m.Mentioned != want[i] {
 			t.Errorf("picture %d: mentioned %v, want %v", i, m.Mentioned, want[i])
 		}

@@ -2,7 +2,6 @@ package telegram_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -16,22 +15,8 @@ import (
 
 // host runs a bot as the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Telegram) (*channelstest.Inbox, *channels.Host) {
-	in := &channelstest.Inbox{Name: "telegram", Rules: channels.Rules{Owner: []string{"42"}}}
-	h := channels.NewHost(channels.HostConfig{
-		Inbox: in, Desk: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Changed: func(channels.ChannelHealth) {},
-		Go: func(ctx context.Context, _ string, run func(context.Context) error) { go func() { _ = run(ctx) }() },
-	})
-	h.Replace(map[string]channels.Section{"telegram": {Kind: "telegram", Print: "1", Channel: open(t, f)}})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- h.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("host: %v", err)
-		}
-	})
-	return in, h
+	s := channelstest.StationFor{Name: "telegram", Channel: open(t, f), Rules: channels.Rules{Owner: []string{"42"}}, Owner: "telegram:42", Clock: clock.Real()}.Open(t)
+	return s.In, s.Host
 }
 
 // last waits for a message whose text contains what is given, and returns all until then.
@@ -47,7 +32,7 @@ func last(t *testing.T, in *channelstest.Inbox, text string) []event.In {
 
 func TestThroughTheDoor(t *testing.T) {
 	f := server(t)
-	f.File("pic", []byte("\x89PNG"))
+	f.File("pic", []byte("\x89PNG\r\n\x1a\n"))
 	in, h := host(t, f)
 	person := func(id int64, text string, more obj) {
 		m := obj{"from": f.Person(id, "P"), "text": text}
@@ -92,7 +77,7 @@ func TestThroughTheDoor(t *testing.T) {
 			t.Errorf("row %d: %+v, want %+v", i, r, w)
 		}
 	}
-	if files := in.Files(); len(files) != 1 || string(files[0]) != "\x89PNG" {
+	if files := in.Files(); len(files) != 1 || string(files[0]) != "\x89PNG\r\n\x1a\n" {
 		t.Errorf("files %q", files)
 	}
 	if rows[0].Sender != "P in Home" || rows[0].ReplyTo != "telegram:-1001" {
@@ -126,7 +111,7 @@ func TestBuildFromSection(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Say(sam, "hello")
-	if got := received(t, ch, 1)[0].Text; got != "hello" {
+	if got := channelstest.Received(t, ch, 1)[0].Text; got != "hello" {
 		t.Errorf("received %q", got)
 	}
 	_, err = channels.Build([]channels.Kind{telegram.Kind()}, "bot", "telegram", env(t), func(any) error { return context.Canceled })

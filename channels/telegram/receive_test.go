@@ -25,16 +25,16 @@ import (
 
 func TestPollsBehindTheCommitOnly(t *testing.T) {
 	f := server(t)
-	b := &box{fail: 2}
-	b.each = func(list []channels.Message) {
+	b := (&channelstest.Box{}).FailNext(2)
+	b.Each(func(list []channels.Message) {
 		if f.Pending() < len(list) {
 			t.Errorf("%d updates are left while %d messages are being committed: something was acknowledged too early", f.Pending(), len(list))
 		}
-	}
+	})
 	f.Say(sam, "one")
 	f.Say(sam, "two")
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 2 })
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 2 })
 	f.Listening(t.Context())
 	if errs := stop(); len(errs) != 2 || !errors.Is(errs[0], channelstest.ErrFull) {
 		t.Errorf("errors of Run: %v, want the inbox's twice", errs)
@@ -53,21 +53,21 @@ func TestPollsBehindTheCommitOnly(t *testing.T) {
 func TestCursorIsOfOneBot(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "one")
-	b := &box{}
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b := &channelstest.Box{}
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	stop()
-	if want := "7001 " + f.URL(); b.cursor.Source != "telegram" || b.cursor.Identity != want {
-		t.Errorf("cursor %+v, want it tied to %q", b.cursor, want)
+	if want := "7001 " + f.URL(); b.Stored().Source != "telegram" || b.Stored().Identity != want {
+		t.Errorf("cursor %+v, want it tied to %q", b.Stored(), want)
 	}
 }
 
 func TestACursorThatCannotBeReadStartsAnew(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "one")
-	b := &box{cursor: &channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: "nonsense"}}
-	run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b := channelstest.BoxAt(channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: "nonsense"})
+	channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 }
 
 func TestBacklog(t *testing.T) {
@@ -76,7 +76,7 @@ func TestBacklog(t *testing.T) {
 	for i := range n {
 		f.Say(sam, fmt.Sprint(i))
 	}
-	for i, m := range received(t, open(t, f), n) {
+	for i, m := range channelstest.Received(t, open(t, f), n) {
 		if m.Text != fmt.Sprint(i) {
 			t.Fatalf("message %d is %q", i, m.Text)
 		}
@@ -91,16 +91,16 @@ func TestRandomNumberAfterAWeek(t *testing.T) {
 	f.Say(sam, "before")
 	var later atomic.Int64
 	c := clock.Shifted(func() time.Duration { return time.Duration(later.Load()) })
-	b := &box{}
-	stop := run(t, openAt(t, f, c), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b := &channelstest.Box{}
+	stop := channelstest.Keep(t, openAt(t, f, c), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Listening(t.Context())
 	stop()
 	later.Store(int64(7 * 24 * time.Hour))
 	f.Skip(17) // far below the offset
 	f.Say(sam, "after")
-	stop = run(t, openAt(t, f, c), b)
-	b.until(t, func() bool { return len(b.list) == 2 })
+	stop = channelstest.Keep(t, openAt(t, f, c), b)
+	b.Until(t, func() bool { return len(b.List()) == 2 })
 	f.Listening(t.Context())
 	stop()
 	if got := offset(t, b); got != 18 {
@@ -117,26 +117,26 @@ func TestAwayForMoreThanADay(t *testing.T) {
 		f.Say(sam, "before")
 		var later atomic.Int64
 		c := clock.Shifted(func() time.Duration { return time.Duration(later.Load()) })
-		b := &box{}
-		stop := run(t, openAt(t, f, c), b)
-		b.until(t, func() bool { return len(b.list) == 1 })
+		b := &channelstest.Box{}
+		stop := channelstest.Keep(t, openAt(t, f, c), b)
+		b.Until(t, func() bool { return len(b.List()) == 1 })
 		stop()
 		left := c.Wall()
 		later.Store(int64(tc.away))
 		for _, text := range []string{"after", "and again"} { // told once, not at each start
 			f.Say(sam, text)
-			stop = run(t, openAt(t, f, c), b)
-			b.until(t, func() bool { return b.list[len(b.list)-1].Text == text })
+			stop = channelstest.Keep(t, openAt(t, f, c), b)
+			b.Until(t, func() bool { return b.List()[len(b.List())-1].Text == text })
 			stop()
 		}
-		if len(b.gaps) != tc.gaps {
-			t.Fatalf("away for %s: told %q", tc.away, b.gaps)
+		if len(b.Gaps()) != tc.gaps {
+			t.Fatalf("away for %s: told %q", tc.away, b.Gaps())
 		}
 		if tc.gaps == 0 {
 			continue
 		}
 		var from, to int64
-		if _, err := fmt.Sscanf(b.gaps[0], "%d-%d ", &from, &to); err != nil {
+		if _, err := fmt.Sscanf(b.Gaps()[0], "%d-%d ", &from, &to); err != nil {
 			t.Fatal(err)
 		}
 		if from > left.Unix() || from < left.Unix()-5 || to-from < 3600 || to-from > 3610 {
@@ -148,29 +148,29 @@ func TestAwayForMoreThanADay(t *testing.T) {
 func TestGapIsToldOnceThoughItsMessagesAreNotTaken(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "new")
-	b := &box{fail: 3, cursor: &channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: `{"offset":5,"heard":1000,"newest":1000}`}}
-	run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
-	if len(b.gaps) != 1 {
-		t.Errorf("told %q", b.gaps)
+	b := channelstest.BoxAt(channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: `{"offset":5,"heard":1000,"newest":1000}`}).FailNext(3)
+	channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	if len(b.Gaps()) != 1 {
+		t.Errorf("told %q", b.Gaps())
 	}
 }
 
 func TestGapIsNotPassedWhenItCannotBeTold(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "new")
-	b := &deaf{box: &box{cursor: &channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: `{"offset":5,"heard":1000,"newest":1000}`}}}
+	b := &deaf{Box: channelstest.BoxAt(channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: `{"offset":5,"heard":1000,"newest":1000}`})}
 	if err := open(t, f).Run(t.Context(), b); !errors.Is(err, errDeaf) {
 		t.Fatalf("Run: %v", err)
 	}
-	if len(b.list) != 0 || f.Pending() != 1 {
-		t.Errorf("received %+v, %d left; want nothing taken", b.list, f.Pending())
+	if len(b.List()) != 0 || f.Pending() != 1 {
+		t.Errorf("received %+v, %d left; want nothing taken", b.List(), f.Pending())
 	}
 }
 
 var errDeaf = errors.New("nobody listens")
 
-type deaf struct{ *box }
+type deaf struct{ *channelstest.Box }
 
 func (*deaf) Gap(context.Context, time.Time, time.Time, string) error { return errDeaf }
 
@@ -194,7 +194,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := server(t)
 			tc.set(f)
-			err := open(t, f).Run(t.Context(), &box{})
+			err := open(t, f).Run(t.Context(), &channelstest.Box{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %v, want one that says %q", err, tc.want)
 			}
@@ -216,9 +216,9 @@ func fails(method string, faults ...channelstest.TelegramFault) func(*channelste
 func TestTwoPollers(t *testing.T) {
 	f := server(t)
 	ended := make(chan error, 1)
-	go func() { ended <- open(t, f).Run(t.Context(), &box{}) }()
+	go func() { ended <- open(t, f).Run(t.Context(), &channelstest.Box{}) }()
 	f.Listening(t.Context())
-	run(t, open(t, f), &box{})
+	channelstest.Keep(t, open(t, f), &channelstest.Box{})
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("the first one ends with %v", err)
 	}
@@ -234,12 +234,12 @@ func TestNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = ch.Run(t.Context(), &box{})
+	err = ch.Run(t.Context(), &channelstest.Box{})
 	if err == nil || strings.Contains(err.Error(), "AAsecret") || strings.Contains(err.Error(), "/bot") {
 		t.Errorf("error %v, want one without the address, which has the token in it", err)
 	}
-	if _, err := ch.Send(t.Context(), delivery("x")); kind(err) != "plain" || strings.Contains(err.Error(), "AAsecret") {
-		t.Errorf("send: %v is %s, want an error to be tried again: nothing was written", err, kind(err))
+	if _, err := ch.Send(t.Context(), delivery("x")); channelstest.Kind(err) != "plain" || strings.Contains(err.Error(), "AAsecret") {
+		t.Errorf("send: %v is %s, want an error to be tried again: nothing was written", err, channelstest.Kind(err))
 	}
 }
 
@@ -260,7 +260,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = ch.Run(t.Context(), &box{})
+		err = ch.Run(t.Context(), &channelstest.Box{})
 		if took := time.Since(began); took <= 50*time.Second || took > time.Minute {
 			t.Errorf("found after %s, want it after the long poll and within a minute", took)
 		}
@@ -293,13 +293,13 @@ func TestUnreadableUpdatesHoldNothingUp(t *testing.T) {
 	f.Push(`{"update_id":%d,"message":{"message_id":"x","text":7}}`)
 	f.Say(sam, "behind it")
 	f.Push(`[]`) // without a number: it cannot be acknowledged
-	b := &box{}
-	stop := run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 1 })
+	b := &channelstest.Box{}
+	stop := channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 1 })
 	f.Say(sam, "behind all")
-	b.until(t, func() bool { return len(b.list) == 2 })
+	b.Until(t, func() bool { return len(b.List()) == 2 })
 	stop()
-	if got := b.all(); got[0].Text != "behind it" || got[1].Text != "behind all" {
+	if got := b.List(); got[0].Text != "behind it" || got[1].Text != "behind all" {
 		t.Errorf("received %+v", got)
 	}
 	if got := offset(t, b); got != 1005 {
@@ -310,7 +310,7 @@ func TestUnreadableUpdatesHoldNothingUp(t *testing.T) {
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	f := server(t)
 	ch := open(t, f)
-	run(t, ch, &box{})
+	channelstest.Keep(t, ch, &channelstest.Box{})
 	f.Listening(t.Context())
 	before := runtime.NumGoroutine()
 	const n = 1000
@@ -332,10 +332,10 @@ func TestGroupThatMoves(t *testing.T) {
 	}
 	moved(-77, -1077) // not listed
 	moved(group, -1099)
-	b := &box{}
-	run(t, open(t, f), b)
-	b.until(t, func() bool { return len(b.list) == 2 })
-	if len(b.gaps) != 1 || !strings.Contains(b.gaps[0], `1700000000-1700000000 the group "Home" is now a supergroup with the id -1099; put that in the place of -1001 in groups`) {
-		t.Errorf("told %q", b.gaps)
+	b := &channelstest.Box{}
+	channelstest.Keep(t, open(t, f), b)
+	b.Until(t, func() bool { return len(b.List()) == 2 })
+	if len(b.Gaps()) != 1 || !strings.Contains(b.Gaps()[0], `1700000000-1700000000 the group "Home" is now a supergroup with the id -1099; put that in the place of -1001 in groups`) {
+		t.Errorf("told %q", b.Gaps())
 	}
 }

@@ -70,6 +70,9 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", err
 	}
+	if d.File != nil {
+		return c.sendFile(ctx, to, d)
+	}
 	out := outgoing{
 		target: to, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Reply: c.replyTo(to.Chat, d), Keyboard: keys(d.Choices),
 	}
@@ -88,6 +91,9 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	return c.id(out.Chat, id), nil
 }
+
+// Buttons says that choices are shown as buttons below a message.
+func (c *Channel) Buttons() bool { return true }
 
 // Typing shows "typing …" for five seconds, or until a message comes (sendChatAction).
 func (c *Channel) Typing(ctx context.Context, to event.Address) error {
@@ -169,19 +175,24 @@ func (c *Channel) plain(body string) string {
 
 // post sends a message and returns its number, unique within the chat.
 func (c *Channel) post(ctx context.Context, out outgoing) (int64, error) {
+	return sent(ctx, func(ctx context.Context, result any) error { return c.api.call(ctx, "sendMessage", out, result) })
+}
+
+// sent is the number of the message that a call has made, or why there is none.
+func sent(ctx context.Context, call func(ctx context.Context, result any) error) (int64, error) {
 	var w written
-	var sent struct {
+	var made struct {
 		ID int64 `json:"message_id"`
 	}
-	err := c.api.call(httptrace.WithClientTrace(ctx, w.trace()), "sendMessage", out, &sent)
-	if err == nil && sent.ID == 0 {
+	err := call(httptrace.WithClientTrace(ctx, w.trace()), &made)
+	if err == nil && made.ID == 0 {
 		err = &unread{errors.New("no message_id")}
 	}
 	if err != nil {
 		return 0, class(err, w.maybe())
 	}
 	fail.Point("sending.answered")
-	return sent.ID, nil
+	return made.ID, nil
 }
 
 // class says of what kind a failed send is. maybe tells whether the request may have reached the server.

@@ -17,21 +17,6 @@ func delivery(body string) channels.Delivery {
 	return channels.Delivery{Outbox: 1, Parts: 1, To: "telegram:42", Body: body, Nonce: "nonce", Attempts: 1}
 }
 
-func kind(err error) string {
-	later := (*channels.RetryAfter)(nil)
-	switch {
-	case err == nil:
-		return "ok"
-	case errors.As(err, &later):
-		return "later"
-	case errors.Is(err, channels.ErrPermanent):
-		return "permanent"
-	case errors.Is(err, channels.ErrUnknown):
-		return "unknown"
-	}
-	return "plain"
-}
-
 func TestSendsHTML(t *testing.T) {
 	f := server(t)
 	f.Knows(sam)
@@ -179,7 +164,7 @@ func TestClassesOfFailure(t *testing.T) {
 		f.Knows(sam)
 		f.Fail("sendMessage", tc.faults...)
 		_, err := open(t, f).Send(t.Context(), delivery("x"))
-		if got := kind(err); got != tc.want || f.Calls("sendMessage") != tc.calls {
+		if got := channelstest.Kind(err); got != tc.want || f.Calls("sendMessage") != tc.calls {
 			t.Errorf("%s: %v is %s after %d calls, want %s after %d", tc.name, err, got, f.Calls("sendMessage"), tc.want, tc.calls)
 		}
 		if later := (*channels.RetryAfter)(nil); errors.As(err, &later) && later.After != 9*time.Second {
@@ -212,7 +197,7 @@ func TestAddresses(t *testing.T) {
 		f := server(t)
 		d := delivery("x")
 		d.To = to
-		if _, err := open(t, f).Send(t.Context(), d); kind(err) != "permanent" || f.Calls("sendMessage") != 0 {
+		if _, err := open(t, f).Send(t.Context(), d); channelstest.Kind(err) != "permanent" || f.Calls("sendMessage") != 0 {
 			t.Errorf("%q: %v", to, err)
 		}
 	}
@@ -231,7 +216,7 @@ func TestTyping(t *testing.T) {
 	if got := fmt.Sprint(f.Signs()); got != "[typing in 42/0 typing in -1001/9]" {
 		t.Errorf("signs %s", got)
 	}
-	if err := ch.Typing(t.Context(), "telegram:sam"); kind(err) != "permanent" {
+	if err := ch.Typing(t.Context(), "telegram:sam"); channelstest.Kind(err) != "permanent" {
 		t.Errorf("an address that cannot be: %v", err)
 	}
 }
@@ -291,11 +276,18 @@ func TestTry(t *testing.T) {
 func TestLink(t *testing.T) {
 	f := server(t)
 	var ch channels.Linker = open(t, f)
-	if text, err := ch.Link(t.Context()); err != nil || !strings.Contains(text, "https://t.me/hob_test_bot ") {
-		t.Errorf("link %q, %v", text, err)
+	if text, url, err := ch.Link(t.Context()); err != nil || url != "https://t.me/hob_test_bot" || !strings.Contains(text, url+" ") {
+		t.Errorf("link %q, %q, %v", text, url, err)
+	}
+	var who channels.Accounted = open(t, f)
+	if id, err := who.Account(t.Context()); err != nil || id != "7001" {
+		t.Errorf("account %q, %v", id, err)
 	}
 	f.Revoke()
-	if text, err := ch.Link(t.Context()); err == nil {
+	if id, err := who.Account(t.Context()); err == nil {
+		t.Errorf("account %q without a bot", id)
+	}
+	if text, _, err := ch.Link(t.Context()); err == nil {
 		t.Errorf("link %q without a bot", text)
 	}
 }

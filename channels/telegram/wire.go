@@ -84,6 +84,7 @@ type file struct {
 	Size   int64  `json:"file_size"`
 	Width  int    `json:"width"`
 	Height int    `json:"height"`
+	Length int64  `json:"duration"` // of a recording, in seconds
 }
 
 type sticker struct {

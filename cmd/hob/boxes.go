@@ -97,6 +97,8 @@ func outboxBox() box {
 func (r outboxRow) remark(now time.Time, clock cli.Clock) string {
 	left := r.NotBefore.Sub(now)
 	switch {
+	case r.State == "draft":
+		return fmt.Sprintf("an answer that is still being written; hob outbox drop %d stops it", r.ID)
 	case r.State == "ready" && left > 0 && r.Waits == "hold":
 		return fmt.Sprintf("goes in %s; hob outbox drop %d stops it", max(left.Round(time.Second), time.Second), r.ID)
 	case r.State == "ready" && left > 0 && r.Waits == "quiet":

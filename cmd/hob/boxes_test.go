@@ -17,6 +17,7 @@ func TestOutboxRemarks(t *testing.T) {
 		`{"id": 7, "state": "cancelled", "waits": "hold", "not_before": "2026-11-21T22:00:08Z", "reason": "dropped by the owner"}`: "dropped by you",
 		`{"id": 7, "state": "ready", "waits": "quiet", "not_before": "2026-11-22T07:00:00Z"}`:                                      "waits while it is quiet, until 07:00",
 		`{"id": 7, "state": "ready", "not_before": "2026-11-22T08:00:00Z"}`:                                                        "waits until 08:00",
+		`{"id": 7, "state": "draft", "deliveries": [{"attempts": 1, "error": "no route"}]}`:                                        "an answer that is still being written; hob outbox drop 7 stops it",
 		`{"id": 7, "state": "ready", "deliveries": [{"attempts": 1}, {"attempts": 2, "error": "no route"}]}`:                       "2 attempts: no route",
 		`{"id": 7, "state": "done", "reason": "retried by the owner"}`:                                                             "",
 		`{"id": 7, "state": "cancelled", "reason": "went out in one message with outbox row 3"}`:                                   "went out in one message with outbox row 3",

@@ -7,19 +7,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/daemon/control/client"
 )
 
 func sendCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "send TO TEXT", Short: "Send a text straight to a channel, without the model", Args: cli.AtLeast(2, "an address (channel:address or owner) and a TEXT"),
-		Example: `  hob send owner "the backup is done"`, ValidArgsFunction: cli.Words("owner"),
+	var attach []string
+	cmd := &cobra.Command{
+		Use: "send TO [TEXT]", Short: "Send a text or files straight to a channel, without the model",
+		Long:    "Send a text or files straight to a channel, without the model. Files go behind the text; a channel that carries none, or not one of that size, names it instead.",
+		Example: "  hob send owner \"the backup is done\"\n  hob send owner --attach report.pdf \"here it is\"", ValidArgsFunction: cli.Words("owner"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(attach) > 0 {
+				return cli.AtLeast(1, "an address (channel:address or owner)")(cmd, args)
+			}
+			return cli.AtLeast(2, "an address (channel:address or owner) and a TEXT")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := client.Attach(attach...)
+			if err != nil {
+				return err
+			}
 			c, err := a.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
 			var raw json.RawMessage
-			if err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), &raw); err != nil {
+			if err := c.Send(cmd.Context(), args[0], cli.Joined(args[1:]), &raw, files...); err != nil {
 				return err
 			}
 			var made struct {
@@ -31,4 +44,6 @@ func sendCommand(a *cli.App) *cobra.Command {
 			return a.Done(raw, fmt.Sprintf("queued as message %d for %s", made.Outbox, args[0]))
 		},
 	}
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "send a `FILE` along; may be given up to 10 times")
+	return cmd
 }

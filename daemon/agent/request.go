@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -48,6 +49,9 @@ type asking struct{ *run }
 
 // request sends the transcript to the models of the chain until one answers, and commits the answer.
 func (r asking) request(ctx context.Context, st turn.State) error {
+	if err := r.hear(ctx, &st); err != nil {
+		return err
+	}
 	chain := r.Models()
 	if r.fellBack(st, chain) {
 		chain = llm.NewChain(r.Fallback.Model) // it goes on with what it began
@@ -218,16 +222,42 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 
 // reread takes in what has joined.
 func (r asking) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
-	now, err := r.Ledger.Load(ctx, r.id)
-	if err != nil {
-		return nil, fmt.Errorf("load turn %d: %w", r.id, err)
+	if err := r.reload(ctx, st); err != nil {
+		return nil, err
 	}
-	st.Turn, st.Items = now.Turn, now.Items
+	if err := r.hear(ctx, st); err != nil {
+		return nil, err
+	}
 	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	return items, nil
+}
+
+// reload reads the turn and its items anew.
+func (r asking) reload(ctx context.Context, st *turn.State) error {
+	now, err := r.Ledger.Load(ctx, r.id)
+	if err != nil {
+		return fmt.Errorf("load turn %d: %w", r.id, err)
+	}
+	st.Turn, st.Items = now.Turn, now.Items
+	return nil
+}
+
+// hear lets the turn's voice notes be listened to, before a model sees them for the first time.
+func (r asking) hear(ctx context.Context, st *turn.State) error {
+	if r.Hear == nil || !slices.ContainsFunc(st.Items, unheard) {
+		return nil
+	}
+	if err := r.Hear(ctx, r.id); err != nil {
+		return fmt.Errorf("listen to voice notes: %w", err)
+	}
+	return r.reload(ctx, st)
+}
+
+func unheard(it llm.Item) bool {
+	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Heard })
 }
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.

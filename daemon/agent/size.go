@@ -22,6 +22,7 @@ const (
 	imageBytes = 6_000
 	fileBytes  = 200 << 10
 	aroundFile = 300
+	voiceBytes = 32 << 10 // of what is said in a note that nobody has listened to yet
 )
 
 // size is how long a request is.
@@ -57,10 +58,14 @@ func bytesOf(it llm.Item) int {
 	n := len(it.Args) + 32
 	for _, part := range it.Parts {
 		n += len(part.Text)
-		switch part.Kind {
-		case event.Image:
+		switch {
+		case part.Voice && part.Heard:
+			n += aroundFile
+		case part.Voice:
+			n += voiceBytes + aroundFile
+		case part.Kind == event.Image:
 			n += imageBytes + aroundFile
-		case event.File:
+		case part.Kind == event.File:
 			n += min(cmp.Or(int(part.Size), fileBytes), fileBytes) + aroundFile
 		}
 	}

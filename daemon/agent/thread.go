@@ -39,6 +39,7 @@ type Thread struct {
 	Settings func(ctx context.Context) Settings
 	Boundary func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
 	Switched func(s Switch) event.Out                       // what the owner is told when another model has answered
+	Hear     func(ctx context.Context, turn int64) error    // puts what is said in a turn's voice notes into its inputs; nil: there are none
 	Feed     *event.Feed
 	Clock    clock.Clock
 	Jitter   func() float64 // in [0,1), spreads retries

@@ -50,8 +50,6 @@ func knownArgs(resource, verb string) []string {
 		return []string{"!path"}
 	case "backup create":
 		return []string{"path"}
-	case "send send":
-		return []string{"!to", "!text"}
 	}
 	return nil
 }

@@ -18,9 +18,9 @@ type Attachment struct {
 // have beside. Whoever takes the message holds each of them against limits of his own.
 const maxAttached = (20<<20+2)/3*4 + maxBody
 
-// bodyLimit is the longest body that a request may have, in bytes. Only a message has attachments.
+// bodyLimit is the longest body that a request may have, in bytes. Only messages have attachments.
 func bodyLimit(r *http.Request) int64 {
-	if r.Method == http.MethodPost && r.URL.Path == "/v1/messages" {
+	if r.Method == http.MethodPost && (r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/send") {
 		return maxAttached
 	}
 	return maxBody

@@ -34,6 +34,7 @@ type Rows interface {
 type Act struct {
 	Resource, ID, Verb string
 	Args               map[string]string
+	Files              []Attachment // only of "send send"
 }
 
 // Acts carries out changes.
@@ -164,5 +165,5 @@ func (a *api) actRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/marks/accept", a.act("marks", "accept"))
 	mux.HandleFunc("POST /v1/safe-mode/off", a.act("safe-mode", "off"))
 	mux.HandleFunc("POST /v1/backup/create", a.act("backup", "create"))
-	mux.HandleFunc("POST /v1/send", a.act("send", "send"))
+	mux.HandleFunc("POST /v1/send", a.send)
 }

@@ -57,3 +57,29 @@ func (a *api) accept(w http.ResponseWriter, r *http.Request, text, session, id s
 	a.reply(w, r, status, receipt)
 	fail.Point("inbound.acked")
 }
+
+// send queues a message straight to a channel, with its files.
+func (a *api) send(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		To    string `json:"to"`
+		Text  string `json:"text"`
+		Files []sent `json:"attachments"`
+	}
+	err := decode(r, &in)
+	var files []Attachment
+	if err == nil {
+		files, err = attached(in.Files)
+	}
+	switch {
+	case err == nil && strings.TrimSpace(in.To) == "":
+		err = event.NewFault(event.Invalid, "", `send: "to" is missing`)
+	case err == nil && strings.TrimSpace(in.Text) == "" && len(files) == 0:
+		err = event.NewFault(event.Invalid, "", `send: "text" is missing`)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	out, err := a.Acts.Act(r.Context(), Act{Resource: "send", Verb: "send", Args: map[string]string{"to": in.To, "text": in.Text}, Files: files})
+	a.answer(w, r, out, err)
+}

@@ -4,6 +4,7 @@
 package event
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -60,6 +61,14 @@ type In struct {
 	Received  time.Time `json:"received"`            //
 	NotBefore time.Time `json:"not_before,omitzero"` // not taken before
 	NotAfter  time.Time `json:"not_after,omitzero"`  // expires when not taken by then
+	Origin    Origin    `json:"origin,omitzero"`     // of what people write in a chat
+}
+
+// Origin is what a platform says about a message beside what is in it.
+type Origin struct {
+	Person string    `json:"person,omitempty"` // who wrote it, by the platform's immutable id; empty: there are no persons
+	Sent   time.Time `json:"sent,omitzero"`    // by the platform's clock; zero: it does not say
+	Edits  string    `json:"edits,omitempty"`  // the ExtID of the message that this one takes the place of
 }
 
 // Text joins the text parts of an input.
@@ -99,6 +108,17 @@ type Part struct {
 	Name     string   `json:"name,omitempty"`     // of a file; a path in the workspace where a copy stands there
 	Size     int64    `json:"size,omitempty"`     // in bytes; 0: not known
 	MIME     string   `json:"mime,omitempty"`
+	Voice    bool     `json:"voice,omitempty"`   // spoken words
+	Seconds  int      `json:"seconds,omitempty"` // of a recording; 0: not known
+	Heard    bool     `json:"heard,omitempty"`   // of Voice: what is said in it, or why nobody can tell, is the text part behind it
+}
+
+// Length is how long a recording is, as minutes and seconds; "" when that is not known.
+func (p Part) Length() string {
+	if p.Seconds <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d:%02d", p.Seconds/60, p.Seconds%60)
 }
 
 // Say makes the parts of a plain text.

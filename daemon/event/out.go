@@ -40,7 +40,24 @@ type Out struct {
 	Urgency   Urgency   `json:"urgency"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
+
+	Buttons []string `json:"buttons,omitempty"` // what the reader can choose: buttons where there are some, else numbered words at the end of the text
+
+	Files []Enclosed `json:"files,omitempty"` // go after the text, each as a message of its own
 }
+
+// Enclosed is a file that goes with a message. What becomes of the file that it was taken from does not matter any more.
+type Enclosed struct {
+	Artifact string `json:"artifact,omitempty"` // id of the durable bytes; "": there are too many of them to be sent anywhere
+	SHA256   string `json:"sha256,omitempty"`
+	Name     string `json:"name"` // plain: no path, nothing unseen
+	MIME     string `json:"mime,omitempty"`
+	Size     int64  `json:"size"`           // in bytes
+	Path     string `json:"path,omitempty"` // where it was taken from
+}
+
+// MaxEnclosed is the largest file, in bytes, that goes with a message. Each channel has a limit of its own beside that.
+const MaxEnclosed = 50 << 20
 
 // Event is one row of the live view, written in the commit of what it tells of.
 type Event struct {

@@ -18,6 +18,7 @@ type Channel struct {
 	Sending   channels.Direction `json:"sending"`   // the same for what goes out
 	Pairs     bool               `json:"pairs"`     // somebody can become its owner by a code
 	Owner     []string           `json:"owner"`     // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
+	Lapsed    []string           `json:"lapsed"`    // who was paired while hob had another account there; hob does not listen to them
 	Groups    []string           `json:"groups"`    // in which it answers when it is mentioned
 }
 
@@ -25,7 +26,7 @@ type Channel struct {
 func (d Desk) Channels() []Channel {
 	list := []Channel{}
 	for _, h := range d.Health() {
-		c := Channel{Name: h.Name, Kind: h.Kind, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, d.Owners(h.Name)...), Groups: []string{}}
+		c := Channel{Name: h.Name, Kind: h.Kind, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, d.Owners(h.Name)...), Lapsed: append([]string{}, d.Lapsed(h.Name)...), Groups: []string{}}
 		if ch, err := d.Find(h.Name); err == nil {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)

@@ -35,6 +35,7 @@ type Config struct {
 	Health  func() []channels.ChannelHealth                                         // of all channels, without secrets
 	Find    func(name string) (channels.Channel, error)                             // wraps channels.ErrNoChannel when there is none of that name
 	Owners  func(channel string) []string                                           // the owner's ids on a channel
+	Lapsed  func(channel string) []string                                           // the ids of pairings with another account than hob has there now
 	Send    func(ctx context.Context, to event.Address, text string) (int64, error) // the id of the outbox row
 	Hide    func(text string) string                                                // takes secrets out
 	Letters func(alphabet string, n int) string                                     // nobody can guess them
@@ -61,7 +62,8 @@ func Letters(alphabet string, n int) string {
 type Begun struct {
 	channels.PairingRow
 	Code  string   `json:"code"`
-	Link  string   `json:"link,omitempty"` // how to get to hob's chat, where the platform has a link
+	Link  string   `json:"link,omitempty"` // how to get to hob's chat
+	URL   string   `json:"url,omitempty"`  // what opens it, where the platform has that
 	Notes []string `json:"notes"`          // what may be in the way
 }
 
@@ -116,7 +118,7 @@ func (d Desk) start(ctx context.Context, name string) (Begun, error) {
 	b := Begun{PairingRow: row, Code: code, Notes: d.obstacles(name, unfit)}
 	if l, ok := ch.(channels.Linker); ok {
 		var bad error
-		if b.Link, bad = d.link(ctx, l); bad != nil {
+		if b.Link, b.URL, bad = d.link(ctx, l); bad != nil {
 			b.Notes = append(b.Notes, "the link to its chat is not known: "+d.Hide(bad.Error()))
 		}
 	}
@@ -126,7 +128,7 @@ func (d Desk) start(ctx context.Context, name string) (Begun, error) {
 // linkTime is how long a platform may take to say what hob is called there: a code must not wait long.
 const linkTime = 5 * time.Second
 
-func (d Desk) link(ctx context.Context, l channels.Linker) (string, error) {
+func (d Desk) link(ctx context.Context, l channels.Linker) (text, url string, err error) {
 	ctx, stop := context.WithTimeout(ctx, linkTime)
 	defer stop()
 	return l.Link(ctx)

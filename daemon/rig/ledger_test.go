@@ -142,7 +142,7 @@ func (r *rig) always(b book) (broken []string) {
 	}
 	broken = append(broken, b.none("I9 foreign key", "PRAGMA foreign_key_check")...)
 	for _, rule := range [][2]string{
-		{"I3 a last word is out and its turn goes on", "SELECT o.key FROM outbox o JOIN turns t ON o.key = 'turn:' || t.id || ':final' WHERE t.ended = 0"},
+		{"I3 a last word is out and its turn goes on", "SELECT o.key FROM outbox o JOIN turns t ON o.key = 'turn:' || t.id || ':final' WHERE t.ended = 0 AND o.state <> 'draft'"},
 		{"I3 an input is done and its turn goes on", "SELECT i.seq, t.id, t.state FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.state IN ('done', 'dead') AND t.ended = 0"},
 		{"I3 a turn has ended and its input has not", "SELECT i.seq, t.id, t.state FROM inbox i JOIN turns t ON t.id = i.turn WHERE i.state = 'joined' AND t.ended > 0"},
 		{"I4 an outbox row has no cause", causeless},
@@ -157,7 +157,7 @@ func (r *rig) always(b book) (broken []string) {
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)
 	}
-	return slices.Concat(broken, kin(b), gated(b), r.cursor(b))
+	return slices.Concat(broken, kin(b), gated(b), b.drafts(), r.cursor(b))
 }
 
 const causeless = `SELECT o.id, o.key, o.cause_kind, o.cause_id FROM outbox o WHERE NOT CASE o.cause_kind

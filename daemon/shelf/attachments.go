@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,14 +88,14 @@ func (a *arrival) accept(ctx context.Context, in event.In, contents [][]byte) (e
 
 // keep stores the bytes of one part, twice.
 func (a *arrival) keep(p event.Part, in event.In, data []byte) (event.Part, error) {
-	row, err := a.put(data)
+	row, err := a.put(bytes.NewReader(data))
 	if err != nil {
 		return p, err
 	}
 	row.Name, row.MIME, row.Trust, row.Source = p.Name, p.MIME, in.Trust, in.Source
 	a.kept = append(a.kept, row)
 	p.Artifact, p.Name = row.ID, path.Join(a.folder(), p.Name)
-	if err := writeDurable(a.work, p.Name, data); err != nil {
+	if _, err := writeDurable(a.work, p.Name, bytes.NewReader(data)); err != nil {
 		return p, fmt.Errorf("copy into the workspace: %w", err)
 	}
 	return p, nil

@@ -3,6 +3,7 @@
 package shelf
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,6 +44,8 @@ type Rows interface {
 	// AcceptFiles commits an input under a reserved number together with the rows of its files. When the input is there already,
 	// nothing is stored.
 	AcceptFiles(ctx context.Context, seq int64, in event.In, files []Artifact) (event.Receipt, error)
+	// ForgetEnclosed removes the rows of files that went with messages and are not needed any more, and returns their artifacts.
+	ForgetEnclosed(ctx context.Context) ([]string, error)
 }
 
 // View is where the rows are read.
@@ -75,7 +78,7 @@ func (s Shelf) KeepForeign(ctx context.Context, name, source string, data []byte
 
 // keep writes the bytes, makes them durable, and then commits the row: a file without a row is swept at start.
 func (s Shelf) keep(ctx context.Context, row Artifact, data []byte) (string, error) {
-	a, err := s.put(data)
+	a, err := s.put(bytes.NewReader(data))
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +87,7 @@ func (s Shelf) keep(ctx context.Context, row Artifact, data []byte) (string, err
 }
 
 // put writes the bytes of an artifact and makes them durable. Its row is for the caller to complete and to commit.
-func (s Shelf) put(data []byte) (a Artifact, err error) {
+func (s Shelf) put(data io.Reader) (a Artifact, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return a, fmt.Errorf("make artifact folder: %w", err)
 	}
@@ -93,29 +96,29 @@ func (s Shelf) put(data []byte) (a Artifact, err error) {
 		return a, fmt.Errorf("open artifact folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	sum := sha256.Sum256(data)
-	a = Artifact{ID: "a" + s.IDs.Code(9), SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
-	if err := writeDurable(root, a.ID, data); err != nil {
+	a, sum := Artifact{ID: "a" + s.IDs.Code(9)}, sha256.New()
+	if a.Size, err = writeDurable(root, a.ID, io.TeeReader(data, sum)); err != nil {
 		return a, fmt.Errorf("write artifact: %w", err)
 	}
+	a.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	fail.Point("artifact.written")
 	return a, nil
 }
 
 // writeDurable makes a new file, which is there with its name and all its bytes when it returns; after an error it is not there.
-func writeDurable(root *os.Root, name string, data []byte) error {
+func writeDurable(root *os.Root, name string, data io.Reader) (size int64, err error) {
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = f.Write(data)
+	size, err = io.Copy(f, data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = syncFolder(root, path.Dir(name))
 	}
 	if err != nil {
-		return errors.Join(err, root.Remove(name))
+		return 0, errors.Join(err, root.Remove(name))
 	}
-	return nil
+	return size, nil
 }
 
 // syncFolder makes the names in a folder durable, where folders can be synced.

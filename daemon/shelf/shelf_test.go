@@ -36,6 +36,8 @@ func (t table) AcceptFiles(context.Context, int64, event.In, []shelf.Artifact) (
 	return event.Receipt{}, nil
 }
 
+func (t table) ForgetEnclosed(context.Context) ([]string, error) { return nil, nil }
+
 func (t table) Abandoned(context.Context, int64) (bool, error) { return false, nil }
 
 // Models read artifacts of 8 MB at most, and are told of one that is not there.

@@ -23,6 +23,9 @@ func (tx *Tx) Rows() *db.Tx { return tx.Tx }
 // Say appends an item that comes from no inbox row.
 func (tx *Tx) Say(it llm.Item) (int64, error) { return addItem(tx, it, 0) }
 
+// Owners are the owner's addresses.
+func (tx *Tx) Owners() []event.Address { return tx.core.opt.Owner() }
+
 // Note appends an event.
 func (tx *Tx) Note(e event.Event) error { return addEvent(tx, e) }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/llm"
+	"hob/daemon/store/arrivals"
 	"hob/daemon/store/db"
 	"hob/daemon/store/trust"
 	"hob/daemon/store/work"
@@ -55,7 +56,8 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 	err := s.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND (not_before <= ?1 OR (not_after > 0 AND not_after <= ?1)))
 		OR EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
 		OR EXISTS (SELECT 1 FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND (w.met > 0 OR (w.until > 0 AND w.until <= ?1)))
-		OR EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until <= ?1)`, now).Scan(&n)
+		OR EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until <= ?1)
+		OR EXISTS (SELECT 1 FROM catchups WHERE question IS NULL AND due <= ?1)`, now).Scan(&n)
 	return n, err
 }
 
@@ -67,15 +69,20 @@ func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 		SELECT min(not_before) AS t FROM inbox WHERE state = 'queued' AND not_before > ?1
 		UNION ALL SELECT min(not_after) FROM inbox WHERE state = 'queued' AND not_after > 0
 		UNION ALL SELECT min(until) FROM waits WHERE met = 0 AND until > 0
-		UNION ALL SELECT min(until) FROM questions WHERE state = 'open')`, now).Scan(&next)
+		UNION ALL SELECT min(until) FROM questions WHERE state = 'open'
+		UNION ALL SELECT min(due) FROM catchups WHERE question IS NULL)`, now).Scan(&next)
 	return db.Time(next.Int64), err
 }
 
-// expireAll ends what has waited too long: inputs, waits, questions. Whoever follows the event stream is told.
+// expireAll ends what has waited too long: inputs, waits, questions. Whoever follows the event stream is told. What channels brought from before
+// a restore is asked about.
 func expireAll(tx *Tx) error {
 	now := db.Micros(tx.Now)
 	if err := expireInputs(tx, now); err != nil {
 		return fmt.Errorf("inputs: %w", err)
+	}
+	if err := arrivals.Ask(tx); err != nil {
+		return err
 	}
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
 		return err
@@ -148,13 +155,13 @@ func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+inColumns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
-	rows, err := db.Collect(rs, err, scanIn)
+	rs, err := tx.Query("SELECT "+arrivals.Columns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
+	rows, err := db.Collect(rs, err, arrivals.Scan)
 	if err != nil {
 		return turn.Queued{}, err
 	}
-	rs, err = tx.Query("SELECT " + inColumns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
-	commands, err := db.Collect(rs, err, scanIn)
+	rs, err = tx.Query("SELECT " + arrivals.Columns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
+	commands, err := db.Collect(rs, err, arrivals.Scan)
 	if err != nil {
 		return turn.Queued{}, err
 	}

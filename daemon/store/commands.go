@@ -60,7 +60,7 @@ func (s Commands) Decide(ctx context.Context, q turn.Queued, code, answer string
 		if err != nil {
 			return "", err
 		}
-		return "Question " + asked.Code + ": " + answer + ".", nil
+		return "Question " + asked.Code + ": " + asked.Answer + ".", nil
 	})
 	return err
 }

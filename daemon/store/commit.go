@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/drafts"
 	"hob/daemon/store/family"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
@@ -273,6 +274,9 @@ func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
 	}
 	if err := expireQuestions(tx, "turn = ?", id); err != nil {
 		return fmt.Errorf("end questions: %w", err)
+	}
+	if err := drafts.End(tx.Tx, id, state); err != nil {
+		return fmt.Errorf("close draft: %w", err)
 	}
 	if err := triggers.End(tx, id, state, why); err != nil {
 		return fmt.Errorf("end fire: %w", err)

@@ -4,15 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
+	"hob/daemon/store/answers"
 	"hob/daemon/store/db"
+	"hob/daemon/store/drafts"
+	"hob/daemon/store/files"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 )
 
 // Ready returns the heads of line of the outbox; channels.Store tells the rules.
@@ -38,70 +39,48 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 	return rows, err
 }
 
+// What there is to do: an open part is one that has not arrived, or that shows a draft whose text is known; a draft is in its line until it is shown.
+const (
+	openPart = "(d.state <> 'sent' OR d.draft = 1 AND o.state = 'ready')"
+	heads    = `SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1
+		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
+)
+
 // readHeads finds, per address, the oldest unfinished row that is not held, when its time has come.
 func readHeads(tx *Tx, now time.Time, limit int) ([]channels.Row, error) {
-	rs, err := tx.Query(`SELECT o.id, o.address, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after,
-			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0)
-		FROM outbox o LEFT JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND d.state <> 'sent')
-		WHERE o.id IN (SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1 GROUP BY address)
-			AND (p.outbox IS NULL OR (p.state = 'ready' AND p.next_at <= ?1) OR (p.state = 'sending' AND p.epoch < ?2))
+	rs, err := tx.Query(`SELECT o.id, o.address, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
+			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, '')
+		FROM outbox o LEFT JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
+		WHERE o.id IN (`+heads+`)
+			AND (p.outbox IS NULL OR (p.state IN ('ready', 'sent') AND p.next_at <= ?1) OR (p.state = 'sending' AND p.epoch < ?2))
 		ORDER BY o.id LIMIT ?3`, db.Micros(now), tx.core.epoch, limit)
 	return db.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
 		var r channels.Row
-		err := rs.Scan(&r.ID, &r.To, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, db.Stamp(&r.Queued), db.Stamp(&r.NotAfter), &r.Parts, &r.Interrupted)
+		err := rs.Scan(&r.ID, &r.To, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, db.Stamp(&r.Queued), db.Stamp(&r.NotAfter), db.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown)
 		return r, err
 	})
 }
 
 func readTodo(tx *Tx, id int64) ([]channels.Delivery, error) {
-	rs, err := tx.Query("SELECT part, body, nonce, attempts, unsure, tried FROM deliveries WHERE outbox = ? AND state <> 'sent' ORDER BY part", id)
+	rs, err := tx.Query("SELECT part, body, file, nonce, attempts, unsure, tried FROM deliveries WHERE outbox = ? AND (state <> 'sent' OR draft = 1) ORDER BY part", id)
 	return db.Collect(rs, err, func(rs *sql.Rows) (channels.Delivery, error) {
 		d := channels.Delivery{Outbox: id}
-		err := rs.Scan(&d.Part, &d.Body, &d.Nonce, &d.Attempts, &d.Unsure, db.Stamp(&d.Tried))
+		err := rs.Scan(&d.Part, &d.Body, db.JSON(&d.File), &d.Nonce, &d.Attempts, &d.Unsure, db.Stamp(&d.Tried))
 		return d, err
 	})
 }
 
-// readChoices are the buttons of a question that is open.
+// readChoices are the buttons of a message, and those of a question that is open.
 func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
 	if r.Cause != event.ByQuestion {
-		return nil, nil
+		return answers.Drawn(tx.Tx, r.ID)
 	}
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE state = 'open' AND id = (SELECT cause_id FROM outbox WHERE id = ?)", r.ID)
 	list, err := db.Collect(rs, err, scanQuestion)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	return choices(list[0]), nil
-}
-
-// choices are the answers that a question offers, as the commands that give them.
-func choices(q turn.Question) (list []channels.Choice) {
-	add := func(label, command string) {
-		list = append(list, channels.Choice{Label: guard.Visible(label), Data: command})
-	}
-	approve, deny := "/approve "+q.Code, "/deny "+q.Code
-	switch {
-	case q.Subject == turn.AboutAsk:
-		for _, o := range q.Options {
-			add(o, "/answer "+q.Code+" "+o)
-		}
-		return list
-	case q.Subject == turn.AboutJob || q.Subject == turn.AboutOutbox:
-		for i, o := range q.Options[:min(len(q.Options), 2)] {
-			add(o, []string{approve, deny}[i])
-		}
-		return list
-	}
-	add("Yes, this once", approve)
-	if slices.Contains(q.Options, turn.AnswerTurn) && q.Pattern != "" {
-		add("For this turn", approve+" turn")
-	}
-	if q.Pattern != "" {
-		add("Always", approve+" always")
-	}
-	add("No", deny)
-	return list
+	return answers.Choices(list[0]), nil
 }
 
 // Split stores the parts of a row that has none, and ends the rows whose texts stand in them too.
@@ -111,7 +90,11 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 			return err
 		}
 		for _, d := range parts {
-			if err := tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, 'ready')", id, d.Part, d.Body, d.Nonce, s.epoch); err != nil {
+			file, err := files.Part(d.File)
+			if err == nil {
+				err = tx.Run("INSERT INTO deliveries (outbox, part, body, file, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, ?, 'ready') ON CONFLICT DO UPDATE SET body = excluded.body WHERE draft = 1", id, d.Part, d.Body, file, d.Nonce, s.epoch)
+			}
+			if err != nil {
 				return fmt.Errorf("store part %d: %w", d.Part, err)
 			}
 		}
@@ -123,7 +106,7 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET state = 'sending', epoch = ?1, attempts = ?2, unsure = ?3, tried = CASE tried WHEN 0 THEN ?4 ELSE tried END
-			WHERE outbox = ?5 AND part = ?6 AND (state = 'ready' OR (state = 'sending' AND epoch < ?1)) AND (SELECT state FROM outbox WHERE id = ?5) = 'ready'`,
+			WHERE outbox = ?5 AND part = ?6 AND (state = 'ready' OR (state = 'sending' AND epoch < ?1)) AND (SELECT state FROM outbox WHERE id = ?5) IN ('ready', 'draft')`,
 			s.epoch, d.Attempts, d.Unsure, db.Micros(tx.Now), d.Outbox, d.Part)
 		if err == nil && n == 0 {
 			return fmt.Errorf("outbox row %d: %w", d.Outbox, channels.ErrNotReady)
@@ -135,11 +118,15 @@ func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 // Settle commits what became of a delivery.
 func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verdict) error {
 	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error {
-		var open bool
-		if err := tx.One("SELECT state = 'ready' FROM outbox WHERE id = ?", []any{d.Outbox}, &open); err != nil {
+		var open, draft bool
+		if err := tx.One("SELECT state IN ('ready', 'draft'), state = 'draft' FROM outbox WHERE id = ?", []any{d.Outbox}, &open, &draft); err != nil {
 			return err
 		}
-		if err := settleRow(tx, d, v); err != nil || !open {
+		silent := draft && v.State != channels.Joined
+		if silent && v.State != channels.Sent && v.State != channels.Retry {
+			v.State = channels.Joined // it is taken back: its text will be a message of its own
+		}
+		if err := settleRow(tx, d, v); err != nil || !open || silent {
 			return err // what was dropped meanwhile is told to nobody
 		}
 		if v.Tell != nil {
@@ -161,7 +148,10 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	case channels.Sent:
 		return partSent(tx, d, v)
 	case channels.Retry:
-		return tx.Run("UPDATE deliveries SET state = 'ready', next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND state <> 'sent'",
+		if v.Anew {
+			return drafts.Anew(tx.Tx, d, v)
+		}
+		return tx.Run("UPDATE deliveries SET state = iif(state = 'sent', state, 'ready'), next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND (state <> 'sent' OR draft = 1)",
 			db.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
 	case channels.Unknown:
 		if err := tx.Run("UPDATE deliveries SET state = 'unknown', unsure = ?, error = ? WHERE outbox = ? AND part = ?", v.Unsure, v.Reason, d.Outbox, d.Part); err != nil {
@@ -179,7 +169,7 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 
 func endOut(tx *Tx, state, reason string, ids []int64) error {
 	for _, id := range ids {
-		if err := tx.Run("UPDATE outbox SET state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ('ready', 'held')", state, reason, db.Micros(tx.Now), id); err != nil {
+		if err := tx.Run("UPDATE outbox SET key = iif(state = 'draft', replace(key, ':final', ':draft'), key), state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ('ready', 'held', 'draft')", state, reason, db.Micros(tx.Now), id); err != nil {
 			return err
 		}
 	}
@@ -188,10 +178,10 @@ func endOut(tx *Tx, state, reason string, ids []int64) error {
 
 // partSent marks a part as sent, and its row as done when it was the last one.
 func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
-	if err := tx.Run("UPDATE deliveries SET state = 'sent', remote_id = ?, error = '' WHERE outbox = ? AND part = ?", v.RemoteID, d.Outbox, d.Part); err != nil {
+	if err := tx.Run("UPDATE deliveries SET state = 'sent', remote_id = ?, error = '', draft = iif(?, 0, draft) WHERE outbox = ? AND part = ?", v.RemoteID, v.Edited, d.Outbox, d.Part); err != nil {
 		return err
 	}
-	n, err := tx.Change("UPDATE outbox SET state = 'done', ended = ?2 WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ?1 AND state <> 'sent')", d.Outbox, db.Micros(tx.Now))
+	n, err := tx.Change("UPDATE outbox SET state = 'done', ended = ?2 WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ?1 AND (state <> 'sent' OR draft = 1))", d.Outbox, db.Micros(tx.Now))
 	if err != nil || n == 0 {
 		return err
 	}
@@ -203,7 +193,7 @@ func (s Outbox) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	var next sql.NullInt64
 	err := s.read().QueryRowContext(ctx, `SELECT min(t) FROM (
 		SELECT min(not_before) AS t FROM outbox WHERE state = 'ready' AND not_before > ?1
-		UNION ALL SELECT min(d.next_at) FROM outbox o JOIN deliveries d ON d.outbox = o.id AND d.part = (SELECT min(part) FROM deliveries x WHERE x.outbox = o.id AND x.state <> 'sent')
-			WHERE o.id IN (SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1 GROUP BY address) AND d.state = 'ready' AND d.next_at > ?1)`, db.Micros(now)).Scan(&next)
+		UNION ALL SELECT min(p.next_at) FROM outbox o JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
+			WHERE o.id IN (`+heads+`) AND p.state IN ('ready', 'sent') AND p.next_at > ?1)`, db.Micros(now)).Scan(&next)
 	return db.Time(next.Int64), err
 }

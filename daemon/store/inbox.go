@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/store/arrivals"
 	"hob/daemon/store/db"
 
 	"hob/channels"
@@ -21,7 +22,7 @@ import (
 func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	fail.Point("inbound.received")
 	if fail.Broken("cursor-before-insert") && c != nil {
-		if err := s.Write(ctx, func(tx *Tx) error { return putCursor(tx, *c) }); err != nil {
+		if err := s.Write(ctx, func(tx *Tx) error { return arrivals.PutCursor(tx.Tx, *c) }); err != nil {
 			return nil, err
 		}
 		fail.Point("inbound.broken")
@@ -38,16 +39,10 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 		if c == nil {
 			return nil
 		}
-		return putCursor(tx, *c)
+		return arrivals.PutCursor(tx.Tx, *c)
 	})
 	fail.Point("inbound.committed")
 	return receipts, err
-}
-
-func putCursor(tx *Tx, c channels.Cursor) error {
-	return tx.Run(`INSERT INTO cursors (source, identity, value, updated) VALUES (?, ?, ?, ?)
-		ON CONFLICT (source) DO UPDATE SET identity = excluded.identity, value = excluded.value, updated = excluded.updated`,
-		c.Source, c.Identity, c.Value, db.Micros(tx.Now))
 }
 
 // Cursor returns how far a source has been read, "" when it was never read under this identity.
@@ -61,27 +56,31 @@ func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, err
 }
 
 // acceptIn stores one input, or finds the one that is there.
-func acceptIn(tx *Tx, in event.In) (event.Receipt, error) { return acceptAs(tx, 0, in) }
+func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
+	return accept(tx, arrivals.Arrival{In: in})
+}
 
-// acceptAs is acceptIn under a number that was reserved; 0: under the next one.
-func acceptAs(tx *Tx, number int64, in event.In) (event.Receipt, error) {
-	seq, err := insertAs(tx, number, in)
+// accept stores what has arrived. When that is nothing new, the receipt has the numbers of what was there.
+func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
+	a, err := arrivals.Enter(tx, a)
+	if err != nil || a.Seq == 0 {
+		return a.Receipt, err
+	}
+	in := a.In
+	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: a.Seq, Data: map[string]any{"inbox": a.Seq, "source": in.Source}})
 	if err != nil {
 		return event.Receipt{}, err
 	}
-	if seq == 0 {
-		return findReceipt(tx, in)
-	}
-	ev, err := addEventSeq(tx, event.Event{Type: "event.accepted", Session: in.Session, Inbox: seq, Data: map[string]any{"inbox": seq, "source": in.Source}})
-	if err != nil {
-		return event.Receipt{}, err
-	}
-	r := event.Receipt{Event: ev, Inbox: seq, New: true}
-	if in.Kind == event.Command {
+	r := event.Receipt{Event: ev, Inbox: a.Seq, New: true}
+	switch {
+	case a.State == arrivals.Dropped:
+		return r, noteGone(tx, a.Seq, "dropped")
+	case a.State == arrivals.Held:
+		return r, nil
+	case in.Kind == event.Command:
 		tx.Ring(db.BellCommands)
-	}
-	if in.Kind == event.Message && in.Trust == event.Owner && plain(in) {
-		return r, matchAsk(tx, seq, in)
+	case in.Kind == event.Message && in.Trust == event.Owner && plain(in) && in.Origin.Edits == "":
+		return r, matchAsk(tx, a.Seq, in)
 	}
 	return r, nil
 }
@@ -89,29 +88,13 @@ func acceptAs(tx *Tx, number int64, in event.In) (event.Receipt, error) {
 // plain reports whether an input is a text and nothing else.
 func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
 
-func insertIn(tx *Tx, in event.In) (int64, error) { return insertAs(tx, 0, in) }
-
-func insertAs(tx *Tx, number int64, in event.In) (int64, error) {
-	parts, err := db.Doc(in.Parts)
-	if err != nil {
-		return 0, err
-	}
-	if in.Received.IsZero() {
-		in.Received = tx.Now
-	}
-	tx.Ring(db.BellInbox)
-	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, fire, received, not_before, not_after)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
-		db.Ref(number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Tainted), db.Bit(in.Typed), parts, db.Ref(in.Fire),
-		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter))
+func insertIn(tx *Tx, in event.In) (int64, error) {
+	return arrivals.Insert(tx.Tx, arrivals.Arrival{In: in})
 }
 
-// findReceipt finds the numbers of an input that was stored before.
-func findReceipt(tx *Tx, in event.In) (event.Receipt, error) {
-	var r event.Receipt
-	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.type = 'event.accepted'), 0)
-		FROM inbox i WHERE i.source = ? AND i.ext_id = ?`, []any{in.Source, in.ExtID}, &r.Inbox, &r.Event)
-	return r, err
+// TakeBack drops an input that has not been read yet, when the person who wrote it has deleted it.
+func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
+	return s.Write(ctx, func(tx *Tx) error { return arrivals.TakeBack(tx, w) })
 }
 
 // matchAsk takes a plain text of the owner as an answer when it replies to the question's message, or when the chat has
@@ -137,16 +120,6 @@ func closeIn(tx *Tx, seq int64, state, reason string) error {
 	return tx.Run("UPDATE inbox SET state = ?, reason = ? WHERE seq = ? AND state IN ('queued', 'held')", state, reason, seq)
 }
 
-const inColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, coalesce(fire, 0), received, not_before, not_after"
-
-func scanIn(rs *sql.Rows) (turn.Queued, error) {
-	var q turn.Queued
-	in := &q.In
-	err := rs.Scan(&q.Seq, &in.Source, &in.ExtID, &in.Session, &in.Kind, &in.Rank, &in.Trust, &in.Sender, &in.ReplyTo, &in.ReplyRef, &in.Tainted, &in.Typed,
-		db.JSON(&in.Parts), &in.Fire, db.Stamp(&in.Received), db.Stamp(&in.NotBefore), db.Stamp(&in.NotAfter))
-	return q, err
-}
-
 // Command returns the oldest command that nobody has served and that is none of skip; false when there is none.
 func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
 	list, err := s.queued(ctx, "kind = 'command'")
@@ -159,14 +132,17 @@ func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool
 }
 
 func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT "+inColumns+" FROM inbox WHERE state = 'queued' AND "+where+" ORDER BY rank, seq LIMIT 100", args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, scanIn)
+	rs, err := s.read().QueryContext(ctx, "SELECT "+arrivals.Columns+" FROM inbox WHERE state = 'queued' AND "+where+" ORDER BY rank, seq LIMIT 100", args...) // #nosec G202 -- constants
+	return db.Collect(rs, err, arrivals.Scan)
 }
 
 // Retry queues an input again whose turn did not end well.
 func (s Inbox) Retry(ctx context.Context, seq int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		tx.Ring(db.BellInbox | db.BellCommands)
+		if err := arrivals.Lift(tx.Tx, seq); err != nil {
+			return err
+		}
 		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
 			OR (state = 'done' AND turn IN (SELECT id FROM turns WHERE state IN ('failed', 'stopped', 'dead'))))`, seq)
 		return oneRow(n, err, "inbox row %d cannot be retried", "only rows that failed, died, expired or were dropped can: hob inbox list", seq)

@@ -2,12 +2,17 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"hob/daemon/store/answers"
 	"hob/daemon/store/db"
+	"hob/daemon/store/drafts"
+	"hob/daemon/store/files"
 
 	"hob/channels"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 )
 
 // resolveAddress turns the word "owner" into his first address, or the local one when he has none.
@@ -31,6 +36,18 @@ func queueOut(tx *Tx, o event.Out) error {
 	if to.Channel() == event.CLI.Channel() {
 		state, ended = "done", db.Micros(tx.Now)
 	}
+	if ended != 0 {
+		o.Body, o.Files = o.Body+files.Listed(o.Files), nil
+	}
+	o.To = to
+	if filled, err := drafts.Fill(tx.Tx, tx.core.epoch, o, tx.core.opt.Policy().edits); err != nil || filled {
+		return err
+	}
+	body, buttons, err := answers.Below(tx.Tx, o, tx.core.opt.Owner(), tx.core.opt.Policy().buttons)
+	if err != nil {
+		return err
+	}
+	o.Body = body
 	before, waits, err := heldBack(tx, o, to)
 	if err != nil {
 		return err
@@ -41,10 +58,13 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err != nil || id == 0 {
 		return err
 	}
+	if err := errors.Join(files.Enclose(tx.Tx, id, o.Files), answers.Draw(tx.Tx, id, buttons)); err != nil {
+		return err
+	}
 	tx.Ring(db.BellOutbox)
 	switch {
 	case waits == waitsHold:
-		return announce(tx, id, to, o.Body, before)
+		return announce(tx, id, to, o.Body+files.Named(o.Files), before)
 	case ended == 0:
 		return nil
 	}
@@ -73,8 +93,26 @@ func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
 	return kind, turn, err
 }
 
+// Growing lists the answers that are being made.
+func (s Outbox) Growing(ctx context.Context) ([]channels.Growth, error) {
+	return drafts.Growing(ctx, s.read())
+}
+
+// Draft begins the draft of a turn's answer, unless what is said there would wait.
+func (s Outbox) Draft(ctx context.Context, o channels.Opening) error {
+	err := s.Write(ctx, func(tx *Tx) error {
+		until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
+		if err != nil || until.After(tx.Now) {
+			return err
+		}
+		return drafts.Open(tx.Tx, s.epoch, o)
+	})
+	fail.Point("draft.opened")
+	return err
+}
+
 // Send queues a message of the owner straight to a channel; the command is its cause.
-func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body string) (int64, error) {
+func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body string, list ...event.Enclosed) (int64, error) {
 	var id int64
 	err := s.Write(ctx, func(tx *Tx) error {
 		seq, err := insertIn(tx, in)
@@ -85,7 +123,7 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 			return err
 		}
 		key := fmt.Sprintf("send:%d", seq)
-		if err := queueOut(tx, event.Out{Key: key, Cause: event.Cause{Kind: event.ByCommand, ID: seq}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
+		if err := queueOut(tx, event.Out{Key: key, Cause: event.Cause{Kind: event.ByCommand, ID: seq}, To: to, Body: body, Urgency: event.Urgent, Files: list}); err != nil {
 			return err
 		}
 		return tx.One("SELECT id FROM outbox WHERE key = ?", []any{key}, &id)
@@ -96,7 +134,7 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 // RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE outbox SET state = 'ready', ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND state <> 'sent'))", db.Micros(tx.Now), id)
+		n, err := tx.Change("UPDATE outbox SET state = "+drafts.Reopened+", ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", db.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}

@@ -235,7 +235,7 @@ func TestButtons(t *testing.T) {
 	}{
 		"a call":          {turn.Question{Subject: turn.AboutCall, Text: "run x?", Pattern: "p", Options: []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo}}, "Yes, this once=/approve C|For this turn=/approve C turn|Always=/approve C always|No=/deny C"},
 		"nothing to keep": {turn.Question{Subject: turn.AboutCall, Text: "run x?", Options: []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo}}, "Yes, this once=/approve C|No=/deny C"},
-		"an ask":          {turn.Question{Subject: turn.AboutAsk, Text: "tea?", Options: []string{"green", "black"}}, "green=/answer C green|black=/answer C black"},
+		"an ask":          {turn.Question{Subject: turn.AboutAsk, Text: "tea?", Options: []string{"green", "black"}}, "green=/answer C #1|black=/answer C #2"},
 		"an open ask":     {turn.Question{Subject: turn.AboutAsk, Text: "what?"}, ""},
 		"a job":           {turn.Question{Subject: turn.AboutJob, Text: "go on?", Options: []string{"go on", "pause"}}, "go on=/approve C|pause=/deny C"},
 	} {

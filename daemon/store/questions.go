@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"hob/daemon/store/answers"
+	"hob/daemon/store/arrivals"
 	"hob/daemon/store/db"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
@@ -68,7 +69,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	body := askText(*q, code)
+	body := answers.Text(*q, code, tx.core.opt.Policy().buttons(to))
 	if err := queueOut(tx, event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 		return 0, err
 	}
@@ -76,38 +77,6 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	return id, addEvent(tx, event.Event{Type: "question.asked", Turn: q.Turn, Data: map[string]any{
 		"code": code, "subject": q.Subject, "text": q.Text, "options": q.Options, "turn": q.Turn, "question": id,
 	}})
-}
-
-// askText is what the owner reads: the question, and how to answer it from where he is.
-func askText(q turn.Question, code string) string {
-	q.Text = plainLines(q.Text)
-	if q.Subject == turn.AboutAsk {
-		return q.Text + "\n(Answer here, or from elsewhere: /answer " + code + " TEXT)"
-	}
-	text := q.Text + "\n/approve " + code + " · /deny " + code
-	var more []string
-	if slices.Contains(q.Options, turn.AnswerTurn) && q.Pattern != "" {
-		more = append(more, "/approve "+code+" turn: this kind for the rest of this turn")
-	}
-	if q.Pattern != "" {
-		more = append(more, "/approve "+code+" always: "+guard.Visible(q.Pattern))
-	}
-	if len(more) > 0 {
-		text += "\n(" + strings.Join(more, " · ") + ")"
-	}
-	return text
-}
-
-// plainLines shows a text with its line breaks, and nothing in it that cannot be seen or that looks like a command to answer with.
-func plainLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if line = guard.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
-			line = "· " + line
-		}
-		lines[i] = line
-	}
-	return strings.Join(lines, "\n")
 }
 
 func freshCode(tx *Tx) (string, error) {
@@ -139,8 +108,13 @@ func useApproval(tx *Tx, id int64) error {
 	return err
 }
 
-// closeQuestion closes an open question and wakes whoever waits for it.
+// closeQuestion closes an open question and wakes whoever waits for it. What was chosen by its number is stored in words.
 func closeQuestion(tx *Tx, id int64, text string, by int64) error {
+	q, err := questionByID(tx, id)
+	if err != nil {
+		return err
+	}
+	text = answers.Chosen(q, text)
 	n, err := tx.Change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, db.Micros(tx.Now))
 	if err != nil {
 		return err
@@ -151,18 +125,26 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	if err := tx.Run("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", db.Micros(tx.Now), id); err != nil {
 		return err
 	}
-	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
-	list, err := db.Collect(rs, err, scanQuestion)
-	if err != nil {
-		return err
-	}
-	q := list[0]
+	q.State, q.Answer = turn.Answered, text
 	tx.Ring(db.BellInbox)
 	fail.Point("question.answered")
 	if err := followAnswer(tx, q); err != nil {
 		return err
 	}
 	return addEvent(tx, event.Event{Type: "question.answered", Turn: q.Turn, Inbox: by, Data: map[string]any{"code": q.Code, "answer": text, "inbox": by}})
+}
+
+// questionByID reads a question that is known to be there.
+func questionByID(tx *Tx, id int64) (turn.Question, error) {
+	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
+	list, err := db.Collect(rs, err, scanQuestion)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("question %d: %w", id, sql.ErrNoRows)
+	}
+	if err != nil {
+		return turn.Question{}, err
+	}
+	return list[0], nil
 }
 
 // followAnswer does what an answer asks for beyond the waiting turn: a standing grant, a resend, a job that goes on.
@@ -172,6 +154,8 @@ func followAnswer(tx *Tx, q turn.Question) error {
 		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
 		return triggers.Answered(tx, q)
+	case q.Subject == turn.AboutRestore:
+		return arrivals.Answered(tx, q)
 	case q.Subject == turn.AboutAsk && q.Tool == work.Plan:
 		return work.Answer(tx.Tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
@@ -196,19 +180,6 @@ func approves(in event.In) bool {
 	return strings.EqualFold(strings.TrimPrefix(word, "/"), "approve")
 }
 
-// accepted is an answer as its question takes it; the labels of hob's own questions stand for yes and no. False: it is none.
-func accepted(q turn.Question, text string) (string, bool) {
-	yes, no := turn.AnswerOnce, turn.AnswerNo
-	switch {
-	case q.Subject == turn.AboutAsk || q.Subject == turn.AboutCalls || q.Subject == turn.AboutCall:
-		return text, q.Subject == turn.AboutAsk || slices.Contains(q.Options, text)
-	case text == yes || len(q.Options) == 2 && strings.EqualFold(text, q.Options[0]):
-		return yes, true
-	default:
-		return no, text == no || len(q.Options) == 2 && strings.EqualFold(text, q.Options[1])
-	}
-}
-
 // answerCode closes the question of a code. It refuses an approval of an ask and free text for an approval.
 func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
@@ -223,7 +194,7 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	if yes, ok := work.Yes(q.Tool); ok && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
 		v.Text, v.Approves = yes, false
 	}
-	text, ok := accepted(q, v.Text)
+	text, ok := answers.Accepted(q, v.Text)
 	switch {
 	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
@@ -232,6 +203,7 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	case !ok:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
 	}
+	q.Answer = answers.Chosen(q, v.Text)
 	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 

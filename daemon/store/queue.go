@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/agent/turn"
@@ -36,13 +37,33 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	if err := addEvent(tx, event.Event{Type: "queue.ahead", Session: q.In.Session, Inbox: q.Seq, Data: map[string]any{"inbox": q.Seq, "ahead": ahead}}); err != nil {
 		return err
 	}
-	if q.In.ReplyTo.Channel() == event.CLI.Channel() || q.In.Trust != event.Owner {
-		return nil
+	wanted, err := wantsAhead(tx, q)
+	if err != nil || !wanted {
+		return err
 	}
 	return queueOut(tx, event.Out{
 		Key: fmt.Sprintf("ahead:%d", q.Seq), Cause: event.Cause{Kind: event.ByCommand, ID: q.Seq}, To: q.In.ReplyTo, ReplyRef: q.In.ExtID,
 		Body: fmt.Sprintf("%d ahead of you.", ahead), Urgency: event.Urgent,
 	})
+}
+
+// wantsAhead tells whether somebody is told in his chat how many are ahead of him: where that message becomes the answer, those whom the owner knows; else
+// the owner in a chat of his own. Nobody is while it is quiet, nor who sees the answer grow that his message will join.
+func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
+	to := q.In.ReplyTo
+	edits := tx.core.opt.Policy().edits(to)
+	own := q.In.Trust == event.Owner && slices.Contains(tx.core.opt.Owner(), to)
+	if to == "" || to.Channel() == event.CLI.Channel() || !own && (!edits || q.In.Trust != event.Owner && q.In.Trust != event.Known) {
+		return false, nil
+	}
+	until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)
+	if err != nil || until.After(tx.Now) {
+		return false, err
+	}
+	var joins bool
+	err = tx.One("SELECT EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state = 'running' AND t.parent IS NULL AND s.key = ? AND t.asker = ? AND t.reply_to = ?)",
+		[]any{q.In.Session, q.In.Trust, to}, &joins)
+	return !joins || !edits, err
 }
 
 // Drain puts the running turn back without counting an attempt: the next start goes on with it.

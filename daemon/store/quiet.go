@@ -173,7 +173,7 @@ func readWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, erro
 		return nil, nil
 	}
 	rs, err := tx.Query(`SELECT id, body, created FROM outbox o WHERE address = ?1 AND id >= ?2 AND state = 'ready' AND waits = 'quiet' AND not_before <= ?3
-		AND reply_ref = '' AND cause_kind <> 'question' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id) ORDER BY id`, r.To, r.ID, db.Micros(now))
+		AND reply_ref = '' AND cause_kind <> 'question' AND files IS NULL AND choices IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id) ORDER BY id`, r.To, r.ID, db.Micros(now))
 	list, err := db.Collect(rs, err, func(rs *sql.Rows) (w channels.Waiter, err error) {
 		return w, rs.Scan(&w.ID, &w.Body, db.Stamp(&w.At))
 	})

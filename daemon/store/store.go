@@ -56,7 +56,13 @@ type Policy struct {
 	Quiet    func(time.Time) time.Time // when the owner's quiet hours that an instant falls into are over, zero when it falls into none; nil: he has none
 	Hold     time.Duration             // how long what hob says to others can be stopped
 	Announce bool                      // the owner is told of it meanwhile
+	Edits    func(event.Address) bool  // whether the channel of an address can change what it has sent; nil: none can
+	Buttons  func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
 }
+
+func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
+
+func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
 // Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.
 type Store struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/clock daemon/disk daemon/fail daemon/fsguard daemon/ident daemon/ignore daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn daemon/walk daemon/wild")
+var leaves = words("daemon/clock daemon/disk daemon/fail daemon/filing daemon/fsguard daemon/ident daemon/ignore daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn daemon/walk daemon/wild")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -44,8 +44,9 @@ var table = []row{
 	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},              // how a gate looks at the world
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
-	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true}, // hob as its own tools see it
-	{pkg: "daemon/hooks", may: words("tools"), event: true},                   // the owner's own commands around calls
+	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true},  // hob as its own tools see it
+	{pkg: "daemon/hooks", may: words("tools"), event: true},                    // the owner's own commands around calls
+	{pkg: "daemon/voice", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
 	{pkg: "daemon/guard", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
@@ -63,7 +64,7 @@ var table = []row{
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
 	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
+	{pkg: "daemon/store", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
 	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
 	{pkg: "daemon/control/client", event: true},
 	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client

@@ -25,6 +25,7 @@ type Artifacts interface {
 	runtime.Artifacts
 	sessions.Artifacts
 	fs.Shelf
+	messaging.Shelf
 }
 
 // Triggers is what makes hob act by itself, as the tools see it.
@@ -88,7 +89,7 @@ func All(s Services, c Setup) []tools.Tool {
 		runtime.NewExec(exec),
 		runtime.NewProcess(exec),
 		automation.NewCron(s.Jobs, s.Gates),
-		messaging.NewMessage(s.Addresses, c.Guard),
+		messaging.NewMessage(s.Addresses, c.Guard, s.Artifacts),
 		messaging.NewAsk(),
 		memory.NewSearch(c.Guard),
 		memory.NewGet(c.Guard),

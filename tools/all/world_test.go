@@ -3,7 +3,9 @@ package all_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +47,16 @@ func (s shelf) Keep(_ context.Context, _ string, data []byte) (string, error) {
 
 func (s shelf) KeepForeign(ctx context.Context, name, _ string, data []byte) (string, error) {
 	return s.Keep(ctx, name, data)
+}
+
+func (s shelf) Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error) {
+	b, err := io.ReadAll(data)
+	if err != nil {
+		return event.Enclosed{}, err
+	}
+	id, err := s.Keep(ctx, path, b)
+	sum := sha256.Sum256(b)
+	return event.Enclosed{Artifact: id, SHA256: hex.EncodeToString(sum[:]), Name: filepath.Base(path), Path: path, Size: size}, err
 }
 
 func (s shelf) Open(_ context.Context, id string) (sessions.Artifact, error) {

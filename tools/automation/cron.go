@@ -1,7 +1,6 @@
 package automation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -343,7 +342,10 @@ func (j Job) sentence() string {
 	if held := j.held(); held != "" {
 		text += "\n" + held
 	}
-	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s\n%s", brief(j.Prompt), j.Deliver, j.ways())
+	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s", brief(j.Prompt), j.Deliver)
+	if ways := j.ways(); ways != "" {
+		text += "\n" + ways
+	}
 	if j.Gate != "" {
 		text += "\nruns only if its gate opens: " + brief(j.Gate)
 	}
@@ -356,9 +358,17 @@ func (j Job) sentence() string {
 	return text
 }
 
-// ways are how it runs, and what is done about times at which it does not.
+// ways are how it runs and what is done about times at which it does not, as far as that is not what every job does; "" when nothing is.
 func (j Job) ways() string {
-	return fmt.Sprintf("session: %s; missed: %s; max_late: %s; overlap: %s", j.Session, j.Missed, cmp.Or(plain(j.MaxLate), "default"), j.Overlap)
+	var list []string
+	for _, way := range []struct{ name, value, usual string }{
+		{"session", j.Session, "main"}, {"missed", j.Missed, "once"}, {"max_late", plain(j.MaxLate), ""}, {"overlap", j.Overlap, "fold"},
+	} {
+		if way.value != "" && way.value != way.usual {
+			list = append(list, way.name+": "+way.value)
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // held says that a job waits because it has failed; "" when it does not.

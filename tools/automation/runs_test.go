@@ -49,7 +49,7 @@ func TestLimitsAndEstimateAreTold(t *testing.T) {
 	b.list[0].Tools, b.list[0].Tokens = []string{"read", "grep"}, 20_000
 	b.list[0].Estimate = &automation.Estimate{Text: "about 22 runs a month, at most $0.40", Runs: 22}
 	res := do(t, b, call(`{"action":"add","schedule":"every weekday at 9","prompt":"brief me","limits":"tools=read,grep tokens=20000"}`, ""))
-	if want := "\nanswers go to: owner\nsession: main; missed: once; max_late: default; overlap: fold\neach run: only the tools read, grep; at most 20000 tokens\nabout 22 runs a month, at most $0.40"; !strings.HasSuffix(res.Content, want) {
+	if want := "\nanswers go to: owner\neach run: only the tools read, grep; at most 20000 tokens\nabout 22 runs a month, at most $0.40"; !strings.HasSuffix(res.Content, want) {
 		t.Errorf("%s\nwant at the end%s", res.Content, want)
 	}
 	if b.draft.Limits != "tools=read,grep tokens=20000" || b.draft.Trust != event.Owner {

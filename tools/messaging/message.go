@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,16 +36,20 @@ type Note struct {
 	Buttons     []string `json:"buttons,omitempty" jsonschema:"answers to choose" max:"8"`
 }
 
+// longestButton is how many characters the answer on a button may have.
+const longestButton = 60
+
 // Queued is what message answers.
 type Queued struct {
 	To         event.Address `json:"to" jsonschema:"where it goes"`
 	Key        string        `json:"key" jsonschema:"key of its outbox row"`
 	Characters int           `json:"characters" jsonschema:"length"`
+	Files      int           `json:"files,omitempty" jsonschema:"how many go with it"`
 }
 
-// NewMessage makes the tool message: a text to somebody, by way of the outbox.
-func NewMessage(a Addresses, g *fsguard.Guard) tools.Tool {
-	m := messenger{a, g}
+// NewMessage makes the tool message: a text to somebody, with files where there are some, by way of the outbox.
+func NewMessage(a Addresses, g *fsguard.Guard, s Shelf) tools.Tool {
+	m := messenger{a, g, s}
 	return tools.New[Note, Queued](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
 		Description: "Send a message now. Your final answer is sent without it.",
@@ -54,12 +59,13 @@ func NewMessage(a Addresses, g *fsguard.Guard) tools.Tool {
 type messenger struct {
 	addresses Addresses
 	guard     *fsguard.Guard
+	shelf     Shelf
 }
 
 // letter is a message that was looked at: where it goes, and the files that go with it.
 type letter struct {
 	to    event.Address
-	files []fsguard.Place
+	files []enclosure
 }
 
 func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.Intent, error) {
@@ -70,8 +76,8 @@ func (m messenger) intent(ctx context.Context, call tools.Call, in Note) (tools.
 	to, scopes := l.to, []tools.Scope{tools.Messages}
 	var paths []tools.Path
 	var ids []string
-	for _, p := range l.files {
-		paths, ids = append(paths, tools.Path{Path: p.Path, Area: tools.Area(p.Area)}), append(ids, p.Path+" "+p.ID())
+	for _, f := range l.files {
+		paths, ids = append(paths, tools.Path{Path: f.Path, Area: tools.Area(f.Area)}), append(ids, f.Path+" "+f.id)
 	}
 	if len(paths) > 0 {
 		scopes = append(scopes, tools.FSRead)
@@ -97,40 +103,25 @@ func (m messenger) letter(ctx context.Context, call tools.Call, in Note) (letter
 		return letter{}, err
 	}
 	l := letter{to: to}
-	if len(in.Attachments) > 0 && to != event.CLI && to != event.ToOwner {
-		return l, tools.Refuse(tools.ConfigError, "say in the text where the file is, or send it to the owner", "attachments: %s carries no files", to.Channel())
-	}
 	for _, path := range in.Attachments {
-		p, err := m.guard.Resolve(call.Workdir, path)
-		switch {
-		case err != nil:
-			return l, tools.Refuse(tools.Validation, "", "attachments: %v", err)
-		case p.Area == fsguard.State:
-			return l, tools.Refuse(tools.Denied, "", "attachments: %s: this is hob's own state; no tool may reach it", path)
-		case !p.Exists() || !p.Info.Mode().IsRegular():
-			return l, tools.Refuse(tools.NotFound, "ls shows what is there", "attachments: there is no file %s", path)
+		f, err := m.look(call.Workdir, path)
+		if err != nil {
+			return l, err
 		}
-		l.files = append(l.files, p)
+		l.files = append(l.files, f)
 	}
 	return l, nil
-}
-
-// body is the text with what the place that it goes to cannot show in another way: files by their paths, answers as words.
-func body(in Note, files []fsguard.Place) string {
-	text := in.Content
-	for _, p := range files {
-		text += fmt.Sprintf("\n[file: %s, %d bytes]", p.Path, p.Info.Size())
-	}
-	if len(in.Buttons) > 0 {
-		text += "\n(answer with one of: " + strings.Join(in.Buttons, " · ") + ")"
-	}
-	return text
 }
 
 // resolve finds the address; an unknown one is refused with the known ones.
 func (m messenger) resolve(ctx context.Context, in Note) (event.Address, error) {
 	if strings.TrimSpace(in.Content) == "" {
 		return "", tools.Refuse(tools.Validation, "", "content: there is no text in it")
+	}
+	if slices.ContainsFunc(in.Buttons, func(label string) bool {
+		return strings.TrimSpace(label) == "" || utf8.RuneCountInString(label) > longestButton
+	}) {
+		return "", tools.Refuse(tools.Validation, "", "buttons: want answers of 1 to %d characters", longestButton)
 	}
 	to, err := m.addresses.Resolve(ctx, strings.TrimSpace(in.To))
 	if to == event.ToNone && err == nil {
@@ -165,12 +156,20 @@ func (m messenger) run(ctx context.Context, call tools.Call, in Note, intent too
 		}
 	}
 	to := l.to
+	files, err := m.enclose(ctx, l.files)
+	if err != nil {
+		return tools.Result{}, err
+	}
 	n := utf8.RuneCountInString(in.Content)
+	size := fmt.Sprintf("%d characters", n)
+	if len(files) > 0 {
+		size += fmt.Sprintf(", files: %d", len(files))
+	}
 	return tools.Result{
-		Content: fmt.Sprintf("queued for %s (%d characters)", to, n),
-		Data:    Queued{To: to, Key: call.ID, Characters: n},
+		Content: fmt.Sprintf("queued for %s (%s)", to, size),
+		Data:    Queued{To: to, Key: call.ID, Characters: n, Files: len(files)},
 		Changes: []tools.Change{event.Out{
-			Key: call.ID, Cause: event.Cause{Kind: event.ByTurn, ID: call.Turn}, To: to, Body: body(in, l.files), ReplyRef: in.ReplyTo, Urgency: event.Normal,
+			Key: call.ID, Cause: event.Cause{Kind: event.ByTurn, ID: call.Turn}, To: to, Body: in.Content, Buttons: in.Buttons, ReplyRef: in.ReplyTo, Urgency: event.Normal, Files: files,
 		}},
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -75,33 +76,33 @@ func space(t *testing.T) *fsguard.Guard {
 }
 
 func TestMessageWithFilesAndButtons(t *testing.T) {
-	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t))
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{})
 	args := `{"to": "owner", "content": "here", "attachments": ["a.txt"], "buttons": ["yes", "no"]}`
 	i, err := tool.Intent(t.Context(), call(args))
 	if err != nil || len(i.Paths) != 1 || i.Paths[0].Write || !slices.Contains(i.Scopes, tools.FSRead) {
 		t.Fatalf("%+v %v", i, err)
 	}
 	out, ok := do(t, tool, args).Changes[0].(event.Out)
-	if want := "here\n[file: " + i.Paths[0].Path + ", 4 bytes]\n(answer with one of: yes · no)"; !ok || out.Body != want {
-		t.Errorf("%q, want %q", out.Body, want)
+	if !ok || out.Body != "here" || !slices.Equal(out.Buttons, []string{"yes", "no"}) {
+		t.Errorf("%q with the buttons %q", out.Body, out.Buttons)
+	}
+	if len(out.Files) != 1 || out.Files[0].Path != i.Paths[0].Path || out.Files[0].Artifact != "a1" {
+		t.Errorf("files %+v", out.Files)
 	}
 	for path, want := range map[string]tools.Code{"none.txt": tools.NotFound, "../state/x": tools.Denied, ".": tools.NotFound, "": tools.Validation} {
 		if res := do(t, tool, `{"to": "owner", "content": "x", "attachments": ["`+path+`"]}`); res.Code != want {
 			t.Errorf("%q: %+v", path, res)
 		}
 	}
-	if res := do(t, tool, `{"to": "telegram:1", "content": "x", "attachments": ["a.txt"]}`); res.Code != tools.ConfigError || !strings.Contains(res.Content, "telegram carries no files") {
-		t.Errorf("%+v", res)
-	}
 }
 
 func TestMessageQueuesOneRow(t *testing.T) {
-	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t))
+	tool := messaging.NewMessage(directory{known: []event.Address{"telegram:1"}}, space(t), &cabinet{})
 	res := do(t, tool, `{"to": " telegram:1 ", "content": "hällo", "reply_to": "77"}`)
 	want := event.Out{
 		Key: "t3_2", Cause: event.Cause{Kind: event.ByTurn, ID: 3}, To: "telegram:1", Body: "hällo", ReplyRef: "77", Urgency: event.Normal,
 	}
-	if res.IsError || len(res.Changes) != 1 || res.Changes[0] != tools.Change(want) || res.Content != "queued for telegram:1 (5 characters)" {
+	if res.IsError || len(res.Changes) != 1 || !reflect.DeepEqual(res.Changes[0], want) || res.Content != "queued for telegram:1 (5 characters)" {
 		t.Errorf("%+v", res)
 	}
 	i, err := tool.Intent(t.Context(), call(`{"to": "telegram:1", "content": "hällo"}`))
@@ -122,12 +123,14 @@ func TestMessageRefuses(t *testing.T) {
 		{known, `{"to": "bob", "content": "x"}`, tools.NotFound, `does not know the address "bob"` + "\nhint: known are telegram:123456, ntfy:alerts"},
 		{directory{}, `{"to": "bob", "content": "x"}`, tools.NotFound, "knows no address yet but owner"},
 		{known, `{"to": "owner", "content": "  "}`, tools.Validation, "there is no text in it"},
+		{known, `{"to": "owner", "content": "x", "buttons": ["yes", " "]}`, tools.Validation, "buttons: want answers of 1 to 60 characters"},
+		{known, `{"to": "owner", "content": "x", "buttons": ["` + strings.Repeat("é", 61) + `"]}`, tools.Validation, "buttons: want answers of 1 to 60 characters"},
 		{known, `{"to": "none", "content": "x"}`, tools.Validation, "none is nowhere"},
 		{known, `{"to": "owner"}`, tools.Validation, "content: missing"},
 		{known, `{"to": "owner", "content": "x", "button": []}`, tools.Validation, "button: unknown; did you mean buttons?"},
 		{directory{err: errors.New("database is gone")}, `{"to": "owner", "content": "x"}`, tools.Unknown, "database is gone"},
 	} {
-		if res := do(t, messaging.NewMessage(c.d, space(t)), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
+		if res := do(t, messaging.NewMessage(c.d, space(t), &cabinet{}), c.args); res.Code != c.code || !strings.Contains(res.Content, c.want) || len(res.Changes) > 0 {
 			t.Errorf("%s: %+v", c.args, res)
 		}
 	}

@@ -51,12 +51,16 @@ type row struct {
 	Sending   side     `json:"sending"`
 	Pairs     bool     `json:"pairs"`
 	Owner     []string `json:"owner"`
+	Lapsed    []string `json:"lapsed"`
 	Groups    []string `json:"groups"`
 }
 
 // owner is who is bound, or what binds somebody.
 func (r row) owner() string {
-	if len(r.Owner) == 0 && r.Pairs {
+	switch {
+	case len(r.Owner) == 0 && len(r.Lapsed) > 0:
+		return console.OneLine(fmt.Sprintf("nobody: %s was paired with another account of hob's; hob pairing start %s", strings.Join(r.Lapsed, ", "), r.Name))
+	case len(r.Owner) == 0 && r.Pairs:
 		return "nobody: hob pairing start " + r.Name
 	}
 	return console.OrDash(console.OneLine(strings.Join(r.Owner, ", ")))

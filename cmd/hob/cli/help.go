@@ -25,7 +25,7 @@ func (a *App) Help(cmd *cobra.Command, _ []string) {
 		a.lost = Usage(hint, "%s has no JSON document to show", cmd.CommandPath())
 		return
 	}
-	width := columns(a.Out)
+	width := Columns(a.Out)
 	if width <= 0 {
 		width = plainHelp
 	}

@@ -29,11 +29,11 @@ func (a *App) Text(s string) error {
 
 // Table prints rows under a head, cut to the terminal.
 func (a *App) Table(head []string, rows [][]string) error {
-	return a.Text(console.Table(head, rows, columns(a.Out)))
+	return a.Text(console.Table(head, rows, Columns(a.Out)))
 }
 
-// columns of the terminal that a stream is, 0 when it is none.
-func columns(f *os.File) int {
+// Columns of the terminal that a stream is, 0 when it is none.
+func Columns(f *os.File) int {
 	w, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0

@@ -82,7 +82,7 @@ func Budget(a *cli.App) *cobra.Command {
 					if err := json.Unmarshal(raw, &b); err != nil {
 						return fmt.Errorf("the budget is not understood: %w", err)
 					}
-					return a.Text(b.page(sheet{width: columns(a.Out)}))
+					return a.Text(b.page(sheet{width: cli.Columns(a.Out)}))
 				})
 			},
 		},

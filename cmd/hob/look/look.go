@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
+	"hob/cmd/hob/cli"
 	"hob/daemon/control/client"
 	"hob/daemon/control/console"
 )
@@ -29,7 +28,7 @@ func sheetFor(ctx context.Context, c *client.Client, out *os.File) (sheet, error
 	if err := c.Show(ctx, "status", "", &s); err != nil {
 		return sheet{}, err
 	}
-	return sheet{zone: zoneOf(s.Zone), width: columns(out)}, nil
+	return sheet{zone: zoneOf(s.Zone), width: cli.Columns(out)}, nil
 }
 
 // zoneOf is the zone of an IANA name, the machine's where it is not known here.
@@ -42,14 +41,6 @@ func zoneOf(name string) *time.Location {
 		return time.Local
 	}
 	return zone
-}
-
-func columns(f *os.File) int {
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return w
 }
 
 // at is an instant with its zone, to the second.

@@ -137,7 +137,7 @@ func Status(a *cli.App) *cobra.Command {
 				if err := json.Unmarshal(raw, &s); err != nil {
 					return fmt.Errorf("the status is not understood: %w", err)
 				}
-				return a.Text(s.page(sheet{zoneOf(s.Zone), columns(a.Out)}))
+				return a.Text(s.page(sheet{zoneOf(s.Zone), cli.Columns(a.Out)}))
 			})
 		},
 	}

@@ -56,7 +56,7 @@ func statusOf(ctx context.Context, a *cli.App) (json.RawMessage, error) {
 // is cleared last (ECMA-48: CUP, EL, ED), so that nothing flickers.
 func redraw(a *cli.App) func(json.RawMessage, error) error {
 	return func(raw json.RawMessage, lost error) error {
-		p := sheet{width: columns(a.Out)}
+		p := sheet{width: cli.Columns(a.Out)}
 		text := ""
 		if lost != nil {
 			_, why, _ := cli.Explain(lost)

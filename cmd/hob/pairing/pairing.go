@@ -19,6 +19,8 @@ const resource = "pairings"
 const (
 	open  = "open"
 	bound = "bound"
+
+	lapsed = "lapsed" // hob has another account on the channel now
 )
 
 // Command makes hob pairing.
@@ -50,13 +52,21 @@ func (r row) who() string {
 	return fmt.Sprintf("%s (%s)", console.OneLine(r.Name), console.OneLine(r.Person))
 }
 
+// state is how far it is, and what to do where it does not count any more.
+func (r row) state() string {
+	if r.State == lapsed {
+		return "lapsed: hob has another account there now; hob pairing start " + r.Channel
+	}
+	return r.State
+}
+
 func listCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[row]{
 		Resource: resource, Short: "List the pairings, newest first", None: "nobody has been paired yet; begin with: hob pairing start CHANNEL",
-		States: []string{open, bound, "over", "revoked"},
+		States: []string{open, bound, lapsed, "over", "revoked"},
 		Head:   []string{"PAIRING", "CHANNEL", "STATE", "BEGUN", "OWNER"},
 		Row: func(r row, clock cli.Clock) []string {
-			return []string{cli.ID(r.ID), r.Channel, r.State, clock(r.Created), console.OrDash(r.who())}
+			return []string{cli.ID(r.ID), r.Channel, r.state(), clock(r.Created), console.OrDash(r.who())}
 		},
 	})
 }

@@ -21,6 +21,7 @@ type begun struct {
 	row
 	Code  string   `json:"code"`
 	Link  string   `json:"link"`
+	URL   string   `json:"url"`
 	Notes []string `json:"notes"`
 }
 
@@ -56,6 +57,9 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	var r row
 	if err := json.Unmarshal(ended, &r); err != nil {
 		return fmt.Errorf("the pairing is not understood: %w", err)
+	}
+	if ended, err = linked(ended, w.URL); err != nil {
+		return err
 	}
 	switch {
 	case r.State == bound:
@@ -98,7 +102,35 @@ func show(a *cli.App, b begun) {
 		where = console.OneLine(b.Link) + " The code is:"
 	}
 	a.Print(a.Err, where+"\n\n  "+console.OneLine(b.Code)+"\n")
+	drawing(a, b.URL)
 	a.Print(a.Err, fmt.Sprintf("It is taken until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
+}
+
+// linked is the document of a pairing, with the link to hob's chat where there is one.
+func linked(doc json.RawMessage, url string) (json.RawMessage, error) {
+	if url == "" {
+		return doc, nil
+	}
+	all := map[string]any{}
+	if err := json.Unmarshal(doc, &all); err != nil {
+		return nil, fmt.Errorf("the pairing is not understood: %w", err)
+	}
+	all["url"] = url
+	return json.Marshal(all)
+}
+
+// drawing shows a link as a QR code, for a phone that looks at the terminal, where there is room for it.
+func drawing(a *cli.App, link string) {
+	if link == "" || a.JSON || !cli.IsTerminal(a.Err) {
+		return
+	}
+	text, width, err := picture(link, a.Color(a.Err))
+	switch {
+	case err != nil:
+		a.Note(err.Error()) // the link itself stands above
+	case width <= cli.Columns(a.Err):
+		a.Print(a.Err, text)
+	}
 }
 
 // tries are those that are left, in words.

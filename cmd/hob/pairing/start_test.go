@@ -28,6 +28,8 @@ type daemon struct {
 	told   int
 	asked  []string // verbs
 	link   string
+	url    string
+	screen *os.File // stands in the place of stderr
 }
 
 func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +38,7 @@ func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case r.Method == http.MethodPost:
 		d.asked = append(d.asked, strings.TrimPrefix(path, "/v1/pairings/"))
-		_, _ = fmt.Fprintf(w, `{"id":3,"channel":"x","state":"open","left":5,"until":%q,"code":"ABCD-EFGH","link":%q,"notes":["channel x does not receive now: it is late"]}`, time.Now().Add(time.Minute).Format(time.RFC3339Nano), d.link)
+		_, _ = fmt.Fprintf(w, `{"id":3,"channel":"x","state":"open","left":5,"until":%q,"code":"ABCD-EFGH","link":%q,"url":%q,"notes":["channel x does not receive now: it is late"]}`, time.Now().Add(time.Minute).Format(time.RFC3339Nano), d.link, d.url)
 	case path == "/v1/pairings/3":
 		_, _ = fmt.Fprint(w, d.states[0])
 		if len(d.states) > 1 {
@@ -105,6 +107,9 @@ func run(ctx context.Context, t *testing.T, d *daemon, inJSON bool) (out, said s
 		defer files[i].Close() //nolint:errcheck // it is read by its name
 	}
 	a := &cli.App{Home: home, JSON: inJSON, In: files[0], Out: files[0], Err: files[1]}
+	if d.screen != nil {
+		a.Err = d.screen
+	}
 	cmd := pairing.Command(a)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"start", "x"})
@@ -141,7 +146,7 @@ func TestStartFollows(t *testing.T) {
 			[]string{"Open a private chat with hob on x, and send it this code:\n\n  ABCD-EFGH\n\n", "wrong code from Eve\\x1b[2J (9): 4 tries are left\n", "bound: Sam (7) is your account on x from now on\n", "hob: channel x does not receive now: it is late\n"},
 		},
 		"a link": {
-			&daemon{states: []string{isBound}, link: "Open https://example.org/hob and write it there."}, 0,
+			&daemon{states: []string{isBound}, link: "Open https://example.org/hob and write it there.", url: "https://example.org/hob"}, 0,
 			[]string{"Open https://example.org/hob and write it there. The code is:\n\n  ABCD-EFGH\n\n", "bound: "},
 		},
 		"too many": {
@@ -163,7 +168,7 @@ func TestStartFollows(t *testing.T) {
 					t.Errorf("it does not say %q", want)
 				}
 			}
-			if code != c.code || strings.Contains(said, "Mallory") || c.d.verbs() != "x/start" {
+			if code != c.code || strings.ContainsAny(said, "▀▄█") || strings.Contains(said, "Mallory") || c.d.verbs() != "x/start" {
 				t.Errorf("exit code %d, asked for %q", code, c.d.verbs())
 			}
 			if t.Failed() {
@@ -179,6 +184,16 @@ func TestStartInJSON(t *testing.T) {
 	out, said, code := run(t.Context(), t, d, true)
 	if !json.Valid([]byte(out)) || strings.TrimSpace(out) != isBound || !strings.Contains(said, "ABCD-EFGH") || code != 0 {
 		t.Errorf("%d %q %q", code, out, said)
+	}
+}
+
+// TestStartLinksInJSON names the link in the document, and draws nothing beside it.
+func TestStartLinksInJSON(t *testing.T) {
+	d := &daemon{states: []string{isBound}, url: "https://example.org/hob"}
+	out, said, code := run(t.Context(), t, d, true)
+	var doc struct{ State, URL string }
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || doc.State != "bound" || doc.URL != d.url || strings.ContainsAny(said, "▀▄█") || code != 0 {
+		t.Errorf("%d %v %q %q", code, err, out, said)
 	}
 }
 

@@ -154,6 +154,8 @@ const (
 	AboutOutbox Subject = "outbox"    // resend or drop
 	AboutJob    Subject = "job"       // missed slots, failures
 	AboutCall   Subject = "call"      // a call from the command line
+
+	AboutRestore Subject = "config" // hob's own state: what a channel brought from before a restore; Tool is the channel
 )
 
 // Question is everything that asks a person.
@@ -175,6 +177,12 @@ type Question struct {
 	Answer     string        `json:"answer,omitempty"`
 	AnsweredBy string        `json:"answered_by,omitempty"`
 	To         event.Address `json:"to,omitempty"`
+}
+
+// Labelled reports whether the question has words of its own for yes and no: its two options.
+func (q Question) Labelled() bool {
+	own := q.Subject == AboutJob || q.Subject == AboutOutbox || q.Subject == AboutRestore
+	return own && len(q.Options) == 2
 }
 
 // The answers to an approval.

@@ -273,8 +273,12 @@ func (c *Client) RemoveSession(ctx context.Context, key string, out any) error {
 }
 
 // Send queues a text for an address, without any model; out gets {outbox}.
-func (c *Client) Send(ctx context.Context, to, text string, out any) error {
-	return c.do(ctx, http.MethodPost, "/v1/send", map[string]string{"to": to, "text": text}, out)
+func (c *Client) Send(ctx context.Context, to, text string, out any, files ...Attachment) error {
+	return c.do(ctx, http.MethodPost, "/v1/send", struct {
+		To    string       `json:"to"`
+		Text  string       `json:"text"`
+		Files []Attachment `json:"attachments,omitempty"`
+	}{to, text, files}, out)
 }
 
 // Message is what somebody writes to hob.

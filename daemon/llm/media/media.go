@@ -112,7 +112,7 @@ func (v Viewer) Part(ctx context.Context, p event.Part, left *Budget) (string, *
 		return p.Text, nil, nil
 	}
 	name := Name(p)
-	if v.Files == nil || p.Artifact == "" {
+	if v.Files == nil || p.Artifact == "" || p.Voice {
 		return name, nil, nil
 	}
 	data, err := v.Files.Bytes(ctx, p.Artifact)
@@ -161,16 +161,37 @@ func (v Viewer) against(kind form, size int, left *Budget) string {
 // Name is the line that stands for a file.
 func Name(p event.Part) string {
 	line := "[attached " + string(p.Kind)
+	if p.Voice {
+		line = "[attached voice note"
+	}
 	if p.Name != "" {
 		line += " " + p.Name
 	}
-	if p.MIME != "" {
-		line += " (" + p.MIME + ")"
+	if facts := facts(p); facts != "" {
+		line += " (" + facts + ")"
 	}
 	if p.Artifact != "" {
 		line += ", artifact " + p.Artifact
 	}
+	if p.Heard {
+		line += "; what is said in it follows"
+	}
 	return line + "]"
+}
+
+// facts are the type of a file, its length and its size, as far as they are known.
+func facts(p event.Part) string {
+	var list []string
+	if p.MIME != "" {
+		list = append(list, p.MIME)
+	}
+	if p.Seconds > 0 {
+		list = append(list, p.Length())
+	}
+	if p.Size > 0 {
+		list = append(list, fmt.Sprintf("%d bytes", p.Size))
+	}
+	return strings.Join(list, ", ")
 }
 
 // written is a text file's content with a line that ends it.

@@ -86,9 +86,11 @@ func (n *Note) hold(tx *db.Tx) (err error) {
 	if err := tx.Run("UPDATE deliveries SET state = 'unknown', error = ? WHERE state = 'sending'", why); err != nil {
 		return fmt.Errorf("hold deliveries: %w", err)
 	}
-	why = "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
-	if n.Inputs, err = tx.Change("UPDATE inbox SET state = 'held', reason = ? WHERE state = 'queued'", why); err != nil {
+	if n.Inputs, err = tx.Change("UPDATE inbox SET state = 'held', reason = ? WHERE state = 'queued'", n.Unanswered()); err != nil {
 		return fmt.Errorf("hold inputs: %w", err)
+	}
+	if err := tx.Run("DELETE FROM catchups"); err != nil {
+		return fmt.Errorf("forget an earlier restore: %w", err)
 	}
 	if err := tx.One("SELECT count(*) FROM turns WHERE state IN ('ready', 'running', 'waiting')", nil, &n.Turns); err != nil {
 		return fmt.Errorf("count open turns: %w", err)
@@ -98,6 +100,21 @@ func (n *Note) hold(tx *db.Tx) (err error) {
 		return fmt.Errorf("write the note: %w", err)
 	}
 	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyNote, string(text))
+}
+
+// Unanswered is the reason of an input that a restore holds.
+func (n Note) Unanswered() string {
+	return "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
+}
+
+// RestoredIn is Restored within a transaction.
+func RestoredIn(tx *db.Tx) (Note, bool, error) {
+	var n Note
+	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyNote}, db.JSON(&n))
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, false, nil
+	}
+	return n, err == nil, err
 }
 
 // Restored is the note of the last restore; false: this database was never restored.

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,11 +32,28 @@ type Book struct {
 	owners  *owners
 }
 
-// owners are those that were bound, as they were last read. The lock is held from the reading on, so that what was read first is not
-// kept last: who was revoked must not come back.
+// owners are those that were bound, as they were last read, and the accounts that hob has. The lock is held from the reading on, so that what
+// was read first is not kept last: who was revoked must not come back.
 type owners struct {
 	sync.Mutex
-	list atomic.Pointer[[]event.Address]
+	list     atomic.Pointer[addresses]
+	accounts sync.Map // by channel, of those that have said which one it is since hob started
+}
+
+// addresses are those that pairings have bound: those that count, and those that hob has another account than for.
+type addresses struct{ paired, lapsed []event.Address }
+
+// account is the one that hob has on a channel; not known before the channel has said it.
+func (o *owners) account(channel string) (id string, known bool) {
+	v, known := o.accounts.Load(channel)
+	id, _ = v.(string)
+	return id, known
+}
+
+// lapsed reports whether a pairing was made with another account than hob has.
+func (o *owners) lapsed(channel, account string) bool {
+	now, known := o.account(channel)
+	return known && account != "" && account != now
 }
 
 // New makes a book; write runs a transaction.
@@ -43,12 +61,17 @@ func New(readers *db.Readers, write func(context.Context, func(Tx) error) error)
 	return Book{readers, write, &owners{}}
 }
 
-const columns = "id, channel, tries, until, created, person, name, bound, revoked"
+const (
+	columns = "id, channel, tries, until, created, person, name, bound, revoked, account"
+	bound   = "person <> '' AND revoked = 0"
+)
 
-func scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, error) {
+func (b Book) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, error) {
 	return func(rs *sql.Rows) (r channels.PairingRow, err error) {
-		err = rs.Scan(&r.ID, &r.Channel, &r.Left, db.Stamp(&r.Until), db.Stamp(&r.Created), &r.Person, &r.Name, db.Stamp(&r.Bound), db.Stamp(&r.Revoked))
-		r.State = r.StateAt(now)
+		err = rs.Scan(&r.ID, &r.Channel, &r.Left, db.Stamp(&r.Until), db.Stamp(&r.Created), &r.Person, &r.Name, db.Stamp(&r.Bound), db.Stamp(&r.Revoked), &r.Account)
+		if r.State = r.StateAt(now); r.State == channels.PairingBound && b.owners.lapsed(r.Channel, r.Account) {
+			r.State = channels.PairingLapsed
+		}
 		return r, err
 	}
 }
@@ -57,19 +80,58 @@ func scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, error) {
 func (b Book) Load(ctx context.Context) error {
 	b.owners.Lock()
 	defer b.owners.Unlock()
-	rs, err := b.readers.QueryContext(ctx, "SELECT channel || ':' || person FROM pairings WHERE person <> '' AND revoked = 0 ORDER BY bound, id")
-	list, err := db.Collect(rs, err, func(rs *sql.Rows) (a event.Address, err error) { return a, rs.Scan(&a) })
+	rs, err := b.readers.QueryContext(ctx, "SELECT "+columns+" FROM pairings WHERE "+bound+" ORDER BY bound, id")
+	rows, err := db.Collect(rs, err, b.scan(time.Time{}))
 	if err != nil {
 		return fmt.Errorf("read who is paired: %w", err)
+	}
+	var list addresses
+	for _, r := range rows {
+		which := &list.paired
+		if r.State == channels.PairingLapsed {
+			which = &list.lapsed
+		}
+		*which = append(*which, event.Address(r.Channel+":"+r.Person))
 	}
 	b.owners.list.Store(&list)
 	return nil
 }
 
+// Meet says which account hob has on a channel from now on, "" where that cannot be known. Pairings from before accounts were kept take it
+// over. Those that were made with another one do not count from then on: they are returned.
+func (b Book) Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
+	if account != "" {
+		err = b.write(ctx, func(tx Tx) error {
+			return tx.Rows().Run("UPDATE pairings SET account = ? WHERE channel = ? AND account = '' AND "+bound, account, channel)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	b.owners.accounts.Store(channel, account)
+	if err := b.Load(ctx); err != nil {
+		return nil, err
+	}
+	rs, err := b.readers.QueryContext(ctx, "SELECT "+columns+" FROM pairings WHERE channel = ? AND "+bound+" ORDER BY id", channel)
+	rows, err := db.Collect(rs, err, b.scan(time.Time{}))
+	if err != nil {
+		return nil, fmt.Errorf("read what has lapsed: %w", err)
+	}
+	return slices.DeleteFunc(rows, func(r channels.PairingRow) bool { return r.State != channels.PairingLapsed }), nil
+}
+
 // Paired lists the owner's addresses that came of pairings, the first one first. It reads no database.
 func (b Book) Paired() []event.Address {
 	if list := b.owners.list.Load(); list != nil {
-		return *list
+		return list.paired
+	}
+	return nil
+}
+
+// Lapsed lists the addresses of pairings that were made with another account than hob has now. It reads no database.
+func (b Book) Lapsed() []event.Address {
+	if list := b.owners.list.Load(); list != nil {
+		return list.lapsed
 	}
 	return nil
 }
@@ -108,8 +170,9 @@ func (b Book) Try(ctx context.Context, channel string, m channels.Message) (chan
 		return channels.NoCode, err
 	}
 	tried := channels.NoCode
+	account, _ := b.owners.account(channel)
 	err := b.write(ctx, func(tx Tx) (err error) {
-		tried, err = try(tx, channel, m)
+		tried, err = try(tx, channel, account, m)
 		return err
 	})
 	if err != nil || tried != channels.Bound {
@@ -137,7 +200,7 @@ func scanOpen(rs *sql.Rows) (p open, err error) {
 	return p, rs.Scan(&p.ID, &p.Channel, &p.Hash, &p.Tries, db.Stamp(&p.Until), &p.last)
 }
 
-func try(tx Tx, channel string, m channels.Message) (channels.Tried, error) {
+func try(tx Tx, channel, account string, m channels.Message) (channels.Tried, error) {
 	var before int
 	if err := tx.Rows().One("SELECT count(*) FROM pairings WHERE channel = ? AND person <> '' AND ext_id = ? AND ext_id <> ''", []any{channel, m.ID}, &before); err != nil || before > 0 {
 		return channels.Bound, err
@@ -159,7 +222,7 @@ func try(tx Tx, channel string, m channels.Message) (channels.Tried, error) {
 	case channels.Wrong:
 		return tried, wrong(tx, p, m)
 	case channels.Bound:
-		return tried, bind(tx, p, m.ID)
+		return tried, bind(tx, p, account, m.ID)
 	default:
 		return tried, nil
 	}
@@ -173,13 +236,13 @@ func wrong(tx Tx, p channels.Pairing, m channels.Message) error {
 	return tx.Note(event.Event{Type: "pairing.wrong", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "left": p.Tries, "person": m.From.ID, "name": m.From.Name}})
 }
 
-// bind makes somebody an owner. A pairing that had bound the same person before is over.
-func bind(tx Tx, p channels.Pairing, ext string) error {
+// bind makes somebody an owner, for as long as hob has that account. A pairing that had bound the same person before is over.
+func bind(tx Tx, p channels.Pairing, account, ext string) error {
 	now := db.Micros(tx.Rows().Now)
 	if err := tx.Rows().Run("UPDATE pairings SET revoked = ? WHERE channel = ? AND person = ? AND revoked = 0", now, p.Channel, p.Person); err != nil {
 		return err
 	}
-	if err := tx.Rows().Run("UPDATE pairings SET person = ?, name = ?, ext_id = ?, bound = ? WHERE id = ?", p.Person, p.Name, ext, now, p.ID); err != nil {
+	if err := tx.Rows().Run("UPDATE pairings SET person = ?, name = ?, ext_id = ?, bound = ?, account = ? WHERE id = ?", p.Person, p.Name, ext, now, account, p.ID); err != nil {
 		return err
 	}
 	return tx.Note(event.Event{Type: "pairing.bound", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "person": p.Person, "name": p.Name}})
@@ -191,7 +254,7 @@ func (b Book) List(ctx context.Context, now time.Time, state string, limit int) 
 		limit = 50
 	}
 	rs, err := b.readers.QueryContext(ctx, "SELECT "+columns+" FROM pairings ORDER BY id DESC")
-	all, err := db.Collect(rs, err, scan(now))
+	all, err := db.Collect(rs, err, b.scan(now))
 	if err != nil {
 		return nil, fmt.Errorf("list pairings: %w", err)
 	}
@@ -207,7 +270,7 @@ func (b Book) List(ctx context.Context, now time.Time, state string, limit int) 
 // Row is one pairing. The error is an event.Fault of the kind Missing when there is none.
 func (b Book) Row(ctx context.Context, now time.Time, id int64) (channels.PairingRow, error) {
 	rs, err := b.readers.QueryContext(ctx, "SELECT "+columns+" FROM pairings WHERE id = ?", id)
-	list, err := db.Collect(rs, err, scan(now))
+	list, err := db.Collect(rs, err, b.scan(now))
 	switch {
 	case err != nil:
 		return channels.PairingRow{}, fmt.Errorf("read a pairing: %w", err)

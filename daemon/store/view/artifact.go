@@ -21,6 +21,6 @@ func (s *View) ArtifactNamed(ctx context.Context, id string) (shelf.Artifact, er
 // Abandoned reports whether a number was given out for an inbox row that never came.
 func (s *View) Abandoned(ctx context.Context, seq int64) (gone bool, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'inbox' AND seq >= ?1)
-		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = ?1)`, seq).Scan(&gone)
+		AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = ?1) AND NOT EXISTS (SELECT 1 FROM edits WHERE number = ?1)`, seq).Scan(&gone)
 	return gone, err
 }

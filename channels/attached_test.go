@@ -1,0 +1,51 @@
+package channels_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+)
+
+// Whatever a sender calls his files, they are plain names of their own; and what a file is, its bytes say.
+func TestNamesOfAttachments(t *testing.T) {
+	m := typed("look")
+	for _, name := range []string{"../../config.toml", "a.txt", "A.txt", "x\u202egnp.exe", "", `C:\boot.ini`} {
+		m.Files = append(m.Files, attached(name, "image/png", 1, holds("text")))
+	}
+	m.Files = append(m.Files, attached("../../far", "", channels.MaxFile+1, nil))
+	in, err := received(t, nothing, m)
+	if err != nil || len(in.Rows()) != 1 {
+		t.Fatalf("%+v, %v", in.Rows(), err)
+	}
+	var names []string
+	for _, p := range in.Rows()[0].Parts {
+		names = append(names, p.Name+p.Text)
+		if p.Name != "" && p.MIME != "text/plain" {
+			t.Errorf("%s is %s", p.Name, p.MIME)
+		}
+	}
+	want(t, "names", names, "look", "config.toml", "a.txt", "A-2.txt", "xgnp.exe", "file", "boot.ini", "[attachment far was not kept: it has more than 20 MB]")
+}
+
+// With a voice note nothing counts as typed, and the note is known as one, with its length.
+func TestVoiceIsNotTyped(t *testing.T) {
+	m := typed("run df")
+	note := attached("voice.ogg", "audio/ogg", 9, func() (io.Reader, error) { return strings.NewReader("OggS\x00spoken"), nil })
+	note.Voice, note.Length = true, 12_400*time.Millisecond
+	m.Files = []channels.Attachment{note}
+	in, err := received(t, nothing, m)
+	if err != nil || len(in.Rows()) != 1 {
+		t.Fatalf("%+v, %v", in.Rows(), err)
+	}
+	row := in.Rows()[0]
+	if p := row.Parts[1]; row.Typed || !p.Voice || p.Heard || p.Seconds != 12 || p.Length() != "0:12" || p.MIME != "audio/ogg" {
+		t.Errorf("typed %v, part %+v", row.Typed, p)
+	}
+	m.Files[0].Voice = false
+	if in, err = received(t, nothing, m); err != nil || !in.Rows()[0].Typed {
+		t.Errorf("a caption of another file is typed no more: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+package channelstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/clock"
+)
+
+// Network is what lies between hob and a platform, with all that goes wrong there. It is in memory and speaks whatever its ends speak, so
+// that in a bubble of testing/synctest an hour without it takes no time. A fake listens on it, an adapter works in its Env.
+type Network struct {
+	began time.Time
+
+	mu     sync.Mutex
+	away   Outage
+	listen map[string]*doorway
+	lines  []*wire
+	dials  []time.Duration // when somebody tried to connect, since it began
+	shift  time.Duration   // of the wall clock
+	writes int
+}
+
+// Outage is how a network is away.
+type Outage int
+
+// The outages. Connections that are open when one begins go dumb: nothing comes through them any more.
+const (
+	Up        Outage = iota
+	NoName           // names are not found
+	NoService        // connections are refused
+	Nothing          // nothing is answered at all
+)
+
+// NewNetwork makes one that works.
+func NewNetwork() *Network { return &Network{began: time.Now(), listen: map[string]*doorway{}} }
+
+// Listen is a place on the network for a server, with an address of its own.
+func (n *Network) Listen() net.Listener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := &doorway{addr: address(fmt.Sprintf("127.0.0.1:%d", 20_001+len(n.listen))), come: make(chan net.Conn), shut: make(chan struct{})}
+	n.listen[string(d.addr)] = d
+	return d
+}
+
+// Env is what an adapter gets that is to work over the network: secrets by their references, no owner.
+func (n *Network) Env(t testing.TB, name string, secrets map[string]string) channels.Env {
+	tr := &http.Transport{DialContext: n.Dial}
+	t.Cleanup(tr.CloseIdleConnections)
+	return channels.Env{
+		Name: name, HTTP: &http.Client{Transport: tr, Timeout: 30 * time.Second}, Dial: n.Dial, Clock: n.Clock(), Log: slog.New(slog.DiscardHandler),
+		Secret: func(ref string) (string, error) {
+			if s, ok := secrets[ref]; ok {
+				return s, nil
+			}
+			return "", fmt.Errorf("no secret %s", ref)
+		},
+	}
+}
+
+// Clock is that of the machine that hob runs on.
+func (n *Network) Clock() clock.Clock {
+	return clock.Shifted(func() time.Duration {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.shift
+	})
+}
+
+// Dial connects.
+func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	fails := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}
+	}
+	n.mu.Lock()
+	n.dials = append(n.dials, time.Since(n.began))
+	away, at := n.away, n.listen[addr]
+	n.mu.Unlock()
+	switch {
+	case away == NoName:
+		return fails(&net.DNSError{Err: "no such host", Name: addr, IsNotFound: true})
+	case away == Nothing:
+		<-ctx.Done()
+		return fails(ctx.Err())
+	case away == NoService || at == nil:
+		return fails(syscall.ECONNREFUSED)
+	}
+	w := newWire(at.addr)
+	w.near.wrote = n.wrote
+	select {
+	case at.come <- w.far:
+	case <-at.shut:
+		return fails(syscall.ECONNREFUSED)
+	case <-ctx.Done():
+		return fails(ctx.Err())
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(slices.DeleteFunc(n.lines, (*wire).ended), w)
+	if n.away != Up {
+		w.freeze()
+	}
+	return w.near, nil
+}
+
+func (n *Network) wrote() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.writes++
+}
+
+// Dials are the times at which somebody has tried to connect, since the network began.
+func (n *Network) Dials() []time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.dials)
+}
+
+// Requests is how often hob has written something.
+func (n *Network) Requests() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.writes
+}
+
+// Open is how many connections are open.
+func (n *Network) Open() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = slices.DeleteFunc(n.lines, (*wire).ended)
+	return len(n.lines)
+}
+
+// Freeze makes what is open half open: nothing comes through any more, and nobody is told. What is connected from now on works.
+func (n *Network) Freeze() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, w := range n.lines {
+		w.freeze()
+	}
+}
+
+// Cut ends all connections in the middle of whatever they carry.
+func (n *Network) Cut() {
+	n.mu.Lock()
+	lines := n.lines
+	n.lines = nil
+	n.mu.Unlock()
+	for _, w := range lines {
+		w.cut()
+	}
+}
+
+// Away begins an outage, or ends it with Up.
+func (n *Network) Away(o Outage) {
+	n.mu.Lock()
+	n.away = o
+	n.mu.Unlock()
+	if o != Up {
+		n.Freeze()
+	}
+}
+
+// Sleep is the lid of the machine being closed for a while: its timers and its monotonic clock stand still, its wall clock goes on, and what
+// was open is half open.
+func (n *Network) Sleep(d time.Duration) {
+	n.mu.Lock()
+	n.shift += d
+	n.mu.Unlock()
+	n.Freeze()
+}
+
+// doorway is a listener.
+type doorway struct {
+	addr address
+	come chan net.Conn
+	once sync.Once
+	shut chan struct{}
+}
+
+func (d *doorway) Accept() (net.Conn, error) {
+	select {
+	case c := <-d.come:
+		return c, nil
+	case <-d.shut:
+		return nil, net.ErrClosed
+	}
+}
+
+func (d *doorway) Close() error {
+	d.once.Do(func() { close(d.shut) })
+	return nil
+}
+
+func (d *doorway) Addr() net.Addr { return d.addr }
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// errReset is what both ends find of a connection that was cut.
+var errReset = errors.New("connection reset by peer")

@@ -1,0 +1,119 @@
+package channelstest
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/spawn"
+)
+
+// Station is hob's side of the channels around one adapter: the real host and the real pump, over an inbox and an outbox in memory. The owner
+// has a second address, Elsewhere, at which he hears of trouble.
+type Station struct {
+	In   *Inbox
+	Out  *Outbox
+	Host *channels.Host
+
+	mu    sync.Mutex
+	heard []string // elsewhere
+}
+
+// Elsewhere is the owner's address on another channel than the one that is tested.
+const Elsewhere event.Address = "elsewhere:owner"
+
+// StationFor is what a station works with.
+type StationFor struct {
+	Name    string           // of the channel
+	Channel channels.Channel //
+	Rules   channels.Rules   // of its inbox
+	Owner   event.Address    // the owner's first address; "" for none on this channel
+	Clock   clock.Clock      //
+}
+
+// Open runs a station until the test ends.
+func (c StationFor) Open(t testing.TB) *Station {
+	t.Helper()
+	s := &Station{In: &Inbox{Name: c.Name, Rules: c.Rules}, Out: NewOutbox(c.Clock.Wall)}
+	ctx, cancel := context.WithCancel(t.Context())
+	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+	s.Host = channels.NewHost(channels.HostConfig{
+		Inbox: s.In, Desk: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {},
+	})
+	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
+	pump := channels.NewPump(channels.Config{
+		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: ident.Random(),
+		Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler),
+		Owner: func() []event.Address {
+			return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })
+		},
+	})
+	group.Go(ctx, "host", s.Host.Run)
+	group.Go(ctx, "pump", pump.Run)
+	return s
+}
+
+// channel finds a channel to send through.
+func (s *Station) channel(name string) (channels.Channel, error) {
+	if name == Elsewhere.Channel() {
+		return (*spare)(s), nil
+	}
+	return s.Host.Channel(name)
+}
+
+// Elsewhere is what the owner has heard on his other channel.
+func (s *Station) Elsewhere() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.heard)
+}
+
+// Queue puts a text into the outbox.
+func (s *Station) Queue(to event.Address, text string) {
+	s.Out.Queue(event.Out{Key: string(to) + " " + text, To: to, Body: text, Cause: event.Cause{Kind: event.ByTurn}})
+}
+
+// Health is the health of the channel that is tested.
+func (s *Station) Health() channels.ChannelHealth {
+	all := s.Host.Health()
+	if len(all) == 0 {
+		return channels.ChannelHealth{}
+	}
+	return all[0]
+}
+
+// Wait waits until ok holds, no longer than limit.
+func Wait(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if awaits(ctx, ok); ctx.Err() != nil && !ok() {
+		t.Fatalf("within %s it did not happen: %s", limit, what)
+	}
+}
+
+// spare is the channel of Elsewhere.
+type spare Station
+
+func (*spare) Run(ctx context.Context, _ channels.Inbox) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (s *spare) Send(_ context.Context, d channels.Delivery) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, d.Body)
+	return "", nil
+}

@@ -1,0 +1,248 @@
+package channelstest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+)
+
+// Storm tests an adapter over a network that fails, with the real host and the real pump around it. Each test runs in a bubble of
+// testing/synctest, where an hour takes no time: open makes the world inside of it, with a fake that listens on n, and adapters that work in
+// n.Env.
+func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
+	tests := map[string]func(*testing.T, *storm){
+		"half open":       halfOpen,
+		"an hour without": hourWithout,
+		"the lid closed":  lidClosed,
+		"a day without":   dayWithout,
+		"cut after cut":   cutAfterCut,
+		"login refused":   loginRefused,
+		"second listener": secondListener,
+		"another account": anotherAccount,
+		"backlog":         backlog,
+		"growth":          growth,
+		"health apart":    healthApart,
+		"dead letter":     deadLetter,
+		"order":           sendOrder,
+		"parts":           sendParts,
+		"may be a repeat": mayBeARepeat,
+		"to somebody":     toSomebody,
+		"expiry":          sendExpiry,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := NewNetwork()
+				test(t, &storm{World: open(t, n), net: n})
+			})
+		})
+	}
+}
+
+// storm is a world and the network that it is reached over.
+type storm struct {
+	World
+	net *Network
+	*Station
+}
+
+// start runs the adapter, and waits until it listens.
+func (s *storm) start(t *testing.T) {
+	t.Helper()
+	s.startFor(t, s.To)
+}
+
+// startFor is start with another first address of the owner's, "" for none.
+func (s *storm) startFor(t *testing.T, owner event.Address) {
+	t.Helper()
+	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: owner, Clock: s.net.Clock()}.Open(t)
+	s.Listening(t.Context())
+}
+
+// comes waits until messages have come in.
+func (s *storm) comes(t *testing.T, limit time.Duration, ids ...string) {
+	t.Helper()
+	has := s.has(ids...)
+	Wait(t, limit, "receiving", func() bool { return has(s.In.Rows()) })
+}
+
+// once looks at what has come in: each of the texts once, and in their order.
+func (s *storm) once(t *testing.T, texts ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range s.In.Rows() {
+		got = append(got, r.Text())
+	}
+	if !slices.Equal(got, texts) {
+		t.Errorf("received %q, want %q", got, texts)
+	}
+}
+
+// A connection over which nothing comes any more, without a word, is found within a minute.
+func halfOpen(t *testing.T, s *storm) {
+	s.start(t)
+	s.comes(t, time.Minute, s.Say("before"))
+	synctest.Wait()
+	s.net.Freeze()
+	froze, tries := time.Now(), len(s.net.Dials())
+	Wait(t, time.Hour, "connecting anew", func() bool { return len(s.net.Dials()) > tries })
+	if took := time.Since(froze); took > time.Minute+time.Second {
+		t.Errorf("a dead connection was found after %s, want it within a minute", took)
+	}
+	s.Listening(t.Context())
+	s.comes(t, 2*time.Minute, s.Say("after"))
+	s.once(t, "before", "after")
+}
+
+// An hour without a network, in each of the ways in which it can be away, costs nothing but the hour.
+func hourWithout(t *testing.T, s *storm) {
+	s.start(t)
+	want := []string{"before"}
+	s.comes(t, time.Minute, s.Say("before"))
+	for _, away := range []Outage{NoName, NoService, Nothing} {
+		s.net.Away(away)
+		<-time.After(30 * time.Minute)
+		if h := s.Health().Receiving; h.State == channels.OK || h.LastError == "" {
+			t.Errorf("away for half an hour (%d): receiving is %+v", away, h)
+		}
+		during := fmt.Sprintf("during %d", away)
+		id := s.Say(during)
+		<-time.After(30 * time.Minute)
+		s.net.Away(Up)
+		if !s.Forgets {
+			want = append(want, during)
+			s.comes(t, 10*time.Minute, id)
+		}
+		Wait(t, 10*time.Minute, "being well again", func() bool { return s.Health().Receiving.State == channels.OK })
+		s.Listening(t.Context())
+		after := fmt.Sprintf("after %d", away)
+		want = append(want, after)
+		s.comes(t, time.Minute, s.Say(after))
+	}
+	s.once(t, want...)
+	if gaps := s.In.Gaps(); s.Forgets != (len(gaps) > 0) {
+		t.Errorf("gaps said: %q", gaps)
+	}
+}
+
+// A machine that sleeps for a night is back within two minutes, and has what was said meanwhile.
+func lidClosed(t *testing.T, s *storm) {
+	s.start(t)
+	s.comes(t, time.Minute, s.Say("before"))
+	synctest.Wait()
+	s.net.Sleep(8 * time.Hour)
+	id := s.Say("at night")
+	woke := time.Now()
+	if !s.Forgets {
+		s.comes(t, 10*time.Minute, id)
+	} else {
+		Wait(t, 10*time.Minute, "saying what is lost", func() bool { return len(s.In.Gaps()) > 0 })
+	}
+	if took := time.Since(woke); took > 2*time.Minute {
+		t.Errorf("back %s after waking up", took)
+	}
+}
+
+// A day without a server is tried through: at first soon, then every few minutes, never at the same beat, and for ever.
+func dayWithout(t *testing.T, s *storm) {
+	s.start(t)
+	s.comes(t, time.Minute, s.Say("before"))
+	s.net.Away(NoService)
+	s.net.Cut()
+	from := len(s.net.Dials())
+	<-time.After(24 * time.Hour)
+	tries := s.net.Dials()[from:]
+	if len(tries) < 24*60/5 || len(tries) > 24*60*2 {
+		t.Errorf("%d tries in a day, want one every few minutes at least, and no more than two a minute", len(tries))
+	}
+	var beats []time.Duration
+	for i := max(1, len(tries)-20); i < len(tries); i++ {
+		beats = append(beats, tries[i]-tries[i-1])
+	}
+	if longest := slices.Max(beats); longest > 5*time.Minute+time.Second {
+		t.Errorf("no try for %s", longest)
+	}
+	slices.Sort(beats)
+	if beats = slices.Compact(beats); len(beats) < 5 {
+		t.Errorf("the tries come at a beat, as those of all others do that were cut off at the same time: %s", beats)
+	}
+	s.net.Away(Up)
+	Wait(t, 10*time.Minute, "being well again", func() bool { return s.Health().Receiving.State == channels.OK })
+}
+
+// Connections that end again and again lose nothing, double nothing and leave nothing behind.
+func cutAfterCut(t *testing.T, s *storm) {
+	s.start(t)
+	var want []string
+	var routines int
+	for i := range 30 {
+		s.Listening(t.Context())
+		text := fmt.Sprintf("message %d", i)
+		id := s.Say(text)
+		if i%2 == 0 || s.Forgets {
+			s.comes(t, time.Minute, id)
+		}
+		s.net.Cut()
+		synctest.Wait()
+		s.comes(t, 10*time.Minute, id)
+		want = append(want, text)
+		if i == 5 {
+			s.Listening(t.Context())
+			routines = runtime.NumGoroutine()
+		}
+	}
+	s.Listening(t.Context())
+	synctest.Wait()
+	s.once(t, want...)
+	if now := runtime.NumGoroutine(); now > routines+10 {
+		t.Errorf("%d goroutines, %d after the first cuts", now, routines)
+	}
+	if open := s.net.Open(); open > 5 {
+		t.Errorf("%d connections are open", open)
+	}
+}
+
+// A login that is not taken any more is said, with what to do, and is tried again without haste.
+func loginRefused(t *testing.T, s *storm) {
+	if s.Account.Revoke == nil {
+		t.Skip("nobody logs in there, or the fake cannot refuse it")
+	}
+	s.start(t)
+	s.Account.Revoke()
+	Wait(t, 10*time.Minute, "saying that the login is refused", func() bool {
+		return s.Health().Receiving.State == channels.Down || strings.Contains(s.Health().Receiving.LastError, "token")
+	})
+	from := s.net.Requests()
+	<-time.After(24 * time.Hour)
+	h := s.Health()
+	if h.Receiving.State != channels.Down || !hints(h.Receiving.LastError) {
+		t.Errorf("receiving is %s, and says %q: want what to do", h.Receiving.State, h.Receiving.LastError)
+	}
+	if tries := s.net.Requests() - from; tries < 24 || tries > 24*60*2 {
+		t.Errorf("hob has written %d times in a day", tries)
+	}
+}
+
+// hints tells whether an error says what to do.
+func hints(text string) bool {
+	return slices.ContainsFunc([]string{"set ", "check ", "make ", "take ", "log in", "add ", "reset ", "new "}, func(word string) bool {
+		return strings.Contains(text, word)
+	})
+}
+
+// Where only one program can listen, the other one is named for what it is.
+func secondListener(t *testing.T, s *storm) {
+	if s.Account.Rival == nil {
+		t.Skip("as many programs as like can listen there")
+	}
+	s.start(t)
+	s.Account.Rival()
+	Wait(t, 10*time.Minute, "saying that another program listens", func() bool { return strings.Contains(s.Health().Receiving.LastError, "another program") })
+}

@@ -1,0 +1,189 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hob/daemon/clock"
+)
+
+// base is version 10 of the API ("API Reference").
+const base = "https://discord.com/api/v10"
+
+// Times and sizes of calls.
+const (
+	callTime  = 30 * time.Second
+	maxAnswer = 16 << 20 // bytes; a hundred messages have far less
+)
+
+// client calls the API ("API Reference": JSON both ways, the token in a header).
+type client struct {
+	token string
+	http  *http.Client
+	clock clock.Clock
+	skew  atomic.Int64 // by which the server's clock is ahead, in nanoseconds, within a second
+}
+
+// refused is an answer that says no.
+type refused struct {
+	Status  int     `json:"-"`
+	Code    int     `json:"code"` // Discord's own ("JSON Error Codes"); 0: it is not Discord who says so
+	Message string  `json:"message"`
+	After   float64 `json:"retry_after"` // seconds
+}
+
+func (e *refused) Error() string {
+	text := fmt.Sprintf("Discord says %d", e.Status)
+	if e.Message != "" {
+		text += fmt.Sprintf(" (%.200s, code %d)", e.Message, e.Code)
+	}
+	return text
+}
+
+// after is when to come back; zero when it does not say.
+func (e *refused) after() time.Duration { return time.Duration(e.After * float64(time.Second)) }
+
+// unread is an answer of success that cannot be read: what was asked for may have been done.
+type unread struct{ err error }
+
+func (e *unread) Error() string { return "the answer is none of Discord's: " + e.err.Error() }
+func (e *unread) Unwrap() error { return e.err }
+
+// call asks the API; what is nil is left out. Errors: *refused, *unread; any other is of the connection.
+func (c *client) call(ctx context.Context, method, path string, what, result any) error {
+	var body io.Reader
+	if what != nil {
+		raw, err := json.Marshal(what)
+		if err != nil {
+			return fmt.Errorf("%s %s: write the request: %w", method, path, err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base+path, body)
+	if err != nil {
+		return fmt.Errorf("%s %s: make a request: %w", method, path, bare(err))
+	}
+	if what != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	shown, _, _ := strings.Cut(path, "?")
+	if strings.HasPrefix(path, "/interactions/") {
+		shown = "/interactions" // the rest has the button's token in it
+	}
+	return c.do(req, shown, result)
+}
+
+// do makes a request of the API; shown is what errors call its path.
+func (c *client) do(req *http.Request, shown string, result any) error {
+	ctx, cancel := context.WithTimeoutCause(req.Context(), callTime, fmt.Errorf("no answer within %s", callTime))
+	defer cancel()
+	req = req.WithContext(ctx)
+	req.Header.Set("Authorization", "Bot "+c.token)
+	req.Header.Set("User-Agent", "DiscordBot (hob, 1)") // the form is asked for ("User Agent")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
+			err = cause
+		}
+		return fmt.Errorf("%s %s: %w", req.Method, shown, bare(err))
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		c.skew.Store(int64(at.Sub(c.clock.Wall())))
+	}
+	if err := read(resp, result); err != nil {
+		return fmt.Errorf("%s %s: %w", req.Method, shown, err)
+	}
+	return nil
+}
+
+// read reads what the server says.
+func read(resp *http.Response, result any) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		no := &refused{Status: resp.StatusCode}
+		if err != nil || json.Unmarshal(body, no) != nil || no.Message == "" {
+			*no = refused{Status: resp.StatusCode} // a proxy's page, or none
+		}
+		if seconds, err := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64); err == nil && no.After <= 0 {
+			no.After = seconds
+		}
+		return no
+	}
+	if err == nil && result != nil {
+		err = json.Unmarshal(body, result)
+	}
+	if err != nil {
+		return &unread{err}
+	}
+	return nil
+}
+
+// bare is an error without the address that net/http puts into it.
+func bare(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// is tells whether an error is a refusal with one of these statuses.
+func is(err error, statuses ...int) bool {
+	var no *refused
+	if !errors.As(err, &no) {
+		return false
+	}
+	for _, s := range statuses {
+		if no.Status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// download opens a file that came with a message. It goes to Discord's own hosts only, and without the token: the address is signed.
+func (c *client) download(ctx context.Context, address string) (io.ReadCloser, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {
+		return nil, errors.New("fetch a file: it is not on one of Discord's own hosts")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the file did not come within a minute"))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", bare(err))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", bare(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close() // only the status counts
+		cancel()
+		return nil, fmt.Errorf("fetch a file: %w", &refused{Status: resp.StatusCode, Message: strings.ToLower(http.StatusText(resp.StatusCode))})
+	}
+	return &opened{resp.Body, cancel}, nil
+}
+
+// opened is a file's body, which ends the time that it was given.
+type opened struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+// Close ends the download.
+func (o *opened) Close() error {
+	defer o.done()
+	return o.ReadCloser.Close()
+}

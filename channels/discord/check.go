@@ -1,0 +1,91 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// application is what a bot belongs to.
+type application struct {
+	ID    string `json:"id"`
+	Flags int    `json:"flags"`
+}
+
+// readsGroups tells whether the bot gets to see what is written in groups.
+func (a application) readsGroups() bool { return a.Flags>>flagContent&3 != 0 }
+
+// Permissions that an invitation asks for ("Bitwise Permission Flags").
+const (
+	viewChannel  = 1 << 10
+	sendMessages = 1 << 11
+	attachFiles  = 1 << 15
+	readHistory  = 1 << 16
+	inThreads    = 1 << 38
+)
+
+// Account is the bot's own id.
+func (c *Channel) Account(ctx context.Context) (string, error) {
+	var me user
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
+		return "", trouble(err)
+	}
+	return me.ID, nil
+}
+
+// Link is how to get into a private chat with the bot: it takes being on the same server.
+func (c *Channel) Link(ctx context.Context) (text, link string, err error) {
+	var me user
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
+		return "", "", trouble(err)
+	}
+	var app application
+	if err := c.api.call(ctx, http.MethodGet, "/applications/@me", nil, &app); err != nil {
+		return "", "", trouble(err)
+	}
+	link = "https://discord.com/users/" + me.ID
+	return fmt.Sprintf("Open %s, choose Message, and write the code there. Where Discord does not allow that, you and the bot share no server yet: add it to one of yours with %s first.", link, invitation(app.ID)), link, nil
+}
+
+// invitation adds a bot to a server.
+func invitation(app string) string {
+	const allowed = viewChannel | sendMessages | attachFiles | readHistory | inThreads
+	return "https://discord.com/oauth2/authorize?" + url.Values{"client_id": {app}, "permissions": {strconv.FormatInt(allowed, 10)}, "scope": {"bot"}}.Encode()
+}
+
+// Test asks whose the token is, whether hob can listen, and whether it can read the channels that are listed. It begins no session.
+func (c *Channel) Test(ctx context.Context) ([]string, error) {
+	var me user
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
+		return nil, trouble(err)
+	}
+	lines := []string{fmt.Sprintf("The token is that of %s, bot %s.", me.name(), me.ID)}
+	var app application
+	if err := c.api.call(ctx, http.MethodGet, "/applications/@me", nil, &app); err != nil {
+		return lines, trouble(err)
+	}
+	if len(c.Groups) == 0 {
+		return append(lines, "It listens to no groups (groups is empty)."), nil
+	}
+	if !app.readsGroups() {
+		return lines, fmt.Errorf("the bot does not get to see what is written in groups: %s", seeGroups)
+	}
+	lines = append(lines, "Message Content Intent is on: it sees what is written in groups.")
+	for _, group := range c.Groups {
+		var about room
+		err := c.api.call(ctx, http.MethodGet, "/channels/"+group, nil, &about)
+		if err == nil {
+			err = c.api.call(ctx, http.MethodGet, "/channels/"+group+"/messages?limit=1", nil, nil)
+		}
+		if is(err, http.StatusForbidden, http.StatusNotFound) {
+			return lines, fmt.Errorf("the channel %s: %w; add the bot to its server with %s, and let it view the channel and read its history", group, err, invitation(app.ID))
+		}
+		if err != nil {
+			return lines, trouble(err)
+		}
+		lines = append(lines, fmt.Sprintf("It can read the channel #%s (%s).", about.Name, group))
+	}
+	return lines, nil
+}

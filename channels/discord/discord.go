@@ -1,0 +1,153 @@
+// Package discord is the channel to a Discord bot (https://discord.com/developers/docs, API v10): events come over the gateway, messages go out
+// over REST, and what the gateway could not hand on is read from the history. It goes on behind the last event that was committed, never
+// follows redirects, and sends its token to Discord's own hosts only.
+//
+// It speaks the gateway itself: discordgo 0.29 counts an event as seen before it is handed on and keeps the number to itself, finds a
+// half-open connection after five heartbeats, and a frame "null" ends the process.
+package discord
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"hob/channels"
+	"hob/channels/markup"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// Config is a section [channels.NAME] with kind = "discord".
+type Config struct {
+	Token string `toml:"token" json:"token"` // the bot's, as a reference
+	channels.Audience
+}
+
+// Channel is one bot.
+type Channel struct {
+	channels.Audience
+	name  string
+	api   client
+	owner func() []string // the owner's ids as they are now
+	clock clock.Clock
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	directs map[string]string // the channels of private chats, by person
+	mine    recent[string]    // the nonces of messages whose answer has come: they are no other delivery's
+}
+
+// Kind is the line in the list of channels.
+func Kind() channels.Kind { return channels.Kind{Name: "discord", New: open} }
+
+func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
+	var cfg Config
+	if err := decode(&cfg); err != nil {
+		return nil, err
+	}
+	return New(env, cfg)
+}
+
+// New makes a channel. Errors name the key of the section that is wrong.
+func New(env channels.Env, cfg Config) (*Channel, error) {
+	if err := checkAudience(cfg.Audience); err != nil {
+		return nil, err
+	}
+	token, err := checkToken(cfg.Token, env.Secret)
+	if err != nil {
+		return nil, err
+	}
+	web := *env.HTTP
+	web.Timeout = 0 // each call has its own
+	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Channel{
+		Audience: cfg.Audience, name: env.Name, api: client{token: token, http: &web, clock: env.Clock}, owner: env.OwnerIDs,
+		clock: env.Clock, log: env.Log, directs: map[string]string{},
+	}, nil
+}
+
+// Form is Discord's Markdown.
+func (c *Channel) Form() markup.Form { return markup.Discord() }
+
+func checkToken(ref string, secret func(string) (string, error)) (string, error) {
+	if ref == "" {
+		return "", errors.New("token: missing; make an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = \"env:DISCORD_TOKEN\"")
+	}
+	token, err := secret(ref)
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	token = strings.TrimPrefix(strings.TrimSpace(token), "Bot ")
+	if !regexp.MustCompile(`^[0-9A-Za-z_.=-]+$`).MatchString(token) {
+		return "", fmt.Errorf("token: the value behind %q is no bot's token; it is one word of letters, digits, points and dashes", ref)
+	}
+	return token, nil
+}
+
+// snowflake is the form of all of Discord's ids.
+const snowflake = `[1-9][0-9]{0,19}`
+
+func checkAudience(a channels.Audience) error {
+	form := regexp.MustCompile("^" + snowflake + "$")
+	const copied = "; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of "
+	seen := map[string]string{}
+	for _, list := range []struct {
+		key, of string
+		ids     []string
+	}{{"groups", "the channel", a.Groups}, {"known", "the person", a.Known}, {"public", "the person", a.Public}} {
+		for _, id := range list.ids {
+			if !form.MatchString(id) {
+				return fmt.Errorf("%s: %q cannot be one; an id is a number, like \"175928847299117063\"%s%s", list.key, id, copied, list.of)
+			}
+			if other, twice := seen[id]; twice {
+				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
+			}
+			seen[id] = list.key
+		}
+	}
+	return nil
+}
+
+// target is a place to write to: a person, or a channel of a server and a thread in it.
+type target struct{ person, group, thread string }
+
+// target reads an address.
+func (c *Channel) target(to event.Address) (target, error) {
+	m := regexp.MustCompile("^(?:(" + snowflake + ")|#(" + snowflake + ")(?:/(" + snowflake + "))?)$").FindStringSubmatch(to.Local())
+	if m == nil {
+		return target{}, fmt.Errorf("address %q: want the id of a person, as in %s:1234567890, or of a channel, as in %s:#1234567890: %w", to, c.name, c.name, channels.ErrPermanent)
+	}
+	return target{person: m[1], group: m[2], thread: m[3]}, nil
+}
+
+// recent remembers the latest things by their ids, as many as there is room for. The zero recent is empty.
+type recent[T any] struct {
+	by    map[string]T
+	order []string
+}
+
+// room of a recent.
+const remembered = 1000
+
+func (r *recent[T]) put(id string, what T) {
+	if r.by == nil {
+		r.by = map[string]T{}
+	}
+	if _, there := r.by[id]; !there {
+		r.order = append(r.order, id)
+	}
+	r.by[id] = what
+	if len(r.order) > remembered {
+		delete(r.by, r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+func (r *recent[T]) get(id string) (T, bool) {
+	what, ok := r.by[id]
+	return what, ok
+}

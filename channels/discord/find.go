@@ -1,0 +1,99 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/channels"
+)
+
+// How an earlier try is looked for.
+const (
+	findPages = 10               // the newest ones
+	margin    = 2 * time.Second  // by which Discord's clock is known no better
+	lookAgain = 2 * time.Minute  // at most, behind a look-up that failed
+	settling  = 3 * time.Second  // until a try that was cut off has either arrived or never will
+)
+
+// Find looks for an earlier try among the newest messages of its chat: one of hob's own with the same words or file, no older than the try,
+// that is no other delivery's. Discord keeps no nonce with a message.
+func (c *Channel) Find(ctx context.Context, d channels.Delivery) (remoteID string, found bool, err error) {
+	to, err := c.target(d.To)
+	if err != nil {
+		return "", false, err
+	}
+	var me user
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
+		return "", false, c.lookedUp(d, err)
+	}
+	channel, err := c.channel(ctx, to)
+	if err != nil {
+		return "", false, c.lookedUp(d, err)
+	}
+	first := d.Tried.Add(time.Duration(c.api.skew.Load()) - margin)
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	for range findPages {
+		page, err := c.page(ctx, channel, query)
+		if err != nil {
+			return "", false, c.lookedUp(d, err)
+		}
+		for _, m := range page {
+			if m.At.Before(first) {
+				return c.missing(d)
+			}
+			if m.Author != nil && m.Author.ID == me.ID && c.same(m, d) {
+				return id(channel, m.ID), true, nil
+			}
+		}
+		if len(page) < pageSize {
+			return c.missing(d)
+		}
+		query.Set("before", page[len(page)-1].ID)
+	}
+	return "", false, fmt.Errorf("look up in %s: too much was written since: %w", d.To, channels.ErrUnknown)
+}
+
+// missing is that nothing was found: for good, once a try has had its time.
+func (c *Channel) missing(d channels.Delivery) (string, bool, error) {
+	if c.clock.Wall().Sub(d.Tried) < settling {
+		return "", false, fmt.Errorf("look up in %s: too early to tell", d.To)
+	}
+	return "", false, nil
+}
+
+// lookedUp is the error of a look-up: where hob may not read, it cannot be told; else it is asked again later.
+func (c *Channel) lookedUp(d channels.Delivery, err error) error {
+	no := (*refused)(nil)
+	if errors.As(err, &no) && no.Message != "" && is(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
+		return fmt.Errorf("look up in %s: %w: %w", d.To, channels.ErrUnknown, err)
+	}
+	after := min(max(c.clock.Wall().Sub(d.Tried), time.Second), lookAgain) // rarer with time: nobody counts look-ups
+	if no != nil {
+		after = max(after, no.after())
+	}
+	return &channels.RetryAfter{After: after, Err: fmt.Errorf("look up in %s: %w", d.To, err)}
+}
+
+// same tells whether a message is what an earlier try has sent. A mark may stand behind its text.
+func (c *Channel) same(m message, d channels.Delivery) bool {
+	c.mu.Lock()
+	nonce, told := c.mine.get(m.ID)
+	c.mu.Unlock()
+	if told {
+		return nonce == d.Nonce
+	}
+	rest, ok := strings.CutPrefix(strings.TrimSpace(m.Text), strings.TrimSpace(c.Form().Render(d.Body).Text))
+	if !ok || rest != "" && !strings.HasPrefix(rest, "\n\n(") {
+		return false
+	}
+	if d.File != nil {
+		return len(m.Files) == 1 && m.Files[0].Size == d.File.Size
+	}
+	return len(m.Files) == 0
+}

@@ -1,0 +1,288 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"hob/channels"
+	"hob/daemon/spawn"
+)
+
+// Times of a connection to the gateway. One over which a heartbeat is not answered within ackTime is half open; together with the
+// time between two of them that is less than a minute.
+const (
+	loginTime = 30 * time.Second // until a session has begun or goes on
+	longBeat  = 40 * time.Second // between two heartbeats at most, also where the gateway asks for fewer
+	ackTime   = 10 * time.Second
+	writeTime = 10 * time.Second
+	shortLife = 5 * time.Second // a connection that ended before is not followed by the next one at once
+	slowly    = 5 * time.Minute // between two tries of what the owner must put right
+	maxFrame  = 16 << 20        // bytes
+)
+
+// Intents ("Gateway Intents"). The content of messages in groups is a privileged one.
+const (
+	groupMessages  = 1 << 9
+	directMessages = 1 << 12
+	messageContent = 1 << 15
+)
+
+// Close codes ("Gateway Close Event Codes").
+const (
+	notAuthenticated = 4003
+	badToken         = 4004
+	badSequence      = 4007
+	timedOut         = 4009
+	shardingRequired = 4011
+	badIntents       = 4013
+	noIntents        = 4014
+)
+
+// What the owner has to do.
+const (
+	newToken  = "Discord does not take the token (any more): press Reset Token under Bot at https://discord.com/developers/applications, and set token to what it shows"
+	seeGroups = "switch on Message Content Intent under Bot at https://discord.com/developers/applications, or take out groups"
+)
+
+// errAgain ends a connection after which the next one is made at once: the gateway has asked for it.
+var errAgain = errors.New("the gateway asked for another connection")
+
+// line is one connection to the gateway.
+type line struct {
+	conn  *websocket.Conn
+	seq   atomic.Int64 // of the last dispatch that was handled
+	acked atomic.Bool  // the last heartbeat was answered
+	busy  atomic.Bool  // a frame is being handled, and what comes behind it is not read yet
+}
+
+// live connects to the gateway and handles what comes, until ctx or the connection ends. Where the session cannot be resumed, it reads
+// from the history what the gateway will not hand on.
+func (r *reader) live(ctx context.Context) error {
+	r.begun = false
+	if r.pos.Session == "" {
+		if err := r.catchUp(ctx); err != nil { // most of it before the gateway has to wait for the rest
+			return err
+		}
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	workers := spawn.New(r.log, nil)
+	defer workers.Wait()
+	defer end(nil)
+	login, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("no session with the gateway within %s", loginTime))
+	defer cancel()
+	l, every, err := r.connect(login)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.conn.CloseNow() }() // without a farewell, which would end the session
+	workers.Once("heartbeat of "+r.name, func() error {
+		l.beat(ctx, every, time.Duration(r.clock.Wall().UnixNano())%every, end)
+		return nil
+	})
+	if err := r.login(login, l); err != nil {
+		return err
+	}
+	for {
+		when := ctx
+		if !r.begun {
+			when = login
+		}
+		f, err := l.read(when)
+		if err != nil {
+			return r.broken(ctx, err)
+		}
+		l.busy.Store(true)
+		err = r.frame(ctx, l, f)
+		l.busy.Store(false)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// connect opens a connection, where the session wants to be resumed, and reads how often its heart shall beat.
+func (r *reader) connect(ctx context.Context) (*line, time.Duration, error) {
+	l := &line{}
+	l.seq.Store(r.pos.Seq)
+	var err error
+	if r.pos.Session != "" && r.pos.Gateway != "" {
+		l.conn, err = r.dial(ctx, r.pos.Gateway)
+	}
+	if l.conn == nil {
+		if err != nil {
+			r.log.Debug("the session's own gateway is not there", "channel", r.name, "err", err)
+		}
+		address, err := r.gateway(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if l.conn, err = r.dial(ctx, address); err != nil {
+			return nil, 0, err
+		}
+	}
+	l.conn.SetReadLimit(maxFrame)
+	f, err := l.read(ctx)
+	var hello struct {
+		Every int64 `json:"heartbeat_interval"` // milliseconds
+	}
+	if err == nil && (f.Op != opHello || json.Unmarshal(f.Data, &hello) != nil || hello.Every <= 0) {
+		err = errors.New("it does not say hello")
+	}
+	if err != nil {
+		_ = l.conn.CloseNow() // nothing was said
+		return nil, 0, fmt.Errorf("connect to the gateway: %w", err)
+	}
+	return l, min(time.Duration(min(hello.Every, 3_600_000))*time.Millisecond, longBeat), nil
+}
+
+// gateway asks where new sessions begin, and whether there may be one now: Discord allows about a thousand a day.
+func (r *reader) gateway(ctx context.Context) (string, error) {
+	var g struct {
+		URL   string `json:"url"`
+		Limit struct {
+			Remaining *int  `json:"remaining"`
+			Reset     int64 `json:"reset_after"` // milliseconds
+		} `json:"session_start_limit"`
+	}
+	if err := r.api.call(ctx, http.MethodGet, "/gateway/bot", nil, &g); err != nil {
+		return "", err
+	}
+	if left := g.Limit.Remaining; r.pos.Session == "" && left != nil && *left <= 0 {
+		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no further one today")}
+	}
+	return g.URL, nil
+}
+
+// dial connects. The token will go there: to Discord's gateways only.
+func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "wss" || u.User != nil || u.Port() != "" || !strings.HasSuffix(u.Host, ".discord.gg") {
+		return nil, fmt.Errorf("connect to the gateway: %.100q is none of Discord's", address)
+	}
+	u.Path, u.RawQuery = "/", "v=10&encoding=json"
+	conn, _, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: r.api.http}) //nolint:bodyclose // it is the connection
+	if err != nil {
+		return nil, fmt.Errorf("connect to the gateway: %w", err)
+	}
+	return conn, nil
+}
+
+// login begins a session, or goes on with the one before.
+func (r *reader) login(ctx context.Context, l *line) error {
+	if r.pos.Session != "" {
+		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.pos.Session, "seq": r.pos.Seq})
+	}
+	intents := directMessages
+	if len(r.Groups) > 0 {
+		intents |= groupMessages | messageContent
+	}
+	return l.write(ctx, opIdentify, map[string]any{
+		"token": r.api.token, "intents": intents, "properties": map[string]string{"os": runtime.GOOS, "browser": "hob", "device": "hob"},
+	})
+}
+
+// read waits for the next frame. One that is none is passed over: it has no opcode.
+func (l *line) read(ctx context.Context) (frame, error) {
+	_, raw, err := l.conn.Read(ctx)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return frame{}, err
+	}
+	f := frame{Op: -1}
+	if json.Unmarshal(raw, &f) != nil {
+		f = frame{Op: -1}
+	}
+	return f, nil
+}
+
+func (l *line) write(ctx context.Context, op int, what any) error {
+	raw, err := json.Marshal(map[string]any{"op": op, "d": what})
+	if err != nil {
+		return fmt.Errorf("write to the gateway: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	if err := l.conn.Write(ctx, websocket.MessageText, raw); err != nil {
+		return fmt.Errorf("write to the gateway: %w", err)
+	}
+	return nil
+}
+
+// heartbeat says what was handled last.
+func (l *line) heartbeat(ctx context.Context) error {
+	if seq := l.seq.Load(); seq > 0 {
+		return l.write(ctx, opHeartbeat, seq)
+	}
+	return l.write(ctx, opHeartbeat, nil)
+}
+
+// beat sends heartbeats, the first one after a part of the time between two ("Sending Heartbeats"), and ends the connection when one is not
+// answered.
+func (l *line) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
+	for wait, patience := first, min(ackTime, every); pause(ctx, wait); wait = every - patience {
+		l.acked.Store(false)
+		if err := l.heartbeat(ctx); err != nil {
+			end(err)
+			return
+		}
+		if !pause(ctx, patience) {
+			return
+		}
+		if !l.acked.Load() && !l.busy.Load() {
+			end(fmt.Errorf("the gateway has not answered a heartbeat within %s: the connection is dead", patience))
+			return
+		}
+	}
+}
+
+// broken says what the end of a connection means.
+func (r *reader) broken(ctx context.Context, err error) error {
+	later := func(what string) error {
+		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, what)}
+	}
+	switch code := websocket.CloseStatus(err); code {
+	case badToken:
+		return later(newToken)
+	case badIntents, noIntents:
+		return later(seeGroups)
+	case shardingRequired:
+		return later("the bot is on too many servers for one program: give hob a bot of its own")
+	case notAuthenticated, badSequence, timedOut:
+		return r.forget(ctx)
+	}
+	return fmt.Errorf("the gateway: %w", err)
+}
+
+// forget gives the session up; the next connection begins another one.
+func (r *reader) forget(ctx context.Context) error {
+	r.begun = false
+	r.pos.Session, r.pos.Gateway, r.pos.Seq = "", "", 0
+	if err := r.commit(ctx, nil); err != nil {
+		return err
+	}
+	return errAgain
+}
+
+// pause waits; false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,288 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"hob/channels"
+)
+
+// saveEvery is how often the position is stored while nothing comes.
+const saveEvery = 10 * time.Minute
+
+// position is how far a bot's messages have been read.
+type position struct {
+	Session string            `json:"session,omitempty"` // of the gateway; "": none that could be resumed
+	Gateway string            `json:"gateway,omitempty"` // where it is resumed
+	Seq     int64             `json:"seq,omitempty"`     // of its last event
+	Heard   int64             `json:"heard"`             // until then nothing is missing, in Unix seconds by hob's clock; 0: never heard
+	Newest  map[string]string `json:"newest,omitempty"`  // the newest message, by channel
+	Directs map[string]string `json:"directs,omitempty"` // the channels of private chats with those whom hob listens to, by person
+	Refused []string          `json:"refused,omitempty"` // channels that could not be read, which the owner was told
+}
+
+// reader is the state of one Run.
+type reader struct {
+	*Channel
+	in     channels.Inbox
+	pos    position // what was not committed ends with the reader
+	saved  int64    // Heard as it is committed
+	begun  bool     // a session has begun, or goes on with all that it has missed
+	places map[string]place
+	ear
+}
+
+// Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing. What had come by then and
+// was not committed comes again.
+func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
+	err := c.run(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	c.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
+	return trouble(err)
+}
+
+func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	r := &reader{Channel: c, in: in, places: map[string]place{}, ear: ear{web: &c.api}}
+	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.me); err != nil {
+		return err
+	}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	if r.pos.Heard == 0 { // what was before the first start is no news
+		r.pos.Heard = r.clock.Wall().Unix()
+		if err := r.commit(ctx, nil); err != nil {
+			return err
+		}
+	}
+	for {
+		began := r.clock.Mono()
+		if err := r.live(ctx); !errors.Is(err, errAgain) {
+			return err
+		}
+		if r.clock.Mono()-began < shortLife { // an identify wants one to five seconds before it ("Invalid Session")
+			pause(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
+		}
+	}
+}
+
+// load reads the stored cursor.
+func (r *reader) load(ctx context.Context) error {
+	value, err := r.in.Cursor(ctx, r.name, r.me.ID)
+	if err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	if value != "" {
+		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
+			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+			r.pos = position{}
+		}
+	}
+	if r.pos.Newest == nil {
+		r.pos.Newest = map[string]string{}
+	}
+	if r.pos.Directs == nil {
+		r.pos.Directs = map[string]string{}
+	}
+	r.saved = r.pos.Heard
+	return nil
+}
+
+// commit hands messages on together with the position behind them.
+func (r *reader) commit(ctx context.Context, list []channels.Message) error {
+	if r.begun {
+		r.pos.Heard = r.clock.Wall().Unix()
+	}
+	value, err := json.Marshal(r.pos)
+	if err != nil {
+		return fmt.Errorf("write the cursor: %w", err)
+	}
+	if err := r.in.Receive(ctx, list, &channels.Cursor{Source: r.name, Identity: r.me.ID, Value: string(value)}); err != nil {
+		return fmt.Errorf("commit %d messages: %w", len(list), err)
+	}
+	r.saved = r.pos.Heard
+	return nil
+}
+
+// frame handles one frame of the gateway.
+func (r *reader) frame(ctx context.Context, l *line, f frame) error {
+	switch f.Op {
+	case opDispatch:
+		if f.Seq > 0 {
+			r.pos.Seq = f.Seq // is committed with what it brings
+		}
+		if err := r.dispatch(ctx, f); err != nil {
+			return err
+		}
+		l.seq.Store(r.pos.Seq)
+	case opHeartbeat:
+		return l.heartbeat(ctx)
+	case opAck:
+		l.acked.Store(true)
+		if since := r.clock.Wall().Unix() - r.saved; r.begun && (since < 0 || since >= int64(saveEvery/time.Second)) {
+			return r.commit(ctx, nil)
+		}
+	case opReconnect:
+		return errAgain
+	case opInvalid:
+		if again := false; json.Unmarshal(f.Data, &again) == nil && again {
+			return errAgain
+		}
+		return r.forget(ctx)
+	}
+	return nil
+}
+
+// dispatch handles an event. What cannot be read is passed over: it would not be better the next time.
+func (r *reader) dispatch(ctx context.Context, f frame) error {
+	var err error
+	switch f.Type {
+	case "READY":
+		var s ready
+		if err = json.Unmarshal(f.Data, &s); err == nil {
+			return r.begin(ctx, s)
+		}
+	case "RESUMED":
+		r.begun = true
+		return r.commit(ctx, nil)
+	case "MESSAGE_CREATE", "MESSAGE_UPDATE":
+		var m message
+		if err = json.Unmarshal(f.Data, &m); err == nil {
+			return r.written(ctx, &m, f.Type == "MESSAGE_UPDATE")
+		}
+	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
+		var d deleted
+		if err = json.Unmarshal(f.Data, &d); err == nil {
+			return r.deleted(ctx, d)
+		}
+	case "INTERACTION_CREATE":
+		var p pressed
+		if err = json.Unmarshal(f.Data, &p); err == nil {
+			return r.pressed(ctx, p)
+		}
+	}
+	if err != nil {
+		r.log.Warn("discord event passed over", "channel", r.name, "event", f.Type, "err", err)
+	}
+	return nil
+}
+
+// begin takes over a new session. It hands on what comes from now on; what came since the first look is read from the history.
+func (r *reader) begin(ctx context.Context, s ready) error {
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	r.pos.Session, r.pos.Gateway = s.Session, s.Gateway
+	r.begun = true
+	return r.commit(ctx, nil)
+}
+
+// written takes a message, or another text of one. Discord also says that a message has changed when it has made a preview of its link.
+func (r *reader) written(ctx context.Context, m *message, edited bool) error {
+	if m.Author == nil || edited && m.Edited == nil {
+		return nil
+	}
+	at, err := r.place(ctx, m)
+	if err != nil || !at.ok {
+		return err
+	}
+	out := r.message(m, at)
+	if edited {
+		out.Edits = out.ID
+		out.ID += fmt.Sprintf("/%d", m.Edited.UnixMilli()) // the same for each event of one edit
+	} else {
+		r.follow(m, at)
+	}
+	return r.commit(ctx, []channels.Message{out})
+}
+
+// follow notes how far a channel was read that is read again after a gap.
+func (r *reader) follow(m *message, at place) {
+	if at.chat.Group == "" {
+		if !slices.Contains(r.people(), m.Author.ID) {
+			return
+		}
+		r.pos.Directs[m.Author.ID] = m.Channel
+	}
+	r.pos.Newest[m.Channel] = newer(r.pos.Newest[m.Channel], m.ID)
+}
+
+// people are those whose private chats are read after a gap.
+func (r *reader) people() []string { return slices.Concat(r.owner(), r.Known, r.Public) }
+
+// deleted takes what was taken back. Who wrote it is known of the latest messages, and of private chats.
+func (r *reader) deleted(ctx context.Context, d deleted) error {
+	var list []channels.Message
+	for _, m := range append(d.IDs, d.ID) {
+		by, ok := r.known.get(m)
+		if !ok {
+			by, ok = r.partner(d.Channel)
+		}
+		if m != "" && ok {
+			list = append(list, channels.Message{ID: id(d.Channel, m) + "/deleted", From: by.from, Chat: by.chat, Mentioned: true, Deletes: id(d.Channel, m)})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return r.commit(ctx, list)
+}
+
+// partner is with whom a private chat is.
+func (r *reader) partner(channel string) (author, bool) {
+	for person, direct := range r.pos.Directs {
+		if direct == channel {
+			return author{channels.Person{ID: person}, channels.Chat{ID: person}}, true
+		}
+	}
+	return author{}, false
+}
+
+// pressed takes the press of a button. Only what is committed is shown as seen.
+func (r *reader) pressed(ctx context.Context, p pressed) error {
+	who, nick := p.User, ""
+	if who == nil {
+		who, nick = p.Member.User, p.Member.Nick
+	}
+	if p.Type != typeComponent || who == nil || p.ID == "" {
+		return nil
+	}
+	m := &message{ID: p.ID, Channel: p.Channel, Guild: p.Guild, Author: who, Member: member{nick}, Calls: []user{r.me}}
+	at, err := r.place(ctx, m)
+	if err != nil || !at.ok {
+		return err
+	}
+	out := channels.Message{ID: "pressed/" + p.ID, From: r.person(m), Chat: at.chat, Choice: p.Data.ID, Mentioned: true}
+	if p.Message.ID != "" {
+		out.ReplyTo = id(p.Channel, p.Message.ID)
+	}
+	if err := r.commit(ctx, []channels.Message{out}); err != nil {
+		return err
+	}
+	err = r.api.call(ctx, http.MethodPost, "/interactions/"+escape(p.ID)+"/"+escape(p.Token)+"/callback", map[string]int{"type": deferUpdate}, nil)
+	if err != nil {
+		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
+	}
+	return nil
+}
+
+// trouble says what is wrong when Discord refuses, and what to do about it.
+func trouble(err error) error {
+	var no *refused
+	switch {
+	case !errors.As(err, &no):
+		return err
+	case no.Status == http.StatusUnauthorized:
+		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, newToken)}
+	case no.Status == http.StatusTooManyRequests:
+		return &channels.RetryAfter{After: no.after(), Err: err}
+	}
+	return err
+}

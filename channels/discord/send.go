@@ -1,0 +1,234 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// outgoing is a message ("Create Message").
+type outgoing struct {
+	Text    string     `json:"content"`
+	Flags   int        `json:"flags"`
+	Calls   calls      `json:"allowed_mentions"`
+	Rows    []row      `json:"components,omitempty"`
+	Nonce   string     `json:"nonce,omitempty"`
+	Enforce bool       `json:"enforce_nonce,omitempty"`
+	Reply   *replied   `json:"message_reference,omitempty"`
+	Files   []uploaded `json:"attachments,omitempty"`
+}
+
+// calls are whom a message may call: nobody.
+type calls struct {
+	Parse []string `json:"parse"`
+}
+
+type replied struct {
+	Message string `json:"message_id"`
+	Strict  bool   `json:"fail_if_not_exists"` // else it goes without, when what it answers is gone
+}
+
+type row struct {
+	Type    int      `json:"type"`
+	Buttons []button `json:"components"`
+}
+
+type button struct {
+	Type  int    `json:"type"`
+	Style int    `json:"style"`
+	Label string `json:"label"`
+	Data  string `json:"custom_id"`
+}
+
+// Numbers and limits of buttons ("Component Reference").
+const (
+	typeRow    = 1
+	typeButton = 2
+	gray       = 2
+	inRow      = 5
+	maxButtons = 5 * inRow
+	maxLabel   = 80  // characters
+	maxData    = 100 // characters
+)
+
+// Buttons says that choices are shown.
+func (c *Channel) Buttons() bool { return true }
+
+// Send sends one part, without previews of its links and calling nobody; in a group as a reply to what it answers. Discord takes a nonce once
+// within some minutes only ("enforce_nonce"): what may have arrived is looked up with Find, and the nonce covers what is still on its way.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	to, err := c.target(d.To)
+	if err != nil {
+		return "", err
+	}
+	channel, err := c.channel(ctx, to)
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+	}
+	out := c.outgoing(d)
+	out.Nonce, out.Enforce = d.Nonce, d.Nonce != ""
+	if _, answered, ok := cutID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
+		out.Reply = &replied{Message: answered}
+	}
+	var w written
+	var sent message
+	traced := httptrace.WithClientTrace(ctx, w.trace())
+	if d.File != nil {
+		err = c.upload(traced, "/channels/"+channel+"/messages", out, *d.File, &sent)
+	} else {
+		err = c.api.call(traced, http.MethodPost, "/channels/"+channel+"/messages", out, &sent)
+	}
+	if err == nil && sent.ID == "" {
+		err = &unread{errors.New("no id")}
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+	}
+	c.mu.Lock()
+	c.mine.put(sent.ID, d.Nonce)
+	c.mu.Unlock()
+	fail.Point("sending.answered")
+	return id(channel, sent.ID), nil
+}
+
+// Edit puts another text in the place of a message's.
+func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
+	channel, message, ok := cutID(remoteID)
+	if !ok {
+		return fmt.Errorf("edit %q: it is no message: %w", remoteID, channels.ErrPermanent)
+	}
+	var w written
+	err := c.api.call(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPatch, "/channels/"+channel+"/messages/"+message, c.outgoing(d), nil)
+	if err != nil {
+		return fmt.Errorf("edit a message to %s: %w", d.To, class(err, w.maybe()))
+	}
+	return nil
+}
+
+// Typing shows "typing …" for ten seconds, or until a message comes.
+func (c *Channel) Typing(ctx context.Context, to event.Address) error {
+	at, err := c.target(to)
+	if err != nil {
+		return err
+	}
+	channel, err := c.channel(ctx, at)
+	if err != nil {
+		return err
+	}
+	return c.api.call(ctx, http.MethodPost, "/channels/"+channel+"/typing", nil, nil)
+}
+
+// outgoing is a delivery as Discord takes it.
+func (c *Channel) outgoing(d channels.Delivery) outgoing {
+	return outgoing{Text: c.Form().Render(d.Body).Text, Flags: flagSuppress, Calls: calls{Parse: []string{}}, Rows: rows(d.Choices)}
+}
+
+// rows lays buttons out. One that would be too long, or is there twice, is left to the text, which says it too.
+func rows(choices []channels.Choice) []row {
+	var rows []row
+	seen := map[string]bool{}
+	for _, ch := range choices {
+		n := utf8.RuneCountInString(ch.Data)
+		if n == 0 || n > maxData || strings.TrimSpace(ch.Label) == "" || utf8.RuneCountInString(ch.Label) > maxLabel || seen[ch.Data] || len(seen) == maxButtons {
+			continue
+		}
+		if len(seen)%inRow == 0 {
+			rows = append(rows, row{Type: typeRow})
+		}
+		seen[ch.Data] = true
+		last := &rows[len(rows)-1]
+		last.Buttons = append(last.Buttons, button{Type: typeButton, Style: gray, Label: ch.Label, Data: ch.Data})
+	}
+	return rows
+}
+
+// channel is where a message to a place goes.
+func (c *Channel) channel(ctx context.Context, to target) (string, error) {
+	switch {
+	case to.person != "":
+		return c.private(ctx, to.person)
+	case to.thread != "":
+		return to.thread, nil
+	}
+	return to.group, nil
+}
+
+// private is the channel of the private chat with somebody, which has one for ever ("Create DM"). Nobody sees that it was asked for.
+func (c *Channel) private(ctx context.Context, person string) (string, error) {
+	c.mu.Lock()
+	known := c.directs[person]
+	c.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	var direct room
+	err := c.api.call(ctx, http.MethodPost, "/users/@me/channels", map[string]string{"recipient_id": person}, &direct)
+	if err == nil && direct.ID == "" {
+		err = &unread{errors.New("no id")}
+	}
+	if err != nil {
+		return "", fmt.Errorf("open the private chat: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.directs[person] = direct.ID
+	return direct.ID, nil
+}
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
+func class(err error, maybe bool) error {
+	var no *refused
+	var odd *unread
+	switch {
+	case maybe && errors.As(err, &odd), maybe && !errors.As(err, &no):
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case !errors.As(err, &no):
+		return err
+	}
+	switch no.Status {
+	case http.StatusTooManyRequests:
+		if no.after() > 0 {
+			return &channels.RetryAfter{After: no.after(), Err: err}
+		}
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w; %s", err, newToken)
+	case http.StatusInternalServerError, http.StatusGatewayTimeout: // it began, and nobody knows how far it came
+		if maybe {
+			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+		}
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+		if no.Message != "" { // else it is not Discord who says so
+			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+		}
+	}
+	return err
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	}
+}
+
+// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
+// without them nothing has left; a failed write left too little. In between it cannot be told.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

@@ -1,0 +1,14 @@
+package discord_test
+
+import (
+	"testing"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+)
+
+// TestTable keeps the row of docs/channels.md.
+func TestTable(t *testing.T) {
+	f := server(t)
+	channelstest.Table(t, "discord", world(f, func() channels.Channel { return open(t, f) }))
+}

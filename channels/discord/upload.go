@@ -1,0 +1,82 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+
+	"hob/channels"
+)
+
+// maxFile is what a bot may send in private chats and on servers without boosts ("Uploading Files").
+const maxFile = 10 << 20
+
+// MaxFile is the size of the largest file, in bytes.
+func (c *Channel) MaxFile() int64 { return maxFile }
+
+// uploaded names a file of a message: its id is the number behind "files".
+type uploaded struct {
+	ID   int    `json:"id"`
+	Name string `json:"filename"`
+}
+
+// upload posts a message with a file, as a form ("Uploading Files").
+func (c *Channel) upload(ctx context.Context, path string, out outgoing, f channels.File, result any) error {
+	content, err := f.Open(ctx)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.Name, err)
+	}
+	defer func() { _ = content.Close() }() // it was only read
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	out.Files = []uploaded{{Name: f.Name}}
+	head, tail, kind, err := around(out, f)
+	if err != nil {
+		return fmt.Errorf("write the request: %w", err)
+	}
+	body := io.MultiReader(bytes.NewReader(head), content, bytes.NewReader(tail))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
+	if err != nil {
+		return fmt.Errorf("make a request: %w", bare(err))
+	}
+	req.ContentLength = int64(len(head)) + size + int64(len(tail))
+	req.Header.Set("Content-Type", kind)
+	return c.api.do(req, path, result)
+}
+
+// around is what stands before and behind a file's bytes in a form, and the form's type.
+func around(out outgoing, f channels.File) (head, tail []byte, kind string, err error) {
+	about, err := json.Marshal(out)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("describe the message: %w", err)
+	}
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	part, err := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {`form-data; name="payload_json"`}, "Content-Type": {"application/json"}})
+	if err == nil {
+		_, err = part.Write(about)
+	}
+	if err == nil {
+		name := mime.FormatMediaType("form-data", map[string]string{"name": "files[0]", "filename": f.Name})
+		_, err = form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {name}, "Content-Type": {f.MIME}})
+	}
+	before := b.Len()
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("write a form: %w", err)
+	}
+	return b.Bytes()[:before], b.Bytes()[before:], form.FormDataContentType(), nil
+}

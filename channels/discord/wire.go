@@ -1,0 +1,163 @@
+package discord
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// What hob reads of Discord's types ("Resources", "Gateway Events", "Receiving and Responding"); all else is passed over.
+
+// frame is what goes over the gateway in both directions ("Payload Structure").
+type frame struct {
+	Op   int             `json:"op"`
+	Data json.RawMessage `json:"d"`
+	Seq  int64           `json:"s"` // of a dispatch
+	Type string          `json:"t"` // of a dispatch
+}
+
+// The opcodes of the gateway.
+const (
+	opDispatch  = 0
+	opHeartbeat = 1
+	opIdentify  = 2
+	opResume    = 6
+	opReconnect = 7
+	opInvalid   = 9
+	opHello     = 10
+	opAck       = 11
+)
+
+type user struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+	Global   string `json:"global_name"` // what they are called everywhere; "" for none
+	Bot      bool   `json:"bot"`
+	System   bool   `json:"system"`
+}
+
+func (u *user) name() string {
+	if u.Global != "" {
+		return u.Global
+	}
+	return u.Username
+}
+
+// message is one that somebody wrote. A deletion has only its ids.
+type message struct {
+	ID      string     `json:"id"`
+	Channel string     `json:"channel_id"`
+	Guild   string     `json:"guild_id"` // only in events; "" for a private chat
+	Type    int        `json:"type"`
+	Flags   int        `json:"flags"`
+	Author  *user      `json:"author"`
+	Member  member     `json:"member"`
+	Webhook string     `json:"webhook_id"`
+	At      time.Time  `json:"timestamp"`
+	Edited  *time.Time `json:"edited_timestamp"`
+	Calls   []user     `json:"mentions"`
+	content
+	answer
+}
+
+// content is what a message says. An embed is Discord's own, made out of a link.
+type content struct {
+	Text     string       `json:"content"`
+	Files    []attachment `json:"attachments"`
+	Stickers []sticker    `json:"sticker_items"`
+	Poll     *poll        `json:"poll"`
+}
+
+// answer is what a message refers to.
+type answer struct {
+	To        reference  `json:"message_reference"`
+	Replied   *message   `json:"referenced_message"`
+	Snapshots []snapshot `json:"message_snapshots"` // of a message that was passed on
+}
+
+type member struct {
+	Nick string `json:"nick"`
+}
+
+type reference struct {
+	Type    int    `json:"type"`
+	Channel string `json:"channel_id"`
+	Message string `json:"message_id"`
+}
+
+type snapshot struct {
+	Message content `json:"message"`
+}
+
+type attachment struct {
+	Name   string  `json:"filename"`
+	MIME   string  `json:"content_type"`
+	Size   int64   `json:"size"`
+	URL    string  `json:"url"`
+	Length float64 `json:"duration_secs"` // of a recording
+}
+
+type sticker struct {
+	Name string `json:"name"`
+}
+
+type poll struct {
+	Question struct {
+		Text string `json:"text"`
+	} `json:"question"`
+}
+
+// Numbers of "Message Types", "Message Reference Types" and "Message Flags".
+const (
+	typeDefault   = 0
+	typeReply     = 19
+	typeForward   = 1
+	flagSuppress  = 1 << 2 // no previews of links
+	flagVoice     = 1 << 13
+	threadFirst   = 10 // announcement, public and private threads ("Channel Types")
+	threadLast    = 12
+	typeComponent = 3  // of an interaction: somebody pressed a button
+	deferUpdate   = 6  // how one is answered: it was seen, nothing changes
+	flagContent   = 18 // of an application, and one more for small ones: it may read what is written in groups
+)
+
+// deleted is what a deletion says, of one message or of several.
+type deleted struct {
+	ID      string   `json:"id"`
+	IDs     []string `json:"ids"`
+	Channel string   `json:"channel_id"`
+}
+
+// pressed is a button that somebody pressed: in a private chat there is a user, in a group a member.
+type pressed struct {
+	ID      string  `json:"id"`
+	Token   string  `json:"token"`
+	Type    int     `json:"type"`
+	Guild   string  `json:"guild_id"`
+	Channel string  `json:"channel_id"`
+	User    *user   `json:"user"`
+	Message message `json:"message"`
+	Member  struct {
+		Nick string `json:"nick"`
+		User *user  `json:"user"`
+	} `json:"member"`
+	Data struct {
+		ID string `json:"custom_id"`
+	} `json:"data"`
+}
+
+// ready is how a session begins.
+type ready struct {
+	Session string `json:"session_id"`
+	Gateway string `json:"resume_gateway_url"`
+	User    user   `json:"user"`
+}
+
+// room is a channel of Discord: a private chat, one of a server, or a thread.
+type room struct {
+	ID     string `json:"id"`
+	Type   int    `json:"type"`
+	Name   string `json:"name"`
+	Parent string `json:"parent_id"` // of a thread: where it belongs
+}
+
+func (r room) thread() bool { return r.Type >= threadFirst && r.Type <= threadLast }

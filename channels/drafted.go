@@ -1,0 +1,51 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hob/daemon/fail"
+)
+
+// drafted is a lane's work on a row whose draft a message shows, now that the text is known.
+type drafted struct{ *Pump }
+
+// replace puts a row's text in the place of the draft. Its other parts are left to the next round.
+func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Delivery) error {
+	files, named := carried(row, ch, p.isOwner(row.To))
+	parts := p.cut(row.Body+named, ch, files...)
+	row.Parts = len(parts)
+	if row.Parts == 0 || len(row.Todo) == 0 {
+		p.finish(ctx, row, whole, Verdict{State: Dead, Reason: "there is nothing in it"})
+		return nil
+	}
+	if err := p.Store.Split(ctx, row.ID, parts, nil); err != nil {
+		return fmt.Errorf("split: %w", err)
+	}
+	d := row.Todo[0]
+	d.Body = parts[0].Body
+	d.Attempts++
+	d = p.complete(row, d)
+	err := p.edit(ctx, ch, p.marked(row, d, capsOf(ch), p.isOwner(row.To)), row.Shown)
+	fail.Point("draft.replaced")
+	v := afterEdit(d, row.Shown, err, p.Clock.Wall())
+	if v.Anew {
+		d.Nonce = parts[0].Nonce // what a platform has taken under the other one it would not take again
+	}
+	p.finish(ctx, row, d, v)
+	return nil
+}
+
+// edit makes the edit. That a message cannot be edited says nothing about the channel's health.
+func (p drafted) edit(ctx context.Context, ch Channel, d Delivery, remoteID string) error {
+	editor, can := ch.(Editor)
+	if !can || remoteID == "" {
+		return fmt.Errorf("what has been sent cannot be changed: %w", ErrPermanent)
+	}
+	err := edit(ctx, editor, d, remoteID)
+	if !errors.Is(err, ErrPermanent) {
+		p.Report(d.To.Channel(), err)
+	}
+	return err
+}

@@ -1,0 +1,177 @@
+package email
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/charset"
+
+	"hob/channels"
+)
+
+// Limits of what is read of a mail: anybody can write one.
+const (
+	maxDepth = 10      // of parts within parts
+	maxParts = 200     // in all
+	maxText  = 1 << 20 // bytes of text
+	maxHead  = 256 << 10
+)
+
+// body is what a mail says and brings.
+type body struct {
+	text  string
+	files []channels.Attachment
+}
+
+// readBody reads a whole mail, or as much as there is of it: what is broken ends where it is.
+func readBody(raw []byte) body {
+	e, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{MaxHeaderBytes: maxHead})
+	if e == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
+		return body{}
+	}
+	r := &bodyReader{left: maxParts}
+	var texts []string
+	for _, p := range r.part(e, 0) {
+		if text := strings.TrimSpace(p.plain()); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return body{text: strings.Join(texts, "\n\n"), files: r.files}
+}
+
+type bodyReader struct {
+	left  int // parts
+	files []channels.Attachment
+}
+
+// words are a part that is shown.
+type words struct {
+	raw  string
+	html bool
+}
+
+func (w words) plain() string {
+	if w.html {
+		return htmlText(w.raw)
+	}
+	return strings.ReplaceAll(w.raw, "\r\n", "\n")
+}
+
+// part reads a part and all within it. Of alternatives the plain text counts, where there is one.
+func (r *bodyReader) part(e *message.Entity, depth int) []words {
+	if r.left--; r.left < 0 || depth > maxDepth {
+		return nil
+	}
+	kind, _, _ := e.Header.ContentType()
+	parts := e.MultipartReader()
+	if parts == nil {
+		return r.leaf(e, strings.ToLower(kind))
+	}
+	var list []words
+	for r.left > 0 {
+		p, err := parts.NextPart()
+		if p == nil || err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
+			break
+		}
+		list = append(list, r.part(p, depth+1)...)
+	}
+	if !strings.EqualFold(kind, "multipart/alternative") {
+		return list
+	}
+	var plain []words
+	for _, w := range list {
+		if !w.html && strings.TrimSpace(w.raw) != "" {
+			plain = append(plain, w)
+		}
+	}
+	if len(plain) > 0 {
+		return plain
+	}
+	return list
+}
+
+// leaf reads a part without parts: words, or a file.
+func (r *bodyReader) leaf(e *message.Entity, kind string) []words {
+	disposition, _, _ := e.Header.ContentDisposition()
+	name := filename(e.Header)
+	text := kind == "" || kind == "text/plain" || kind == "text/html"
+	switch {
+	case text && name == "" && !strings.EqualFold(disposition, "attachment"):
+		raw, _ := io.ReadAll(io.LimitReader(e.Body, maxText)) // what is broken ends where it is
+		return []words{{raw: utf8Text(raw), html: kind == "text/html"}}
+	case kind == "application/pgp-signature" || kind == "application/pkcs7-signature" || kind == "application/x-pkcs7-signature":
+		return nil // proves something to programs that know the key
+	}
+	data, err := io.ReadAll(e.Body)
+	if len(data) == 0 {
+		return nil
+	}
+	if kind == "" || !strings.Contains(kind, "/") {
+		kind = "application/octet-stream"
+	}
+	if name == "" {
+		name = "attachment" + ending(kind)
+	}
+	r.files = append(r.files, channels.Attachment{
+		Name: name, MIME: kind, Size: int64(len(data)),
+		Open: func(context.Context) (io.ReadCloser, error) {
+			if err != nil {
+				return nil, err
+			}
+			return io.NopCloser(bytes.NewReader(data)), nil
+		},
+	})
+	return nil
+}
+
+// utf8Text is text in UTF-8. What says nothing of its charset, or lies, is most often of Windows.
+func utf8Text(raw []byte) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	r, err := charset.Reader("windows-1252", bytes.NewReader(raw))
+	if err != nil {
+		return strings.ToValidUTF8(string(raw), "\uFFFD")
+	}
+	text, _ := io.ReadAll(r) // each byte is a character
+	return strings.ToValidUTF8(string(text), "\uFFFD")
+}
+
+// filename is a part's name, without a path; "" when it has none.
+func filename(h message.Header) string {
+	_, params, _ := h.ContentDisposition()
+	name := params["filename"]
+	if name == "" {
+		_, params, _ = h.ContentType()
+		name = params["name"]
+	}
+	name = line(strings.ReplaceAll(decoded(name), `\`, "/"), maxSubject)
+	if name = path.Base(name); name == "." || name == ".." || name == "/" {
+		return ""
+	}
+	return name
+}
+
+// ending is the usual one of a type of files.
+func ending(kind string) string {
+	switch kind {
+	case "message/rfc822":
+		return ".eml"
+	case "text/calendar":
+		return ".ics"
+	case "image/jpeg":
+		return ".jpg"
+	case "text/plain":
+		return ".txt"
+	}
+	if list, err := mime.ExtensionsByType(kind); err == nil && len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}

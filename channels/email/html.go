@@ -1,0 +1,168 @@
+package email
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+)
+
+// htmlText is what an HTML mail says, as plain text: lines and paragraphs, lists, addresses behind the words that lead there, and ">" before what is
+// quoted. It reads token by token, so that no nesting can exhaust it; nothing is fetched.
+func htmlText(source string) string {
+	w := &textWriter{}
+	tokens := html.NewTokenizer(strings.NewReader(source))
+	for w.out.Len() < maxText {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return w.out.String() // the end
+		case html.TextToken:
+			w.words(string(tokens.Text()))
+		case html.StartTagToken, html.SelfClosingTagToken:
+			w.begin(tokens.Token())
+		case html.EndTagToken:
+			w.end(tokens.Token().Data)
+		}
+	}
+	return w.out.String()
+}
+
+type textWriter struct {
+	out    strings.Builder
+	breaks int    // newlines that are due before the next word
+	space  bool   // a space is
+	quote  int    // how deep
+	unread string // the element whose words nobody sees
+	pre    bool
+	link   string // that is open
+	since  int    // where its words begin
+}
+
+// words writes text between tags.
+func (w *textWriter) words(text string) {
+	if w.unread != "" {
+		return
+	}
+	if w.pre {
+		for i, l := range strings.Split(text, "\n") {
+			if i > 0 {
+				w.breaks++
+			}
+			w.word(strings.TrimRight(l, "\r"))
+		}
+		return
+	}
+	for i, word := range strings.FieldsFunc(text, unicode.IsSpace) {
+		w.space = w.space || i > 0 || startsWithSpace(text)
+		w.word(word)
+		w.space = false
+	}
+	if last := len(text) - 1; last >= 0 && strings.ContainsRune(" \t\r\n", rune(text[last])) {
+		w.space = true
+	}
+}
+
+func startsWithSpace(text string) bool { return strings.ContainsRune(" \t\r\n", rune(text[0])) }
+
+// word writes a word behind what is due before it.
+func (w *textWriter) word(word string) {
+	if word == "" {
+		return
+	}
+	switch {
+	case w.out.Len() == 0:
+		w.out.WriteString(w.prefix())
+	case w.breaks > 0:
+		w.out.WriteString(strings.Repeat("\n"+w.prefix(), w.breaks))
+	case w.space:
+		w.out.WriteByte(' ')
+	}
+	w.breaks, w.space = 0, false
+	w.out.WriteString(word)
+}
+
+func (w *textWriter) prefix() string { return strings.Repeat("> ", min(w.quote, 5)) }
+
+// due asks for so many newlines before the next word.
+func (w *textWriter) due(n int) { w.breaks = max(w.breaks, n) }
+
+func (w *textWriter) begin(t html.Token) {
+	switch t.Data {
+	case "script", "style", "head", "title", "template", "noscript":
+		if w.unread == "" {
+			w.unread = t.Data
+		}
+	case "body":
+		w.unread = "" // a head without an end
+	case "br":
+		w.breaks = min(w.breaks+1, 2)
+	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "hr":
+		w.due(2)
+	case "div", "tr", "dt", "dd", "section", "article", "header", "footer":
+		w.due(1)
+	case "td", "th":
+		w.space = true
+	case "li":
+		w.due(1)
+		w.word("- ")
+	case "blockquote":
+		w.due(1)
+		w.quote++
+	case "pre":
+		w.due(1)
+		w.pre = true
+	case "a":
+		w.link, w.since = attr(t, "href"), w.out.Len()
+	case "img":
+		if alt := strings.TrimSpace(attr(t, "alt")); alt != "" && w.unread == "" {
+			w.word("[" + alt + "]")
+		}
+	}
+}
+
+func (w *textWriter) end(tag string) {
+	if tag == w.unread {
+		w.unread = ""
+	}
+	switch tag {
+	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table":
+		w.due(2)
+	case "div", "tr", "li", "section", "article", "header", "footer":
+		w.due(1)
+	case "blockquote":
+		w.due(1)
+		w.quote = max(0, w.quote-1)
+	case "pre":
+		w.due(1)
+		w.pre = false
+	case "a":
+		w.target()
+	}
+}
+
+// target writes where a link leads, where its words do not say it.
+func (w *textWriter) target() {
+	said := strings.TrimSpace(w.out.String()[min(w.since, w.out.Len()):])
+	web := strings.HasPrefix(w.link, "https://") || strings.HasPrefix(w.link, "http://")
+	if web && said != "" && said != w.link && w.link != "https://"+said && w.link != "http://"+said {
+		w.space = true
+		w.word("(" + strings.Map(visible, w.link) + ")")
+	}
+	w.link = ""
+}
+
+func visible(r rune) rune {
+	if unseen(r) || unicode.IsSpace(r) {
+		return -1
+	}
+	return r
+}
+
+func attr(t html.Token, key string) string {
+	for _, a := range t.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}

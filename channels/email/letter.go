@@ -1,0 +1,202 @@
+package email
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"mime"
+	netmail "net/mail"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/emersion/go-message/charset"
+	"github.com/emersion/go-message/textproto"
+
+	"hob/channels"
+)
+
+// letter is what the header of a mail says.
+type letter struct {
+	ref
+	from      string   // the only address in From, in small letters; "" when there is none, or more than one
+	name      string   // that its writer shows
+	to        []string // the addresses in To and Cc
+	answers   string   // the id of what it answers, as <id>; "" for none
+	vouched   bool     // the receiving server says that from's domain has sent it
+	auto      bool     // a machine wrote it
+	forwarded bool     // by its subject
+}
+
+// readLetter reads a header. fallback is the id of a mail without one.
+func (c *Channel) readLetter(header []byte, fallback string) (letter, error) {
+	raw := bufio.NewReader(bytes.NewReader(append(bytes.TrimRight(header, "\r\n"), "\r\n\r\n"...)))
+	h, err := textproto.ReadHeader(raw)
+	if err != nil {
+		return letter{}, fmt.Errorf("read the header of a mail: %w", err)
+	}
+	subject := line(decoded(h.Get("Subject")), maxSubject)
+	l := letter{ref: ref{id: firstID(h.Get("Message-Id")), subject: subject}, answers: firstID(h.Get("In-Reply-To"))}
+	if l.id == "" {
+		l.id = fallback
+	}
+	if l.root = firstID(h.Get("References")); l.root == "" {
+		l.root = l.answers
+	}
+	if l.root == "" {
+		l.root = l.id
+	}
+	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
+		l.from, l.name = fold(from[0].Address), line(from[0].Name, maxName)
+	}
+	for _, key := range []string{"To", "Cc"} {
+		for _, a := range addresses(strings.Join(h.Values(key), ", ")) {
+			l.to = append(l.to, fold(a.Address))
+		}
+	}
+	if !isAddress(l.from) {
+		l.from = ""
+	}
+	l.vouched = l.from != "" && vouched(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
+	l.auto = automatic(h, l.from)
+	l.forwarded = regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`).MatchString(subject)
+	return l, nil
+}
+
+// Sizes of what a header says, in characters.
+const (
+	maxSubject = 200
+	maxName    = 100
+)
+
+func addresses(value string) []*netmail.Address {
+	parser := netmail.AddressParser{WordDecoder: &mime.WordDecoder{CharsetReader: charset.Reader}}
+	list, err := parser.ParseList(value)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// decoded is the text of a header (RFC 2047), as it stands where it cannot be decoded.
+func decoded(value string) string {
+	text, err := (&mime.WordDecoder{CharsetReader: charset.Reader}).DecodeHeader(value)
+	if err != nil {
+		return value
+	}
+	return text
+}
+
+// line is a text on one line, without what cannot be seen, of at most so many characters.
+func line(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || unseen(r) }), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = strings.TrimSpace(string(runes[:most-1])) + "…"
+	}
+	return text
+}
+
+// unseen are control characters, and those that turn a text around or hide in it.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200B || r == 0xFEFF
+}
+
+// idForm is a message's id (RFC 5322, section 3.6.4) as it may stand in a header of hob's.
+const idForm = `<[!-;=?-~]{1,250}>`
+
+func firstID(value string) string { return regexp.MustCompile(idForm).FindString(value) }
+
+// automatic tells whether a machine wrote a mail: what RFC 3834 (section 2) says, and what programs before it and beside it write. Nothing of that is ever
+// answered.
+func automatic(h textproto.Header, from string) bool {
+	word := func(key string) string {
+		value, _, _ := strings.Cut(strings.ToLower(h.Get(key)), ";")
+		return strings.TrimSpace(value)
+	}
+	switch word("Precedence") {
+	case "bulk", "list", "junk", "auto_reply":
+		return true
+	}
+	if v := word("Auto-Submitted"); v != "" && v != "no" {
+		return true
+	}
+	if v := word("X-Auto-Response-Suppress"); v != "" && v != "none" {
+		return true
+	}
+	for _, key := range []string{"List-Id", "List-Unsubscribe", "List-Post", "X-Autoreply", "X-Autorespond", "X-Autoresponder", "X-Loop", "Feedback-Id"} {
+		if h.Has(key) {
+			return true
+		}
+	}
+	if h.Has("Return-Path") && strings.Trim(h.Get("Return-Path"), "<> \t") == "" {
+		return true
+	}
+	if strings.HasPrefix(word("Content-Type"), "multipart/report") {
+		return true
+	}
+	local, _, _ := strings.Cut(from, "@")
+	return regexp.MustCompile(`^(mailer-daemon|postmaster|(no|do-?not)[-_.]?reply|bounces?|listserv|majordomo)([-+.=].*)?$`).MatchString(local)
+}
+
+// message is a mail as a message, but for its text and files. The address in From is taken for its writer only where the receiving server vouches for
+// it; else it is nobody's, and no pairing.
+func (c *Channel) message(l letter) channels.Message {
+	m := channels.Message{
+		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root},
+		ReplyTo: l.answers, Auto: l.auto,
+		// what was not sent to hob itself came by somebody who has passed it on, with its signature
+		Forwarded: l.forwarded || !slices.Contains(l.to, c.cfg.Address),
+	}
+	if m.From.Name == "" {
+		m.From.Name = l.from
+	}
+	if !l.vouched && !m.From.Self {
+		m.From.ID, m.Forwarded = "unverified:"+l.from, true
+		m.Chat.ID = m.From.ID
+	}
+	return m
+}
+
+// ref is what an answer to a mail has to know. It is the mail's name for hob, so that it comes back as Delivery.ReplyRef.
+type ref struct {
+	id      string // as <id>; without angles when the mail has none
+	root    string // the id of the first mail of the thread
+	subject string
+}
+
+// String is the mail's name: "<id> <root> subject".
+func (r ref) String() string {
+	return strings.TrimRight(strings.Join([]string{r.id, r.root, r.subject}, " "), " ")
+}
+
+// readRef reads a name back. What somebody else wrote, as an id alone, counts as far as it goes.
+func readRef(s string) ref {
+	words := strings.SplitN(s, " ", 3)
+	words = append(words, "", "")
+	r := ref{id: words[0], root: words[1], subject: line(words[2], maxSubject)}
+	form := regexp.MustCompile("^" + idForm + "$")
+	if !form.MatchString(r.root) {
+		r.root = ""
+	}
+	if !form.MatchString(r.id) {
+		r.id = ""
+	}
+	return r
+}
+
+// answer is the subject of an answer, "" when the mail had none.
+func (r ref) answer() string {
+	if r.subject == "" || regexp.MustCompile(`(?i)^(re|aw|sv|antw)\s*(\[[0-9]+\])?:`).MatchString(r.subject) {
+		return r.subject
+	}
+	return "Re: " + r.subject
+}
+
+// references are the header References of an answer: the beginning of the thread and what is answered (RFC 5322, section 3.6.4).
+func (r ref) references() string {
+	if r.root == "" || r.root == r.id {
+		return r.id
+	}
+	return strings.TrimSpace(r.root + "\r\n " + r.id)
+}

@@ -1,0 +1,365 @@
+package email
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+
+	"hob/channels"
+)
+
+// How new mail is waited for. IDLE is left and entered again so often that a connection that has died is found within a minute, which is also far below
+// the half hour after which servers log out who says nothing (RFC 2177). Servers without IDLE are asked.
+const (
+	idleTime  = 45 * time.Second
+	askEvery  = 15 * time.Second
+	saveEvery = 10 * time.Minute // of a time in which nothing came
+)
+
+// What is fetched of mails at once.
+const (
+	batch     = 50
+	maxMail   = 25 << 20 // bytes; of a larger one, and of a stranger's, the beginning is read
+	beginning = 64 << 10
+	handOn    = 8 << 20 // bytes of files after which the mails that are read are handed on
+)
+
+// position is how far a folder has been read.
+type position struct {
+	Validity uint32   `json:"validity"` // of the UIDs: another one, and they name other mails (RFC 3501, section 2.3.1.1)
+	UID      imap.UID `json:"uid"`      // of the last mail that was read; 0: none
+	Heard    int64    `json:"heard"`    // when the server last answered, in Unix seconds by hob's clock
+}
+
+// reader is the state of one Run.
+type reader struct {
+	*Channel
+	*box
+	in    channels.Inbox
+	pos   position // committed, but for Heard
+	saved int64    // Heard as it is committed
+}
+
+// Run reads new mail until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by then
+// and was not committed comes again.
+func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
+	err := c.run(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+	b, err := c.openBox(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	r := &reader{Channel: c, box: b, in: in}
+	folder, err := b.look(c.cfg.Folder)
+	if err != nil {
+		return err
+	}
+	if err := r.begin(ctx, folder); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if err := r.round(ctx); err != nil {
+			return err
+		}
+		if err := r.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity ties the cursor to the account and the folder.
+func (c *Config) identity() string { return c.User + " " + c.IMAP + " " + c.Folder }
+
+// begin finds where to read on. What lay in the folder before the first start is no news; where the server has counted its mails anew, what
+// came meanwhile cannot be told from the rest.
+func (r *reader) begin(ctx context.Context, folder *imap.SelectData) error {
+	value, err := r.in.Cursor(ctx, r.name, r.cfg.identity())
+	if err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	if value != "" {
+		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
+			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+			value = ""
+		}
+	}
+	if folder.UIDNext == 0 {
+		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.cfg.Folder)
+	}
+	now := r.clock.Wall()
+	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix()}
+	if value != "" && r.pos.Validity == next.Validity && r.pos.UID <= next.UID {
+		r.saved = r.pos.Heard
+		return nil
+	}
+	if value != "" {
+		why := fmt.Sprintf("the mail server has counted the mails of %s anew, so that hob cannot tell which of them it has read", r.cfg.Folder)
+		if err := r.in.Gap(ctx, time.Unix(r.pos.Heard, 0), now, why); err != nil {
+			return fmt.Errorf("tell of a gap: %w", err)
+		}
+	}
+	return r.commit(ctx, nil, next)
+}
+
+// round reads all that is new.
+func (r *reader) round(ctx context.Context) error {
+	var found *imap.SearchData
+	err := r.within(fetchTime, func() (err error) {
+		found, err = r.UIDSearch(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: r.pos.UID + 1}}}}, nil).Wait()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for new mail: %w", err)
+	}
+	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.pos.UID }) // "n:*" always names the last one
+	slices.Sort(uids)
+	for some := range slices.Chunk(uids, batch) {
+		if err := r.take(ctx, some); err != nil {
+			return err
+		}
+	}
+	now := r.clock.Wall().Unix()
+	if since := now - r.saved; since >= 0 && since < int64(saveEvery/time.Second) {
+		r.pos.Heard = now
+		return nil
+	}
+	next := r.pos
+	next.Heard = now
+	return r.commit(ctx, nil, next)
+}
+
+// take reads some mails and commits them, with the position behind them. Where all is large they are committed one after the other.
+func (r *reader) take(ctx context.Context, uids []imap.UID) error {
+	heads, err := r.fetch(uids, &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}})
+	if err != nil {
+		return err
+	}
+	mails := make([]arrival, 0, len(uids))
+	var some []imap.UID
+	for _, uid := range uids {
+		a := r.arrival(uid, heads[uid])
+		if mails = append(mails, a); a.wanted {
+			some = append(some, uid)
+		}
+	}
+	bodies, err := r.fetch(some, &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: beginning}})
+	if err != nil {
+		return err
+	}
+	next := r.pos
+	next.Heard = r.clock.Wall().Unix()
+	var list []channels.Message
+	size := 0
+	for _, a := range mails {
+		next.UID = a.uid
+		m, err := r.complete(a, bodies[a.uid].raw)
+		if err != nil {
+			return err
+		}
+		if m.ID != "" {
+			list = append(list, m)
+		}
+		for _, f := range m.Files {
+			size += int(f.Size)
+		}
+		if size < handOn {
+			continue
+		}
+		if err := r.commit(ctx, list, next); err != nil {
+			return err
+		}
+		list, size = nil, 0
+	}
+	return r.commit(ctx, list, next)
+}
+
+// arrival is a mail of which the header was read.
+type arrival struct {
+	uid    imap.UID
+	size   int64 // of the whole
+	letter letter
+	m      channels.Message // without an ID: it is gone, or cannot be read
+	wanted bool             // what it says can matter: to people whom hob listens to, or to a pairing
+	known  bool             // it is of somebody whom hob listens to
+}
+
+// arrival reads the header of a mail. What nobody vouches for, machines and hob itself have written is not looked into.
+func (r *reader) arrival(uid imap.UID, head fetched) arrival {
+	a := arrival{uid: uid, size: head.size}
+	if head.uid == 0 {
+		return a
+	}
+	l, err := r.readLetter(head.raw, fmt.Sprintf("uid:%d:%d", r.pos.Validity, uid))
+	if err != nil {
+		r.log.Warn("mail passed over", "channel", r.name, "uid", uid, "err", err)
+		return a
+	}
+	a.letter, a.m, a.known = l, r.message(l), r.listens(l.from)
+	a.m.At = head.at
+	a.wanted = l.vouched && !l.auto && !a.m.From.Self
+	if a.known && !l.vouched && !l.auto {
+		r.log.Warn("a mail in the name of somebody whom hob listens to is not proven to be his (trust_results)", "channel", r.name, "from", l.from)
+	}
+	return a
+}
+
+// complete adds what a mail says. begins is its beginning, or the whole of it.
+func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
+	m := a.m
+	if !a.wanted {
+		return m, nil
+	}
+	raw, cut := begins, a.known && a.size > maxMail
+	if a.known && a.size > beginning && !cut {
+		whole, err := r.fetch([]imap.UID{a.uid}, &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxMail}})
+		if err != nil {
+			return m, err
+		}
+		raw = whole[a.uid].raw
+	}
+	fill(&m, a.letter, readBody(raw), a.known)
+	if cut {
+		m.Files = nil // they are cut too
+		m.Text += fmt.Sprintf("\n\n[this mail has %d MB: only its beginning was read]", a.size>>20)
+	}
+	return m, nil
+}
+
+// fill says in a message what a mail says. Its subject is said at the beginning of a thread, unless the mail is a command or a code.
+func fill(m *channels.Message, l letter, b body, known bool) {
+	text, quotes := own(b.text, l.forwarded)
+	m.Files, m.Forwarded = b.files, m.Forwarded || quotes
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "")
+	}
+	switch {
+	case !known: // a code at most, whatever stands below it
+		first, _, _ := strings.Cut(text, "\n")
+		if m.Text = strings.TrimSpace(first); m.Text == "" {
+			m.Text = l.subject
+		}
+		m.Files = nil
+	case text == "":
+		m.Text = l.subject
+	case l.subject == "" || l.answers != "" || strings.HasPrefix(text, "/") || regexp.MustCompile(`^[A-Z0-9]{4}-?[A-Z0-9]{4}$`).MatchString(text):
+		m.Text = text
+	default:
+		m.Text = "Subject: " + l.subject + "\n\n" + text
+	}
+}
+
+// fetched is a piece of a mail.
+type fetched struct {
+	uid  imap.UID
+	size int64 // of the whole mail
+	at   time.Time
+	raw  []byte
+}
+
+// fetch gets a piece of some mails, without marking them as read.
+func (r *reader) fetch(uids []imap.UID, piece *imap.FetchItemBodySection) (map[imap.UID]fetched, error) {
+	all := map[imap.UID]fetched{}
+	if len(uids) == 0 {
+		return all, nil
+	}
+	err := r.within(fetchTime, func() error {
+		list, err := r.Fetch(imap.UIDSetNum(uids...), &imap.FetchOptions{UID: true, RFC822Size: true, InternalDate: true, BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
+		for _, m := range list {
+			all[m.UID] = fetched{uid: m.UID, size: m.RFC822Size, at: m.InternalDate, raw: m.FindBodySection(piece)}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fetch %d mails: %w", len(uids), err)
+	}
+	return all, nil
+}
+
+// latest is the header of the mail with the highest number.
+func (b *box) latest(number uint32) (head []byte, err error) {
+	piece := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true, Partial: &imap.SectionPartial{Size: maxHead}}
+	err = b.within(fetchTime, func() error {
+		list, err := b.Fetch(imap.SeqSetNum(number), &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{piece}}).Collect()
+		for _, m := range list {
+			head = m.FindBodySection(piece)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fetch the latest mail: %w", err)
+	}
+	return head, nil
+}
+
+// commit hands messages on, and moves the position when they are stored.
+func (r *reader) commit(ctx context.Context, list []channels.Message, next position) error {
+	value, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write the cursor: %w", err)
+	}
+	if err := r.in.Receive(ctx, list, &channels.Cursor{Source: r.name, Identity: r.cfg.identity(), Value: string(value)}); err != nil {
+		return fmt.Errorf("commit %d mails: %w", len(list), err)
+	}
+	r.pos, r.saved = next, next.Heard
+	return nil
+}
+
+// wait blocks until the server announces something, or it is time to see whether it is still there.
+func (r *reader) wait(ctx context.Context) error {
+	if !r.Caps().Has(imap.CapIdle) {
+		r.rest(ctx, askEvery)
+		return r.answered(func() error { return r.Noop().Wait() })
+	}
+	var leave func() error
+	err := r.answered(func() error {
+		idle, err := r.Idle()
+		if err != nil {
+			return err
+		}
+		leave = func() error {
+			if err := idle.Close(); err != nil {
+				return err
+			}
+			return idle.Wait()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.rest(ctx, idleTime)
+	return r.answered(leave)
+}
+
+func (r *reader) answered(do func() error) error {
+	if err := r.within(answerTime, do); err != nil {
+		return fmt.Errorf("wait for mail: %w", err)
+	}
+	return nil
+}
+
+// rest waits so long, or until there is something to do.
+func (r *reader) rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-r.Closed():
+	case <-r.news:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,258 @@
+package email
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/wneessen/go-mail"
+
+	"hob/channels"
+	"hob/daemon/fail"
+)
+
+// Times of sending.
+const (
+	sendTime = 3 * time.Minute  // for a mail to be taken
+	keepTime = 20 * time.Second // for a copy to be put into the folder of what was sent
+	later    = 2 * time.Minute  // until a server that says "not now" is asked again: greylisting wants some minutes
+)
+
+// Send sends one part as a mail. When the server takes it, a copy goes into the folder of what was sent, where Find looks. The connection that ends
+// between the last byte and the answer leaves it unknown.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	to, err := c.target(d.To)
+	if err != nil {
+		return "", err
+	}
+	raw, err := c.compose(ctx, to, d)
+	if err != nil {
+		return "", fmt.Errorf("write a mail to %s: %w", to, err)
+	}
+	if err := c.deliver(ctx, to, raw); err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, err)
+	}
+	fail.Point("sending.answered")
+	id := c.messageID(d)
+	c.keep(ctx, id, raw)
+	return id, nil
+}
+
+// messageID is the mail's Message-ID: the same at each try, and of no other mail.
+func (c *Channel) messageID(d channels.Delivery) string {
+	sum := sha256.Sum256([]byte(d.Nonce))
+	return "<hob." + hex.EncodeToString(sum[:16]) + "@" + domain(c.cfg.Address) + ">"
+}
+
+// compose writes a mail. Of what came from elsewhere nothing reaches a header that has not been read as what it should be, or put on one line.
+func (c *Channel) compose(ctx context.Context, to string, d channels.Delivery) ([]byte, error) {
+	piece := c.Form().Render(d.Body)
+	about := readRef(d.ReplyRef)
+	m := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	if err := m.FromFormat("hob", c.cfg.Address); err != nil {
+		return nil, fmt.Errorf("address: %w", err)
+	}
+	if err := m.To(to); err != nil {
+		return nil, fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	}
+	m.SetMessageIDWithValue(strings.Trim(c.messageID(d), "<>"))
+	m.SetDateWithValue(c.clock.Wall())
+	m.SetGenHeader("X-Auto-Response-Suppress", "All") // Exchange's way to say it
+	if d.ReplyRef == "" {
+		m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834, section 5
+	} else {
+		m.SetGenHeader("Auto-Submitted", "auto-replied")
+	}
+	if about.id != "" {
+		m.SetGenHeaderPreformatted("In-Reply-To", about.id)
+		m.SetGenHeaderPreformatted("References", about.references())
+	}
+	m.Subject(subject(about, piece.Text, d))
+	m.SetBodyString(mail.TypeTextPlain, piece.Text)
+	if piece.HTML != "" {
+		m.AddAlternativeString(mail.TypeTextHTML, piece.HTML)
+	}
+	if d.File != nil {
+		if err := attach(ctx, m, d.File); err != nil {
+			return nil, err
+		}
+	}
+	var raw bytes.Buffer
+	if _, err := m.WriteTo(&raw); err != nil {
+		return nil, fmt.Errorf("put it together: %w", err)
+	}
+	return raw.Bytes(), nil
+}
+
+// subject is that of the mail that is answered, else how the text begins.
+func subject(about ref, text string, d channels.Delivery) string {
+	if s := about.answer(); s != "" {
+		return s
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if first == "" && d.File != nil {
+		first = d.File.Name
+	}
+	if first = line(first, maxBegin); first == "" {
+		return "hob"
+	}
+	return first
+}
+
+// maxBegin is how much of a text becomes its subject, in characters.
+const maxBegin = 70
+
+// attach adds a file, whose content is read here: a mail is begun only when it is whole.
+func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
+	in, err := f.Open(ctx)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.Name, err)
+	}
+	defer func() { _ = in.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	if len(data) > maxFile {
+		return fmt.Errorf("%s has more than %d MB: %w", f.Name, maxFile>>20, channels.ErrPermanent)
+	}
+	kind, _, err := mime.ParseMediaType(f.MIME)
+	if err != nil || strings.ContainsFunc(kind, unseen) {
+		kind = "application/octet-stream"
+	}
+	name := line(f.Name, maxSubject)
+	if name == "" {
+		name = "file"
+	}
+	return m.AttachReader(name, bytes.NewReader(data), mail.WithFileContentType(mail.ContentType(kind)))
+}
+
+// deliver hands a mail to the server (RFC 5321, section 3.3).
+func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
+	p, err := c.openPost(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	if err := p.UpdateDeadline(sendTime); err != nil {
+		return fmt.Errorf("set the time for it: %w", err)
+	}
+	if err := p.Mail("<" + c.cfg.Address + ">"); err != nil {
+		return class(err)
+	}
+	if err := p.Rcpt("<" + to + ">"); err != nil {
+		return class(err)
+	}
+	w, err := p.Data()
+	if err != nil {
+		return class(err)
+	}
+	if _, err := w.Write(raw); err != nil {
+		return fmt.Errorf("write it: %w", err) // without its end it is no mail
+	}
+	fail.Point("sending.written")
+	err = w.Close()
+	if said := (*textproto.Error)(nil); err != nil && !errors.As(err, &said) {
+		return fmt.Errorf("%w: no answer to it: %w", channels.ErrUnknown, err)
+	}
+	return class(err)
+}
+
+// class says of what kind a refusal is, by its first digit (RFC 5321, section 4.2.1); nil for none. What is wrong with hob's own log-in or connection is nothing
+// that speaks against the mail.
+func class(err error) error {
+	var said *textproto.Error
+	switch {
+	case !errors.As(err, &said):
+		return err
+	case said.Code/100 == 4:
+		return &channels.RetryAfter{After: later, Err: err}
+	case said.Code == 530 || said.Code == 534 || said.Code == 535 || said.Code == 538:
+		return refusedLogin(err)
+	case said.Code/100 == 5:
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	}
+	return err
+}
+
+// refusedLogin adds what to do when a server does not take the log-in.
+func refusedLogin(err error) error {
+	var said *textproto.Error
+	if errors.As(err, &said) && said.Code >= 530 && said.Code <= 538 {
+		return fmt.Errorf("%w; %s", err, noLogin)
+	}
+	return err
+}
+
+// keep puts a copy into the folder of what was sent, unless the server has done so itself. The mail is sent already: what goes wrong here is only logged.
+func (c *Channel) keep(ctx context.Context, id string, raw []byte) {
+	ctx, cancel := context.WithTimeoutCause(ctx, keepTime, fmt.Errorf("no copy within %s", keepTime))
+	defer cancel()
+	if err := c.putCopy(ctx, id, raw); err != nil {
+		c.log.Warn("a mail was sent, but there is no copy of it in the folder of what was sent", "channel", c.name, "id", id, "err", err)
+	}
+}
+
+func (c *Channel) putCopy(ctx context.Context, id string, raw []byte) error {
+	b, err := c.openBox(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	folder, err := b.sent()
+	if err != nil {
+		return err
+	}
+	if folder == "" {
+		return errors.New("the mailbox has no such folder")
+	}
+	if there, err := b.holds(folder, id); err != nil || there {
+		return err
+	}
+	put := b.Append(folder, int64(len(raw)), &imap.AppendOptions{Flags: []imap.Flag{imap.FlagSeen}, Time: c.clock.Wall()})
+	if _, err := put.Write(raw); err != nil {
+		return fmt.Errorf("write to %s: %w", folder, err)
+	}
+	if err := put.Close(); err != nil {
+		return fmt.Errorf("write to %s: %w", folder, err)
+	}
+	if _, err := put.Wait(); err != nil {
+		return fmt.Errorf("write to %s: %w", folder, err)
+	}
+	return nil
+}
+
+// Find looks for a mail in the folder of what was sent. A mail that is there was taken by the server. One that is not may have been taken all the same: the copy
+// is made after it.
+func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, error) {
+	b, err := c.openBox(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	defer b.end()
+	folder, err := b.sent()
+	if err != nil {
+		return "", false, err
+	}
+	if folder == "" {
+		return "", false, fmt.Errorf("the mailbox has no folder of what was sent: %w", channels.ErrUnknown)
+	}
+	id := c.messageID(d)
+	there, err := b.holds(folder, id)
+	switch {
+	case err != nil:
+		return "", false, err
+	case !there:
+		return "", false, fmt.Errorf("there is no copy in %s: %w", folder, channels.ErrUnknown)
+	}
+	return id, true, nil
+}

@@ -1,0 +1,377 @@
+package email_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/channels/email"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+	"hob/daemon/ident"
+)
+
+func delivery(body, ref string) channels.Delivery {
+	return channels.Delivery{Outbox: 1, Parts: 1, To: "email:" + sam, Body: body, ReplyRef: ref, Nonce: "nonce " + body, Attempts: 1}
+}
+
+// sent sends a delivery and returns what arrived.
+func sent(t *testing.T, d channels.Delivery) channelstest.EmailSent {
+	t.Helper()
+	f := server(t, channelstest.EmailOptions{})
+	if _, err := open(t, config(f)).Send(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	return f.Sent()[0]
+}
+
+func TestWhatIsSent(t *testing.T) {
+	m := sent(t, delivery("**hello** <you>, see https://x.test", ""))
+	if m.From != channelstest.EmailUser || m.To != sam || m.Text != "hello <you>, see https://x.test" || !strings.Contains(m.HTML, "<strong>hello</strong> &lt;you&gt;") {
+		t.Errorf("arrived %+v", m)
+	}
+	for key, want := range map[string]string{
+		"Subject": "hello <you>, see https://x.test", "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All", "In-Reply-To": "", "References": "",
+		"From": `"hob" <hob@hob.test>`, "To": "<sam@example.org>", "Mime-Version": "1.0", "User-Agent": "",
+	} {
+		if got := m.Header.Get(key); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestAnswersStayInTheirThread(t *testing.T) {
+	for _, tc := range []struct{ ref, subject, in, refs string }{
+		{"<m1@x> <m1@x> Lunch", "Re: Lunch", "<m1@x>", "<m1@x>"},
+		{"<m3@x> <m1@x> Re: Lunch", "Re: Lunch", "<m3@x>", "<m1@x> <m3@x>"},
+		{"<m3@x> <m1@x> AW: Grüße", "AW: Grüße", "<m3@x>", "<m1@x> <m3@x>"},
+		{"<m1@x> <m1@x>", "the answer", "<m1@x>", "<m1@x>"},
+		{"uid:1:2 uid:1:2 Lunch", "Re: Lunch", "", ""},
+		{"uid:1:2 <m1@x> Lunch", "Re: Lunch", "", ""},
+		{"<hob.abc@hob.test>", "the answer", "<hob.abc@hob.test>", "<hob.abc@hob.test>"},
+		{"odd", "the answer", "", ""},
+	} {
+		m := sent(t, delivery("the answer\nof two lines", tc.ref))
+		subject, err := m.Header.Text("Subject")
+		if err != nil || subject != tc.subject || m.Header.Get("In-Reply-To") != tc.in || m.Header.Get("References") != tc.refs || m.Header.Get("Auto-Submitted") != "auto-replied" {
+			t.Errorf("to %q: %v, subject %q; want %+v", tc.ref, m.Header.Map(), subject, tc)
+		}
+	}
+}
+
+// What comes in is named so that the answer to it finds its thread.
+func TestAnAnswerToWhatCameIn(t *testing.T) {
+	in := read(t, mailOf(sam, "x", "Message-ID: <m3@example.org>\r\nReferences: <m1@example.org> <m2@example.org>\r\nSubject: Lunch\r\n"))
+	m := sent(t, delivery("yes", in.ID))
+	if m.Header.Get("In-Reply-To") != "<m3@example.org>" || m.Header.Get("References") != "<m1@example.org> <m3@example.org>" || m.Header.Get("Subject") != "Re: Lunch" {
+		t.Errorf("%v", m.Header.Map())
+	}
+}
+
+// Nothing that hob is given becomes a header of its own.
+func TestNoInjection(t *testing.T) {
+	const evil = "x\r\nBcc: eve@evil.org\r\n\r\n<b>body</b>\r\n.\r\nMAIL FROM:<a@b>"
+	d := delivery(evil, "<m1@x\r\nBcc: eve@evil.org> <m1@x> "+evil)
+	d.Nonce = evil
+	d.File = file("a\"\r\nBcc: eve@evil.org\r\n\r\n.txt", "text/plain\r\nBcc: eve@evil.org", "content")
+	m := sent(t, d)
+	if m.Header.Has("Bcc") || m.Header.Len() > 12 || m.To != sam {
+		t.Errorf("headers %v", m.Header.Map())
+	}
+	head, _, _ := bytes.Cut(m.Raw, []byte("\r\n\r\n"))
+	for l := range strings.SplitSeq(string(head), "\r\n") {
+		if strings.HasPrefix(l, "Bcc") || strings.ContainsAny(l, "\r\n") {
+			t.Errorf("a line of the header: %q", l)
+		}
+	}
+	if len(m.Files) != 1 || string(m.Files[0].Content) != "content" {
+		t.Errorf("files %+v", m.Files)
+	}
+	if !strings.Contains(m.Text, "\n.\nMAIL FROM:") {
+		t.Errorf("the text is cut: %q", m.Text)
+	}
+	for _, to := range []event.Address{"email:", "email:sam", "email:sam@x\r\nRCPT TO:<eve@x>", "email:Sam@example.org", "email:<sam@x>", "email:a@b,c@d", "email:" + channelstest.EmailUser} {
+		d.To = to
+		f := server(t, channelstest.EmailOptions{})
+		if _, err := open(t, config(f)).Send(t.Context(), d); kind(err) != "permanent" || len(f.Sent()) != 0 {
+			t.Errorf("to %q: %v", to, err)
+		}
+	}
+}
+
+// stored is a file on its way out.
+type stored struct{ *bytes.Reader }
+
+func (stored) Close() error { return nil }
+
+func file(name, mime, content string) *channels.File {
+	return &channels.File{Name: name, MIME: mime, Size: int64(len(content)), Open: func(context.Context) (io.ReadSeekCloser, error) {
+		return stored{bytes.NewReader([]byte(content))}, nil
+	}}
+}
+
+func TestAFile(t *testing.T) {
+	d := delivery("the *report*", "")
+	content := strings.Repeat("\x00\xff\r\n.\r\n", 1000)
+	d.File = file("résumé.pdf", "application/pdf", content)
+	m := sent(t, d)
+	if len(m.Files) != 1 || m.Files[0].MIME != "application/pdf" || string(m.Files[0].Content) != content || m.Text != "the report" {
+		t.Errorf("arrived %d files, %.100q", len(m.Files), m.Raw)
+	}
+	ch := channel(t)
+	var carrier channels.Carrier = ch
+	d.File = file("large", "x/y", strings.Repeat("x", int(carrier.MaxFile())+1))
+	if _, err := ch.Send(t.Context(), d); kind(err) != "permanent" {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	gone := errors.New("gone")
+	d.File = &channels.File{Name: "x", Open: func(context.Context) (io.ReadSeekCloser, error) { return nil, gone }}
+	if _, err := ch.Send(t.Context(), d); !errors.Is(err, gone) {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
+}
+
+func TestClassesOfFailure(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fault channelstest.EmailFault
+		want  string
+		kept  int
+	}{
+		{"greylisted", channelstest.EmailFault{At: "RCPT", Code: 451}, "later", 0},
+		{"the mailbox is full", channelstest.EmailFault{At: "RCPT", Code: 452}, "later", 0},
+		{"nobody of that name", channelstest.EmailFault{At: "RCPT", Code: 550}, "permanent", 0},
+		{"not this sender", channelstest.EmailFault{At: "MAIL", Code: 553}, "permanent", 0},
+		{"not without a log-in", channelstest.EmailFault{At: "MAIL", Code: 530}, "plain", 0},
+		{"spam", channelstest.EmailFault{At: "DATA", Code: 554}, "permanent", 0},
+		{"not now", channelstest.EmailFault{At: "DATA", Code: 421}, "later", 0},
+		{"cut at the beginning", channelstest.EmailFault{At: "MAIL"}, "plain", 0},
+		{"cut before the mail", channelstest.EmailFault{At: "RCPT"}, "plain", 0},
+		{"cut, not kept", channelstest.EmailFault{Cut: "before"}, "unknown", 0},
+		{"cut, kept", channelstest.EmailFault{Cut: "after"}, "unknown", 1},
+	} {
+		f := server(t, channelstest.EmailOptions{})
+		f.Fail(tc.fault)
+		_, err := open(t, config(f)).Send(t.Context(), delivery("x", ""))
+		if got := kind(err); got != tc.want || len(f.Sent()) != tc.kept {
+			t.Errorf("%s: %v is %s, want %s; %d kept", tc.name, err, got, tc.want, len(f.Sent()))
+		}
+	}
+	f := server(t, channelstest.EmailOptions{})
+	ch := open(t, config(f))
+	f.Revoke()
+	if _, err := ch.Send(t.Context(), delivery("x", "")); kind(err) != "plain" || !strings.Contains(err.Error(), "check user and password") {
+		t.Errorf("a password that is not taken: %v", err)
+	}
+	f.Close()
+	if _, err := ch.Send(t.Context(), delivery("x", "")); kind(err) != "plain" {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// A mailbox without a folder of what was sent cannot be asked: what has arrived is unknown.
+func TestNoFolderOfWhatWasSent(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{NoBox: true})
+	ch := open(t, config(f))
+	d := delivery("x", "")
+	if _, err := ch.Send(t.Context(), d); err != nil {
+		t.Errorf("a mail that was taken: %v", err)
+	}
+	if _, found, err := ch.Find(t.Context(), d); found || kind(err) != "unknown" {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+// TestThroughThePump is the promise where the server keeps no copies by itself: what may have arrived goes to the owner once more, with a mark and under the
+// same Message-ID; to anybody else it is held, and asked about. What has a copy is never sent again.
+func TestThroughThePump(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{})
+	ch := open(t, config(f))
+	out := channelstest.NewOutbox(clock.Real().Wall)
+	out.Queue(event.Out{Key: "1", To: "email:" + sam, Body: "cut", Cause: event.Cause{Kind: event.ByTurn}})
+	f.Fail(channelstest.EmailFault{Cut: "after"})
+	deliver(t, out, ch, "done")
+	got := f.Sent()
+	if len(got) != 2 || got[1].Text != "cut\n\n(may be a repeat)" || got[0].Header.Get("Message-Id") != got[1].Header.Get("Message-Id") {
+		t.Errorf("arrived %+v", got)
+	}
+	out.Queue(event.Out{Key: "2", To: "email:" + ana, Body: "for ana", Cause: event.Cause{Kind: event.ByTurn}})
+	f.Fail(channelstest.EmailFault{Cut: "before"})
+	deliver(t, out, ch, "held")
+	if asked := out.Asked(); len(asked) != 1 || len(f.Sent()) != 2 {
+		t.Errorf("asked about %v, %d arrived: what may have reached others is never sent again by itself", asked, len(f.Sent()))
+	}
+}
+
+// deliver runs a pump until the last row of the outbox is in a state.
+func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	pump := channels.NewPump(channels.Config{
+		Store: out.Process(), Channel: func(string) (channels.Channel, error) { return ch, nil },
+		Owner: func() []event.Address { return []event.Address{"email:" + sam} }, Zone: func() *time.Location { return time.UTC },
+		Report: func(string, error) {}, Once: func(_ string, f func() error) { go func() { _ = f() }() },
+		Wake: out.Wake, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- pump.Run(ctx) }()
+	channelstest.Wait(t, 20*time.Second, "the last row being "+state, func() bool {
+		rows := out.Rows()
+		return rows[len(rows)-1].State == state
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What is for somebody else waits a day for its server.
+func TestADayForOthers(t *testing.T) {
+	var slow channels.Patient = channel(t)
+	if slow.Patience() != 24*time.Hour {
+		t.Errorf("%s", slow.Patience())
+	}
+}
+
+func TestConfigErrorsNameTheKey(t *testing.T) {
+	at := func(change func(*email.Config)) email.Config {
+		c := email.Config{IMAP: "imap.hob.test", SMTP: "smtp.hob.test", Address: "hob@hob.test", Password: "env:PASSWORD"}
+		change(&c)
+		return c
+	}
+	off := false
+	for _, tc := range []struct {
+		cfg  email.Config
+		want string
+	}{
+		{at(func(c *email.Config) { c.IMAP = "" }), "imap: missing; want the server's address"},
+		{at(func(c *email.Config) { c.SMTP = "" }), "smtp: missing; want the server's address"},
+		{at(func(c *email.Config) { c.IMAP = "imap://x" }), `imap: "imap://x" is no address`},
+		{at(func(c *email.Config) { c.SMTP = "x:70000" }), `smtp: "x:70000" is no address`},
+		{at(func(c *email.Config) { c.Address = "" }), "address: missing"},
+		{at(func(c *email.Config) { c.Address = "hob" }), `address: "hob" is none`},
+		{at(func(c *email.Config) { c.TLS = &off }), "tls: without it everybody on the way"},
+		{at(func(c *email.Config) { c.Fingerprint = "aa" }), "fingerprint: want the SHA-256"},
+		{at(func(c *email.Config) { c.TrustResults = "a; b" }), `trust_results: "a; b" is no name`},
+		{at(func(c *email.Config) { c.Folder = "IN\nBOX" }), "user, folder: want one line"},
+		{at(func(c *email.Config) { c.Password = "" }), "password: missing; make one for hob"},
+		{at(func(c *email.Config) { c.Password = "env:NONE" }), "password: no secret"},
+		{at(func(c *email.Config) { c.Password = "env:TWO" }), `password: the value behind "env:TWO" is empty or has more`},
+		{at(func(c *email.Config) { c.Known = []string{"Ana@example.org"} }), `known: "Ana@example.org" cannot be one`},
+		{at(func(c *email.Config) { c.Public = []string{"example.org"} }), `public: "example.org" cannot be one`},
+		{at(func(c *email.Config) { c.Known, c.Public = []string{ana}, []string{ana} }), "public: " + ana + " is there twice, also in known"},
+		{at(func(c *email.Config) { c.Known = []string{"hob@hob.test"} }), "known: hob@hob.test is there twice, also in address"},
+	} {
+		if _, err := email.New(env(), tc.cfg); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%+v: error %v, want one that begins with %q", tc.cfg, err, tc.want)
+		}
+	}
+	e := env()
+	e.Owner = func() []event.Address { return []event.Address{"email:Sam@example.org"} }
+	if _, err := email.New(e, at(func(*email.Config) {})); err == nil || !strings.HasPrefix(err.Error(), "the owner's address email:Sam@example.org") {
+		t.Errorf("an owner in capitals: %v", err)
+	}
+}
+
+func TestTry(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		opts channelstest.EmailOptions
+		set  func(*channelstest.Email, *email.Config)
+		says []string
+		err  string
+	}{
+		{"all is well", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Say(sam, "x") }, []string{"takes the log-in", "has 1 mails", "IDLE", "go to Sent", "takes the log-in", "vouches for the latest mail, of " + sam}, ""},
+		{"over TLS", channelstest.EmailOptions{TLS: true}, func(f *channelstest.Email, c *email.Config) {
+			c.TLS, c.Fingerprint = nil, f.Fingerprint()
+		}, []string{"takes the log-in", "no mail yet to see"}, ""},
+		{"another certificate", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) {
+			c.TLS, c.Fingerprint = nil, strings.Repeat("ab", 32)
+		}, nil, "not the one of the config"},
+		{"a certificate that nobody has signed", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) { c.TLS = nil }, nil, "certificate"},
+		{"nobody vouches", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Put([]byte("From: x@y\r\n\r\nx")) }, []string{"does not vouch for the latest mail"}, ""},
+		{"no name of who vouches", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.TrustResults = "" }, []string{"go to Sent"}, "set trust_results"},
+		{"no copies", channelstest.EmailOptions{NoBox: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder of what was sent"}, ""},
+		{"no such folder", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.Folder = "none" }, nil, "open the folder none"},
+		{"no log-in", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Revoke() }, nil, "check user and password"},
+	} {
+		f := server(t, tc.opts)
+		cfg := config(f)
+		tc.set(f, &cfg)
+		var ch channels.Tester = open(t, cfg)
+		lines, err := ch.Test(t.Context())
+		all := strings.Join(lines, "\n")
+		if missing := slices.IndexFunc(tc.says, func(s string) bool { return !strings.Contains(all, s) }); missing >= 0 {
+			t.Errorf("%s: %q, want %q among it", tc.name, lines, tc.says[missing])
+		}
+		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.err)
+		}
+		if len(f.Sent()) != 0 {
+			t.Errorf("%s: it sent something", tc.name)
+		}
+	}
+}
+
+// The port says how TLS begins: at IMAP's 143 by STARTTLS, at SMTP's 465 with the first byte.
+func TestPorts(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{TLS: true, Other: true})
+	cfg := config(f)
+	cfg.TLS, cfg.Fingerprint, cfg.IMAP, cfg.SMTP = nil, f.Fingerprint(), "imap.hob.test:143", "smtp.hob.test"
+	e := env()
+	e.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		at := map[string]string{"imap.hob.test:143": f.IMAP(), "smtp.hob.test:465": f.SMTP()}[addr]
+		return (&net.Dialer{}).DialContext(ctx, network, at)
+	}
+	if lines, err := openWith(t, e, cfg).Test(t.Context()); err != nil || len(lines) != 6 {
+		t.Errorf("%q, %v", lines, err)
+	}
+}
+
+func TestLink(t *testing.T) {
+	var ch channels.Linker = channel(t)
+	if text, url, err := ch.Link(t.Context()); err != nil || !strings.Contains(text, channelstest.EmailUser) || url != "mailto:"+channelstest.EmailUser {
+		t.Errorf("%q, %q, %v", text, url, err)
+	}
+	deaf := open(t, email.Config{IMAP: "a", SMTP: "b", Address: channelstest.EmailUser, Password: "env:PASSWORD"})
+	if _, _, err := deaf.Link(t.Context()); err == nil || !strings.Contains(err.Error(), "set trust_results") {
+		t.Errorf("where nobody is recognised: %v", err)
+	}
+}
+
+// FuzzHeaders sends whatever hob may be given: nothing of it becomes a header of its own.
+func FuzzHeaders(f *testing.F) {
+	f.Add("hello", "<a@b> <c@d> subject", "n", "a.txt")
+	f.Add("x\r\nBcc: y", "<a@b\r\nBcc: y>", "\x00", "=?utf-8?q?=0d=0a?=")
+	f.Add("\r\n.\r\n", "uid:1:2  \u202e", "", "../\\\"")
+	ch := channel(f)
+	f.Fuzz(func(t *testing.T, body, ref, nonce, name string) {
+		d := channels.Delivery{To: "email:" + sam, Body: body, ReplyRef: ref, Nonce: nonce, File: file(name, name, body)}
+		raw, err := ch.Compose(t.Context(), sam, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(raw), "\r\n\r\n")
+		for l := range strings.SplitSeq(head, "\r\n") {
+			key, _, ok := strings.Cut(l, ":")
+			if !strings.HasPrefix(l, " ") && (!ok || !slices.Contains(known, key)) || strings.ContainsAny(l, "\r\n\x00") {
+				t.Errorf("a header of %q: %q", head, l)
+			}
+		}
+		if body != "" && !strings.Contains(string(raw), base64.StdEncoding.EncodeToString([]byte(body))[:min(4, len(body))]) {
+			t.Errorf("the file is not there: %q", raw)
+		}
+	})
+}
+
+var known = []string{"Auto-Submitted", "Date", "MIME-Version", "Message-ID", "Subject", "X-Auto-Response-Suppress", "From", "To", "In-Reply-To", "References", "Content-Type"}

@@ -1,0 +1,14 @@
+package email_test
+
+import (
+	"testing"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+)
+
+// TestTable keeps the row of docs/channels.md.
+func TestTable(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{Files: true})
+	channelstest.Table(t, "email", world(f, func() channels.Channel { return open(t, config(f)) }), channelstest.World{Server: "dovecot"})
+}

@@ -1,0 +1,183 @@
+package channels_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+)
+
+// carrierCh sends files of at most 100 bytes; what it got of one stands in the arrival's body.
+type carrierCh struct{ plainCh }
+
+func (carrierCh) MaxFile() int64 { return 100 }
+
+func (c carrierCh) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	if d.File == nil {
+		return c.plainCh.Send(ctx, d)
+	}
+	f, err := d.File.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // in memory
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return "", err
+	}
+	d.Body = fmt.Sprintf("<%s %s %d %s>%s", d.File.Name, d.File.MIME, d.File.Size, data, d.Body)
+	return c.plainCh.Send(ctx, d)
+}
+
+// bytesOf are an artifact's bytes.
+type bytesOf struct{ *strings.Reader }
+
+func (bytesOf) Close() error { return nil }
+
+// openArtifact opens artifacts that hold their own names, but for one that is gone.
+func openArtifact(_ context.Context, id string) (io.ReadSeekCloser, error) {
+	if id == "gone" {
+		return nil, fmt.Errorf("artifact %s: %w", id, fs.ErrNotExist)
+	}
+	return bytesOf{strings.NewReader("of " + id)}, nil
+}
+
+func enclosed(name, artifact string, size int64) event.Enclosed {
+	return event.Enclosed{Name: name, Artifact: artifact, MIME: "text/plain", Size: size, Path: "/home/sam/" + name}
+}
+
+func (r *rig) enclose(to event.Address, body string, files ...event.Enclosed) {
+	n := len(r.box.Rows())
+	r.box.Queue(event.Out{Key: fmt.Sprintf("k%d", n), Cause: event.Cause{Kind: event.ByTurn, ID: int64(n)}, To: to, Body: body, Files: files})
+}
+
+// Files go behind the text, each once, in their order; what is not there holds up nobody but is told of.
+func TestPumpSendsFiles(t *testing.T) {
+	story(t, []string{"ok", "plain", "ok", "later"}, func(t *testing.T, r *rig) {
+		r.owner = append(r.owner, "carrier:me")
+		r.enclose("carrier:me", "two files", enclosed("a.txt", "a1", 5), enclosed("b.txt", "b1", 5))
+		r.enclose("carrier:me", "", enclosed("c.txt", "c1", 5))
+		r.live(t, time.Hour)
+		want(t, "arrived", r.bodies(), "two files", "<a.txt text/plain 5 of a1>", "<b.txt text/plain 5 of b1>", "<c.txt text/plain 5 of c1>")
+		want(t, "states", r.states(), "done", "done")
+		var nonces []string
+		for _, p := range r.box.Rows()[0].Parts {
+			nonces = append(nonces, p.Nonce)
+		}
+		if slices.Sort(nonces); len(slices.Compact(nonces)) != 3 {
+			t.Errorf("nonces %q", nonces)
+		}
+	})
+	story(t, nil, func(t *testing.T, r *rig) {
+		r.enclose("carrier:x", "gone", enclosed("a.txt", "gone", 5), enclosed("b.txt", "b1", 5))
+		r.enclose("carrier:x", "next")
+		r.live(t, time.Hour)
+		want(t, "states", r.states(), "dead", "done", "done")
+		if notice := r.box.Rows()[2].Body; !strings.Contains(notice, "the file is there no more") || !strings.Contains(notice, "[file a.txt]") {
+			t.Errorf("the owner is told %q", notice)
+		}
+	})
+}
+
+// A file whose arrival is not sure fails as a text does: to the owner once more, with a mark as its caption; to others held, and asked about.
+func TestPumpUnsureFiles(t *testing.T) {
+	story(t, []string{"ok", "kept"}, func(t *testing.T, r *rig) {
+		r.owner = append(r.owner, "carrier:me")
+		r.enclose("carrier:me", "text", enclosed("a.txt", "a1", 5))
+		r.live(t, time.Hour)
+		want(t, "arrived", r.bodies(), "text", "<a.txt text/plain 5 of a1>", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)")
+	})
+	story(t, []string{"ok", "kept"}, func(t *testing.T, r *rig) {
+		r.enclose("carrier:x", "text", enclosed("a.txt", "a1", 5))
+		r.live(t, time.Hour)
+		want(t, "states", r.states(), "held")
+		if asked := r.box.Asked(); len(asked) != 1 || len(r.bodies()) != 2 {
+			t.Errorf("asked about %v, arrived %q", asked, r.bodies())
+		}
+	})
+}
+
+// A crash between the text and the file, and in the middle of the file, repeats nothing but what may not have arrived.
+func TestPumpCrashesBetweenTextAndFile(t *testing.T) {
+	for script, arrived := range map[string][]string{
+		"crash-after":     {"text", "text\n\n(may be a repeat)", "<a.txt text/plain 5 of a1>"},
+		"ok crash-before": {"text", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)"},
+		"ok crash-after":  {"text", "<a.txt text/plain 5 of a1>", "<a.txt text/plain 5 of a1>\n\n(may be a repeat)"},
+	} {
+		story(t, strings.Fields(script), func(t *testing.T, r *rig) {
+			r.owner = append(r.owner, "carrier:me")
+			r.enclose("carrier:me", "text", enclosed("a.txt", "a1", 5))
+			r.live(t, time.Hour)
+			want(t, script, r.bodies(), arrived...)
+			want(t, script+": states", r.states(), "done")
+		})
+	}
+}
+
+// What a channel cannot carry is named in the text: to the owner with its place, to nobody else.
+func TestPumpNamesWhatItCannotSend(t *testing.T) {
+	for _, tc := range []struct {
+		to    event.Address
+		owner bool
+		body  string
+		files []event.Enclosed
+		want  []string
+	}{
+		{"plain:me", true, "look", []event.Enclosed{enclosed("a.txt", "a1", 5)}, []string{"look\n\n[file a.txt, 5 bytes, was not sent: plain carries no files; it lies in /home/sam/a.txt]"}},
+		{"plain:x", false, "look", []event.Enclosed{enclosed("a.txt", "a1", 2048)}, []string{"look\n\n[file a.txt, 2 KB, was not sent: plain carries no files]"}},
+		{"carrier:me", true, "", []event.Enclosed{enclosed("a.txt", "a1", 101), enclosed("b.txt", "b1", 100)}, []string{
+			"[file a.txt, 101 bytes, was not sent: carrier takes files of up to 100 bytes; it lies in /home/sam/a.txt]", "<b.txt text/plain 100 of b1>",
+		}},
+	} {
+		story(t, nil, func(t *testing.T, r *rig) {
+			if tc.owner {
+				r.owner = append(r.owner, tc.to)
+			}
+			r.enclose(tc.to, tc.body, tc.files...)
+			r.live(t, time.Hour)
+			want(t, string(tc.to), r.bodies(), tc.want...)
+		})
+	}
+}
+
+// What waited through quiet hours goes out as one message, but files go with their own texts.
+func TestPumpKeepsFilesWithTheirTexts(t *testing.T) {
+	story(t, nil, func(t *testing.T, r *rig) {
+		r.owner = append(r.owner, "carrier:me")
+		end := time.Now().Add(time.Hour)
+		r.box.Hush(func(event.Address, time.Time) time.Time { return end })
+		for i := range 5 {
+			if i == 2 {
+				r.enclose("carrier:me", "the file", enclosed("a.txt", "a1", 5))
+				continue
+			}
+			r.say("carrier:me", fmt.Sprintf("text %d", i))
+		}
+		r.live(t, 24*time.Hour)
+		got := strings.Join(r.bodies(), "\n")
+		if strings.Count(got, "the file") != 1 || strings.Count(got, "<a.txt text/plain 5 of a1>") != 1 || !strings.Contains(got, "text 4") {
+			t.Errorf("arrived %q", r.bodies())
+		}
+		at := slices.IndexFunc(r.bodies(), func(b string) bool { return strings.HasPrefix(b, "the file") })
+		if at < 0 || !strings.HasPrefix(r.bodies()[at+1], "<a.txt") {
+			t.Errorf("the file does not follow its text: %q", r.bodies())
+		}
+	})
+}
+
+func TestBytes(t *testing.T) {
+	for n, text := range map[int64]string{
+		0: "0 bytes", 1023: "1023 bytes", 1024: "1 KB", 1535: "1 KB", 1536: "2 KB", 1 << 20: "1 MB", 50 << 20: "50 MB", 1<<20 + 1<<19: "1.5 MB", 1<<20 - 1: "1024 KB",
+	} {
+		if got := channels.Bytes(n); got != text {
+			t.Errorf("%d bytes are %q, want %q", n, got, text)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package matrix
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hob/channels"
+	"hob/channels/markup"
+)
+
+// replacing is the content of a message that takes the place of another one (Client-Server API, "Event replacements"). Programs that know no
+// replacements show its own text.
+type replacing struct {
+	outgoing
+	New outgoing `json:"m.new_content"`
+}
+
+// Edit puts another text in the place of a message: an m.replace of it. Each edit is a transaction of its own, because a text may come
+// back that was there before; made twice it says the same.
+func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
+	room, event := cutID(remoteID)
+	if !strings.HasPrefix(room, "!") || event == "$" {
+		return fmt.Errorf("edit %q: it is no message of a room: %w", remoteID, channels.ErrPermanent)
+	}
+	out := content(d, c.Form())
+	whole := replacing{outgoing: out, New: out}
+	whole.Body = "* " + out.Body
+	if out.HTML != "" {
+		whole.HTML = "* " + out.HTML
+	}
+	whole.Relates = &relation{Kind: "m.replace", ID: event}
+	err := c.api.call(ctx, http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", d.Nonce+"."+rand.Text()), whole, nil)
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", remoteID, class(err, false))
+	}
+	return nil
+}
+
+// content is a text in plain and in HTML.
+func content(d channels.Delivery, form markup.Form) outgoing {
+	piece := form.Render(d.Body)
+	out := outgoing{Type: "m.text", Body: piece.Text}
+	if piece.HTML != "" {
+		out.Format, out.HTML = "org.matrix.custom.html", piece.HTML
+	}
+	return out
+}

@@ -1,0 +1,36 @@
+package matrix
+
+import (
+	"encoding/json"
+
+	"hob/channels"
+)
+
+// Read makes messages of an answer of /sync as Run does, for an account: private is the room in which it is alone with other, all further ones
+// are groups.
+func (c *Channel) Read(raw []byte, me, private, other string) ([]channels.Message, error) {
+	var news synced
+	if err := json.Unmarshal(raw, &news); err != nil {
+		return nil, err
+	}
+	r := &reader{Channel: c, me: account{ID: me}, places: map[string]place{}}
+	r.account(&news)
+	var list []channels.Message
+	for room, j := range news.Rooms.Join {
+		r.changed(room, j)
+		p := place{members: map[string]string{me: "join", other: "join"}}
+		if room != private {
+			p.members["@third:hob.test"] = "join"
+		}
+		happened, _ := r.since(j.Timeline.Events)
+		for _, e := range happened {
+			if e.Key != nil {
+				continue
+			}
+			if m, ok := r.message(room, p, e); ok {
+				list = append(list, m)
+			}
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,36 @@
+package ntfy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"hob/channels"
+)
+
+// maxFile is the largest file that hob publishes, in bytes: what ntfy.sh takes of anybody. A server's own limit may be larger, or files not be
+// taken at all, which it says.
+const maxFile = 2 << 20
+
+// MaxFile is the largest file that hob publishes.
+func (c *Channel) MaxFile() int64 { return maxFile }
+
+// enclosed is a request that publishes a file ("Attach local file"): its bytes are the body, and what it is called stands in a header.
+func (c *Channel) enclosed(ctx context.Context, topic string, d channels.Delivery, content io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.server+"/"+topic, content)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	req.ContentLength = d.File.Size
+	c.authorize(req)
+	req.Header.Set("Content-Type", cmp.Or(d.File.MIME, "application/octet-stream"))
+	req.Header.Set("Filename", mime.BEncoding.Encode("utf-8", d.File.Name)) // the server decodes RFC 2047
+	if caption := strings.Join(strings.Fields(c.Form().Render(d.Body).Text), " "); caption != "" {
+		req.Header.Set("Message", mime.BEncoding.Encode("utf-8", caption))
+	}
+	return req, nil
+}

@@ -1,0 +1,134 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"hob/channels"
+	"hob/daemon/fail"
+)
+
+// slowly is the time between two tries with a token that is not taken.
+const slowly = 5 * time.Minute
+
+// Codes of refusals, as the Web API's methods list them.
+const (
+	worthless = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"
+	noScope   = "missing_scope no_permission"
+	never     = "channel_not_found not_in_channel is_archived msg_too_long no_text invalid_blocks restricted_action restricted_action_read_only_channel " +
+		"user_not_found users_not_found user_disabled user_not_visible cannot_dm_bot messages_tab_disabled message_not_found cant_update_message edit_window_closed " +
+		"file_too_large file_type_not_allowed blocked_file_type posting_to_channel_denied thread_not_found cannot_reply_to_message"
+	halfDone = "internal_error fatal_error" // "it's possible some aspect of the operation succeeded"
+)
+
+// refused tells whether an error is a refusal with one of these codes.
+func refused(err error, codes string) bool {
+	var no slack.SlackErrorResponse
+	return errors.As(err, &no) && slices.Contains(strings.Fields(codes), no.Err)
+}
+
+// later is the time after which Slack wants to be asked again.
+func later(err error) (time.Duration, bool) {
+	var wait *slack.RateLimitedError
+	if errors.As(err, &wait) {
+		return wait.RetryAfter, true
+	}
+	var status slack.StatusCodeError
+	return 0, errors.As(err, &status) && status.Code == http.StatusTooManyRequests
+}
+
+// hint says what to do about a refusal, where there is something to do.
+func hint(err error) error {
+	var no slack.SlackErrorResponse
+	switch {
+	case !errors.As(err, &no):
+		return err
+	case refused(err, worthless):
+		return fmt.Errorf("%w; Slack does not take the token (any more): take a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
+	case refused(err, noScope) && no.Needed != "":
+		return fmt.Errorf("%w; the app lacks the scope %s: add it at https://api.slack.com/apps under OAuth & Permissions, and install the app again", err, no.Needed)
+	case refused(err, noScope):
+		return fmt.Errorf("%w; the app lacks a scope: compare it with the manifest in docs/channels.md", err)
+	case no.Err == "not_in_channel":
+		return fmt.Errorf("%w; write /invite and the app's name in the channel", err)
+	case no.Err == "messages_tab_disabled":
+		return fmt.Errorf("%w; allow messages to the app at https://api.slack.com/apps under App Home", err)
+	}
+	return err
+}
+
+// trouble says what is wrong when Slack refuses, and when to come back.
+func trouble(err error) error {
+	after, limited := later(err)
+	switch {
+	case err == nil:
+		return nil
+	case limited:
+		return &channels.RetryAfter{After: after, Err: err}
+	case refused(err, worthless+" "+noScope):
+		return &channels.RetryAfter{After: slowly, Err: hint(err)}
+	}
+	return err
+}
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached Slack.
+func class(err error, maybe bool) error {
+	after, limited := later(err)
+	var no slack.SlackErrorResponse
+	var status slack.StatusCodeError
+	switch {
+	case limited && after > 0:
+		return &channels.RetryAfter{After: after, Err: err}
+	case limited:
+		return err
+	case refused(err, never):
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, hint(err))
+	case refused(err, halfDone) && maybe:
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	case errors.As(err, &no):
+		return hint(err)
+	case errors.As(err, &status) && (!maybe || status.Code != http.StatusInternalServerError && status.Code != http.StatusGatewayTimeout):
+		return err
+	case maybe:
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
+	}
+	return err
+}
+
+// bare is an error without the address that net/http puts into it: the socket's address has its ticket in it.
+func bare(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// written watches whether a request has reached the wire.
+type written struct{ headers, failed atomic.Bool }
+
+func (w *written) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	})
+}
+
+// maybe tells whether Slack may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has left;
+// a failed write left too little. In between it cannot be told.
+func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

@@ -1,0 +1,226 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+)
+
+// How much of what was said while nobody listened is fetched.
+const (
+	pageSize = 200
+	batch    = 1000 // messages of one commit
+	maxPages = 100
+	patience = 5               // how often Slack may ask to wait before a page comes,
+	longest  = 2 * time.Minute // and for how long each time
+)
+
+// pages are what was said in a chat, or in a thread of it, since a time; the newest page of a chat comes first, the oldest of a thread.
+type pages struct {
+	web          *slack.Client
+	chat, thread string
+	since        string // exclusive
+	metadata     bool
+	cursor       string
+	end          bool
+}
+
+// next fetches a page. When Slack asks to wait, it waits.
+func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
+	for range patience {
+		list, err = p.fetch(ctx)
+		after, limited := later(err)
+		if !limited || after == 0 || after > longest {
+			return list, err
+		}
+		pause(ctx, after)
+	}
+	return list, err
+}
+
+func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
+	if p.thread != "" {
+		list, more, cursor, err := p.web.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			ChannelID: p.chat, Timestamp: p.thread, Oldest: p.since, Limit: pageSize, Cursor: p.cursor, IncludeAllMetadata: p.metadata,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("conversations.replies: %w", err)
+		}
+		p.cursor, p.end = cursor, !more || cursor == ""
+		return list, nil
+	}
+	resp, err := p.web.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+		ChannelID: p.chat, Oldest: p.since, Limit: pageSize, Cursor: p.cursor, IncludeAllMetadata: p.metadata,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("conversations.history: %w", err)
+	}
+	p.cursor, p.end = resp.ResponseMetaData.NextCursor, !resp.HasMore || resp.ResponseMetaData.NextCursor == ""
+	return resp.Messages, nil
+}
+
+// catchUp takes what was said in each chat that concerns hob since it was last read, chat by chat.
+func (r *reader) catchUp(ctx context.Context) error {
+	heard := r.pos.Heard
+	chats, err := r.chats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, chat := range chats {
+		list, next, err := r.missed(ctx, chat)
+		if err != nil {
+			if err := r.lost(ctx, chat, heard, err); err != nil {
+				return err
+			}
+		}
+		for some := range slices.Chunk(list, batch) {
+			if err := r.commit(ctx, r.dress(ctx, some), r.behind(r.pos, some...)); err != nil {
+				return err
+			}
+		}
+		r.pos = next // what else was said was none of hob's business
+	}
+	next := r.pos.only(chats)
+	next.Heard = r.clock.Wall().Unix()
+	return r.commit(ctx, nil, next)
+}
+
+// chats are the listed groups, and the private chats with whom hob listens to.
+func (r *reader) chats(ctx context.Context) ([]string, error) {
+	list := slices.Clone(r.Groups)
+	params := slack.GetConversationsParameters{Types: []string{"im"}, Limit: pageSize}
+	for range maxPages {
+		page, cursor, err := r.web.GetConversationsContext(ctx, &params)
+		if refused(err, noScope) { // those that it knows of
+			for chat := range r.pos.Chats {
+				if strings.HasPrefix(chat, "D") {
+					list = append(list, chat)
+				}
+			}
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("conversations.list: %w", err)
+		}
+		for _, ch := range page {
+			if r.knows(ch.User) {
+				list = append(list, ch.ID)
+			}
+		}
+		if cursor == "" {
+			break
+		}
+		params.Cursor = cursor
+	}
+	return list, nil
+}
+
+// missed is what was said in a chat and in its threads, the oldest first, and the position behind it. Some time before the newest message that is known
+// is read again: what Slack offers a second time may be older than what came before it. An error comes with what could be had.
+func (r *reader) missed(ctx context.Context, chat string) ([]message, position, error) {
+	since := r.overlap(r.pos.Chats[chat])
+	raw, err := r.all(ctx, pages{web: r.web.Client, chat: chat, since: since})
+	threads := map[string]string{}
+	for key, newest := range r.pos.Threads {
+		if in, thread, _ := strings.Cut(key, "/"); in == chat {
+			threads[thread] = r.overlap(newest)
+		}
+	}
+	for _, m := range raw {
+		if m.LatestReply > since && threads[m.Timestamp] == "" {
+			threads[m.Timestamp] = since
+		}
+	}
+	for thread, since := range threads {
+		replies, rerr := r.all(ctx, pages{web: r.web.Client, chat: chat, thread: thread, since: since})
+		if rerr != nil && !refused(rerr, "thread_not_found message_not_found") {
+			err = errors.Join(err, rerr)
+		}
+		for _, m := range replies {
+			if m.Timestamp > since && m.Timestamp != thread {
+				raw = append(raw, m)
+			}
+		}
+	}
+	slices.SortStableFunc(raw, func(a, b slack.Message) int { return strings.Compare(a.Timestamp, b.Timestamp) })
+	var list []message
+	newest := r.pos.Chats[chat]
+	for _, said := range raw {
+		newest = max(newest, said.Timestamp)
+		said.Channel = chat
+		m, ok := r.message(said)
+		if !ok || !r.minds(m.Message) {
+			continue
+		}
+		if said.Edited != nil && m.ts <= r.pos.Chats[chat] { // it was read before it was edited
+			m.Message = edited(m.Message, said.Edited)
+		}
+		list = append(list, m)
+	}
+	next := r.behind(r.pos, list...)
+	if newest != "" {
+		next.Chats[chat] = newest
+	}
+	return list, next, err
+}
+
+// overlap is the time from which on a chat is read again.
+func (r *reader) overlap(newest string) string {
+	if newest == "" { // nothing of it was read yet
+		newest = stamp(time.Unix(r.pos.Heard, 0).Add(r.me.ahead))
+	}
+	return max(r.pos.Began, stamp(moment(newest).Add(-keeps)))
+}
+
+// all fetches all pages.
+func (r *reader) all(ctx context.Context, p pages) ([]slack.Message, error) {
+	var list []slack.Message
+	for range maxPages {
+		page, err := p.next(ctx)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, page...)
+		if p.end {
+			return list, nil
+		}
+	}
+	return list, errTooMuch
+}
+
+var errTooMuch = fmt.Errorf("there are more than %d", maxPages*pageSize)
+
+// lost tells of what cannot be had, when Slack does not offer it again by itself. What is wrong for a moment only is an error.
+func (r *reader) lost(ctx context.Context, chat string, heard int64, why error) error {
+	var no slack.SlackErrorResponse
+	var odd *json.UnmarshalTypeError
+	final := errors.Is(why, errTooMuch) || errors.As(why, &odd) || errors.As(why, &no) && !refused(why, worthless+" "+halfDone)
+	if ctx.Err() != nil || !final {
+		return fmt.Errorf("read what was said in %s: %w", chat, why)
+	}
+	r.log.Warn("slack does not show what was said", "channel", r.name, "chat", chat, "err", why)
+	from, to := time.Unix(heard, 0), r.clock.Wall()
+	if to.Sub(from) <= keeps && !errors.Is(why, errTooMuch) || refused(why, "not_in_channel channel_not_found is_archived") {
+		return nil
+	}
+	if err := r.in.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why))); err != nil {
+		return fmt.Errorf("tell of a gap: %w", err)
+	}
+	return nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,228 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/slack-go/slack"
+
+	"hob/channels"
+	"hob/daemon/fail"
+)
+
+// Slack's limits of blocks ("Section block", "Actions block", "Button element").
+const (
+	maxSection = 3000 // characters
+	maxButtons = 25
+	maxLabel   = 75   // characters
+	maxValue   = 2000 // characters
+)
+
+// errNoTime is an answer of success that names no message.
+var errNoTime = errors.New("the answer names no message (check api_base)")
+
+// Send sends one part as mrkdwn without previews of its links, in a group into the thread of what it answers; a file with its text. The nonce stands in
+// the message's metadata, by which Find knows it.
+func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error) {
+	at, err := c.target(d.To)
+	if err != nil {
+		return "", err
+	}
+	chat, err := c.chat(ctx, at)
+	if err == nil && d.File != nil {
+		return c.upload(ctx, d, chat, at.thread)
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+	}
+	var w written
+	options := append(c.content(d), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
+	if at.thread != "" {
+		options = append(options, slack.MsgOptionTS(at.thread))
+	}
+	there, ts, err := c.web.PostMessageContext(w.watch(ctx), chat, options...)
+	if err == nil && (there == "" || ts == "") {
+		err = errNoTime
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+	}
+	fail.Point("sending.answered")
+	return id(there, ts), nil
+}
+
+// Edit puts another text in the place of a message (chat.update). What was sent as a file keeps its words.
+func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
+	chat, ts, ok := strings.Cut(remoteID, ":")
+	if !ok || d.File != nil {
+		return fmt.Errorf("edit %s: it is no message with a text: %w", remoteID, channels.ErrPermanent)
+	}
+	var w written
+	_, now, _, err := c.web.UpdateMessageContext(w.watch(ctx), chat, ts, c.content(d)...)
+	if err == nil && now == "" {
+		err = errNoTime
+	}
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", remoteID, class(err, w.maybe()))
+	}
+	return nil
+}
+
+// metaKind is the event type of the metadata of what hob sends.
+const metaKind = "hob_delivery"
+
+// content is what a message says, with its buttons, and how it is known.
+func (c *Channel) content(d channels.Delivery) []slack.MsgOption {
+	options := []slack.MsgOption{
+		slack.MsgOptionText(c.Form().Render(d.Body).Text, false),
+		slack.MsgOptionMetadata(slack.SlackMetadata{EventType: metaKind, EventPayload: map[string]any{"nonce": d.Nonce}}),
+	}
+	if blocks := c.blocks(d); len(blocks) > 0 {
+		options = append(options, slack.MsgOptionBlocks(blocks...))
+	}
+	return options
+}
+
+// blocks are a text with buttons below it; none without buttons. A button that would be too long is left to the text, which says it too.
+func (c *Channel) blocks(d channels.Delivery) []slack.Block {
+	var buttons []slack.BlockElement
+	for i, ch := range d.Choices {
+		fits := strings.TrimSpace(ch.Label) != "" && utf8.RuneCountInString(ch.Label) <= maxLabel && ch.Data != "" && utf8.RuneCountInString(ch.Data) <= maxValue
+		if fits && len(buttons) < maxButtons {
+			label := slack.NewTextBlockObject(slack.PlainTextType, ch.Label, false, false)
+			buttons = append(buttons, slack.NewButtonBlockElement("choice-"+strconv.Itoa(i), ch.Data, label))
+		}
+	}
+	if len(buttons) == 0 {
+		return nil
+	}
+	form := c.Form()
+	form.Limit = maxSection
+	var blocks []slack.Block
+	for _, part := range form.Split(d.Body) {
+		text := slack.NewTextBlockObject(slack.MarkdownType, form.Render(part).Text, false, true)
+		blocks = append(blocks, slack.NewSectionBlock(text, nil, nil))
+	}
+	return append(blocks, slack.NewActionBlock("", buttons...))
+}
+
+// upload sends a file: its bytes to an address that Slack gives, and then what to do with them. Before the last call nobody sees anything of it.
+func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread string) (string, error) {
+	sends := func(err error) (string, error) {
+		return "", fmt.Errorf("send the file %s to %s: %w", d.File.Name, d.To, err)
+	}
+	if d.File.Size == 0 {
+		return sends(fmt.Errorf("it is empty, and such a file is not taken: %w", channels.ErrPermanent))
+	}
+	body, err := d.File.Open(ctx)
+	if err != nil {
+		return sends(err)
+	}
+	defer func() { _ = body.Close() }() // only read
+	place, err := c.web.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: d.File.Name, FileSize: int(d.File.Size)})
+	if err != nil {
+		return sends(class(err, false))
+	}
+	err = c.web.bulk.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: body, Filename: d.File.Name})
+	if err != nil {
+		return sends(class(err, false))
+	}
+	var w written
+	text := ""
+	if d.Body != "" {
+		text = c.Form().Render(d.Body).Text
+	}
+	done, err := c.web.CompleteUploadExternalContext(w.watch(ctx), slack.CompleteUploadExternalParameters{
+		Files: []slack.FileSummary{{ID: place.FileID, Title: d.File.Name}}, Channel: chat, ThreadTimestamp: thread, InitialComment: text,
+	})
+	if err == nil && len(done.Files) == 0 {
+		err = errNoTime
+	}
+	if err != nil {
+		return sends(class(err, w.maybe()))
+	}
+	fail.Point("sending.answered")
+	return id(chat, place.FileID), nil
+}
+
+// How a message is looked for.
+const (
+	skew      = 10 * time.Minute // how much hob's clock may be ahead of Slack's
+	findPages = 20
+)
+
+// Find looks for the nonce among what was said since the first try. A file has none: of it nothing can be told. Neither can it where Slack does not show
+// the metadata of hob's own messages.
+func (c *Channel) Find(ctx context.Context, d channels.Delivery) (string, bool, error) {
+	at, err := c.target(d.To)
+	if err != nil {
+		return "", false, err
+	}
+	if d.File != nil {
+		return "", false, fmt.Errorf("a file has no metadata: %w", channels.ErrUnknown)
+	}
+	me, err := c.self(ctx)
+	if err != nil {
+		return "", false, unsure(err)
+	}
+	chat, err := c.chat(ctx, at)
+	if err != nil {
+		return "", false, unsure(err)
+	}
+	page := pages{web: c.web.Client, chat: chat, thread: at.thread, since: stamp(d.Tried.Add(-skew)), metadata: true}
+	for range findPages {
+		list, err := page.next(ctx)
+		if err != nil {
+			return "", false, unsure(err)
+		}
+		for _, m := range list {
+			switch mine := me.wrote(&m.Msg); {
+			case mine && m.Metadata.EventType == metaKind && m.Metadata.EventPayload["nonce"] == d.Nonce:
+				return id(chat, m.Timestamp), true, nil
+			case mine && m.Metadata.EventType == "" && len(m.Files) == 0:
+				return "", false, fmt.Errorf("the metadata of messages is not shown: %w", channels.ErrUnknown)
+			}
+		}
+		if page.end {
+			return "", false, nil
+		}
+	}
+	return "", false, fmt.Errorf("too much was said since: %w", channels.ErrUnknown)
+}
+
+// unsure makes of a refusal to show what was said that it cannot be told.
+func unsure(err error) error {
+	if refused(err, noScope+" "+never) {
+		return fmt.Errorf("%w: %w", channels.ErrUnknown, hint(err))
+	}
+	return trouble(err)
+}
+
+// chat is the id of the chat to write to; a person's private one is opened when it is not known yet.
+func (c *Channel) chat(ctx context.Context, at target) (string, error) {
+	if at.person == "" {
+		return at.group, nil
+	}
+	c.mu.Lock()
+	known := c.directs[at.person]
+	c.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	ch, _, _, err := c.web.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{at.person}})
+	if err == nil && (ch == nil || ch.ID == "") {
+		err = errors.New("the answer names no chat (check api_base)")
+	}
+	if err != nil {
+		return "", fmt.Errorf("open the private chat with %s: %w", at.person, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.directs[at.person] = ch.ID
+	return ch.ID, nil
+}

@@ -1,0 +1,201 @@
+// Package slack is the channel to a Slack app in one workspace: it receives over Socket Mode (https://docs.slack.dev/apis/events-api/using-socket-mode)
+// and sends with the Web API. It acknowledges an envelope only when what is in it is stored, reads again what was said while nobody listened,
+// never follows redirects, and gives its tokens to Slack's own hosts only.
+package slack
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"hob/channels"
+	"hob/channels/markup"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// Config is a section [channels.NAME] with kind = "slack".
+type Config struct {
+	AppToken string `toml:"app_token" json:"app_token"` // opens the socket, as a reference; xapp-…
+	BotToken string `toml:"bot_token" json:"bot_token"` // is the bot's, as a reference; xoxb-…
+	APIBase  string `toml:"api_base" json:"api_base"`   // the Web API; default https://slack.com/api
+	channels.Audience
+}
+
+// Channel is one app in one workspace.
+type Channel struct {
+	channels.Audience
+	name  string
+	owner func() []string // the owner's ids as they are now
+	web   web
+	clock clock.Clock
+	log   *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	me      account
+	directs map[string]string // the private chats by person
+}
+
+// web is Slack's servers.
+type web struct {
+	*slack.Client               // with callTime for each call
+	bulk          *slack.Client // with bulkTime
+	plain         *http.Client  // without a time of its own
+	base          *url.URL
+	token         string // the bot's
+}
+
+// Times of calls.
+const (
+	callTime = 30 * time.Second
+	bulkTime = 10 * time.Minute // of a file on its way up
+	fileTime = time.Minute      // of one try to fetch a file
+)
+
+// Kind is the line in the list of channels.
+func Kind() channels.Kind { return channels.Kind{Name: "slack", New: open} }
+
+func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
+	var cfg Config
+	if err := decode(&cfg); err != nil {
+		return nil, err
+	}
+	return New(env, cfg)
+}
+
+// New makes a channel. Errors name the key of the section that is wrong.
+func New(env channels.Env, cfg Config) (*Channel, error) {
+	base, err := checkBase(cfg.APIBase)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAudience(cfg.Audience); err != nil {
+		return nil, err
+	}
+	app, err := checkToken("app_token", "xapp-", cfg.AppToken, env.Secret)
+	if err != nil {
+		return nil, err
+	}
+	bot, err := checkToken("bot_token", "xoxb-", cfg.BotToken, env.Secret)
+	if err != nil {
+		return nil, err
+	}
+	client := func(limit time.Duration) *http.Client {
+		web := *env.HTTP
+		web.Timeout = limit
+		web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		return &web
+	}
+	api := func(limit time.Duration) *slack.Client {
+		return slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(base.String()+"/"), slack.OptionHTTPClient(client(limit)))
+	}
+	return &Channel{
+		Audience: cfg.Audience, name: env.Name, owner: env.OwnerIDs, clock: env.Clock, log: env.Log, directs: map[string]string{},
+		web: web{Client: api(callTime), bulk: api(bulkTime), plain: client(0), base: base, token: bot},
+	}, nil
+}
+
+// Form is mrkdwn.
+func (c *Channel) Form() markup.Form { return markup.Slack() }
+
+// Buttons says that choices are shown as buttons.
+func (c *Channel) Buttons() bool { return true }
+
+// MaxFile is less than the gigabyte that Slack takes: a larger one does not go up within bulkTime.
+func (c *Channel) MaxFile() int64 { return 100 << 20 }
+
+func checkBase(s string) (*url.URL, error) {
+	const want = "https://slack.com/api"
+	if s == "" {
+		s = want
+	}
+	u, err := url.Parse(strings.TrimRight(s, "/"))
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("api_base: %q is no address; want something like %s, or leave it out", s, want)
+	case u.User != nil:
+		return nil, fmt.Errorf("api_base: no user name or password in the address; the tokens are all that is needed")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("api_base: %q has something behind the path; want only the server, like %s", s, want)
+	}
+	return u, nil
+}
+
+// checkToken also finds a token that stands at the wrong key: each kind begins with a word of its own.
+func checkToken(key, form, ref string, secret func(string) (string, error)) (string, error) {
+	hint := fmt.Sprintf(`docs/channels.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
+	if ref == "" {
+		return "", fmt.Errorf("%s: missing; %s", key, hint)
+	}
+	token, err := secret(ref)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	token = strings.TrimSpace(token)
+	if !regexp.MustCompile(`^[0-9A-Za-z.-]+$`).MatchString(token) {
+		return "", fmt.Errorf("%s: the value behind %q is no token of Slack's; it looks like %s…", key, ref, form)
+	}
+	kind := regexp.MustCompile(`^(xapp|xox[a-z])-`).FindString(strings.TrimPrefix(token, "xoxe."))
+	if kind != "" && kind != form {
+		return "", fmt.Errorf("%s: the value behind %q begins with %s, and is another kind of token; want one that begins with %s", key, ref, kind, form)
+	}
+	return token, nil
+}
+
+// The forms of ids.
+const (
+	personForm = `[UW][0-9A-Z]{2,20}`
+	groupForm  = `[CG][0-9A-Z]{2,20}`
+	timeForm   = `[0-9]{1,12}\.[0-9]{6}`
+)
+
+func checkAudience(a channels.Audience) error {
+	const person = `the id of a person is like "U012AB3CD", in Slack under Profile, "Copy member ID"; names can be taken by anybody`
+	seen := map[string]string{}
+	for _, list := range []struct {
+		key        string
+		ids        []string
+		form, want string
+	}{
+		{"groups", a.Groups, groupForm, `the id of a channel is like "C012AB3CD", in Slack at the end of the channel's details`},
+		{"known", a.Known, personForm, person},
+		{"public", a.Public, personForm, person},
+	} {
+		form := regexp.MustCompile("^" + list.form + "$")
+		for _, id := range list.ids {
+			if !form.MatchString(id) {
+				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
+			}
+			if other, twice := seen[id]; twice {
+				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
+			}
+			seen[id] = list.key
+		}
+	}
+	return nil
+}
+
+// target is a place to write to: a person, or a group and a thread in it.
+type target struct{ person, group, thread string }
+
+// target reads an address.
+func (c *Channel) target(to event.Address) (target, error) {
+	local := to.Local()
+	if regexp.MustCompile("^" + personForm + "$").MatchString(local) {
+		return target{person: local}, nil
+	}
+	if m := regexp.MustCompile("^(" + groupForm + ")(?:/(" + timeForm + "))?$").FindStringSubmatch(local); m != nil {
+		return target{group: m[1], thread: m[2]}, nil
+	}
+	return target{}, fmt.Errorf("address %q: want the id of a person or a channel, as in %s:U012AB3CD: %w", to, c.name, channels.ErrPermanent)
+}
+
+// id names a message; Slack gives each message of a chat a time of its own.
+func id(chat, ts string) string { return chat + ":" + ts }

@@ -1,0 +1,63 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"hob/channels"
+)
+
+// editing are the parameters of editMessageText.
+type editing struct {
+	Chat     int64     `json:"chat_id"`
+	ID       int64     `json:"message_id"`
+	Text     string    `json:"text"`
+	Mode     string    `json:"parse_mode,omitempty"`
+	Preview  previews  `json:"link_preview_options"`
+	Keyboard *keyboard `json:"reply_markup,omitempty"`
+}
+
+// Edit puts another text in the place of a message (editMessageText). One that says the same already is well, and what Telegram does not take as HTML goes as
+// plain text, as in Send.
+func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string) error {
+	chat, message, err := c.sent(remoteID)
+	if err != nil {
+		return err
+	}
+	out := editing{Chat: chat, ID: message, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keys(d.Choices)}
+	err = c.change(ctx, out)
+	if no := (*refused)(nil); errors.As(err, &no) && no.Code == http.StatusBadRequest {
+		err = c.change(ctx, editing{Chat: chat, ID: message, Text: c.plain(d.Body), Preview: out.Preview})
+	}
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", remoteID, class(err, false))
+	}
+	return nil
+}
+
+// change makes one edit. Only the words of the refusal tell that there is nothing to change: they have no code of their own.
+func (c *Channel) change(ctx context.Context, out editing) error {
+	err := c.api.call(ctx, "editMessageText", out, nil)
+	if no := (*refused)(nil); errors.As(err, &no) && no.Code == http.StatusBadRequest && strings.Contains(no.Description, "message is not modified") {
+		return nil
+	}
+	return err
+}
+
+// sent takes the name of a message apart that this bot has sent.
+func (c *Channel) sent(remoteID string) (chat, message int64, err error) {
+	parts := strings.Split(remoteID, "/")
+	if len(parts) == 3 && parts[0] == c.bot {
+		if chat, err = strconv.ParseInt(parts[1], 10, 64); err == nil {
+			message, err = strconv.ParseInt(parts[2], 10, 64)
+		}
+	}
+	if err != nil || message == 0 {
+		return 0, 0, fmt.Errorf("edit %q: it is no message of this bot: %w", remoteID, channels.ErrPermanent)
+	}
+	return chat, message, nil
+}

@@ -1,0 +1,381 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+)
+
+// An answer that takes some seconds is shown while it is made, in one message, and not edited too often.
+func TestALongAnswerGrows(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *shown) {
+		s.say("count")
+		s.after(2900 * time.Millisecond)
+		s.wantWall()
+		s.after(2 * time.Second)
+		s.wantWall("one")
+		s.wantRows("draft one")
+		s.after(time.Minute)
+		s.wantWall("one two three four five six")
+		s.wantRows("done one two three four five six")
+		n := s.notes[0]
+		if len(n.texts) < 4 || len(n.texts) > 5 {
+			t.Errorf("it said %q", n.texts)
+		}
+		for i := 1; i < len(n.edited)-1; i++ { // the last one is the answer itself
+			if gap := n.edited[i].Sub(n.edited[i-1]); gap < 3*time.Second {
+				t.Errorf("edited again after %s", gap)
+			}
+		}
+	})
+}
+
+func TestAQuickAnswerIsJustSent(t *testing.T) {
+	onTheWall(t, &slow{every: time.Second, says: []string{"one two"}}, func(s *shown) {
+		s.say("count")
+		s.after(time.Minute)
+		s.wantWall("one two")
+		s.wantRows("done one two")
+		if n := s.notes[0]; len(n.texts) != 1 {
+			t.Errorf("it said %q", n.texts)
+		}
+	})
+}
+
+// Nothing can be changed on this channel: the answer comes when it is whole.
+func TestNoDraftsWhereNothingCanBeEdited(t *testing.T) {
+	onTheWall(t, &slow{every: 10 * time.Second, says: []string{"one two"}}, func(s *shown) {
+		s.say("count")
+		s.after(15 * time.Second)
+		s.wantRows()
+		s.after(time.Minute)
+		s.wantWall("one two")
+	}, func(s *shown) { s.ch = still{s.brush} })
+}
+
+// Nobody sits and waits for what a job says.
+func TestNoDraftsOfJobs(t *testing.T) {
+	onTheWall(t, &slow{every: 10 * time.Second, says: []string{"one two"}}, func(s *shown) {
+		in := ownerSays("count")
+		in.Session = "task:1"
+		s.post(in)
+		s.after(15 * time.Second)
+		s.wantRows()
+		s.after(time.Minute)
+		s.wantRows("done one two")
+	})
+}
+
+// What a tool does is shown to the owner, and to nobody else.
+func TestADraftSaysWhatIsDone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in   event.In
+		want string
+	}{
+		"the owner": {ownerSays("go"), "Let me see.\n\n*Working…* (`"},
+		"others":    {stranger("go"), "Let me see.\n\n*Working…*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTheWall(t, &slow{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *shown) {
+				s.post(tt.in)
+				s.after(9 * time.Second)
+				if got := s.hangs(); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) || name == "others" && got[0] != tt.want {
+					t.Errorf("on the wall: %q, want %q", got, tt.want)
+				}
+			}, func(s *shown) { s.waits = 8 * time.Second })
+		})
+	}
+}
+
+// A question has its own message while the draft is open; the answer goes on in the draft.
+func TestAQuestionGoesPastTheDraft(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"I will look there. !shell {}", "That is done now, all of it."}}, func(s *shown) {
+		s.say("go")
+		s.after(30 * time.Second)
+		got := s.hangs()
+		if len(got) != 2 || got[0] != "I will look there.\n\n*Waiting for an answer to a question.*" || !strings.Contains(got[1], "/approve") {
+			t.Fatalf("on the wall: %q", got)
+		}
+		_, code, _ := strings.Cut(got[1], "/approve ")
+		s.say("/approve " + strings.Fields(code)[0])
+		s.after(time.Minute)
+		if got := s.hangs(); got[0] != "That is done now, all of it." {
+			t.Errorf("on the wall: %q", got)
+		}
+	}, func(s *shown) { s.mode = guard.ModeAsk })
+}
+
+// However a turn ends, its draft does not stay open.
+func TestEveryEndClosesTheDraft(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says, act, want string
+		row             string
+	}{
+		"done":    {"one two three four five", "", "one two three four five", "done"},
+		"silence": {"let me think about it: !look {}", "", "I have nothing to add.", "done"},
+		"stop":    {"one two three four five six seven eight", "/stop", "Stopped.", "done"},
+		"failed":  {"one two three four five six seven eight nine ten eleven twelve", "limit", "I could not finish this: it ran for 15s, the limit of one turn.", "done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{tt.says, "NO_REPLY"}}, func(s *shown) {
+				s.say("go")
+				s.after(9 * time.Second)
+				if got := s.hangs(); len(got) != 1 || got[0] == tt.want {
+					t.Fatalf("on the wall: %q, want a draft", got)
+				}
+				if strings.HasPrefix(tt.act, "/") {
+					s.say(tt.act)
+				}
+				s.after(time.Minute)
+				if got := s.hangs(); got[0] != tt.want {
+					t.Errorf("on the wall: %q, want %q", got, tt.want)
+				}
+				if got := s.outbox()[0]; got.State != tt.row {
+					t.Errorf("the row is %s", got.State)
+				}
+			}, func(s *shown) {
+				if tt.act == "limit" {
+					s.running = 15 * time.Second
+				}
+			})
+		})
+	}
+}
+
+// An answer of several parts: the first takes the draft's place, the others follow.
+func TestALongTextFollowsItsDraft(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("word ", 200))
+	onTheWall(t, &slow{every: 100 * time.Millisecond, says: []string{words}}, func(s *shown) {
+		s.say("go")
+		s.after(10 * time.Second)
+		if got := s.hangs(); len(got) != 1 {
+			t.Fatalf("%d messages while it is made", len(got))
+		}
+		s.after(time.Minute)
+		got := s.hangs()
+		if len(got) < 3 || strings.Join(strings.Fields(strings.Join(got, " ")), " ") != words {
+			t.Errorf("on the wall: %q", got)
+		}
+	}, func(s *shown) { s.limit = 400 })
+}
+
+// A message that cannot be edited any more stays; the text comes once, as a new one.
+func TestATextThatCannotTakeTheDraftsPlace(t *testing.T) {
+	for _, ch := range []func(*shown){func(*shown) {}, func(s *shown) { s.ch = s.brush }} {
+		onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *shown) {
+			s.say("go")
+			s.after(5 * time.Second)
+			s.wall.mu.Lock()
+			s.edits = []error{fmt.Errorf("too old: %w", channels.ErrPermanent), fmt.Errorf("too old: %w", channels.ErrPermanent), fmt.Errorf("too old: %w", channels.ErrPermanent)}
+			s.wall.mu.Unlock()
+			s.after(time.Minute)
+			s.wantWall("one", "one two three four five")
+			s.wantRows("done one two three four five")
+			if len(s.edits) != 1 {
+				t.Errorf("%d of 3 edits are left: a draft is let alone after the first", len(s.edits))
+			}
+		}, ch)
+	}
+}
+
+// An edit that fails is made again, later each time, and the text gets there.
+func TestEditsAreTriedAgain(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *shown) {
+		s.say("go")
+		s.after(5 * time.Second)
+		s.wall.mu.Lock()
+		s.edits = []error{&channels.RetryAfter{After: 4 * time.Second, Err: errors.New("slowly")}, errors.New("no line"), errors.New("no line"), channels.ErrUnknown}
+		s.wall.mu.Unlock()
+		s.after(time.Minute)
+		s.wantWall("one two three four five")
+		s.wantRows("done one two three four five")
+	})
+}
+
+// A draft that cannot be shown is taken back without a word; the answer is a message of its own.
+func TestADraftThatIsNotTaken(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+		s.sends = []error{fmt.Errorf("no: %w", channels.ErrPermanent)}
+		s.say("go")
+		s.after(time.Minute)
+		s.wantWall("one two three four")
+		s.wantRows("cancelled one", "done one two three four")
+	})
+}
+
+// What the owner drops is shown no further, and what he takes back is the whole answer.
+func TestADroppedDraftStops(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+			s.say("go")
+			s.after(5 * time.Second)
+			id := s.outbox()[0].ID
+			s.must(s.rig.store.DropOut(context.Background(), id))
+			if early {
+				s.must(s.rig.store.RetryOut(context.Background(), id))
+				s.wantRows("draft one")
+			}
+			s.after(time.Minute)
+			if !early {
+				s.wantWall("one")
+				s.wantRows("cancelled one two three four")
+				s.must(s.rig.store.RetryOut(context.Background(), id))
+				s.after(time.Minute)
+			}
+			s.wantWall("one two three four")
+			s.wantRows("done one two three four")
+		})
+	}
+}
+
+// The answer goes where the last joined message came from; the draft says so.
+func TestAnAnswerThatGoesElsewhere(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"I will have a look. !look {}", "that is all"}}, func(s *shown) {
+		s.say("go")
+		s.after(5 * time.Second)
+		in := ownerSays("and hurry")
+		in.ReplyTo = "chat:2"
+		s.post(in)
+		s.after(time.Minute)
+		s.wantWall("I have answered in the chat from which you wrote last.", "that is all")
+		if to := s.notes[1].to; to != "chat:2" {
+			t.Errorf("answered at %s", to)
+		}
+	})
+}
+
+// Who waits is told how many are ahead; that message becomes his answer, also when the answer is quick.
+func TestTheNumberAheadBecomesTheAnswer(t *testing.T) {
+	for _, every := range []time.Duration{20 * time.Second, 5 * time.Second} {
+		onTheWall(t, &slow{every: every, says: []string{"one", "two", "three"}}, func(s *shown) {
+			s.say("go")
+			for i, who := range []event.Trust{event.Known, event.Public} {
+				in := stranger("hello")
+				in.Session, in.Trust, in.ReplyTo = fmt.Sprint("other-", i), who, event.Address(fmt.Sprint("chat:", i+7))
+				s.post(in)
+			}
+			s.after(15 * time.Second)
+			if every > 15*time.Second {
+				s.wantAnywhere("*Working…*", "1 ahead of you.")
+			}
+			s.after(3 * time.Minute)
+			s.wantAnywhere("one", "two", "three")
+		})
+	}
+}
+
+// Who writes again while his answer grows sees it grow: he is told nothing.
+func TestNoNumberForWhatJoins(t *testing.T) {
+	onTheWall(t, &slow{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *shown) {
+		s.say("go")
+		s.after(time.Second)
+		s.say("and this")
+		s.after(15 * time.Second)
+		s.wantWall("*Working…*")
+	})
+}
+
+// While it is quiet nobody is told how many are ahead.
+func TestNoNumberWhileItIsQuiet(t *testing.T) {
+	onTheWall(t, &slow{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *shown) {
+		s.say("/quiet 1h")
+		s.say("go")
+		in := ownerSays("and this")
+		in.Session = "other"
+		s.post(in)
+		s.after(15 * time.Second)
+		for _, text := range s.hangs() {
+			if strings.Contains(text, "ahead") {
+				t.Errorf("it says %q", text)
+			}
+		}
+	})
+}
+
+// What is said to others can be stopped before it is said: none of it is shown.
+func TestNoDraftWhereMessagesWait(t *testing.T) {
+	onTheWall(t, &slow{every: 5 * time.Second, says: []string{"one two three"}}, func(s *shown) {
+		s.post(stranger("go"))
+		s.after(12 * time.Second)
+		s.wantRows()
+		s.after(time.Minute)
+		s.wantWall("one two three")
+	}, func(s *shown) { s.hold = 10 * time.Second })
+}
+
+// A platform that can neither look up nor deduplicate shows drafts to the owner alone.
+func TestNoDraftForOthersOnAPlatformWithoutKeys(t *testing.T) {
+	onTheWall(t, &slow{every: 5 * time.Second, says: []string{"one two three"}}, func(s *shown) {
+		s.post(stranger("go"))
+		s.after(12 * time.Second)
+		s.wantRows()
+		s.after(time.Minute)
+		s.wantWall("one two three")
+	}, func(s *shown) { s.ch = s.brush })
+}
+
+// classes are what a platform can be, and what a crash in the middle of a draft's first send may leave beside the answer.
+var classes = map[string]struct {
+	make func(*brush) channels.Channel
+	left string // "": nothing
+	mark string
+}{
+	"key":       {func(b *brush) channels.Channel { return keyed{b} }, "", ""},
+	"read-back": {func(b *brush) channels.Channel { return finder{b} }, "", ""},
+	"neither":   {func(b *brush) channels.Channel { return b }, "one", "\n\n(may be a repeat)"},
+}
+
+const whole = "one two three four five six"
+
+// Wherever hob is killed while an answer grows, the answer is one message: the resumed turn takes up the same draft. Where a send can neither be
+// looked up nor be made twice, what may have been posted stays beside it, and the answer says so.
+func TestOneMessageWhereverHobIsKilled(t *testing.T) {
+	for class, c := range classes {
+		for name, tt := range map[string]struct {
+			die  func(s *shown, killed func(*[]error, ...error))
+			left bool // a message may be left over, where nobody can know better
+		}{
+			"before the first post": {func(s *shown, kill func(*[]error, ...error)) { kill(&s.sends, errGone) }, false},
+			"in the first post":     {func(s *shown, kill func(*[]error, ...error)) { kill(&s.sends, errHeard) }, true},
+			"in an edit":            {func(s *shown, kill func(*[]error, ...error)) { kill(&s.edits, nil, errGone) }, false},
+			"in the last edit":      {func(s *shown, kill func(*[]error, ...error)) { kill(&s.edits, nil, nil, nil, errGone) }, false},
+			"between two edits":     {nil, false},
+		} {
+			t.Run(class+" "+name, func(t *testing.T) {
+				model := func() *slow { return &slow{every: 2500 * time.Millisecond, says: []string{whole}} }
+				onTheWall(t, model(), func(s *shown) {
+					dir, killed := "", make(chan struct{})
+					s.kill = func() {
+						dir = s.snapshot()
+						close(killed)
+					}
+					if tt.die != nil {
+						tt.die(s, func(script *[]error, errs ...error) { *script = errs })
+					}
+					s.say("go")
+					if tt.die != nil {
+						<-killed
+					} else {
+						s.after(9 * time.Second)
+						dir = s.snapshot()
+					}
+					s.dies(dir, model())
+					s.after(2 * time.Minute)
+					if tt.left && c.left != "" {
+						s.wantWall(c.left, whole+c.mark)
+					} else {
+						s.wantWall(whole + map[bool]string{true: c.mark}[name == "before the first post"])
+					}
+					s.wantRows("done " + whole)
+				}, func(s *shown) { s.ch = c.make(s.brush) })
+			})
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package lobby
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/daemon/event"
+)
+
+// Register is where a porter looks up who was paired.
+type Register interface {
+	// Meet says which account hob has on a channel from now on, and returns the pairings that do not count with it.
+	Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
+	// Lapsed lists the addresses of all such pairings.
+	Lapsed() []event.Address
+	// Try shows a message to the pairing that is open on a channel.
+	Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error)
+}
+
+// Porter says who may write on the channels. Every field must be set. He is safe for concurrent use.
+type Porter struct {
+	Register  Register
+	Owner     func() []event.Address                                                     // the owner's addresses, of the config and by pairing
+	Say       func(ctx context.Context, key string, to event.Address, text string) error // queues a message, once for a key
+	Elsewhere func(channel string) event.Address                                         // where the owner hears of trouble with a channel
+}
+
+var _ channels.Desk = Porter{}
+
+// Owners are the owner's ids on a channel.
+func (p Porter) Owners(channel string) []string { return on(channel, p.Owner()) }
+
+// Lapsed are the ids of those who were paired on a channel with another account than hob has now.
+func (p Porter) Lapsed(channel string) []string { return on(channel, p.Register.Lapsed()) }
+
+// on are the ids of addresses on a channel.
+func on(channel string, list []event.Address) (ids []string) {
+	for _, a := range list {
+		if a.Channel() == channel {
+			ids = append(ids, a.Local())
+		}
+	}
+	return ids
+}
+
+// Met lets the pairings of a channel count that were made with the account that hob has there now. About the others the owner is told.
+func (p Porter) Met(ctx context.Context, channel, account string) error {
+	lapsed, err := p.Register.Meet(ctx, channel, account)
+	if err != nil {
+		return err
+	}
+	for _, r := range lapsed {
+		text := fmt.Sprintf("hob has another account on channel %s than when %s (%s) was paired there. That pairing does not count any more: hob takes that account for a stranger until you pair again, with hob pairing start %s.", channel, named(r.Name), r.Person, channel)
+		if err := p.Tell(ctx, channel, fmt.Sprintf("paired:%d:lapsed:%s", r.ID, account), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Try shows a message to the channel's pairing. Whoever is bound by it is told so, and so is the owner elsewhere, once each: a code that
+// somebody else has typed must not go unseen.
+func (p Porter) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
+	tried, err := p.Register.Try(ctx, channel, m)
+	if err != nil || tried != channels.Bound || !slices.Contains(p.Owners(channel), m.From.ID) {
+		return tried, err
+	}
+	key := "paired:" + channel + ":" + m.ID
+	if err := p.Say(ctx, key, event.Address(channel+":"+m.From.ID), "You are hob's owner here now. Write what you want done, or /help."); err != nil {
+		return tried, err
+	}
+	text := fmt.Sprintf("%s (%s) is your owner's account on channel %s from now on, by a pairing. Was it not you? hob pairing list, and hob pairing revoke ID.", named(m.From.Name), m.From.ID, channel)
+	return tried, p.Tell(ctx, channel, key+":told", text)
+}
+
+// named is what somebody calls himself, on one line.
+func named(name string) string {
+	if strings.TrimSpace(name) == "" {
+		return "Somebody"
+	}
+	return channels.Excerpt(name)
+}
+
+// Tell tells the owner something about a channel, on another one.
+func (p Porter) Tell(ctx context.Context, channel, key, text string) error {
+	return p.Say(ctx, key, p.Elsewhere(channel), text)
+}

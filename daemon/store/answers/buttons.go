@@ -1,0 +1,71 @@
+package answers
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/guard"
+	"hob/daemon/store/db"
+)
+
+// longestLabel is how many bytes a button may have so that every platform shows it whole.
+const longestLabel = 40
+
+// Below returns what the reader of a message can choose: buttons, for an owner whose channel has them and under a text that no files follow;
+// else they are numbered words at the end of the text, which comes back with them.
+func Below(tx *db.Tx, o event.Out, owner []event.Address, has func(event.Address) bool) (text string, buttons []channels.Choice, err error) {
+	if len(o.Buttons) == 0 {
+		return o.Body, nil, nil
+	}
+	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(guard.Visible(label)) > longestLabel })
+	if long || len(o.Files) > 0 || !slices.Contains(owner, o.To) || !has(o.To) {
+		text = o.Body + "\n"
+		for i, label := range o.Buttons {
+			text += fmt.Sprintf("\n%d. %s", i+1, guard.Visible(label))
+		}
+		return text, nil, nil
+	}
+	foreign, err := foreign(tx, o.Cause)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, label := range o.Buttons {
+		label = guard.Visible(label)
+		buttons = append(buttons, channels.Choice{Label: label, Data: channels.Words(label, foreign)})
+	}
+	return o.Body, buttons, nil
+}
+
+// foreign reports whether somebody else's text may speak through a cause: pressing a button must not make the owner's words of it.
+func foreign(tx *db.Tx, c event.Cause) (yes bool, err error) {
+	if c.Kind != event.ByTurn {
+		return false, nil
+	}
+	err = tx.One("SELECT t.asker <> 'owner' OR t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{c.ID}, &yes)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return yes, err
+}
+
+// Draw stores the buttons of an outbox row.
+func Draw(tx *db.Tx, outbox int64, buttons []channels.Choice) error {
+	if len(buttons) == 0 {
+		return nil
+	}
+	doc, err := db.Doc(buttons)
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE outbox SET choices = ? WHERE id = ?", doc, outbox)
+}
+
+// Drawn are the buttons of an outbox row, nil when there are none.
+func Drawn(tx *db.Tx, outbox int64) (buttons []channels.Choice, err error) {
+	err = tx.One("SELECT choices FROM outbox WHERE id = ?", []any{outbox}, db.JSON(&buttons))
+	return buttons, err
+}

@@ -1,0 +1,192 @@
+// Package arrivals holds what becomes of an input on its way into the inbox: whether it waits for the next one of the same person, changes one that
+// is there already, is held after a restore, or is dropped because a program seems to answer hob. It works inside the transactions of
+// package store. What a fast reply or a short pause is, is the word of package channels.
+package arrivals
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/shelf"
+	"hob/daemon/store/db"
+)
+
+// Tx is a transaction of the store, with the deeds that are the store's own.
+type Tx interface {
+	// Rows is the transaction itself.
+	Rows() *db.Tx
+	// Note appends an event.
+	Note(e event.Event) error
+	// Ask puts a question to the owner.
+	Ask(q *turn.Question) (int64, error)
+	// Notice tells the owner something, once for a key; cause is the row that it is about.
+	Notice(key string, cause int64, text string) error
+	// Owners are the owner's addresses.
+	Owners() []event.Address
+}
+
+// State is what a row of the inbox begins as.
+type State string
+
+// The states that a row can begin in.
+const (
+	Queued  State = "queued"
+	Held    State = "held"
+	Dropped State = "dropped"
+)
+
+// Arrival is an input and, once it has entered, what has become of it.
+type Arrival struct {
+	In     event.In
+	Number int64            // of its row, when that was reserved
+	Files  []shelf.Artifact // that came with it
+
+	State  State
+	Reason string // of a state that is not Queued
+	Seq    int64  // of its row; 0: it has none of its own, Receipt has the numbers of another
+
+	Receipt event.Receipt
+	burst   bool
+	edits   *message // what it is the new text of
+	ends    bool     // a conversation
+}
+
+// Enter decides what becomes of an input, and stores that.
+func Enter(tx Tx, a Arrival) (Arrival, error) {
+	a.State = Queued
+	if a.In.Kind == event.Command {
+		if err := release(tx.Rows(), a.In.Session); err != nil {
+			return a, err
+		}
+	}
+	if a.In.Origin == (event.Origin{}) {
+		return a.insert(tx)
+	}
+	receipt, err := Find(tx.Rows(), a.In)
+	if !errors.Is(err, sql.ErrNoRows) {
+		a.Receipt = receipt
+		return a, err
+	}
+	for _, step := range []func(Tx, *Arrival) (over bool, err error){edit, hold, quieten, gather} {
+		if over, err := step(tx, &a); err != nil || over {
+			return a, err
+		}
+	}
+	if a, err = a.insert(tx); err != nil {
+		return a, err
+	}
+	return a, a.follow(tx)
+}
+
+// insert stores the row.
+func (a Arrival) insert(tx Tx) (Arrival, error) {
+	var err error
+	if a.Seq, err = Insert(tx.Rows(), a); err == nil && a.Seq == 0 {
+		a.Receipt, err = Find(tx.Rows(), a.In)
+	}
+	return a, err
+}
+
+// follow writes what belongs to the row in other tables.
+func (a Arrival) follow(tx Tx) error {
+	if a.edits != nil {
+		if err := a.edits.record(tx.Rows(), a, a.Seq); err != nil {
+			return err
+		}
+	}
+	if a.ends {
+		return silence(tx, a)
+	}
+	return nil
+}
+
+// Insert stores an input as a row of its own, and returns its number; 0: it is there already.
+func Insert(tx *db.Tx, a Arrival) (int64, error) {
+	in := a.In
+	parts, err := db.Doc(in.Parts)
+	if err != nil {
+		return 0, err
+	}
+	if in.Received.IsZero() {
+		in.Received = tx.Now
+	}
+	if a.State == "" {
+		a.State = Queued
+	}
+	tx.Ring(db.BellInbox)
+	return tx.Insert(`INSERT INTO inbox (seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, fire, received, not_before, not_after,
+			person, sent, burst, state, reason)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, ext_id) DO NOTHING`,
+		db.Ref(a.Number), in.Source, in.ExtID, in.Session, in.Kind, in.Rank, in.Trust, in.Sender, in.ReplyTo, in.ReplyRef, db.Bit(in.Tainted), db.Bit(in.Typed), parts, db.Ref(in.Fire),
+		db.Micros(in.Received), db.Micros(in.NotBefore), db.Micros(in.NotAfter), in.Origin.Person, db.Micros(in.Origin.Sent), db.Bit(a.burst), a.State, a.Reason)
+}
+
+// Find finds the numbers of an input that was stored before: sql.ErrNoRows when it was not. That a number is above 0 is said for the sake of
+// the index.
+func Find(tx *db.Tx, in event.In) (event.Receipt, error) {
+	var r event.Receipt
+	err := tx.One(`SELECT i.seq, coalesce((SELECT e.seq FROM events e WHERE e.inbox = i.seq AND e.inbox > 0 AND e.type = 'event.accepted'), 0)
+		FROM inbox i WHERE i.source = ? AND i.ext_id = ?`, []any{in.Source, in.ExtID}, &r.Inbox, &r.Event)
+	return r, err
+}
+
+// Columns are those of the inbox that Scan reads. What only waits for the next message of its sender could be taken at once.
+const Columns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, coalesce(fire, 0), received, iif(burst = 1, 0, not_before), not_after, person, sent"
+
+// Scan reads a row.
+func Scan(rs *sql.Rows) (turn.Queued, error) {
+	var q turn.Queued
+	in := &q.In
+	err := rs.Scan(&q.Seq, &in.Source, &in.ExtID, &in.Session, &in.Kind, &in.Rank, &in.Trust, &in.Sender, &in.ReplyTo, &in.ReplyRef, &in.Tainted, &in.Typed,
+		db.JSON(&in.Parts), &in.Fire, db.Stamp(&in.Received), db.Stamp(&in.NotBefore), db.Stamp(&in.NotAfter), &in.Origin.Person, db.Stamp(&in.Origin.Sent))
+	return q, err
+}
+
+// gather lets a message of a chat wait for what its sender writes next, together with what it finds waiting so.
+func gather(tx Tx, a *Arrival) (over bool, err error) {
+	in, now := &a.In, tx.Rows().Now
+	if a.State != Queued || in.Kind != event.Message || in.Origin.Person == "" || in.NotBefore.After(now) {
+		return false, nil
+	}
+	var n int
+	var first time.Time
+	const waiting = " FROM inbox WHERE state = 'queued' AND burst = 1 AND session = ? AND person = ? AND source = ? AND reply_to = ? AND not_before > ?"
+	args := []any{in.Session, in.Origin.Person, in.Source, in.ReplyTo, db.Micros(now)}
+	if err := tx.Rows().One("SELECT count(*), coalesce(min(received), 0)"+waiting, args, &n, db.Stamp(&first)); err != nil { // #nosec G202 -- constants
+		return false, err
+	}
+	if n == 0 {
+		first = now
+	}
+	a.burst, in.NotBefore = true, channels.Burst(first, n+1, now)
+	if n == 0 {
+		return false, nil
+	}
+	return false, tx.Rows().Run("UPDATE inbox SET not_before = ? WHERE seq IN (SELECT seq"+waiting+")", append([]any{db.Micros(in.NotBefore)}, args...)...) // #nosec G202 -- constants
+}
+
+// release ends the waiting in a conversation: a command must not overtake what was written before it.
+func release(tx *db.Tx, session string) error {
+	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND burst = 1 AND session = ?2 AND not_before > ?1", db.Micros(tx.Now), session)
+}
+
+// gone tells the live view that an input will not be answered.
+func gone(tx Tx, seq int64) error {
+	return tx.Note(event.Event{Type: "event.dropped", Inbox: seq, Data: map[string]any{"inbox": seq}})
+}
+
+// PutCursor stores how far a source has been read.
+func PutCursor(tx *db.Tx, c channels.Cursor) error {
+	err := tx.Run(`INSERT INTO cursors (source, identity, value, updated) VALUES (?, ?, ?, ?)
+		ON CONFLICT (source) DO UPDATE SET identity = excluded.identity, value = excluded.value, updated = excluded.updated`,
+		c.Source, c.Identity, c.Value, db.Micros(tx.Now))
+	if err != nil {
+		return fmt.Errorf("store the cursor of %s: %w", c.Source, err)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package arrivals
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+)
+
+// The reason of a row that is dropped because a program seems to answer hob.
+const looped = "hob says no more there for a while: its answers were answered faster than a person writes"
+
+// How many answers and replies are looked at: enough for those that say nothing.
+const (
+	lastAnswers = 4 * channels.VolleyMost
+	lastReplies = 20 * channels.VolleyMost
+)
+
+// quieten drops what a program seems to have written in answer to hob. A message of the owner in the same chat begins the count anew.
+func quieten(tx Tx, a *Arrival) (over bool, err error) {
+	in := a.In
+	if a.State != Queued || in.Kind != event.Message || in.Trust == event.Owner || in.Origin.Person == "" {
+		return false, nil
+	}
+	if slices.Contains(tx.Owners(), event.Address(in.Source+":"+in.Origin.Person)) {
+		return false, lift(tx.Rows(), "address = ?", in.ReplyTo)
+	}
+	var until time.Time
+	if err := tx.Rows().One("SELECT coalesce(max(until), 0) FROM silences WHERE address = ? AND person = ?", []any{in.ReplyTo, in.Origin.Person}, db.Stamp(&until)); err != nil {
+		return false, err
+	}
+	if until.After(tx.Rows().Now) {
+		a.State, a.Reason = Dropped, looped
+		return false, nil
+	}
+	n, err := volleys(tx, in, until)
+	if err != nil {
+		return false, fmt.Errorf("look who answers: %w", err)
+	}
+	if n >= channels.VolleyMost {
+		a.State, a.Reason, a.ends = Dropped, looped, true
+	}
+	return false, nil
+}
+
+// volleys counts the answers that were replied to at once, since a time and since the owner's last message.
+func volleys(tx Tx, in event.In, since time.Time) (int, error) {
+	for _, o := range tx.Owners() {
+		var said time.Time
+		if err := tx.Rows().One("SELECT coalesce(max(received), 0) FROM inbox WHERE source = ? AND person = ? AND person <> '' AND reply_to = ?", []any{o.Channel(), o.Local(), in.ReplyTo}, db.Stamp(&said)); err != nil {
+			return 0, err
+		}
+		if said.After(since) {
+			since = said
+		}
+	}
+	rs, err := tx.Rows().Query(`SELECT min(d.tried), max(d.tried) FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.address = ? AND o.cause_kind = 'step' AND d.tried > ?
+		GROUP BY o.id ORDER BY o.id DESC LIMIT ?`, in.ReplyTo, db.Micros(since), lastAnswers)
+	answers, err := db.Collect(rs, err, func(rs *sql.Rows) (a channels.Said, err error) { return a, rs.Scan(db.Stamp(&a.From), db.Stamp(&a.To)) })
+	if err != nil || len(answers) < channels.VolleyMost {
+		return 0, err
+	}
+	slices.Reverse(answers)
+	rs, err = tx.Rows().Query(`SELECT received, coalesce((SELECT sum(length(value ->> 'text')) FROM json_each(parts)), 0) FROM inbox
+		WHERE source = ? AND person = ? AND person <> '' AND reply_to = ? AND received >= ? ORDER BY seq DESC LIMIT ?`, in.Source, in.Origin.Person, in.ReplyTo, db.Micros(answers[0].From), lastReplies)
+	replies, err := db.Collect(rs, err, func(rs *sql.Rows) (r channels.Reply, err error) { return r, rs.Scan(db.Stamp(&r.At), &r.Length) })
+	if err != nil {
+		return 0, err
+	}
+	slices.Reverse(replies)
+	return channels.Volleys(answers, append(replies, channels.ReplyOf(in.Text(), tx.Rows().Now))), nil
+}
+
+// silence ends a conversation for a while, and tells the owner.
+func silence(tx Tx, a Arrival) error {
+	in, now := a.In, tx.Rows().Now
+	err := tx.Rows().Run("INSERT INTO silences (address, person, until) VALUES (?, ?, ?) ON CONFLICT (address, person) DO UPDATE SET until = excluded.until",
+		in.ReplyTo, in.Origin.Person, db.Micros(now.Add(channels.Silence)))
+	if err != nil {
+		return fmt.Errorf("end a conversation: %w", err)
+	}
+	text := fmt.Sprintf("I say no more to %s on %s for an hour: %d of my answers in a row were answered faster than a person writes, as when two programs answer each other. hob inbox retry %d ends that at once",
+		channels.Excerpt(in.Sender), in.ReplyTo, channels.VolleyMost, a.Seq)
+	if in.ReplyTo != event.Address(in.Source+":"+in.Origin.Person) {
+		text += ", and so does a message of yours there that I am meant to read"
+	}
+	return tx.Notice(fmt.Sprintf("silence:%d", a.Seq), a.Seq, text+".")
+}
+
+// Lift ends the silence that a row was dropped for: the owner wants it to be answered.
+func Lift(tx *db.Tx, seq int64) error {
+	return lift(tx, "(address, person) IN (SELECT reply_to, person FROM inbox WHERE seq = ?)", seq)
+}
+
+func lift(tx *db.Tx, where string, arg any) error {
+	return tx.Run("UPDATE silences SET until = ?1 WHERE until > ?1 AND "+where, db.Micros(tx.Now), arg) // #nosec G202 -- constants
+}

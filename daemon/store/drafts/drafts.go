@@ -1,0 +1,178 @@
+// Package drafts is the outbox rows of answers that are still being made. A draft is a row in the state "draft" under the key of the turn's
+// last word, with one delivery that shows the beginning; the turn's end fills it with the text, so that there never are two messages of one
+// answer. It decides nothing about what is shown.
+package drafts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"hob/channels"
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+)
+
+// Reopened is, in SQL, what a row of the outbox becomes that is taken back: an answer that is still being made a draft again.
+const Reopened = "iif(EXISTS (SELECT 1 FROM deliveries d JOIN turns t ON t.id = outbox.cause_id AND t.ended = 0 WHERE d.outbox = outbox.id AND d.draft = 1), 'draft', 'ready')"
+
+// elsewhere is what a draft says when the text has another chat.
+const elsewhere = "I have answered in the chat from which you wrote last."
+
+// key is that of a turn's last word; a draft that is given up leaves it to the text itself.
+func key(turn int64) string { return fmt.Sprintf("turn:%d:final", turn) }
+
+// Key is what a draft that has been given up, or closed without the text, is called.
+func Key(turn int64) string { return fmt.Sprintf("turn:%d:draft", turn) }
+
+// lists are the columns of Growing: what a running turn does, and the message that shows it.
+const lists = `SELECT t.id, t.state = 'waiting', coalesce((SELECT w.kind FROM waits w WHERE w.turn = t.id AND w.call_id = t.parked_on), ''),
+	coalesce((SELECT iif(e.type = 'tool.started', json_extract(e.data, '$.summary'), '') FROM events e INDEXED BY events_tools WHERE e.turn = t.id AND e.type IN ('tool.started', 'tool.finished') ORDER BY e.seq DESC LIMIT 1), ''),
+	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), '')`
+
+// Growing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
+func Growing(ctx context.Context, read *db.Readers) ([]channels.Growth, error) {
+	rs, err := read.QueryContext(ctx, lists+` FROM turns t JOIN sessions s ON s.id = t.session LEFT JOIN outbox o ON o.key = 'turn:' || t.id || ':final' LEFT JOIN deliveries d ON d.outbox = o.id AND d.part = 0
+		WHERE o.id IS NULL AND t.state = 'running' AND t.parent IS NULL AND t.fire IS NULL AND t.reply_to <> '' AND s.key NOT LIKE 'task:%'
+			AND NOT EXISTS (SELECT 1 FROM outbox x WHERE x.key = 'turn:' || t.id || ':draft')
+		UNION ALL `+lists+` FROM outbox o JOIN turns t ON t.id = o.cause_id JOIN deliveries d ON d.outbox = o.id AND d.part = 0 WHERE o.state = 'draft'`)
+	return db.Collect(rs, err, func(rs *sql.Rows) (g channels.Growth, err error) {
+		g.Parts = 1
+		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown)
+	})
+}
+
+// Open begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
+// told how many are ahead of him, that message becomes the draft.
+func Open(tx *db.Tx, epoch int64, o channels.Opening) error {
+	var ref string
+	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
+		[]any{o.Turn, o.To, key(o.Turn), Key(o.Turn)}, &ref)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out := event.Out{Key: key(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}
+	if taken, err := takeOver(tx, epoch, out, "draft"); err != nil || taken || !o.Anew {
+		return err
+	}
+	id, err := insert(tx, out, "draft")
+	if err != nil {
+		return err
+	}
+	return tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, draft) VALUES (?, 0, ?, ?, ?, 'ready', 1)", id, o.Text, o.Nonce, epoch)
+}
+
+func insert(tx *db.Tx, o event.Out, state string) (int64, error) {
+	tx.Ring(db.BellOutbox)
+	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, o.To, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(o.NotAfter), state)
+}
+
+// takeOver makes the message that has told somebody how many are ahead of him the one that shows the answer to him.
+func takeOver(tx *db.Tx, epoch int64, o event.Out, state string) (bool, error) {
+	var remote, nonce, body string
+	err := tx.One(`SELECT d.remote_id, d.nonce, d.body FROM inbox i JOIN outbox a ON a.key = 'ahead:' || i.seq AND a.state = 'done' JOIN deliveries d ON d.outbox = a.id
+		WHERE i.turn = ?1 AND a.address = ?2 AND d.part = 0 AND d.state = 'sent' AND d.remote_id <> ''
+			AND NOT EXISTS (SELECT 1 FROM deliveries x JOIN outbox y ON y.id = x.outbox WHERE x.remote_id = d.remote_id AND x.outbox <> d.outbox AND y.address = a.address)
+		ORDER BY i.seq DESC LIMIT 1`, []any{o.Cause.ID, o.To}, &remote, &nonce, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	id, err := insert(tx, o, state)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, remote_id, attempts, tried, epoch, state, draft) VALUES (?, 0, ?, ?, ?, 1, ?, ?, 'sent', 1)",
+		id, body, nonce, remote, db.Micros(tx.Now), epoch)
+}
+
+// Fill gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
+// address can change what it has sent. False: there is no draft at this address, the text is a message of its own.
+func Fill(tx *db.Tx, epoch int64, o event.Out, edits func(event.Address) bool) (bool, error) {
+	if o.Cause.Kind != event.ByTurn || o.Key != key(o.Cause.ID) {
+		return false, nil
+	}
+	var id int64
+	var at event.Address
+	var draft bool
+	err := tx.One("SELECT id, address, EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.draft = 1) FROM outbox WHERE key = ? AND state IN ('draft', 'cancelled')", []any{o.Key}, &id, &at, &draft)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil || !draft:
+		return false, err
+	case at == o.To:
+		return true, fill(tx, id, o.Body)
+	default:
+		if err := end(tx, id, elsewhere); err != nil {
+			return false, err
+		}
+	}
+	if !edits(o.To) {
+		return false, nil
+	}
+	return takeOver(tx, epoch, o, "ready")
+}
+
+// fill makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not
+// arrived, is forgotten; what may have arrived is brought to an end first, and then edited.
+func fill(tx *db.Tx, id int64, body string) error {
+	tx.Ring(db.BellOutbox)
+	if err := tx.Run("UPDATE outbox SET body = ?, created = ?, state = iif(state = 'draft', 'ready', state) WHERE id = ?", body, db.Micros(tx.Now), id); err != nil {
+		return err
+	}
+	return tx.Run("DELETE FROM deliveries WHERE outbox = ? AND draft = 1 AND state = 'ready' AND unsure = 0", id)
+}
+
+// end closes a draft with a line of hob's own, under another key. One that nobody has seen is taken back.
+func end(tx *db.Tx, id int64, line string) error {
+	if err := tx.Run("UPDATE outbox SET key = replace(key, ':final', ':draft') WHERE id = ?", id); err != nil {
+		return err
+	}
+	n, err := tx.Change(`UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the answer did not need it' WHERE id = ? AND state = 'draft'
+		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'ready' AND d.unsure = 0)`, db.Micros(tx.Now), id)
+	if err != nil || n > 0 {
+		return err
+	}
+	return fill(tx, id, line)
+}
+
+// closing is what a draft says when its turn ends without a text for this chat.
+func closing(state turn.Status) string {
+	switch state {
+	case turn.Failed:
+		return "I could not finish this."
+	case turn.Stopped:
+		return "Stopped."
+	case turn.Dead:
+		return "I had to give this up."
+	default:
+		return "I have nothing to add."
+	}
+}
+
+// End closes the draft of a turn that has ended without filling it.
+func End(tx *db.Tx, id int64, state turn.Status) error {
+	var draft int64
+	err := tx.One("SELECT id FROM outbox WHERE key = ? AND state = 'draft'", []any{key(id)}, &draft)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return end(tx, draft, closing(state))
+}
+
+// Anew makes a part that showed a draft one that has not been sent: its message stays, and cannot be edited.
+func Anew(tx *db.Tx, d channels.Delivery, v channels.Verdict) error {
+	return tx.Run("UPDATE deliveries SET state = 'ready', draft = 0, remote_id = '', nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ?",
+		d.Nonce, db.Micros(v.At), v.Reason, d.Outbox, d.Part)
+}

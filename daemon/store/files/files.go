@@ -1,0 +1,81 @@
+// Package files holds the rows of the shelf, of the files that go with messages, and of the voice notes in a turn's inputs. It works inside
+// the transactions of package store.
+package files
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/shelf"
+	"hob/daemon/store/db"
+)
+
+// outgoing is the source of artifacts that are files on their way out. Whoever opens one of them later must not learn from it that
+// its text is the owner's: they count as anybody's.
+const outgoing = "outbox"
+
+// keep is how long the files of a message stay that did not arrive, so that it can be retried.
+const keep = 30 * 24 * time.Hour
+
+// Put stores the row of an artifact.
+func Put(tx *db.Tx, a shelf.Artifact) error {
+	return tx.Run("INSERT INTO artifacts (id, sha256, size, name, mime, trust, source, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		a.ID, a.SHA256, a.Size, a.Name, a.MIME, a.Trust, a.Source, db.Micros(tx.Now))
+}
+
+// Enclose stores which files go with an outbox row, and their artifacts.
+func Enclose(tx *db.Tx, outbox int64, list []event.Enclosed) error {
+	if len(list) == 0 {
+		return nil
+	}
+	for _, f := range list {
+		if f.Artifact == "" {
+			continue
+		}
+		err := Put(tx, shelf.Artifact{ID: f.Artifact, SHA256: f.SHA256, Size: f.Size, Name: f.Name, MIME: f.MIME, Trust: event.Public, Source: outgoing})
+		if err != nil {
+			return fmt.Errorf("store the file %s: %w", f.Name, err)
+		}
+	}
+	doc, err := db.Doc(list)
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE outbox SET files = ? WHERE id = ?", doc, outbox)
+}
+
+// Listed names files by where they lie, as a message on the machine itself shows them.
+func Listed(list []event.Enclosed) (text string) {
+	for _, f := range list {
+		text += fmt.Sprintf("\n[file: %s, %d bytes]", f.Path, f.Size)
+	}
+	return text
+}
+
+// Named names files behind an excerpt of what they go with.
+func Named(list []event.Enclosed) (text string) {
+	for _, f := range list {
+		text += " [file " + f.Name + "]"
+	}
+	return text
+}
+
+// Part is the file that a part of a message is, as a column.
+func Part(f *channels.File) (sql.NullString, error) {
+	if f == nil {
+		return sql.NullString{}, nil
+	}
+	doc, err := db.Doc(f)
+	return sql.NullString{String: doc, Valid: true}, err
+}
+
+// Forget removes the rows of files that went with messages which have arrived, or ended without that a month ago, and returns their ids.
+func Forget(tx *db.Tx) ([]string, error) {
+	rs, err := tx.Query(`DELETE FROM artifacts WHERE source = ?1 AND id NOT IN (SELECT f.value ->> '$.artifact' FROM outbox o, json_each(o.files) f
+		WHERE o.files IS NOT NULL AND f.value ->> '$.artifact' IS NOT NULL AND o.state <> 'done' AND (o.ended = 0 OR o.ended > ?2)) RETURNING id`,
+		outgoing, db.Micros(tx.Now.Add(-keep)))
+	return db.Collect(rs, err, func(rs *sql.Rows) (id string, err error) { return id, rs.Scan(&id) })
+}

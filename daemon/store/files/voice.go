@@ -1,0 +1,39 @@
+package files
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"hob/daemon/event"
+	"hob/daemon/store/db"
+	"hob/daemon/voice"
+)
+
+// Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
+func Unheard(ctx context.Context, r *db.Readers, turn int64) ([]voice.Note, error) {
+	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
+		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, turn)
+	return db.Collect(rs, err, func(rs *sql.Rows) (n voice.Note, err error) {
+		return n, rs.Scan(&n.Item, db.JSON(&n.Part))
+	})
+}
+
+// Hear puts a text behind a voice note that nobody has listened to.
+func Hear(tx *db.Tx, turn int64, n voice.Note, text string) error {
+	var parts []event.Part
+	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, turn}, db.JSON(&parts)); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Heard && p.Artifact == n.Artifact })
+	if at < 0 {
+		return fmt.Errorf("item %d has no note %s that nobody has listened to", n.Item, n.Artifact)
+	}
+	parts[at].Heard = true
+	doc, err := db.Doc(slices.Insert(parts, at+1, event.Say(text)...))
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE items SET parts = ? WHERE seq = ?", doc, n.Item)
+}
