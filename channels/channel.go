@@ -125,9 +125,3 @@ func (e Env) OwnerIDs() []string {
 	}
 	return ids
 }
-
-// Kind is one line of channels/all: how a kind of channel is made. decode fills the adapter's own config struct strictly.
-type Kind struct {
-	Name string
-	New  func(env Env, decode func(any) error) (Channel, error)
-}

@@ -296,6 +296,13 @@ func edit(ctx context.Context, editor Editor, d Delivery, remoteID string) error
 	return err
 }
 
+// Edits tells whether what has been sent to an address can be changed.
+func (h *Host) Edits(to event.Address) bool {
+	ch, err := h.Channel(to.Channel())
+	_, can := ch.(Editor)
+	return can && err == nil
+}
+
 // text is what there is to show of an answer now.
 func (l *Live) text(g Growth, f markup.Form) string {
 	l.mu.Lock()

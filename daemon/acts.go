@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"hob/channels/cli"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/clock"
@@ -159,13 +158,9 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 }
 
 func (a acts) send(ctx context.Context, act control.Act) (any, error) {
-	text := act.Args["text"]
 	to, err := event.ParseAddress(act.Args["to"])
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
-	}
-	if text == "" && len(act.Files) == 0 {
-		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "the text is empty")
 	}
 	if !a.reach(to) {
 		return nil, event.NewFault(event.Missing, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
@@ -174,21 +169,14 @@ func (a acts) send(ctx context.Context, act control.Act) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, text, files...)
+	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, act.Args["text"], files...)
 	return map[string]any{"outbox": id, "to": to}, err
 }
 
 // enclosed makes the bytes of files durable that go with a message.
 func (a acts) enclosed(ctx context.Context, list []control.Attachment) ([]event.Enclosed, error) {
-	given := make([]cli.File, len(list))
-	for i, f := range list {
-		given[i] = cli.File(f)
-	}
-	if err := cli.Check(given); err != nil {
-		return nil, err
-	}
 	var files []event.Enclosed
-	for _, f := range given {
+	for _, f := range list {
 		e, err := a.shelf.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
 		if err != nil {
 			return nil, err

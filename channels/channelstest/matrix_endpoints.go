@@ -159,7 +159,7 @@ func (f *Matrix) sync(r *http.Request) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	since := query.Get("since")
-	f.sinces = append(f.sinces, since)
+	f.sinces = append(f.sinces, strings.Clone(since)) // a piece of the address would keep all of it
 	for {
 		if r.Header.Get("Authorization") != "Bearer "+f.token {
 			return nil, &matrixNo{http.StatusUnauthorized, "M_UNKNOWN_TOKEN", "Invalid access token passed."}

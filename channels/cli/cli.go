@@ -114,7 +114,7 @@ func said(text string, files []File) ([]event.Part, event.Kind, error) {
 	if len(text) > MaxText {
 		return nil, "", fmt.Errorf("%w (it has %d bytes)", ErrTooLarge, len(text))
 	}
-	if err := Check(files); err != nil {
+	if err := checkFiles(files); err != nil {
 		return nil, "", err
 	}
 	text = strings.Trim(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")

@@ -36,8 +36,8 @@ type Files interface {
 	AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error)
 }
 
-// Check holds what comes with a message against the limits. Its errors are of the kind *event.Fault.
-func Check(files []File) error {
+// checkFiles holds what comes with a message against the limits. Its errors are of the kind *event.Fault.
+func checkFiles(files []File) error {
 	if len(files) > MaxFiles {
 		return event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments, this one has %d", MaxFiles, len(files))
 	}

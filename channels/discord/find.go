@@ -15,10 +15,10 @@ import (
 
 // How an earlier try is looked for.
 const (
-	findPages = 10               // the newest ones
-	margin    = 2 * time.Second  // by which Discord's clock is known no better
-	lookAgain = 2 * time.Minute  // at most, behind a look-up that failed
-	settling  = 3 * time.Second  // until a try that was cut off has either arrived or never will
+	findPages = 10              // the newest ones
+	margin    = 2 * time.Second // by which Discord's clock is known no better
+	lookAgain = 2 * time.Minute // at most, behind a look-up that failed
+	settling  = 3 * time.Second // until a try that was cut off has either arrived or never will
 )
 
 // Find looks for an earlier try among the newest messages of its chat: one of hob's own with the same words or file, no older than the try,

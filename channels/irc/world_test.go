@@ -45,12 +45,7 @@ func world(f *channelstest.IRC, to event.Address, open func() channels.Channel) 
 			}
 			return texts
 		},
-		Listening: func(ctx context.Context) {
-			f.Listening(ctx)
-			for !slices.Equal(f.Nicks(), []string{"hob"}) && ctx.Err() == nil { // a dead connection may still have the nick
-				<-time.After(time.Millisecond)
-			}
-		},
+		Listening: f.Listening,
 		People: channelstest.People{
 			Delete: func(id string) { f.Write("REDACT", "sam", "hob", id, "") },
 			Group:  func(text string) string { return f.Say("sam", "#family", "hob: "+text) },
@@ -76,7 +71,7 @@ func TestStorm(t *testing.T) {
 			cfg.Nick = "another"
 			return openWith(t, n.Env(t, "irc", nil), cfg)
 		}
-		return w
+		return named(f, w)
 	})
 }
 
@@ -85,7 +80,7 @@ func TestStormOverAnOldServer(t *testing.T) {
 	channelstest.Storm(t, func(t *testing.T, n *channelstest.Network) channelstest.World {
 		f, cfg := inMemory(t, n, channelstest.IRCOptions{Plain: true})
 		cfg.TrustNicks = true
-		return forgetful(f, world(f, "irc:sam", func() channels.Channel { return openWith(t, n.Env(t, "irc", nil), cfg) }))
+		return named(f, forgetful(f, world(f, "irc:sam", func() channels.Channel { return openWith(t, n.Env(t, "irc", nil), cfg) })))
 	})
 }
 
@@ -99,6 +94,17 @@ func inMemory(t *testing.T, n *channelstest.Network, opts channelstest.IRCOption
 	t.Cleanup(f.Close)
 	f.Person("sam", "Sam")
 	return f, config(f)
+}
+
+// named is a world whose adapter listens when it has its nick: a connection that was cut off may still have it.
+func named(f *channelstest.IRC, w channelstest.World) channelstest.World {
+	w.Listening = func(ctx context.Context) {
+		f.Listening(ctx)
+		for !slices.Equal(f.Nicks(), []string{"hob"}) && ctx.Err() == nil {
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+	return w
 }
 
 // forgetful is the world of a server that gives its messages no ids and keeps nothing.

@@ -54,14 +54,8 @@ type Channel struct {
 }
 
 // Kind is the line in the list of channels.
-func Kind() channels.Kind { return channels.Kind{Name: "ntfy", New: open} }
-
-func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
-	cfg := Config{Server: "https://ntfy.sh", Title: "hob"}
-	if err := decode(&cfg); err != nil {
-		return nil, err
-	}
-	return New(env, cfg)
+func Kind() channels.Kind {
+	return channels.Of(channels.Kind{Name: "ntfy", Named: "alerts", Doc: "A topic at an ntfy server. See channels.md.", Notes: notes()}, Config{Server: "https://ntfy.sh", Title: "hob"}, New)
 }
 
 // New makes a channel. Errors name the key of the section that is wrong.

@@ -47,14 +47,8 @@ type Channel struct {
 }
 
 // Kind is the line in the list of channels.
-func Kind() channels.Kind { return channels.Kind{Name: "signal", New: open} }
-
-func open(env channels.Env, decode func(any) error) (channels.Channel, error) {
-	var cfg Config
-	if err := decode(&cfg); err != nil {
-		return nil, err
-	}
-	return New(env, cfg)
+func Kind() channels.Kind {
+	return channels.Of(channels.Kind{Name: "signal", Named: "signal", Doc: "An account of Signal, through signal-cli. See channels.md.", Notes: notes()}, Config{}, New)
 }
 
 // New makes a channel. Errors name the key of the section that is wrong.

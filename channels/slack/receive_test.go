@@ -382,3 +382,17 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	b.Came(t, 1)
 	channelstest.Wait(t, time.Minute, "goroutines ending", func() bool { return runtime.NumGoroutine() <= before+8 })
 }
+
+func TestHistoryMovesBehindTheCommitOnly(t *testing.T) {
+	f := server(t)
+	for _, ts := range []string{"1000000100.000001", "1000003700.000001"} { // further apart than what is read again
+		f.Write(private, obj{"user": sam, "text": ts, "ts": ts})
+	}
+	b := channelstest.BoxAt(channels.Cursor{Source: "slack", Identity: "T0HOB U0HOB " + f.URL() + "/api", Value: `{"began":"1000000000.000000","heard":1000}`}).FailNext(1)
+	stop := listen(t, f, b)
+	b.Came(t, 2)
+	stop()
+	if list := b.List(); list[0].Text != "1000000100.000001" || list[1].Text != "1000003700.000001" {
+		t.Errorf("received %+v", list)
+	}
+}

@@ -48,6 +48,7 @@ type brush struct {
 	sends []error // what the next sends come to
 	edits []error // and the next edits
 	kill  func()
+	takes time.Duration // what a send takes
 }
 
 // What a platform can be: with keys, or to be looked up in, or neither.
@@ -91,13 +92,14 @@ func next(script *[]error) error {
 }
 
 func (b *brush) Send(_ context.Context, d channels.Delivery) (string, error) {
+	time.Sleep(b.takes)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.gone {
 		return "", errGone
 	}
 	err := next(&b.sends)
-	if err != nil && !errors.Is(err, errHeard) {
+	if err != nil && !errors.Is(err, errHeard) && !errors.Is(err, channels.ErrUnknown) {
 		b.die(err)
 		return "", err
 	}
@@ -192,6 +194,7 @@ type shown struct {
 	mode    guard.Mode
 	waits   time.Duration // what the tool reach takes
 	hold    time.Duration // what is said to others waits
+	lag     time.Duration // between reading what grows and knowing it
 	running time.Duration // the longest that a turn may run
 	group   *spawn.Group
 	end     context.CancelFunc
@@ -255,7 +258,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
-		Drafts: s.rig.store, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
+		Drafts: lagging{s.rig.store, s.lag}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
 		Wake: bell("events", s.rig.store.EventsBell), Ident: ident.Random(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
@@ -302,6 +305,18 @@ type waiting struct {
 func (w waiting) Run(ctx context.Context, call tools.Call, intent tools.Intent) (tools.Result, error) {
 	time.Sleep(w.Duration)
 	return w.Tool.Run(ctx, call, intent)
+}
+
+// lagging tells what has grown a while after it has looked.
+type lagging struct {
+	channels.Drafts
+	lag time.Duration
+}
+
+func (l lagging) Growing(ctx context.Context) ([]channels.Growth, error) {
+	list, err := l.Drafts.Growing(ctx)
+	time.Sleep(l.lag)
+	return list, err
 }
 
 func (s *shown) must(err error) {

@@ -199,6 +199,41 @@ func TestEditsAreTriedAgain(t *testing.T) {
 	})
 }
 
+// The turn ends while its draft is still being posted: the message is edited when it has arrived.
+func TestAnAnswerOvertakesItsDraft(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *shown) {
+		s.say("go")
+		s.after(time.Minute)
+		s.wantWall("one two")
+		s.wantRows("done one two")
+		if n := s.notes[0]; n.texts[0] != "one" {
+			t.Errorf("it said %q", n.texts)
+		}
+	}, func(s *shown) { s.takes = 5 * time.Second })
+}
+
+// The turn ends while it is not known whether its draft has arrived: that is found out first.
+func TestAnAnswerWaitsForItsLostDraft(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *shown) {
+		s.sends = []error{fmt.Errorf("%w: %w", channels.ErrUnknown, &channels.RetryAfter{After: 10 * time.Second, Err: errors.New("cut off")})}
+		s.say("go")
+		s.after(time.Minute)
+		s.wantWall("one two")
+		s.wantRows("done one two")
+	}, func(s *shown) { s.ch = finder{s.brush} })
+}
+
+// An edit that was decided on before the turn ended does not overwrite the answer.
+func TestNoEditAfterTheAnswer(t *testing.T) {
+	onTheWall(t, &slow{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *shown) {
+		s.say("go")
+		s.after(time.Minute)
+		if got := s.hangs(); len(got) != 1 || got[0] != "All is well." {
+			t.Errorf("on the wall: %q", got)
+		}
+	}, func(s *shown) { s.waits, s.lag = 8*time.Second, 5*time.Second })
+}
+
 // A draft that cannot be shown is taken back without a word; the answer is a message of its own.
 func TestADraftThatIsNotTaken(t *testing.T) {
 	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {

@@ -44,3 +44,19 @@ func attached(list []sent) ([]Attachment, error) {
 	}
 	return files, nil
 }
+
+// maxSent is how many files go with one message.
+const maxSent = 10
+
+// fit holds what is sent straight to a channel against the limits.
+func fit(files []Attachment) error {
+	if len(files) > maxSent {
+		return event.NewFault(event.TooLarge, "send the rest with another message", "a message takes at most %d attachments, this one has %d", maxSent, len(files))
+	}
+	for i, f := range files {
+		if len(f.Data) == 0 {
+			return event.NewFault(event.Invalid, "attach a file that holds something", "attachment %d (%s) is empty", i+1, f.Name)
+		}
+	}
+	return nil
+}

@@ -75,6 +75,8 @@ func (a *api) send(w http.ResponseWriter, r *http.Request) {
 		err = event.NewFault(event.Invalid, "", `send: "to" is missing`)
 	case err == nil && strings.TrimSpace(in.Text) == "" && len(files) == 0:
 		err = event.NewFault(event.Invalid, "", `send: "text" is missing`)
+	case err == nil:
+		err = fit(files)
 	}
 	if err != nil {
 		a.fail(w, r, err)

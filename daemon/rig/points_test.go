@@ -26,9 +26,9 @@ const reachTime = 25 * time.Second
 // onlyBroken are the points that stand inside a deliberate fault: TestFaults passes them.
 var onlyBroken = []string{"inbound.broken", "finish.between", "ack.between", "fire.between", "snapshot.between"}
 
-// elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, and only one on a
-// platform that can edit those of a draft.
-var elsewhere = regexp.MustCompile(`^(restore|draft)\.`)
+// elsewhere begins the names of points that have tests of their own: no running hob passes those of a restore, only one on a
+// platform that can edit those of a draft, and only one with a voice note that of listening.
+var elsewhere = regexp.MustCompile(`^(restore|draft|voice)\.`)
 
 // afterCrash are the points that only a start passes that follows an unclean end, with where that end was; "" is anywhere.
 var afterCrash = map[string]string{"orphans.ended": "", "edit.forward": "edit.renamed:5", "edit.recovered": "edit.renamed:5", "edit.cleared": "edit.renamed:5"}

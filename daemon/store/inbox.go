@@ -79,7 +79,7 @@ func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
 		return r, nil
 	case in.Kind == event.Command:
 		tx.Ring(db.BellCommands)
-	case in.Kind == event.Message && in.Trust == event.Owner && plain(in) && in.Origin.Edits == "":
+	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
 		return r, matchAsk(tx, a.Seq, in)
 	}
 	return r, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hob/channels"
@@ -76,8 +77,12 @@ func (s *shop) row(seq int64) (r arrived) {
 	return r
 }
 
+// Half a second is short: in these tests time stands still but for shop.later.
+
 // What somebody writes in quick succession is one turn, in order, also when hob is killed between two of the messages.
-func TestQuickMessagesAreOneTurn(t *testing.T) {
+func TestQuickMessagesAreOneTurn(t *testing.T) { synctest.Test(t, quickMessagesAreOneTurn) }
+
+func quickMessagesAreOneTurn(t *testing.T) {
 	s := fresh(t)
 	s.accept(typed("remind me"))
 	s.later(400 * time.Millisecond)
@@ -102,7 +107,9 @@ func TestQuickMessagesAreOneTurn(t *testing.T) {
 }
 
 // Whoever does not stop writing is read after three seconds, or twenty messages.
-func TestAnEndlessWriterIsRead(t *testing.T) {
+func TestAnEndlessWriterIsRead(t *testing.T) { synctest.Test(t, anEndlessWriterIsRead) }
+
+func anEndlessWriterIsRead(t *testing.T) {
 	s := fresh(t)
 	for i := range 7 { // 450 ms apart: the pause is never long enough
 		if id := s.take(); id != 0 {
@@ -127,7 +134,9 @@ func TestAnEndlessWriterIsRead(t *testing.T) {
 }
 
 // Only messages of chats wait, each for its own sender in its own chat; a turn that runs takes them at once.
-func TestWhatDoesNotWait(t *testing.T) {
+func TestWhatDoesNotWait(t *testing.T) { synctest.Test(t, whatDoesNotWait) }
+
+func whatDoesNotWait(t *testing.T) {
 	command, other, group := typed("/status"), by("2", "hello"), by("2", "hello all")
 	command.Kind = event.Command
 	group.Session, group.ReplyTo = "chat:g", "chat:g"
@@ -161,7 +170,9 @@ func TestWhatDoesNotWait(t *testing.T) {
 }
 
 // A command does not overtake the message before it: the message is read in the old conversation.
-func TestNewWaitsForTheMessageBefore(t *testing.T) {
+func TestNewWaitsForTheMessageBefore(t *testing.T) { synctest.Test(t, newWaitsForTheMessageBefore) }
+
+func newWaitsForTheMessageBefore(t *testing.T) {
 	s := fresh(t)
 	s.accept(typed("last words"))
 	in := typed("/new")

@@ -26,7 +26,7 @@ var table = []row{
 	{pkg: "config/*"}, // the file's text; the keys and what they take
 	{pkg: "daemon/sandbox"},
 	{pkg: "tools", event: true},
-	{pkg: "channels", may: words("channels/markup"), event: true},
+	{pkg: "channels", may: words("channels/markup config/schema"), event: true},
 	{pkg: "scheduler", may: words("scheduler/spec scheduler/phrase"), event: true},
 	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
@@ -53,7 +53,7 @@ var table = []row{
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/markup"}, // Markdown in each platform's form: texts only
-	{pkg: "channels/*", may: words("channels channels/markup"), event: true},
+	{pkg: "channels/*", may: words("channels channels/markup config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
@@ -65,7 +65,7 @@ var table = []row{
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
 	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
 	{pkg: "daemon/control/client", event: true},
 	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/control", may: words("tools"), event: true},

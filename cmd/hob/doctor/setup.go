@@ -44,7 +44,7 @@ func configuration(_ context.Context, s *scene) Result {
 	return v.result("config.toml is valid")
 }
 
-// secrets resolves the references of the models, and looks who can read the files behind them.
+// secrets resolves the references of the models and of [voice], and looks who can read the files behind them.
 func secrets(ctx context.Context, s *scene) Result {
 	if r := s.outside(); r != nil {
 		return *r
@@ -52,7 +52,7 @@ func secrets(ctx context.Context, s *scene) Result {
 	if s.config == nil {
 		return skip("the config cannot be read")
 	}
-	keys := map[string]string{"model.api_key": s.config.Model.APIKey}
+	keys := map[string]string{"model.api_key": s.config.Model.APIKey, "voice.api_key": s.config.Voice.APIKey}
 	for name, m := range s.config.Models {
 		keys["models."+name+".api_key"] = m.APIKey
 	}

@@ -80,6 +80,7 @@ type OutboxRow struct {
 	Cause      event.Cause   `json:"cause"`
 	To         event.Address `json:"to"`
 	Body       string        `json:"body"`
+	Files      []File        `json:"files,omitempty"` // go behind the body
 	Urgency    string        `json:"urgency"`
 	State      string        `json:"state"`
 	Reason     string        `json:"reason,omitempty"`
@@ -90,6 +91,14 @@ type OutboxRow struct {
 	NotAfter   time.Time     `json:"not_after,omitzero"`
 	Ended      time.Time     `json:"ended,omitzero"`
 	Deliveries []PartRow     `json:"deliveries"`
+}
+
+// File is a file that goes with a message.
+type File struct {
+	Name string `json:"name"`
+	MIME string `json:"mime,omitempty"`
+	Size int64  `json:"size"` // in bytes
+	Path string `json:"path,omitempty"`
 }
 
 // PartRow is one delivery of an outbox row.
@@ -108,12 +117,12 @@ func (s *View) OutboxRows(ctx context.Context, f event.Filter) ([]OutboxRow, err
 }
 
 func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]OutboxRow, error) {
-	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
+	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
 		var r OutboxRow
-		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, &r.Urgency, &r.State, &r.Reason,
+		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, db.JSON(&r.Files), &r.Urgency, &r.State, &r.Reason,
 			db.Stamp(&r.Created), db.Stamp(&r.NotBefore), &r.Waits, &r.Joined, db.Stamp(&r.NotAfter), db.Stamp(&r.Ended), db.JSON(&r.Deliveries))
 		return r, err
 	})
