@@ -27,7 +27,11 @@ func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Deliver
 	d.Body = parts[0].Body
 	d.Attempts++
 	d = p.complete(row, d)
-	err := p.edit(ctx, ch, p.marked(row, d, capsOf(ch), p.isOwner(row.To)), row.Shown)
+	caps := capsOf(ch)
+	if caps.Finder {
+		d.Unsure = 0 // it was looked for, and there is only this one
+	}
+	err := p.edit(ctx, ch, p.marked(row, d, caps, p.isOwner(row.To)), row.Shown)
 	fail.Point("draft.replaced")
 	v := afterEdit(d, row.Shown, err, p.Clock.Wall())
 	if v.Anew {

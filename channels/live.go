@@ -234,7 +234,7 @@ func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text 
 		}
 		d := g.Delivery
 		d.Body = text
-		if d.Unsure > 0 && !caps.Keyed {
+		if d.Unsure > 0 && !caps.Keyed && !caps.Finder {
 			d.Repeat, d.Body = true, d.Body+repeatMark
 		}
 		err := edit(ctx, editor, d, g.Shown)

@@ -37,7 +37,9 @@ type SlackSent struct {
 	Previews         bool
 	Sections         []string // the blocks with text, in mrkdwn
 	Buttons          []SlackButton
-	File             string // the name of a file; Text is its comment
+	Was              []string // what it said before it was edited, oldest first
+	File             string   // the name of a file; Text is its comment
+	FileID           string
 	Content          []byte
 }
 

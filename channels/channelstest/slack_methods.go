@@ -228,6 +228,7 @@ func (f *Slack) update(q url.Values) (result map[string]any, why string) {
 	}
 	was := maps.Clone(m)
 	s.TS, s.Thread, s.Previews = q.Get("ts"), f.ledger[at].Thread, f.ledger[at].Previews
+	s.Was = append(slices.Clone(f.ledger[at].Was), f.ledger[at].Text)
 	f.ledger[at] = s
 	m["text"] = s.Raw
 	m["edited"] = map[string]any{"user": SlackUser, "ts": f.tick()}
@@ -267,6 +268,7 @@ func (f *Slack) complete(q url.Values) (result map[string]any, why string) {
 	case f.chats[q.Get("channel_id")] == nil:
 		return nil, "channel_not_found"
 	}
+	up.FileID = files[0].ID
 	up.Chat, up.Thread, up.Raw = q.Get("channel_id"), q.Get("thread_ts"), q.Get("initial_comment")
 	up.Text = slackSeen(up.Raw)
 	m := map[string]any{"user": SlackUser, "bot_id": slackBot, "subtype": "file_share", "text": up.Raw, "files": []any{map[string]any{"id": files[0].ID, "name": up.File}}}

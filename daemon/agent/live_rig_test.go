@@ -194,7 +194,7 @@ type shown struct {
 	mode    guard.Mode
 	waits   time.Duration // what the tool reach takes
 	hold    time.Duration // what is said to others waits
-	lag     time.Duration // between reading what grows and knowing it
+	lag     time.Duration // once between reading what grows and knowing it
 	running time.Duration // the longest that a turn may run
 	group   *spawn.Group
 	end     context.CancelFunc
@@ -258,7 +258,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
-		Drafts: lagging{s.rig.store, s.lag}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
+		Drafts: lagging{s.rig.store, s.lag, &sync.Once{}}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
 		Wake: bell("events", s.rig.store.EventsBell), Ident: ident.Random(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
@@ -307,15 +307,18 @@ func (w waiting) Run(ctx context.Context, call tools.Call, intent tools.Intent) 
 	return w.Tool.Run(ctx, call, intent)
 }
 
-// lagging tells what has grown a while after it has looked.
+// lagging tells once what has grown, while a tool runs, a while after it has looked.
 type lagging struct {
 	channels.Drafts
-	lag time.Duration
+	lag  time.Duration
+	once *sync.Once
 }
 
 func (l lagging) Growing(ctx context.Context) ([]channels.Growth, error) {
 	list, err := l.Drafts.Growing(ctx)
-	time.Sleep(l.lag)
+	if len(list) > 0 && list[0].Shown != "" && list[0].Doing != "" {
+		l.once.Do(func() { time.Sleep(l.lag) })
+	}
 	return list, err
 }
 

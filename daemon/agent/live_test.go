@@ -231,7 +231,7 @@ func TestNoEditAfterTheAnswer(t *testing.T) {
 		if got := s.hangs(); len(got) != 1 || got[0] != "All is well." {
 			t.Errorf("on the wall: %q", got)
 		}
-	}, func(s *shown) { s.waits, s.lag = 8*time.Second, 5*time.Second })
+	}, func(s *shown) { s.waits, s.lag = 20*time.Second, 30*time.Second })
 }
 
 // A draft that cannot be shown is taken back without a word; the answer is a message of its own.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/markup"
 )
@@ -20,6 +21,7 @@ type tally struct {
 	kills, inputs, lost, doubled, dead, repeated, marked, held int
 	turns                                                      int
 	calls, papers, letters                                     int // of a webhook taken, under a watch told of, behind a gate dealt with
+	classes                                                    map[channels.Repeats]score
 }
 
 func (a *tally) add(b tally) {
@@ -35,6 +37,14 @@ func (a *tally) add(b tally) {
 	a.calls += b.calls
 	a.papers += b.papers
 	a.letters += b.letters
+	for class, s := range b.classes {
+		if a.classes == nil {
+			a.classes = map[channels.Repeats]score{}
+		}
+		total := a.classes[class]
+		total.add(s)
+		a.classes[class] = total
+	}
 }
 
 // check holds everything against the invariants, after hob has settled and stopped.
@@ -46,6 +56,7 @@ func (r *rig) check() (tally, []string) {
 	broken = append(broken, r.inputs(b, &sum)...)
 	broken = append(broken, r.turns(b, &sum)...)
 	broken = append(broken, r.delivered(b, &sum)...)
+	broken = append(broken, r.chatted(b, &sum)...)
 	broken = append(broken, r.spoken(b)...)
 	broken = append(broken, r.effects(b, &sum)...)
 	broken = append(broken, r.work(b)...)
@@ -114,7 +125,7 @@ func (r *rig) turns(b book, sum *tally) (broken []string) {
 		{"I3 a turn's last word is not its last item", `SELECT t.id, t.text FROM turns t WHERE t.state = 'done' AND t.text <> '' AND t.text <>
 			(SELECT json_extract(i.parts, '$[0].text') FROM items i WHERE i.turn = t.id AND i.kind = 'text' ORDER BY i.seq DESC LIMIT 1)`},
 		{"I3 a turn's end was not told once", "SELECT t.id, (SELECT count(*) FROM events e WHERE e.turn = t.id AND e.type = 'turn.finished') AS n FROM turns t WHERE n <> 1"},
-		{"I3 a command was not answered once", "SELECT i.seq, (SELECT count(*) FROM events e WHERE e.inbox = i.seq AND e.type = 'command.done') AS n FROM inbox i WHERE i.kind = 'command' AND i.source IN ('cli', 'ntfy') AND n <> 1"},
+		{"I3 a command was not answered once", "SELECT i.seq, (SELECT count(*) FROM events e WHERE e.inbox = i.seq AND e.type = 'command.done') AS n FROM inbox i WHERE i.kind = 'command' AND i.source IN ('cli', 'ntfy', 'telegram', 'matrix', 'slack') AND n <> 1"},
 		{"I2 a dead letter was not told of", "SELECT id FROM turns t WHERE state = 'dead' AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.key = 'notice:turn:' || t.id || ':dead')"},
 	} {
 		broken = append(broken, b.none(rule[0], rule[1])...)

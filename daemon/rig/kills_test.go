@@ -29,6 +29,7 @@ func TestRandomKills(t *testing.T) {
 	}
 	t.Logf("%d kills, %d inputs, %d turns: %d lost, %d doubled, %d dead letters, %d held as unknown, %d repeated model calls, %d marked repeats; %d calls, %d papers, %d letters; %s",
 		sum.kills, sum.inputs, sum.turns, sum.lost, sum.doubled, sum.dead, sum.held, sum.repeated, sum.marked, sum.calls, sum.papers, sum.letters, time.Since(begin).Round(time.Second))
+	t.Log("chat servers by class:\n" + table(sum.classes))
 	if *kills >= 2*perHome && (sum.calls == 0 || sum.papers == 0 || sum.letters == 0) {
 		t.Error("nothing called, nothing lay there or no letter came: what hob notices was not put to the test")
 	}
@@ -44,10 +45,17 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 	if seed%3 == 0 {
 		guard = "ask"
 	}
-	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true})
+	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true, chats: true})
+	r.chats.growing = *kills >= thorough && seed%2 == 1
+	r.meet()
 	for k := range n {
 		r.someInput(rng, k)
 		r.stir(rng, k)
+		r.gossip(rng, k)
+		if r.chats.growing && k == n/4 {
+			r.watchGrow(rng, k)
+			continue
+		}
 		if k == n/2 {
 			r.rest()
 			continue
@@ -69,7 +77,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 var mix = []string{
 	"plain", "plain", "plain", "plain", "plain", "plain", "file", "file", "exec", "exec", "exec", "two", "two", "chain", "chain",
 	"stray", "big", "note", "note", "cron", "ask", "long", "/status", "/jobs", "again", "backup",
-	"patch", "patch", "spawn", "spawn", "task", "task", "plan", "todo", "bg", "page", "outside", "taint",
+	"send", "send", "patch", "patch", "spawn", "spawn", "task", "task", "plan", "todo", "bg", "page", "outside", "taint",
 }
 
 // someInput puts up to three inputs in the line, of which hob may be told at once, or after the kill.
@@ -93,11 +101,15 @@ func (r *rig) someInput(rng *rand.Rand, k int) {
 			r.say("post-"+id, kind+id, text)
 			continue
 		}
-		if rng.IntN(3) == 0 {
+		if way := rng.IntN(8); way < 4 {
 			if kind == "plain" && rng.IntN(6) == 0 {
 				text = "/new"
 			}
-			r.write(text)
+			if way == 0 || r.chats == nil {
+				r.write(text)
+			} else {
+				r.speak(r.chats.venues[way-1], owner, text)
+			}
 			continue
 		}
 		r.say("post-"+id, []string{"", "s1", "s2"}[rng.IntN(3)], text)

@@ -45,6 +45,7 @@ type rig struct {
 	made   map[string]bool // jobs that are there
 	backup int             // backups that shall be made
 	senses *senses         // nil: nothing but messages comes in
+	chats  *chats          // nil: the owner writes by ntfy and over the API alone
 }
 
 // post is one message over the local API. It is offered with the same id until hob says that it has it.
@@ -70,6 +71,7 @@ type options struct {
 	safeAfter int    // never unless given
 	jobs      []string
 	senses    bool // hob has a webhook and a watch
+	chats     bool // hob is on chat servers of each class
 }
 
 const never = 1_000_000
@@ -91,7 +93,11 @@ func newRig(t *testing.T, o options) *rig {
 			t.Fatal(err)
 		}
 	}
-	text := r.world.config(o)
+	if o.chats {
+		r.chats = &chats{venues: venues(t), replies: map[*venue]int{}, cuts: map[*venue]int{}}
+	}
+	r.world.posts = r.addresses()
+	text := r.world.config(o, r.addresses()) + r.sections()
 	if o.senses {
 		r.senses = newSenses(filepath.Dir(r.home))
 		text += r.senses.config()
@@ -319,6 +325,8 @@ func (r *rig) answer(ctx context.Context, c *client.Client) {
 	for _, q := range open {
 		text := "/approve " + q.Code
 		switch {
+		case q.Subject == "outbox" && !strings.Contains(q.Text, " to ntfy:") && q.Code[0]%2 == 0:
+			text = "/deny " + q.Code
 		case strings.HasPrefix(q.Text, "My plan:"):
 			text = "/answer " + q.Code + " 1"
 		case q.Subject == "ask":
@@ -416,17 +424,14 @@ func (r *rig) unsettled(ctx context.Context) string {
 	return ""
 }
 
-// deaf tells of messages that the chat server holds and hob has not read yet.
+// deaf tells of messages that a chat server holds and hob has not read yet.
 func (r *rig) deaf(ctx context.Context, c *client.Client) string {
-	var rows []struct {
-		ExtID string `json:"ext_id"`
+	if why := r.unheard(ctx, c); why != "" {
+		return why
 	}
-	if err := c.List(ctx, "inbox", client.Filter{Name: "ntfy", Limit: 1000}, &rows); err != nil {
+	there, err := r.inboxOf(ctx, c, "ntfy")
+	if err != nil {
 		return err.Error()
-	}
-	there := map[string]bool{}
-	for _, row := range rows {
-		there[row.ExtID] = true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // A token tells what the model does with a message: "please do exec-17".
-var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|outside|patch|page|bg|spawn|task|work|todo|plan|taint|aside)-(\d+)\b`)
+var tokens = regexp.MustCompile(`\b(plain|long|file|exec|two|chain|stray|nap|big|note|cron|ask|tick|outside|patch|page|bg|spawn|task|work|todo|plan|taint|aside|slow|send)-(\d+)\b`)
 
 // working stands in the prompt of a task: its turn does the work, whoever reads of the task only made it.
 var working = regexp.MustCompile(`\((work-\d+)\)`)
@@ -139,6 +139,11 @@ func (w *world) several(kind, id string, q want, n int) []llm.Call {
 		if found := shelvedAs.FindStringSubmatch(q.said); found != nil {
 			return []llm.Call{call(n, 1, "result_read", map[string]any{"id": found[1], "search": token + "|29999"})}
 		}
+	case "send 0":
+		return []llm.Call{call(n, 1, "write", map[string]any{"path": "f/" + token, "content": token})}
+	case "send 1":
+		to := w.posts[int(id[len(id)-1])%len(w.posts)]
+		return []llm.Call{call(n, 1, "message", map[string]any{"to": to, "content": "a file of " + token, "attachments": []string{"f/" + token}})}
 	case "bg 1":
 		if found := runsOnAs.FindStringSubmatch(q.said); found != nil {
 			return []llm.Call{deferred(n, "process", token, map[string]any{"action": "poll", "process_id": found[1], "wait": 1})}

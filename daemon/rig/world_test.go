@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ type world struct {
 	texts    int                          // that the model worked on for a tool
 	newest   map[string][]llmtest.Message // by the first message of the session, the newest transcript
 	wrong    []string                     // requests that no model server should get
+	posts    []string                     // addresses that files are sent to
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -58,8 +61,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// config is config.toml for this world.
-func (w *world) config(o options) string {
+// config is config.toml for this world, with the owner's addresses beside his topic.
+func (w *world) config(o options, more []string) string {
 	sandbox := "auto"
 	if o.bare {
 		sandbox = "off"
@@ -74,7 +77,7 @@ context_tokens = 100000000
 [owner]
 name = "Sam"
 timezone = "UTC"
-addresses = ["ntfy:%s"]
+addresses = [%s]
 [channels.ntfy]
 server = %q
 topic = %q
@@ -91,7 +94,19 @@ tokens_per_day = 2000000000
 [daemon]
 max_attempts = %d
 safe_mode_after = %d
-`, w.model.URL, topic, w.ntfy.URL(), topic, sandbox, o.guard, o.attempts, o.safeAfter)
+`, w.model.URL, quoted(append([]string{"ntfy:" + topic}, more...)), w.ntfy.URL(), topic, sandbox, o.guard, o.attempts, o.safeAfter)
+}
+
+// quoted are strings as a list of TOML has them.
+func quoted(list []string) string {
+	out := ""
+	for i, s := range list {
+		if i > 0 {
+			out += ", "
+		}
+		out += strconv.Quote(s)
+	}
+	return out
 }
 
 // publish is the owner writing in his chat app. It returns the message's id and its time.
@@ -120,8 +135,14 @@ func (w *world) script(r llmtest.Request) llmtest.Turn {
 	w.answers++
 	turn := llmtest.Streamed(w.reply(q, w.answers))
 	turn.Hold = after(time.Duration(w.rng.IntN(6)) * time.Millisecond)
+	if strings.HasPrefix(q.token, "slow-") {
+		turn.Hold = after(slowly)
+	}
 	return turn
 }
+
+// slowly is longer than hob waits before it shows that it is at work.
+const slowly = 5 * time.Second
 
 func after(d time.Duration) <-chan struct{} {
 	if d == 0 {

@@ -53,7 +53,8 @@ var table = []row{
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/markup"}, // Markdown in each platform's form: texts only
-	{pkg: "channels/*", may: words("channels channels/markup config/schema"), event: true},
+	{pkg: "channels/wire", may: words("channels")}, // what adapters share that speak HTTP
+	{pkg: "channels/*", may: words("channels channels/markup channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},

@@ -1,0 +1,109 @@
+// Package wire is what channels share that speak HTTP: a client that stays where it was sent, whether a request has left, what errors may say
+// of it, and files that are fetched. It knows no platform, and decides nothing about a delivery.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/fail"
+)
+
+// Client is a copy of base that follows no redirects, because a token would go along and a POST would silently become a GET. limit
+// bounds each call, with the reading of its answer; 0: each call brings its own bound.
+func Client(base *http.Client, limit time.Duration) *http.Client {
+	c := *base
+	c.Timeout = limit
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+// Written watches whether a request has reached the wire. It is for one request.
+type Written struct{ headers, failed atomic.Bool }
+
+// Watch returns the context with which the request is made.
+func (w *Written) Watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteHeaders: func() { w.headers.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				w.failed.Store(true)
+				return
+			}
+			fail.Point("sending.written")
+		},
+	})
+}
+
+// Maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has
+// left; a failed write left too little. In between it cannot be told: the callback for the whole request may come after the error.
+func (w *Written) Maybe() bool { return w.headers.Load() && !w.failed.Load() }
+
+// Bare is an error of a call without the address that net/http puts into it, because a token may stand there. Where the call's time was
+// over it is the context's cause, which says so in words.
+func Bare(ctx context.Context, err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
+		return cause
+	}
+	return err
+}
+
+// After reads a header's Retry-After (RFC 9110, section 10.2.3): seconds or a date. 0: none, or not to be understood.
+func After(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(value); err == nil && t.After(now) {
+		return t.Sub(now)
+	}
+	return 0
+}
+
+// How a file is fetched.
+const (
+	FileTime  = time.Minute // of one try, until the file is read to its end
+	fileTries = 3
+)
+
+// Fetch opens a file that came with a message, for which open makes the requests. The message comes only once, so that it is tried again,
+// unless lost says of an error that it will not go away.
+func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error), lost func(error) bool) (io.ReadCloser, error) {
+	for try := 1; ; try++ {
+		own, done := context.WithTimeoutCause(ctx, FileTime, fmt.Errorf("the file did not come within %s", FileTime))
+		body, err := open(own)
+		if err == nil {
+			return &file{body, done}, nil
+		}
+		err = Bare(own, err)
+		done()
+		if try == fileTries || ctx.Err() != nil || lost(err) {
+			return nil, fmt.Errorf("fetch a file: %w", err)
+		}
+		channels.Pause(ctx, time.Duration(try)*time.Second)
+	}
+}
+
+// file is a file's body, which ends the time that it was given.
+type file struct {
+	io.ReadCloser
+	done context.CancelFunc
+}
+
+// Close ends the download.
+func (f *file) Close() error {
+	defer f.done()
+	return f.ReadCloser.Close()
+}
