@@ -15,8 +15,10 @@ import (
 const (
 	MaxFile  = 20 << 20 // bytes of one file; a larger one is named and not kept
 	maxFiles = 10
-	tooLarge = "it has more than 20 MB" // of MaxFile
-	maxWhy   = 200                      // characters of a reason
+	maxAll   = 50 << 20                                                 // bytes of all files of a message, which are in memory together
+	tooLarge = "it has more than 20 MB"                                 // of MaxFile
+	tooMuch  = "the files of the message have more than 50 MB together" // of maxAll
+	maxWhy   = 200                                                      // characters of a reason
 )
 
 // Part describes a file that came with a message, under a name of its own among those that are taken.
@@ -32,12 +34,13 @@ func Part(name, claim string, data []byte, taken map[string]bool) event.Part {
 // them, nothing of the message counts as typed: what is said in it will stand beside the rest.
 func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]byte) {
 	var contents [][]byte
-	taken := map[string]bool{}
+	taken, room := map[string]bool{}, maxAll
 	for i, f := range files {
 		var data []byte
 		why := fmt.Sprintf("only %d files of a message are kept", maxFiles)
 		if i < maxFiles {
-			data, why = content(ctx, f)
+			data, why = content(ctx, f, room)
+			room -= len(data)
 		}
 		if why != "" {
 			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", filing.Name(f.Name), why))...)
@@ -53,21 +56,26 @@ func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]
 	return in, contents
 }
 
-func content(ctx context.Context, f Attachment) (data []byte, why string) {
-	if f.Size > MaxFile {
-		return nil, tooLarge
+// content reads a file that has at most so many bytes as there is room for. why says why there is none of it.
+func content(ctx context.Context, f Attachment, room int) (data []byte, why string) {
+	most, over := MaxFile, tooLarge
+	if room < most {
+		most, over = room, tooMuch
+	}
+	if f.Size > int64(most) {
+		return nil, over
 	}
 	body, err := f.Open(ctx)
 	if err != nil {
 		return nil, inShort(err)
 	}
 	defer func() { _ = body.Close() }() // read to its end, or not wanted any more
-	data, err = io.ReadAll(io.LimitReader(body, MaxFile+1))
+	data, err = io.ReadAll(io.LimitReader(body, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, inShort(err)
-	case len(data) > MaxFile:
-		return nil, tooLarge
+	case len(data) > most:
+		return nil, over
 	}
 	return data, ""
 }

@@ -30,6 +30,27 @@ func TestNamesOfAttachments(t *testing.T) {
 	want(t, "names", names, "look", "config.toml", "a.txt", "A-2.txt", "xgnp.exe", "file", "boot.ini", "[attachment far was not kept: it has more than 20 MB]")
 }
 
+// Whoever may write cannot fill the memory with one message: what its files have together is bounded too, whatever their platform says of their sizes.
+func TestFilesTogether(t *testing.T) {
+	m := typed("look")
+	for range 4 {
+		m.Files = append(m.Files, attached("big", "", 0, func() (io.Reader, error) {
+			return io.LimitReader(zeros{}, 15<<20), nil
+		}))
+	}
+	m.Files = append(m.Files, attached("said", "", 6<<20, nil), attached("small", "", 0, holds("text")))
+	in, err := received(t, nothing, m)
+	if err != nil || len(in.Rows()) != 1 {
+		t.Fatalf("%d rows, %v", len(in.Rows()), err)
+	}
+	var names []string
+	for _, p := range in.Rows()[0].Parts {
+		names = append(names, p.Name+p.Text)
+	}
+	const no = "was not kept: the files of the message have more than 50 MB together]"
+	want(t, "names", names, "look", "big", "big-2", "big-3", "[attachment big "+no, "[attachment said "+no, "small")
+}
+
 // With a voice note nothing counts as typed, and the note is known as one, with its length.
 func TestVoiceIsNotTyped(t *testing.T) {
 	m := typed("run df")

@@ -34,6 +34,9 @@ func (p drafted) replace(ctx context.Context, row Row, ch Channel, whole Deliver
 	err := p.edit(ctx, ch, p.marked(row, d, caps, p.isOwner(row.To)), row.Shown)
 	fail.Point("draft.replaced")
 	v := afterEdit(d, row.Shown, err, p.Clock.Wall())
+	if v.State == Retry {
+		p.heed(row.To, err, v.At)
+	}
 	if v.Anew {
 		d.Nonce = parts[0].Nonce // what a platform has taken under the other one it would not take again
 	}

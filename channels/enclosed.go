@@ -64,6 +64,29 @@ func opened(f *File, open Opener) *File {
 	return &own
 }
 
+// Whole opens the file, and sees to it that it has the Size that its receiver is told before: a file of another length would end in the
+// middle. ErrPermanent: it has not, or is there no more.
+func (f *File) Whole(ctx context.Context) (io.ReadSeekCloser, error) {
+	content, err := f.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", f.Name, err)
+	}
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(0, io.SeekStart)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("read %s: %w", f.Name, err)
+	case size != f.Size:
+		err = fmt.Errorf("%s has %d bytes and had %d: %w", f.Name, size, f.Size, ErrPermanent)
+	default:
+		return content, nil
+	}
+	_ = content.Close() // it was not read
+	return nil, err
+}
+
 // names names files behind an excerpt of the text that they go with.
 func names(files []event.Enclosed) (text string) {
 	for _, f := range files {

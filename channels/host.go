@@ -183,7 +183,7 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 			nap = min(max(nap, later.After), longestNap)
 		}
 		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
-		pause(ctx, nap)
+		Pause(ctx, nap)
 		rest = min(2*rest, longRest)
 	}
 	close(t.ended)
@@ -284,15 +284,5 @@ func (h *Host) Health() []ChannelHealth {
 func (h *Host) note(t *tenant, pick func(*ChannelHealth) *Direction, err error) {
 	if health, changed := t.gauge.note(h.Clock.Wall(), pick, err); changed {
 		h.Changed(health)
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

@@ -145,7 +145,11 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	owner := p.isOwner(row.To)
 	interrupted := row.Interrupted && first
 	if interrupted || d.Unsure > 0 && caps.Finder {
-		v := After(d, p.look(ctx, ch, d, interrupted), caps, p.Clock.Wall(), owner)
+		o := p.look(ctx, ch, d, interrupted)
+		if o.Looked == NotLooked && o.Err != nil {
+			d.Attempts++ // each look that fails is waited for longer, as each send is
+		}
+		v := After(d, o, caps, p.Clock.Wall(), owner)
 		if v.State == Retry && v.Unsure > 0 && interrupted && !caps.Keyed && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
 			v = p.digest([]Row{row})
 		}
@@ -169,6 +173,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	o := p.send(ctx, ch, p.marked(row, d, caps, first && owner))
 	p.Report(row.To.Channel(), o.Err)
 	v := After(d, o, caps, p.Clock.Wall(), owner)
+	if v.State == Retry {
+		p.heed(row.To, o.Err, v.At)
+	}
 	p.finish(ctx, row, d, v)
 	fail.Point("sending.sent")
 	return v.State == Sent, nil
@@ -179,6 +186,10 @@ func (p *Pump) look(ctx context.Context, ch Channel, d Delivery, interrupted boo
 	o := Outcome{Interrupted: interrupted}
 	f, ok := ch.(Finder)
 	if !ok {
+		return o
+	}
+	if fail.Broken("no-look") {
+		o.Looked = Missing
 		return o
 	}
 	id, found, err := guarded(ctx, func(ctx context.Context) (string, bool, error) { return f.Find(ctx, d) })
@@ -235,7 +246,7 @@ func (p *Pump) marked(row Row, d Delivery, caps Caps, mayBeLate bool) Delivery {
 	if mayBeLate && p.Clock.Wall().Sub(row.Queued) > lateAfter {
 		d.Body += fmt.Sprintf(lateMark, row.Queued.In(p.Zone()).Format(markTime))
 	}
-	if d.Repeat && !caps.Keyed {
+	if d.Repeat && !caps.Keyed && !fail.Broken("no-mark") {
 		d.Body += repeatMark
 	}
 	return d

@@ -151,7 +151,7 @@ func (l *Live) Run(ctx context.Context) error {
 
 // wait is over after a moment, or, when there is nothing to do, when something may have begun.
 func (l *Live) wait(ctx context.Context, again bool) {
-	pause(ctx, lookEvery)
+	Pause(ctx, lookEvery)
 	if again {
 		return
 	}
@@ -239,7 +239,7 @@ func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text 
 		}
 		err := edit(ctx, editor, d, g.Shown)
 		fail.Point("draft.edited")
-		l.edited(v, text, err)
+		l.edited(g.To, v, text, err)
 		if err != nil {
 			l.Pump.Log.Debug("a draft was not edited", "turn", g.Turn, "to", g.To, "err", err)
 		}
@@ -273,7 +273,8 @@ func (l *Live) stands(ctx context.Context, g Growth) bool {
 }
 
 // edited notes what came of an edit. Nobody depends on it: what can never be edited is left alone, all else is tried again with what is there to show then.
-func (l *Live) edited(v *view, text string, err error) {
+// When the platform asks to wait, all that is meant for the address waits.
+func (l *Live) edited(to event.Address, v *view, text string, err error) {
 	now := l.Pump.Clock.Mono()
 	var later *RetryAfter
 	switch {
@@ -284,6 +285,7 @@ func (l *Live) edited(v *view, text string, err error) {
 		v.over = true
 	case errors.As(err, &later):
 		v.next = now + max(later.After, editEvery)
+		l.Pump.rest(to, min(later.After, longestNap))
 		return
 	}
 	v.next = now + min(editEvery<<v.fails, longPause)

@@ -69,6 +69,12 @@ func (p Pairing) Try(m Message, now time.Time) (Pairing, Tried) {
 	return p, Bound
 }
 
+// IsCode reports whether a text may be the code of a pairing, by its form.
+func IsCode(text string) bool {
+	_, ok := lettersOf(text)
+	return ok
+}
+
 // lettersOf are the letters of what may be a code: eight of the alphabet, in any case, a dash or spaces between them. Letters that
 // only look like those of the alphabet are none.
 func lettersOf(text string) (string, bool) {

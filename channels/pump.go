@@ -216,6 +216,13 @@ func (p *Pump) rest(a event.Address, d time.Duration) {
 	p.resting[a] = p.Clock.Wall().Add(d)
 }
 
+// heed leaves an address alone until a time when the platform has asked to wait: what else there is for it would come too soon as well.
+func (p *Pump) heed(a event.Address, err error, until time.Time) {
+	if later := (*RetryAfter)(nil); errors.As(err, &later) {
+		p.rest(a, until.Sub(p.Clock.Wall()))
+	}
+}
+
 // rested is the earliest end of a rest, longNap away at most.
 func (p *Pump) rested(now time.Time) time.Duration {
 	p.mu.Lock()

@@ -46,7 +46,8 @@ type mouth struct {
 	stuck  event.Address              // sends to it always fail
 	each   map[event.Address][]string // a script of its own for each address
 	slow   map[event.Address]time.Duration
-	fell   int // crashes
+	looks  []time.Time // of shutCh
+	fell   int         // crashes
 	form   markup.Form
 	active map[event.Address]int
 	peak   int
@@ -58,7 +59,15 @@ type (
 	keyedCh  struct{ plainCh }
 	finderCh struct{ plainCh }
 	blindCh  struct{ plainCh } // can look, and never sees anything
+	shutCh   struct{ plainCh } // could look, and is never answered
 )
+
+func (s shutCh) Find(context.Context, channels.Delivery) (string, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks = append(s.looks, time.Now())
+	return "", false, errPlain
+}
 
 func (blindCh) Find(context.Context, channels.Delivery) (string, bool, error) {
 	return "", false, errLost
@@ -187,7 +196,7 @@ func limited(f markup.Form, limit int) markup.Form {
 func newRig(script ...string) *rig {
 	r := &rig{
 		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
-		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me"},
+		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me"},
 	}
 	return r
 }
@@ -208,6 +217,8 @@ func (r *rig) channel(name string) (channels.Channel, error) {
 		return keyedCh{plainCh{r.mouth}}, nil
 	case "blind":
 		return blindCh{plainCh{r.mouth}}, nil
+	case "shut":
+		return shutCh{plainCh{r.mouth}}, nil
 	case "finder":
 		return finderCh{plainCh{r.mouth}}, nil
 	}

@@ -210,6 +210,25 @@ func TestPumpUnsure(t *testing.T) {
 	}
 }
 
+// A look that is not answered is tried again like a send: soon at first, then every few minutes; and nothing is sent before.
+func TestPumpLooksWithBackoff(t *testing.T) {
+	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+		r.say("shut:me", "x")
+		r.live(t, 24*time.Hour)
+		want(t, "bodies", r.bodies(), "x")
+		looks := r.mouth.looks
+		if n := len(looks); n < 24*60/5 || n > 24*60 {
+			t.Fatalf("looked %d times in a day", n)
+		}
+		if first := looks[1].Sub(looks[0]); first > 2*time.Second {
+			t.Errorf("looked again after %s, want it soon", first)
+		}
+		if last := looks[len(looks)-1].Sub(looks[len(looks)-2]); last < 2*time.Minute || last > 5*time.Minute+time.Second {
+			t.Errorf("after a day the next look came after %s, want some minutes", last)
+		}
+	})
+}
+
 func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
 	story(t, []string{"lost"}, func(t *testing.T, r *rig) {
 		r.say("plain:other", "one")

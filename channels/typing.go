@@ -48,7 +48,7 @@ func (t *Typist) Run(ctx context.Context) error {
 
 // wait is over when something may have changed, or when the next sign is due.
 func (t *Typist) wait(ctx context.Context, runs bool) {
-	pause(ctx, lookEvery)
+	Pause(ctx, lookEvery)
 	var next <-chan time.Time
 	if runs {
 		timer := time.NewTimer(signEvery - lookEvery)

@@ -52,6 +52,11 @@ func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.accept(ins, c)
+}
+
+// accept is Accept, with b locked.
+func (b *Inbox) accept(ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	if b.fail > 0 {
 		b.fail--
 		b.failed++
@@ -84,12 +89,15 @@ func (b *Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) 
 
 // AcceptFiles stores an input; of its files it keeps the contents.
 func (b *Inbox) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
-	receipts, err := b.Accept(ctx, []event.In{in}, nil)
+	if err := ctx.Err(); err != nil {
+		return event.Receipt{}, err
+	}
+	b.mu.Lock() // once for both, as in one commit: whoever sees the row sees the files
+	defer b.mu.Unlock()
+	receipts, err := b.accept([]event.In{in}, nil)
 	if err != nil {
 		return event.Receipt{}, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if receipts[0].New {
 		b.files = append(b.files, contents...)
 	}

@@ -184,11 +184,11 @@ func (f *Slack) Mix(person, first, second string) (one, two string) {
 
 // tick is the time of a new message: each has one of its own.
 func (f *Slack) tick() string {
-	now := time.Now()
+	now := time.Now().Truncate(time.Microsecond)
 	if !now.After(f.clock) {
 		now = f.clock.Add(time.Microsecond)
 	}
-	f.clock = now.Truncate(time.Microsecond)
+	f.clock = now
 	return fmt.Sprintf("%010d.%06d", f.clock.Unix(), f.clock.Nanosecond()/1000)
 }
 

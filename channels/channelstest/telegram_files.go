@@ -29,7 +29,13 @@ func telegramParams(r *http.Request) (map[string]any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the form: %w", err)
 		}
-		return params, telegramForm(form, params)
+		if err := telegramForm(form, params); err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // what ends before its Content-Length was never sent (RFC 9112, section 8)
+			return nil, fmt.Errorf("read behind the form: %w", err)
+		}
+		return params, nil
 	}
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params); err != nil && r.ContentLength > 0 {
 		return nil, fmt.Errorf("read the parameters: %w", err)

@@ -9,11 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"hob/channels/wire"
 	"hob/daemon/clock"
 )
 
@@ -71,7 +71,7 @@ func (c *client) call(ctx context.Context, method, path string, what, result any
 	}
 	req, err := http.NewRequestWithContext(ctx, method, base+path, body)
 	if err != nil {
-		return fmt.Errorf("%s %s: make a request: %w", method, path, bare(err))
+		return fmt.Errorf("%s %s: make a request: %w", method, path, wire.Bare(ctx, err))
 	}
 	if what != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -92,31 +92,28 @@ func (c *client) do(req *http.Request, shown string, result any) error {
 	req.Header.Set("User-Agent", "DiscordBot (hob, 1)") // the form is asked for ("User Agent")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
-			err = cause
-		}
-		return fmt.Errorf("%s %s: %w", req.Method, shown, bare(err))
+		return fmt.Errorf("%s %s: %w", req.Method, shown, wire.Bare(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		c.skew.Store(int64(at.Sub(c.clock.Wall())))
 	}
-	if err := read(resp, result); err != nil {
+	if err := read(resp, c.clock.Wall(), result); err != nil {
 		return fmt.Errorf("%s %s: %w", req.Method, shown, err)
 	}
 	return nil
 }
 
 // read reads what the server says.
-func read(resp *http.Response, result any) error {
+func read(resp *http.Response, now time.Time, result any) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		no := &refused{Status: resp.StatusCode}
 		if err != nil || json.Unmarshal(body, no) != nil || no.Message == "" {
 			*no = refused{Status: resp.StatusCode} // a proxy's page, or none
 		}
-		if seconds, err := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64); err == nil && no.After <= 0 {
-			no.After = seconds
+		if no.After <= 0 {
+			no.After = wire.After(resp.Header, now).Seconds()
 		}
 		return no
 	}
@@ -127,14 +124,6 @@ func read(resp *http.Response, result any) error {
 		return &unread{err}
 	}
 	return nil
-}
-
-// bare is an error without the address that net/http puts into it.
-func bare(err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // is tells whether an error is a refusal with one of these statuses.
@@ -157,33 +146,24 @@ func (c *client) download(ctx context.Context, address string) (io.ReadCloser, e
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {
 		return nil, errors.New("fetch a file: it is not on one of Discord's own hosts")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the file did not come within a minute"))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u) }, func(err error) bool {
+		no := (*refused)(nil)
+		return errors.As(err, &no) && no.Status < http.StatusInternalServerError
+	})
+}
+
+func (c *client) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", bare(err))
+		return nil, wire.Bare(ctx, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", bare(err))
+		return nil, wire.Bare(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close() // only the status counts
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", &refused{Status: resp.StatusCode, Message: strings.ToLower(http.StatusText(resp.StatusCode))})
+		return nil, &refused{Status: resp.StatusCode, Message: strings.ToLower(http.StatusText(resp.StatusCode))}
 	}
-	return &opened{resp.Body, cancel}, nil
-}
-
-// opened is a file's body, which ends the time that it was given.
-type opened struct {
-	io.ReadCloser
-	done context.CancelFunc
-}
-
-// Close ends the download.
-func (o *opened) Close() error {
-	defer o.done()
-	return o.ReadCloser.Close()
+	return resp.Body, nil
 }

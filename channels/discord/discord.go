@@ -10,13 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -55,11 +55,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	web := *env.HTTP
-	web.Timeout = 0 // each call has its own
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{token: token, http: &web, clock: env.Clock}, owner: env.OwnerIDs,
+		Audience: cfg.Audience, name: env.Name, api: client{token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, owner: env.OwnerIDs,
 		clock: env.Clock, log: env.Log, directs: map[string]string{},
 	}, nil
 }
@@ -86,24 +83,13 @@ func checkToken(ref string, secret func(string) (string, error)) (string, error)
 const snowflake = `[1-9][0-9]{0,19}`
 
 func checkAudience(a channels.Audience) error {
-	form := regexp.MustCompile("^" + snowflake + "$")
-	const copied = "; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of "
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key, of string
-		ids     []string
-	}{{"groups", "the channel", a.Groups}, {"known", "the person", a.Known}, {"public", "the person", a.Public}} {
-		for _, id := range list.ids {
-			if !form.MatchString(id) {
-				return fmt.Errorf("%s: %q cannot be one; an id is a number, like \"175928847299117063\"%s%s", list.key, id, copied, list.of)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	ok := regexp.MustCompile("^" + snowflake + "$").MatchString
+	const want = `an id is a number, like "175928847299117063"; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of the `
+	return channels.CheckListed(
+		channels.Listed{Key: "groups", IDs: a.Groups, OK: ok, Want: want + "channel"},
+		channels.Listed{Key: "known", IDs: a.Known, OK: ok, Want: want + "person"},
+		channels.Listed{Key: "public", IDs: a.Public, OK: ok, Want: want + "person"},
+	)
 }
 
 // target is a place to write to: a person, or a channel of a server and a thread in it.

@@ -231,13 +231,13 @@ func (l *line) heartbeat(ctx context.Context) error {
 // beat sends heartbeats, the first one after a part of the time between two ("Sending Heartbeats"), and ends the connection when one is not
 // answered.
 func (l *line) beat(ctx context.Context, every, first time.Duration, end context.CancelCauseFunc) {
-	for wait, patience := first, min(ackTime, every); pause(ctx, wait); wait = every - patience {
+	for wait, patience := first, min(ackTime, every); channels.Pause(ctx, wait); wait = every - patience {
 		l.acked.Store(false)
 		if err := l.heartbeat(ctx); err != nil {
 			end(err)
 			return
 		}
-		if !pause(ctx, patience) {
+		if !channels.Pause(ctx, patience) {
 			return
 		}
 		if !l.acked.Load() && !l.busy.Load() {
@@ -273,16 +273,4 @@ func (r *reader) forget(ctx context.Context) error {
 		return err
 	}
 	return errAgain
-}
-
-// pause waits; false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

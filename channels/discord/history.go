@@ -157,7 +157,7 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 		var page []message
 		err := c.api.call(ctx, http.MethodGet, "/channels/"+escape(channel)+"/messages?"+query.Encode(), nil, &page)
 		no := (*refused)(nil)
-		if !errors.As(err, &no) || no.Status != http.StatusTooManyRequests || no.after() <= 0 || no.after() > longNap || !pause(ctx, no.after()) {
+		if !errors.As(err, &no) || no.Status != http.StatusTooManyRequests || no.after() <= 0 || no.after() > longNap || !channels.Pause(ctx, no.after()) {
 			return page, err
 		}
 	}

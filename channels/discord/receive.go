@@ -68,7 +68,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 			return err
 		}
 		if r.clock.Mono()-began < shortLife { // an identify wants one to five seconds before it ("Invalid Session")
-			pause(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
+			channels.Pause(ctx, time.Second+time.Duration(r.clock.Wall().UnixNano())%(4*time.Second))
 		}
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -79,9 +78,9 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if _, answered, ok := cutID(d.ReplyRef); ok && to.group != "" && d.Part == 0 && strings.HasPrefix(d.ReplyRef, channel+"/") {
 		out.Reply = &replied{Message: answered}
 	}
-	var w written
+	var w wire.Written
 	var sent message
-	traced := httptrace.WithClientTrace(ctx, w.trace())
+	traced := w.Watch(ctx)
 	if d.File != nil {
 		err = c.upload(traced, "/channels/"+channel+"/messages", out, *d.File, &sent)
 	} else {
@@ -91,7 +90,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		err = &unread{errors.New("no id")}
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
 	}
 	c.mu.Lock()
 	c.mine.put(sent.ID, d.Nonce)
@@ -106,10 +105,10 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	if !ok {
 		return fmt.Errorf("edit %q: it is no message: %w", remoteID, channels.ErrPermanent)
 	}
-	var w written
-	err := c.api.call(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPatch, "/channels/"+channel+"/messages/"+message, c.outgoing(d), nil)
+	var w wire.Written
+	err := c.api.call(w.Watch(ctx), http.MethodPatch, "/channels/"+channel+"/messages/"+message, c.outgoing(d), nil)
 	if err != nil {
-		return fmt.Errorf("edit a message to %s: %w", d.To, class(err, w.maybe()))
+		return fmt.Errorf("edit a message to %s: %w", d.To, class(err, w.Maybe()))
 	}
 	return nil
 }
@@ -212,23 +211,3 @@ func class(err error, maybe bool) error {
 	}
 	return err
 }
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	}
-}
-
-// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
-// without them nothing has left; a failed write left too little. In between it cannot be told.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

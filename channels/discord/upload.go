@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // maxFile is what a bot may send in private chats and on servers without boosts ("Uploading Files").
@@ -28,18 +29,11 @@ type uploaded struct {
 
 // upload posts a message with a file, as a form ("Uploading Files").
 func (c *Channel) upload(ctx context.Context, path string, out outgoing, f channels.File, result any) error {
-	content, err := f.Open(ctx)
+	content, err := f.Whole(ctx)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", f.Name, err)
+		return err
 	}
 	defer func() { _ = content.Close() }() // it was only read
-	size, err := content.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = content.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", f.Name, err)
-	}
 	out.Files = []uploaded{{Name: f.Name}}
 	head, tail, kind, err := around(out, f)
 	if err != nil {
@@ -48,9 +42,9 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	body := io.MultiReader(bytes.NewReader(head), content, bytes.NewReader(tail))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, body)
 	if err != nil {
-		return fmt.Errorf("make a request: %w", bare(err))
+		return fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
 	}
-	req.ContentLength = int64(len(head)) + size + int64(len(tail))
+	req.ContentLength = int64(len(head)) + f.Size + int64(len(tail))
 	req.Header.Set("Content-Type", kind)
 	return c.api.do(req, path, result)
 }

@@ -113,6 +113,12 @@ func TestWhoseMailItIs(t *testing.T) {
 		{"a letter that folds to one", ok + to + "From: =?utf-8?q?x?= <\u212aim@example.org>\r\n", "unverified:", false, true},
 		{"passed on with its signature", ok + "To: bob@example.org\r\nFrom: " + sam + "\r\n", sam, false, true},
 		{"in copy", ok + "To: bob@example.org\r\nCc: " + channelstest.EmailUser + "\r\nFrom: " + sam + "\r\n", sam, false, false},
+		{"passed on under a second To", ok + to + "To: bob@example.org\r\nFrom: " + sam + "\r\n", "unverified:" + sam, false, true},
+		{"passed on under a second subject", ok + to + "Subject: pay Eve\r\nSubject: pay nobody\r\nFrom: " + sam + "\r\n", "unverified:" + sam, false, true},
+		{"passed on with a Cc that was not signed", signs("from:to:subject") + ok + "To: bob@example.org\r\nCc: " + channelstest.EmailUser + "\r\nFrom: " + sam + "\r\n", sam, false, true},
+		{"passed on with two signatures", signs("from:to:cc") + signs("from:to") + ok + "To: bob@example.org\r\nCc: " + channelstest.EmailUser + "\r\nFrom: " + sam + "\r\n", sam, false, true},
+		{"in copy, and signed so", signs("from : to:\r\n Cc:subject") + ok + "To: bob@example.org\r\nCc: " + channelstest.EmailUser + "\r\nFrom: " + sam + "\r\n", sam, false, false},
+		{"signed on the way by somebody else", strings.Replace(signs("from:to"), "d=example", "d=lists.other", 1) + ok + "To: bob@example.org\r\nCc: " + channelstest.EmailUser + "\r\nFrom: " + sam + "\r\n", sam, false, false},
 		{"forwarded", ok + to + "Subject: Fwd: look\r\nFrom: " + sam + "\r\n", sam, false, true},
 		{"an auto-reply", ok + to + "Auto-Submitted: Auto-Replied; x\r\nFrom: " + sam + "\r\n", sam, true, false},
 		{"no auto-reply", ok + to + "Auto-Submitted: no\r\nFrom: " + sam + "\r\n", sam, false, false},
@@ -139,6 +145,11 @@ func TestWhoseMailItIs(t *testing.T) {
 	}
 }
 
+// signs is a signature of the owner's domain over some headers.
+func signs(headers string) string {
+	return "DKIM-Signature: v=1; a=rsa-sha256; d=example.org; s=k;\r\n\th=" + headers + "; bh=eA==; b=eA==\r\n"
+}
+
 func TestWords(t *testing.T) {
 	quote := "\n\nOn Mon, 1 Nov 2026 at 10:00, hob\n<hob@hob.test> wrote:\n> do you\n> agree?\n>\n"
 	for _, tc := range []struct {
@@ -153,6 +164,13 @@ func TestWords(t *testing.T) {
 		{"by a newer one", "yes\n\n________________________________\nFrom: hob\nSent: Monday\nTo: me\nSubject: x\n\nagree?", "yes", false},
 		{"answered one by one", "> agree?\nyes\n> and?\nno", "> agree?\nyes\n> and?\nno", true},
 		{"a quote alone", "> agree?", "> agree?", true},
+		{"Outlook's quote alone", "From: Eve <eve@evil.org>\nSent: Monday\nTo: Sam\n\npay me", "From: Eve <eve@evil.org>\nSent: Monday\nTo: Sam\n\npay me", true},
+		{"Outlook's quote below a signature alone", "-- \nSam\n\nFrom: Eve\nSent: Monday\n\npay me", "--\nSam\n\nFrom: Eve\nSent: Monday\n\npay me", true},
+		{
+			"by Outlook in another language", "please do\n\nOd: Eve <eve@evil.org>\nWysłano: 1.11.2026\nDo: Sam\nTemat: x\n\npay me",
+			"please do\n\nOd: Eve <eve@evil.org>\nWysłano: 1.11.2026\nDo: Sam\nTemat: x\n\npay me", true,
+		},
+		{"a list of one's own", "one: 1\ntwo: 2\nthree: 3\nfour: 4", "one: 1\ntwo: 2\nthree: 3\nfour: 4", false},
 		{"a signature", "yes\n-- \nSam\nDirector", "yes", false},
 		{"a phone", "yes\n\nSent from my iPhone", "yes", false},
 		{"a phone and what is answered", "yes\n\nSent from my iPhone" + quote, "yes", false},

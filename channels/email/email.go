@@ -165,22 +165,12 @@ const addressForm = "[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,25
 func isAddress(s string) bool { return regexp.MustCompile("^" + addressForm + "$").MatchString(s) }
 
 func (c *Config) checkPeople() error {
-	seen := map[string]string{c.Address: "address"}
-	for _, list := range []struct {
-		key string
-		ids []string
-	}{{"known", c.Known}, {"public", c.Public}} {
-		for _, id := range list.ids {
-			if !isAddress(id) {
-				return fmt.Errorf("%s: %q cannot be one; want an address in small letters, like ana@example.org", list.key, id)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	const want = "want an address in small letters, like ana@example.org"
+	return channels.CheckListed(
+		channels.Listed{Key: "address", IDs: []string{c.Address}, OK: isAddress, Want: want},
+		channels.Listed{Key: "known", IDs: c.Known, OK: isAddress, Want: want},
+		channels.Listed{Key: "public", IDs: c.Public, OK: isAddress, Want: want},
+	)
 }
 
 // checkOwner refuses an owner who would never be recognised.

@@ -22,7 +22,7 @@ type letter struct {
 	ref
 	from      string   // the only address in From, in small letters; "" when there is none, or more than one
 	name      string   // that its writer shows
-	to        []string // the addresses in To and Cc
+	to        []string // the addresses in To and Cc, as far as it is the writer who named them
 	answers   string   // the id of what it answers, as <id>; "" for none
 	vouched   bool     // the receiving server says that from's domain has sent it
 	auto      bool     // a machine wrote it
@@ -50,18 +50,29 @@ func (c *Channel) readLetter(header []byte, fallback string) (letter, error) {
 	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
 		l.from, l.name = fold(from[0].Address), line(from[0].Name, maxName)
 	}
-	for _, key := range []string{"To", "Cc"} {
-		for _, a := range addresses(strings.Join(h.Values(key), ", ")) {
-			l.to = append(l.to, fold(a.Address))
-		}
-	}
 	if !isAddress(l.from) {
 		l.from = ""
 	}
-	l.vouched = l.from != "" && vouched(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
+	for _, key := range []string{"To", "Cc"} {
+		if !signed(h.Values("Dkim-Signature"), key, domain(l.from)) {
+			continue // whoever passed it on may have written it
+		}
+		for _, a := range addresses(h.Get(key)) {
+			l.to = append(l.to, fold(a.Address))
+		}
+	}
+	l.vouched = l.from != "" && !twice(h) && vouched(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
 	l.auto = automatic(h, l.from)
 	l.forwarded = regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`).MatchString(subject)
 	return l, nil
+}
+
+// twice tells whether a header stands there again that a mail has once at most (RFC 5322, section 3.6). Of such a one a signature covers the lowest (RFC 6376,
+// section 5.4.2), and programs read the topmost, which whoever passes the mail on can put there.
+func twice(h textproto.Header) bool {
+	return slices.ContainsFunc([]string{
+		"From", "To", "Cc", "Subject", "Date", "Message-Id", "In-Reply-To", "References", "Content-Type", "Content-Transfer-Encoding",
+	}, func(key string) bool { return len(h.Values(key)) > 1 })
 }
 
 // Sizes of what a header says, in characters.

@@ -13,7 +13,7 @@ func notes() []schema.Note {
 		{Name: "address", Unset: "none", Example: `"hob@example.org"`, Doc: "hob's own address."},
 		{Name: "folder", Example: `"INBOX"`, Doc: "The folder to read."},
 		{Name: "tls", Unset: "true", Example: "true", Doc: "Speak to the servers over TLS; false: only to servers on this machine."},
-		{Name: "fingerprint", Unset: "none", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the servers' certificate, which is then taken whoever has signed it."},
+		{Name: "fingerprint", Unset: "a certificate that the system trusts", Example: `"abababababababababababababababababababababababababababababababab"`, Pattern: `^$|^([0-9A-Fa-f]{2}:?){32}$`, Doc: "The SHA-256 of the servers' certificate, which is then taken whoever has signed it."},
 		{Name: "trust_results", Unset: "none", Example: `"mx.example.org"`, Doc: "The name that your mail server puts first into the header Authentication-Results; without it nobody is recognised."},
 		{Name: "known", Example: `["ana@example.org"]`, Pattern: person, Doc: "Addresses of people whom you know, in small letters."},
 		{Name: "public", Example: `["kim@example.org"]`, Pattern: person, Doc: "Addresses of people who may write, and are nobody in particular."},

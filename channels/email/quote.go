@@ -32,6 +32,9 @@ const (
 	handedOn = `(?i)^(-{2,} ?(forwarded message|weitergeleitete nachricht|message transféré|mensaje reenviado) ?-{2,}|begin forwarded message:|anfang der weitergeleiteten nachricht:)$`
 	fromLine = `(?i)^\*?(from|von|de|da|van):\*? `
 	sentLine = `(?i)^\*?(sent|date|gesendet|datum|envoyé|enviado|fecha|inviato|verzonden):\*? `
+	// one line of the head of a mail, as Outlook writes it above what is answered: who, when, to whom and about what
+	headField  = `^\*?[^\s:：][^:：]{0,30}[:：]\*?[ \t\x{a0}]?\S`
+	headFields = 4
 )
 
 // history is where the history of an answer begins: a line that says so, or the head of the mail that is answered, as Outlook writes it.
@@ -92,6 +95,20 @@ func signature(lines []string) int {
 
 // foreign tells whether words of others are left.
 func foreign(lines []string) bool {
-	mark, pass := regexp.MustCompile(original), regexp.MustCompile(handedOn)
-	return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, ">") || mark.MatchString(l) || pass.MatchString(l) })
+	mark, pass, field := regexp.MustCompile(original), regexp.MustCompile(handedOn), regexp.MustCompile(headField)
+	fields, addressed := 0, false // of the head of a mail, in whatever language
+	for _, l := range lines {
+		if strings.HasPrefix(l, ">") || mark.MatchString(l) || pass.MatchString(l) {
+			return true
+		}
+		if !field.MatchString(l) {
+			fields, addressed = 0, false
+			continue
+		}
+		fields, addressed = fields+1, addressed || strings.Contains(l, "@")
+		if fields >= headFields && addressed {
+			return true
+		}
+	}
+	return history(lines) < len(lines)
 }

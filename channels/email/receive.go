@@ -2,6 +2,8 @@ package email
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -32,9 +34,25 @@ const (
 
 // position is how far a folder has been read.
 type position struct {
-	Validity uint32   `json:"validity"` // of the UIDs: another one, and they name other mails (RFC 3501, section 2.3.1.1)
-	UID      imap.UID `json:"uid"`      // of the last mail that was read; 0: none
-	Heard    int64    `json:"heard"`    // when the server last answered, in Unix seconds by hob's clock
+	Validity uint32   `json:"validity"`      // of the UIDs: another one, and they name other mails (RFC 3501, section 2.3.1.1)
+	UID      imap.UID `json:"uid"`           // of the last mail that was read; 0: none
+	Heard    int64    `json:"heard"`         // when the server last answered, in Unix seconds by hob's clock
+	Had      []string `json:"had,omitempty"` // the last mails of those whom hob listens to
+}
+
+// maxHad is how many mails of those whom hob listens to are known again. Whoever has a copy of one can lay it before hob once more, under other headers than those
+// that are signed, which would make another message of it.
+const maxHad = 500
+
+// has tells whether a mail was read before, and keeps it in mind.
+func (p *position) has(l letter) bool {
+	sum := sha256.Sum256([]byte(l.id))
+	key := hex.EncodeToString(sum[:8])
+	if slices.Contains(p.Had, key) {
+		return true
+	}
+	p.Had = append(slices.Clone(p.Had[max(0, len(p.Had)-maxHad+1):]), key)
+	return false
 }
 
 // reader is the state of one Run.
@@ -101,7 +119,7 @@ func (r *reader) begin(ctx context.Context, folder *imap.SelectData) error {
 		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.cfg.Folder)
 	}
 	now := r.clock.Wall()
-	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix()}
+	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix(), Had: r.pos.Had}
 	if value != "" && r.pos.Validity == next.Validity && r.pos.UID <= next.UID {
 		r.saved = r.pos.Heard
 		return nil
@@ -166,6 +184,10 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	size := 0
 	for _, a := range mails {
 		next.UID = a.uid
+		if a.wanted && a.known && next.has(a.letter) {
+			r.log.Debug("a mail that was read before is passed over", "channel", r.name, "uid", a.uid)
+			continue
+		}
 		m, err := r.complete(a, bodies[a.uid].raw)
 		if err != nil {
 			return err

@@ -113,17 +113,17 @@ const maxBegin = 70
 
 // attach adds a file, whose content is read here: a mail is begun only when it is whole.
 func attach(ctx context.Context, m *mail.Msg, f *channels.File) error {
-	in, err := f.Open(ctx)
+	in, err := f.Whole(ctx)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", f.Name, err)
+		return err
 	}
 	defer func() { _ = in.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if f.Size > maxFile {
+		return fmt.Errorf("%s has more than %d MB: %w", f.Name, maxFile>>20, channels.ErrPermanent)
+	}
+	data, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
-	}
-	if len(data) > maxFile {
-		return fmt.Errorf("%s has more than %d MB: %w", f.Name, maxFile>>20, channels.ErrPermanent)
 	}
 	kind, _, err := mime.ParseMediaType(f.MIME)
 	if err != nil || strings.ContainsFunc(kind, unseen) {

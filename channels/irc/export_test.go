@@ -33,6 +33,15 @@ func (t *Talk) Read(raw string) (channels.Message, bool) {
 	return t.s.message(l)
 }
 
+// Limits of what is kept of what a server tells.
+const (
+	MaxPeople = maxPeople
+	MaxTraits = maxTraits
+)
+
+// Traits is how much is known of what the server says of itself.
+func (t *Talk) Traits() int { return len(t.s.isup) }
+
 // Listen reads until the connection is at its end, and says why it is.
 func (t *Talk) Listen() error {
 	if err := t.s.listen(); err != nil {

@@ -156,30 +156,18 @@ func (c *Config) checkNames() error {
 	if c.Account != "" && c.Password == "" && c.Certificate == "" {
 		return fmt.Errorf("account: it is of no use without a password or a certificate; add one as a reference, like password = \"env:IRC_PASSWORD\"")
 	}
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key string
-		ids *[]string
-		ok  func(string) bool
-		how string
-	}{
-		{"channels", &c.Channels, chanForm().MatchString, `want names like "#family"`},
-		{"known", &c.Known, c.person, `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`},
-		{"public", &c.Public, c.person, `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`},
-	} {
-		*list.ids = slices.Clone(*list.ids)
-		for i, id := range *list.ids {
-			if !list.ok(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.how)
-			}
-			id = fold(id)
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id], (*list.ids)[i] = list.key, id
+	for _, ids := range []*[]string{&c.Channels, &c.Known, &c.Public} {
+		*ids = slices.Clone(*ids)
+		for i, id := range *ids {
+			(*ids)[i] = fold(id)
 		}
 	}
-	return nil
+	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`
+	return channels.CheckListed(
+		channels.Listed{Key: "channels", IDs: c.Channels, OK: chanForm().MatchString, Want: `want names like "#family"`},
+		channels.Listed{Key: "known", IDs: c.Known, OK: c.person, Want: who},
+		channels.Listed{Key: "public", IDs: c.Public, OK: c.person, Want: who},
+	)
 }
 
 func (c *Config) person(id string) bool {

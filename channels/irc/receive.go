@@ -359,18 +359,8 @@ func (r *reader) commit(ctx context.Context, next position) error {
 		if try == tries || ctx.Err() != nil {
 			return fmt.Errorf("commit %d messages: %w", len(r.pending), err)
 		}
-		pause(ctx, time.Duration(try)*time.Second)
+		channels.Pause(ctx, time.Duration(try)*time.Second)
 	}
 	r.pending, r.pos, r.saved = nil, next, next.Heard
 	return nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -14,6 +14,9 @@ import (
 // slowly is how long to wait when asking again soon would only be refused again.
 const slowly = 5 * time.Minute
 
+// registerTime is how long a server may take to let hob in, whatever it says meanwhile: some look for an ident server first.
+const registerTime = 2 * time.Minute
+
 // wanted are the capabilities that hob makes use of (https://ircv3.net/irc), sasl apart.
 func wanted() []string {
 	return []string{
@@ -39,10 +42,13 @@ func (s *session) register() error {
 	if err := s.write(append(opening, "NICK "+s.nick, "USER hob 0 * :hob")...); err != nil {
 		return err
 	}
-	for {
+	for began := s.ch.clock.Mono(); ; {
 		l, err := s.read()
 		if err != nil {
 			return err
+		}
+		if s.ch.clock.Mono()-began > registerTime {
+			return fmt.Errorf("%s has let nobody in within %s", s.ch.cfg.Server, registerTime)
 		}
 		if done, err := r.step(l); done || err != nil {
 			return err

@@ -1,5 +1,8 @@
 package irc
 
+// maxPeople is how many nicks are known at once: a server may speak of more than there are.
+const maxPeople = 100_000
+
 // roster knows which nick is logged in to which account. Both maps go by folded names.
 type roster struct {
 	who  map[string]string // the accounts of nicks, as far as the server tells of each change
@@ -14,6 +17,9 @@ func newRoster() roster {
 func (r roster) set(nick, account string) {
 	delete(r.who, fold(nick))
 	if account != "" && account != "*" && account != "0" {
+		if len(r.who) >= maxPeople {
+			clear(r.who) // who is nobody for a while cannot be somebody else
+		}
 		r.who[fold(nick)] = account
 	}
 }

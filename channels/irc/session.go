@@ -33,6 +33,8 @@ const (
 const (
 	maxLine  = 16 << 10
 	maxQueue = 10_000
+
+	maxTraits = 500 // that a server names of itself; there are about fifty
 )
 
 // session is one connection that is registered, or on its way there.
@@ -228,8 +230,9 @@ func (s *session) note(l line) {
 	switch l.command {
 	case "005": // RPL_ISUPPORT
 		for _, word := range l.params[min(1, len(l.params)):] {
-			key, value, _ := strings.Cut(word, "=")
-			s.isup[key] = value
+			if key, value, _ := strings.Cut(word, "="); len(s.isup) < maxTraits {
+				s.isup[key] = value
+			}
 		}
 	case "302": // RPL_USERHOST: nick=+user@host
 		name, rest, ok := strings.Cut(strings.TrimSpace(l.last()), "=")

@@ -9,26 +9,26 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
+	"hob/daemon/clock"
 )
 
 // client calls the Client-Server API ("API standards": JSON both ways, an object with "errcode" when it says no).
 type client struct {
 	base, token string
 	http        *http.Client
+	clock       clock.Clock
 }
 
 // Times and sizes of calls.
 const (
 	callTime  = 30 * time.Second // any call but a sync
 	maxAnswer = 64 << 20         // bytes
-	fileTries = 3
-	fileTime  = time.Minute     // of one try
-	slowly    = 5 * time.Minute // between two tries with a token that is not taken
+	slowly    = 5 * time.Minute  // between two tries with a token that is not taken
 )
 
 // noToken says what to do about a token that is not taken.
@@ -118,7 +118,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 		err = json.Unmarshal(raw, result)
 	}
 	if err != nil {
-		return &unread{bare(ctx, err)}
+		return &unread{wire.Bare(ctx, err)}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 func (c *client) request(ctx context.Context, method, at string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+at, body)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", bare(ctx, err))
+		return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -140,7 +140,7 @@ func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, e
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, bare(ctx, err)
+		return nil, wire.Bare(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
@@ -152,21 +152,10 @@ func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, e
 		no = &refused{Text: http.StatusText(resp.StatusCode)} // a proxy's page, or none
 	}
 	no.Status, no.after = resp.StatusCode, time.Duration(no.AfterMS)*time.Millisecond
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 { // it counts more than the body ("Rate limiting")
-		no.after = time.Duration(s) * time.Second
+	if after := wire.After(resp.Header, c.clock.Wall()); after > 0 { // it counts more than the body ("Rate limiting")
+		no.after = after
 	}
 	return nil, no
-}
-
-// bare is an error without the address that net/http puts into it.
-func bare(ctx context.Context, err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err
-	}
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
-		return cause
-	}
-	return err
 }
 
 // trouble says what is wrong when the server refuses, and what to do about it.
@@ -185,56 +174,27 @@ func trouble(err error) error {
 	return err
 }
 
-// file opens what a mxc address leads to ("Content repository"). What is wrong with the connection is tried again: the message
-// comes only once.
+// file opens what a mxc address leads to ("Content repository").
 func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
 	u, err := url.Parse(mxc)
 	if err != nil || u.Scheme != "mxc" || u.Host == "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
 		return nil, fmt.Errorf("%.100q is no address of a file", mxc)
 	}
 	at := path("v1", "media", "download", u.Host, u.Path[1:])
-	for try := 1; ; try++ {
-		body, err := c.fetch(ctx, at)
-		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.As(err, &no) && no.Status < http.StatusInternalServerError {
-			return body, err
-		}
-		pause(ctx, time.Duration(try)*time.Second)
-	}
+	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, at) }, func(err error) bool {
+		no := (*refused)(nil)
+		return errors.As(err, &no) && no.Status < http.StatusInternalServerError
+	})
 }
 
 func (c *client) fetch(ctx context.Context, at string) (io.ReadCloser, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
 	req, err := c.request(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
 	resp, err := c.send(ctx, req) //nolint:bodyclose // whoever reads the file closes it
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", err)
+		return nil, err
 	}
-	return &download{resp.Body, cancel}, nil
-}
-
-// download is a file's body, which ends the time that it was given.
-type download struct {
-	io.ReadCloser
-	done context.CancelFunc
-}
-
-// Close ends the download.
-func (d *download) Close() error {
-	defer d.done()
-	return d.ReadCloser.Close()
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	return resp.Body, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/filing"
 )
 
@@ -38,9 +39,9 @@ func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, 
 	if caption := strings.TrimSpace(markup.Plain().Render(d.Body).Text); caption != "" {
 		out.Body = caption
 	}
-	content, err := f.Open(ctx)
+	content, err := f.Whole(ctx)
 	if err != nil {
-		return out, fmt.Errorf("open %s: %w", f.Name, err)
+		return out, err
 	}
 	defer func() { _ = content.Close() }() // only read
 	out.URL, err = api.upload(ctx, f.Name, f.MIME, f.Size, content)
@@ -49,11 +50,11 @@ func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, 
 
 // upload stores a file at the homeserver and returns its mxc address ("Content repository").
 func (c *client) upload(ctx context.Context, name, mime string, size int64, content io.Reader) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not go out within %s", fileTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, wire.FileTime, fmt.Errorf("the file did not go out within %s", wire.FileTime))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/_matrix/media/v3/upload?filename="+url.QueryEscape(name), content)
 	if err != nil {
-		return "", fmt.Errorf("make a request: %w", bare(ctx, err))
+		return "", fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
 	}
 	req.ContentLength = size
 	req.Header.Set("Content-Type", cmp.Or(mime, "application/octet-stream"))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -59,11 +59,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	web := *env.HTTP
-	web.Timeout = 0 // each call has its own
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: &web}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs,
+		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs,
 	}
 	return c, nil
 }
@@ -111,29 +108,13 @@ const (
 )
 
 func checkAudience(a channels.Audience) error {
-	const names = `the id of a person is like "@ana:example.org"`
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key        string
-		ids        []string
-		form, want string
-	}{
-		{"groups", a.Groups, roomForm, `the id of a room is like "!AbCdEf:example.org", in Element under Room settings, Advanced; a #name can be given to another room`},
-		{"known", a.Known, personForm, names},
-		{"public", a.Public, personForm, names},
-	} {
-		form := regexp.MustCompile("^" + list.form + "$")
-		for _, id := range list.ids {
-			if !form.MatchString(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	room, person := regexp.MustCompile("^"+roomForm+"$").MatchString, regexp.MustCompile("^"+personForm+"$").MatchString
+	const who = `the id of a person is like "@ana:example.org"`
+	return channels.CheckListed(
+		channels.Listed{Key: "groups", IDs: a.Groups, OK: room, Want: `the id of a room is like "!AbCdEf:example.org", in Element under Room settings, Advanced; a #name can be given to another room`},
+		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
+		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
+	)
 }
 
 // target is a place to write to: a person or a room, and the beginning of a thread in the room.

@@ -115,7 +115,7 @@ func (r *reader) round(ctx context.Context) error {
 		return err
 	}
 	if r.pos.Since == before && r.clock.Mono()-began < time.Second {
-		pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
+		channels.Pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
+	"strconv"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -44,16 +44,20 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		}
 	}
 	out.Relates = relates(at, d)
-	var w written
+	var w wire.Written
 	var sent struct {
 		ID string `json:"event_id"`
 	}
-	err = c.api.call(httptrace.WithClientTrace(ctx, w.trace()), http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", d.Nonce), out, &sent)
+	txn := d.Nonce
+	if fail.Broken("new-transaction") {
+		txn += strconv.Itoa(d.Attempts)
+	}
+	err = c.api.call(w.Watch(ctx), http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", txn), out, &sent)
 	if err == nil && sent.ID == "" {
 		err = &unread{errors.New("no event_id")}
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(room, sent.ID), nil
@@ -121,23 +125,3 @@ func class(err error, maybe bool) error {
 	}
 	return err
 }
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	}
-}
-
-// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
-// without them nothing has left; a failed write left too little. In between it cannot be told.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

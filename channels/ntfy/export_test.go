@@ -3,7 +3,6 @@ package ntfy
 import (
 	"bufio"
 	"bytes"
-	"time"
 )
 
 // Lines reads a whole stream as Run does and returns the ids and texts of its messages.
@@ -28,6 +27,3 @@ func LineLengths(b []byte) (n []int, err error) {
 		n = append(n, len(line))
 	}
 }
-
-// RetryAfterOf reads a Retry-After header.
-func RetryAfterOf(h string, now time.Time) time.Duration { return retryAfter(h, now) }

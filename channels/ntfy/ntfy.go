@@ -17,6 +17,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -75,21 +76,11 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if strings.ContainsAny(cfg.Title, "\r\n") || len(cfg.Title) > 200 {
 		return nil, fmt.Errorf("title: want one line of at most 200 bytes")
 	}
-	c := &Channel{
+	return &Channel{
 		name: env.Name, server: server, topics: topics, token: token, owner: cfg.Owner,
 		receive: cfg.Receive == nil || *cfg.Receive, title: cfg.Title, clock: env.Clock, log: env.Log,
-	}
-	c.http, c.stream = clients(env.HTTP)
-	return c, nil
-}
-
-// clients are copies of the given client that follow no redirects: a redirected POST would silently become a GET.
-func clients(base *http.Client) (bounded, endless *http.Client) {
-	b, e := *base, *base
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	b.CheckRedirect, e.CheckRedirect = stay, stay
-	e.Timeout = 0
-	return &b, &e
+		http: wire.Client(env.HTTP, env.HTTP.Timeout), stream: wire.Client(env.HTTP, 0),
+	}, nil
 }
 
 func checkServer(s string) (string, error) {

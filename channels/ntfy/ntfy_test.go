@@ -443,18 +443,6 @@ func TestLongLinesArePassedOver(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	for h, want := range map[string]time.Duration{
-		"": 0, "0": 0, "-5": 0, "12": 12 * time.Second, "99999999999": 0, "x": 0,
-		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
-	} {
-		if got := ntfy.RetryAfterOf(h, now); got != want {
-			t.Errorf("%q: %s, want %s", h, got, want)
-		}
-	}
-}
-
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(noiseLines))
 	f.Add([]byte("{\"id\":\"a\",\"time\":1,\"event\":\"message\",\"topic\":\"talk\",\"message\":\"hi\"}\n"))

@@ -82,7 +82,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 		if perr := c.poll(ctx, strings.Join(c.topics, ","), r.since(), func(m message) error { return r.take(ctx, m) }); perr != nil {
 			return perr
 		}
-		pause(ctx, rest)
+		channels.Pause(ctx, rest)
 		rest = min(2*rest, longRest)
 	}
 	return nil
@@ -258,14 +258,4 @@ func (c *Channel) checkClosed(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -8,13 +8,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/fail"
 )
 
@@ -25,16 +24,16 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if !validTopic(topic) {
 		return "", fmt.Errorf("publish: %q is no topic: %w", topic, channels.ErrPermanent)
 	}
-	var w written
-	ctx = httptrace.WithClientTrace(ctx, w.trace())
+	var w wire.Written
+	ctx = w.Watch(ctx)
 	req, err := c.request(ctx, http.MethodPost, "/"+topic, c.Form().Render(d.Body).Text)
 	if err == nil {
 		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	}
 	if d.File != nil {
-		content, oerr := d.File.Open(ctx)
+		content, oerr := d.File.Whole(ctx)
 		if oerr != nil {
-			return "", fmt.Errorf("open %s: %w", d.File.Name, oerr)
+			return "", oerr
 		}
 		defer func() { _ = content.Close() }() // only read
 		req, err = c.enclosed(ctx, topic, d, content)
@@ -50,7 +49,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if w.maybe() {
+		if w.Maybe() {
 			return "", fmt.Errorf("publish to %s: %w: %w", topic, channels.ErrUnknown, err)
 		}
 		return "", fmt.Errorf("publish to %s: %w", topic, err)
@@ -59,27 +58,6 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	defer func() { _ = resp.Body.Close() }() // nothing is lost with what is not read
 	return c.published(resp, topic)
 }
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	}
-}
-
-// maybe tells whether the server may have the whole request. The headers are buffered before the first byte leaves,
-// so without them nothing has left; a failed write left too little. In between it cannot be told: the callback
-// for the whole request may come after the error.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }
 
 // published reads the server's answer to a publish request.
 func (c *Channel) published(resp *http.Response, topic string) (string, error) {
@@ -100,7 +78,7 @@ func (c *Channel) published(resp *http.Response, topic string) (string, error) {
 // refusal makes an error of an answer that is not 200.
 func refusal(resp *http.Response, body []byte, now time.Time) error {
 	err := fmt.Errorf("the server says %s", status(resp, body))
-	after := retryAfter(resp.Header.Get("Retry-After"), now)
+	after := wire.After(resp.Header, now)
 	switch code := resp.StatusCode; {
 	case code == http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
@@ -126,17 +104,6 @@ func status(resp *http.Response, body []byte) string {
 		s += fmt.Sprintf(" (%.200s)", e.Error)
 	}
 	return strings.TrimSpace(s)
-}
-
-// retryAfter reads a Retry-After header (RFC 9110, section 10.2.3): seconds or a date. 0: none, or not to be understood.
-func retryAfter(h string, now time.Time) time.Duration {
-	if n, err := strconv.ParseInt(h, 10, 32); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if t, err := http.ParseTime(h); err == nil && t.After(now) {
-		return t.Sub(now)
-	}
-	return 0
 }
 
 // What a look-up allows for.

@@ -19,17 +19,14 @@ func (c *Channel) MaxFile() int64 { return maxFile }
 
 // dataURI is a file as signal-cli takes it ("--attachment" in signal-cli(1): RFC 2397, with the name as a parameter that is escaped as in a query).
 func dataURI(ctx context.Context, f *channels.File) (string, error) {
-	content, err := f.Open(ctx)
+	content, err := f.Whole(ctx)
 	if err != nil {
-		return "", fmt.Errorf("open %s: %w", f.Name, err)
+		return "", err
 	}
 	defer func() { _ = content.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(content, maxFile+1))
+	data, err := io.ReadAll(content)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", f.Name, err)
-	}
-	if int64(len(data)) != f.Size {
-		return "", fmt.Errorf("%s has %d bytes and had %d: %w", f.Name, len(data), f.Size, channels.ErrPermanent)
 	}
 	return "data:" + cmp.Or(f.MIME, "application/octet-stream") + ";filename=" + url.QueryEscape(f.Name) + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // How events are taken.
@@ -171,14 +172,14 @@ func (r *reader) stream(ctx context.Context) error {
 	}
 	resp, err := r.rpc.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("listen to signal-cli: %w", cause(ctx, err))
+		return fmt.Errorf("listen to signal-cli: %w", wire.Bare(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // a stream has no end to be read to
 	switch {
 	case resp.StatusCode == http.StatusBadRequest:
 		return &channels.RetryAfter{After: slowly, Err: r.unknown()}
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("listen to signal-cli: %w", status(resp))
+		return fmt.Errorf("listen to signal-cli: %w", status(resp, r.clock.Wall()))
 	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		return fmt.Errorf("listen to signal-cli: what answers sends no events: check url")
 	}
@@ -197,7 +198,7 @@ func (r *reader) stream(ctx context.Context) error {
 			return terr
 		}
 		if err != nil {
-			return fmt.Errorf("signal-cli ended the stream of messages: %w", cause(ctx, err))
+			return fmt.Errorf("signal-cli ended the stream of messages: %w", wire.Bare(ctx, err))
 		}
 	}
 }

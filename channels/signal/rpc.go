@@ -9,15 +9,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
+
+	"hob/channels/wire"
+	"hob/daemon/clock"
 )
 
 // client calls methods of the daemon (JSON-RPC 2.0, POST /api/v1/rpc).
 type client struct {
 	base, account string
 	http          *http.Client
+	clock         clock.Clock
 }
 
 // Times and sizes of calls.
@@ -79,10 +81,10 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, cause(ctx, err))
+		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
-	if err := answer(resp, result); err != nil {
+	if err := answer(resp, c.clock.Wall(), result); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
@@ -98,9 +100,9 @@ func (c *client) own(more map[string]any) map[string]any {
 }
 
 // answer reads what the daemon says.
-func answer(resp *http.Response, result any) error {
+func answer(resp *http.Response, now time.Time, result any) error {
 	if resp.StatusCode != http.StatusOK {
-		return status(resp)
+		return status(resp, now)
 	}
 	var a struct {
 		Result json.RawMessage `json:"result"`
@@ -127,23 +129,8 @@ func answer(resp *http.Response, result any) error {
 }
 
 // status is an answer of HTTP itself, of the daemon or of a proxy before it.
-func status(resp *http.Response) *refused {
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		seconds = 0
-	}
-	return &refused{Status: resp.StatusCode, After: time.Duration(seconds) * time.Second}
-}
-
-// cause is an error without the request around it, or why the request was called off.
-func cause(ctx context.Context, err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err
-	}
-	if why := context.Cause(ctx); why != nil {
-		return why
-	}
-	return err
+func status(resp *http.Response, now time.Time) *refused {
+	return &refused{Status: resp.StatusCode, After: wire.After(resp.Header, now)}
 }
 
 // check asks whether the daemon is there (GET /api/v1/check).
@@ -156,11 +143,11 @@ func (c *client) check(ctx context.Context) error {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return cause(ctx, err)
+		return wire.Bare(ctx, err)
 	}
 	_ = resp.Body.Close() // only the status counts
 	if resp.StatusCode != http.StatusOK {
-		return status(resp)
+		return status(resp, c.clock.Wall())
 	}
 	return nil
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -106,14 +105,14 @@ func quoted(ref string) (at int64, author string) {
 
 // post sends a message and returns its timestamp, which is its name.
 func (c *Channel) post(ctx context.Context, out params) (int64, error) {
-	var w written
+	var w wire.Written
 	var sent outcome
-	err := c.rpc.call(httptrace.WithClientTrace(ctx, w.trace()), "send", out, &sent)
+	err := c.rpc.call(w.Watch(ctx), "send", out, &sent)
 	if err == nil && sent.Timestamp == 0 {
 		err = &unread{errors.New("no timestamp")}
 	}
 	if err != nil {
-		return 0, c.class(err, w.maybe())
+		return 0, c.class(err, w.Maybe())
 	}
 	if err := c.verdict(sent.Results); err != nil {
 		return 0, err
@@ -213,23 +212,3 @@ func (c *Channel) limited(r result) error {
 	}
 	return &channels.RetryAfter{After: after, Err: why}
 }
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	}
-}
-
-// maybe tells whether the daemon may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has
-// left; a failed write left too little.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 )
 
@@ -67,11 +67,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err := checkAudience(cfg.Audience); err != nil {
 		return nil, err
 	}
-	web := *env.HTTP
-	web.Timeout = 0 // each call has its own
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, account: account, command: cfg.Command, rpc: client{base: base, account: account, http: &web},
+		Audience: cfg.Audience, name: env.Name, account: account, command: cfg.Command, rpc: client{base: base, account: account, http: wire.Client(env.HTTP, 0), clock: env.Clock},
 		clock: env.Clock, log: env.Log, quiet: quiet,
 	}, nil
 }
@@ -114,26 +111,9 @@ func loopback(host string) bool {
 
 func checkAudience(a channels.Audience) error {
 	const who = `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key  string
-		ids  []string
-		ok   func(string) bool
-		want string
-	}{
-		{"groups", a.Groups, groupForm, "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"},
-		{"known", a.Known, personForm.MatchString, who},
-		{"public", a.Public, personForm.MatchString, who},
-	} {
-		for _, id := range list.ids {
-			if !list.ok(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	return channels.CheckListed(
+		channels.Listed{Key: "groups", IDs: a.Groups, OK: groupForm, Want: "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"},
+		channels.Listed{Key: "known", IDs: a.Known, OK: personForm.MatchString, Want: who},
+		channels.Listed{Key: "public", IDs: a.Public, OK: personForm.MatchString, Want: who},
+	)
 }

@@ -1,21 +1,16 @@
 package slack
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
 
 	"hob/channels"
-	"hob/daemon/fail"
 )
 
 // slowly is the time between two tries with a token that is not taken.
@@ -104,31 +99,3 @@ func class(err error, maybe bool) error {
 	}
 	return err
 }
-
-// bare is an error without the address that net/http puts into it: the socket's address has its ticket in it.
-func bare(err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) watch(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	})
-}
-
-// maybe tells whether Slack may have the whole request. Headers are buffered before the first byte leaves, so without them nothing has left;
-// a failed write left too little. In between it cannot be told.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

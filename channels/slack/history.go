@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"hob/channels"
+
 	"github.com/slack-go/slack"
 )
 
@@ -39,7 +41,7 @@ func (p *pages) next(ctx context.Context) (list []slack.Message, err error) {
 		if !limited || after == 0 || after > longest {
 			return list, err
 		}
-		pause(ctx, after)
+		channels.Pause(ctx, after)
 	}
 	return list, err
 }
@@ -213,14 +215,4 @@ func (r *reader) lost(ctx context.Context, chat string, heard int64, why error) 
 		return fmt.Errorf("tell of a gap: %w", err)
 	}
 	return nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -9,7 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
+
+	"hob/channels/wire"
 
 	"github.com/slack-go/slack"
 )
@@ -57,9 +58,6 @@ func (r *reader) title(ctx context.Context, group string) string {
 	return r.titles[group]
 }
 
-// fileTries is how often a file is asked for, when the connection is at fault: the message comes only once.
-const fileTries = 3
-
 // file opens a file. Where the event does not say its address ("file_access": "check_file_info"), Slack is asked for it.
 func (w *web) file(ctx context.Context, id, from string) (io.ReadCloser, error) {
 	if from == "" {
@@ -75,13 +73,10 @@ func (w *web) file(ctx context.Context, id, from string) (io.ReadCloser, error) 
 	if err != nil || !w.owns(at) {
 		return nil, errors.New("it lies elsewhere, and Slack only points to it")
 	}
-	for try := 1; ; try++ {
-		body, err := w.fetch(ctx, at)
-		if status := (slack.StatusCodeError{}); err == nil || try == fileTries || ctx.Err() != nil || errors.Is(err, errSignIn) || errors.As(err, &status) && status.Code < http.StatusInternalServerError {
-			return body, err
-		}
-		pause(ctx, time.Duration(try)*time.Second)
-	}
+	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return w.fetch(ctx, at) }, func(err error) bool {
+		status := slack.StatusCodeError{}
+		return errors.Is(err, errSignIn) || errors.As(err, &status) && status.Code < http.StatusInternalServerError
+	})
 }
 
 // owns tells whether an address is one of the Web API's own server, or of another server of its domain: nobody else gets the token.
@@ -93,27 +88,14 @@ func (w *web) owns(at *url.URL) bool {
 var errSignIn = errors.New("a sign-in page came in its place: the app lacks the scope files:read")
 
 func (w *web) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
-	body, err := w.get(ctx, at)
-	if err != nil {
-		cancel()
-		if cause := context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) && cause != nil {
-			err = cause
-		}
-		return nil, fmt.Errorf("fetch a file: %w", err)
-	}
-	return &download{body, cancel}, nil
-}
-
-func (w *web) get(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", bare(err))
+		return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
 	}
 	req.Header.Set("Authorization", "Bearer "+w.token)
 	resp, err := w.plain.Do(req)
 	if err != nil {
-		return nil, bare(err)
+		return nil, wire.Bare(ctx, err)
 	}
 	page, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is none is no page
 	switch {
@@ -126,16 +108,4 @@ func (w *web) get(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
 	}
 	_ = resp.Body.Close() // only the head counts
 	return nil, err
-}
-
-// download is a file's body, which ends the time that it was given.
-type download struct {
-	io.ReadCloser
-	done context.CancelFunc
-}
-
-// Close ends the download.
-func (d *download) Close() error {
-	defer d.done()
-	return d.ReadCloser.Close()
 }

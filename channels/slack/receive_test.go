@@ -114,7 +114,7 @@ func away(t *testing.T, f *channelstest.Slack, n int, before, meanwhile func()) 
 		}
 	}
 	if len(list) != n {
-		t.Fatalf("%d messages came of what happened meanwhile, want %d: %+v", len(list), n, list)
+		t.Fatalf("%d messages came of what happened meanwhile, want %d: %.2000v", len(list), n, list)
 	}
 	return list
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/fail"
 )
 
@@ -40,17 +41,17 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
 	}
-	var w written
+	var w wire.Written
 	options := append(c.content(d), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
 	if at.thread != "" {
 		options = append(options, slack.MsgOptionTS(at.thread))
 	}
-	there, ts, err := c.web.PostMessageContext(w.watch(ctx), chat, options...)
+	there, ts, err := c.web.PostMessageContext(w.Watch(ctx), chat, options...)
 	if err == nil && (there == "" || ts == "") {
 		err = errNoTime
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(there, ts), nil
@@ -62,13 +63,13 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	if !ok || d.File != nil {
 		return fmt.Errorf("edit %s: it is no message with a text: %w", remoteID, channels.ErrPermanent)
 	}
-	var w written
-	_, now, _, err := c.web.UpdateMessageContext(w.watch(ctx), chat, ts, c.content(d)...)
+	var w wire.Written
+	_, now, _, err := c.web.UpdateMessageContext(w.Watch(ctx), chat, ts, c.content(d)...)
 	if err == nil && now == "" {
 		err = errNoTime
 	}
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", remoteID, class(err, w.maybe()))
+		return fmt.Errorf("edit %s: %w", remoteID, class(err, w.Maybe()))
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	if d.File.Size == 0 {
 		return sends(fmt.Errorf("it is empty, and such a file is not taken: %w", channels.ErrPermanent))
 	}
-	body, err := d.File.Open(ctx)
+	body, err := d.File.Whole(ctx)
 	if err != nil {
 		return sends(err)
 	}
@@ -132,19 +133,19 @@ func (c *Channel) upload(ctx context.Context, d channels.Delivery, chat, thread 
 	if err != nil {
 		return sends(class(err, false))
 	}
-	var w written
+	var w wire.Written
 	text := ""
 	if d.Body != "" {
 		text = c.Form().Render(d.Body).Text
 	}
-	done, err := c.web.CompleteUploadExternalContext(w.watch(ctx), slack.CompleteUploadExternalParameters{
+	done, err := c.web.CompleteUploadExternalContext(w.Watch(ctx), slack.CompleteUploadExternalParameters{
 		Files: []slack.FileSummary{{ID: place.FileID, Title: d.File.Name}}, Channel: chat, ThreadTimestamp: thread, InitialComment: text,
 	})
 	if err == nil && len(done.Files) == 0 {
 		err = errNoTime
 	}
 	if err != nil {
-		return sends(class(err, w.maybe()))
+		return sends(class(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(chat, place.FileID), nil

@@ -17,6 +17,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 	"hob/daemon/event"
 )
@@ -56,7 +57,6 @@ type web struct {
 const (
 	callTime = 30 * time.Second
 	bulkTime = 10 * time.Minute // of a file on its way up
-	fileTime = time.Minute      // of one try to fetch a file
 )
 
 // Kind is the line in the list of channels.
@@ -81,18 +81,12 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := func(limit time.Duration) *http.Client {
-		web := *env.HTTP
-		web.Timeout = limit
-		web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		return &web
-	}
 	api := func(limit time.Duration) *slack.Client {
-		return slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(base.String()+"/"), slack.OptionHTTPClient(client(limit)))
+		return slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(base.String()+"/"), slack.OptionHTTPClient(wire.Client(env.HTTP, limit)))
 	}
 	return &Channel{
 		Audience: cfg.Audience, name: env.Name, owner: env.OwnerIDs, clock: env.Clock, log: env.Log, directs: map[string]string{},
-		web: web{Client: api(callTime), bulk: api(bulkTime), plain: client(0), base: base, token: bot},
+		web: web{Client: api(callTime), bulk: api(bulkTime), plain: wire.Client(env.HTTP, 0), base: base, token: bot},
 	}, nil
 }
 
@@ -151,29 +145,13 @@ const (
 )
 
 func checkAudience(a channels.Audience) error {
-	const person = `the id of a person is like "U012AB3CD", in Slack under Profile, "Copy member ID"; names can be taken by anybody`
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key        string
-		ids        []string
-		form, want string
-	}{
-		{"groups", a.Groups, groupForm, `the id of a channel is like "C012AB3CD", in Slack at the end of the channel's details`},
-		{"known", a.Known, personForm, person},
-		{"public", a.Public, personForm, person},
-	} {
-		form := regexp.MustCompile("^" + list.form + "$")
-		for _, id := range list.ids {
-			if !form.MatchString(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	group, person := regexp.MustCompile("^"+groupForm+"$").MatchString, regexp.MustCompile("^"+personForm+"$").MatchString
+	const who = `the id of a person is like "U012AB3CD", in Slack under Profile, "Copy member ID"; names can be taken by anybody`
+	return channels.CheckListed(
+		channels.Listed{Key: "groups", IDs: a.Groups, OK: group, Want: `the id of a channel is like "C012AB3CD", in Slack at the end of the channel's details`},
+		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
+		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
+	)
 }
 
 // target is a place to write to: a person, or a group and a thread in it.

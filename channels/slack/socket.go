@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"hob/channels"
+	"hob/channels/wire"
 	"hob/daemon/spawn"
 )
 
@@ -71,7 +72,7 @@ func (c *Channel) dial(ctx context.Context) (*socket, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, fmt.Errorf("connect the socket: %w", s.why(bare(err)))
+		return nil, fmt.Errorf("connect the socket: %w", s.why(wire.Bare(ctx, err)))
 	}
 	s.conn.SetReadLimit(maxFrame)
 	return s, nil

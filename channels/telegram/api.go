@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"hob/channels/wire"
 )
 
 // client calls methods of the Bot API ("Making requests": JSON in the body of a POST, an object with "ok" as the answer).
@@ -24,8 +26,6 @@ type client struct {
 const (
 	callTime  = 30 * time.Second // any call but a poll
 	maxAnswer = 64 << 20         // bytes; a hundred updates have far less
-	fileTries = 3
-	fileTime  = time.Minute // of one try
 )
 
 // refused is an answer that says no.
@@ -75,13 +75,13 @@ func (c *client) within(ctx context.Context, method string, params, result any) 
 func (c *client) post(ctx context.Context, method, kind string, body io.Reader, length int64, result any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, body)
 	if err != nil {
-		return fmt.Errorf("%s: make a request: %w", method, bare(ctx, err))
+		return fmt.Errorf("%s: make a request: %w", method, wire.Bare(ctx, err))
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", kind)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, bare(ctx, err))
+		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
 	if err := answer(resp, result); err != nil {
@@ -119,29 +119,15 @@ func answer(resp *http.Response, result any) error {
 	return nil
 }
 
-// bare is an error without the address that net/http puts into it: the address has the token in it.
-func bare(ctx context.Context, err error) error {
-	if u := (*url.Error)(nil); errors.As(err, &u) {
-		err = u.Err
-	}
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.DeadlineExceeded) {
-		return cause
-	}
-	return err
-}
-
 // errOwnDisk is what comes of a server that hands out paths of its disk instead of files.
 var errOwnDisk = errors.New("the Bot API server keeps files on its own disk; start it without --local")
 
-// file opens a file by its id. What is wrong with the connection is tried again: the message comes only once.
+// file opens a file by its id.
 func (c *client) file(ctx context.Context, id string) (io.ReadCloser, error) {
-	for try := 1; ; try++ {
-		body, err := c.fetch(ctx, id)
-		if no := (*refused)(nil); err == nil || try == fileTries || ctx.Err() != nil || errors.Is(err, errOwnDisk) || errors.As(err, &no) && no.Code < http.StatusInternalServerError {
-			return body, err
-		}
-		pause(ctx, time.Duration(try)*time.Second)
-	}
+	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, id) }, func(err error) bool {
+		no := (*refused)(nil)
+		return errors.Is(err, errOwnDisk) || errors.As(err, &no) && no.Code < http.StatusInternalServerError
+	})
 }
 
 // fetch asks for a file's path (getFile; at most 20 MB where the server is the public one), and opens what is there.
@@ -156,33 +142,17 @@ func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, errOwnDisk
 	}
 	at := url.URL{Path: f.Path}
-	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not come within %s", fileTime))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+at.EscapedPath(), nil)
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", bare(ctx, err))
+		return nil, wire.Bare(ctx, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", bare(ctx, err))
+		return nil, wire.Bare(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close() // only the status counts
-		cancel()
-		return nil, fmt.Errorf("fetch a file: %w", &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)})
+		return nil, &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
 	}
-	return &download{resp.Body, cancel}, nil
-}
-
-// download is a file's body, which ends the time that it was given.
-type download struct {
-	io.ReadCloser
-	done context.CancelFunc
-}
-
-// Close ends the download.
-func (d *download) Close() error {
-	defer d.done()
-	return d.ReadCloser.Close()
+	return resp.Body, nil
 }

@@ -57,7 +57,9 @@ func (r *reader) written(m *message) channels.Message {
 		out.Mentioned = out.Mentioned || reply.From != nil && reply.From.ID == r.me.ID
 	}
 	if out.Chat.Group == "" {
-		out.Text = started(out.Text)
+		var linked bool
+		out.Text, linked = started(out.Text)
+		out.Forwarded = out.Forwarded || linked
 	}
 	if m.Album != "" {
 		album := fmt.Sprintf("%d/%s/%s", m.Chat.ID, m.Album, out.From.ID)
@@ -153,15 +155,16 @@ func (r *reader) words(text string, entities []entity) (rest string, called bool
 }
 
 // started is the text behind "/start": links to a bot put their parameter there ("Deep linking"), and the button that every
-// new chat begins with has none.
-func started(text string) string {
-	switch rest, ok := strings.CutPrefix(text, "/start "); {
+// new chat begins with has none. linked tells that who has made the link has chosen the words, and not who pressed the button; a code is only a code.
+func started(text string) (rest string, linked bool) {
+	rest, ok := strings.CutPrefix(text, "/start ")
+	switch {
 	case ok:
-		return rest
+		return rest, !channels.IsCode(rest)
 	case text == "/start":
-		return "/help"
+		return "/help", false
 	}
-	return text
+	return text, false
 }
 
 // described is in words what came without any.

@@ -142,8 +142,17 @@ func TestStart(t *testing.T) {
 		if strings.Contains(text, "@") {
 			m["entities"] = []obj{entity("bot_command", 0, len(text))}
 		}
-		if got := one(t, f, m).Text; got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
+		if got := one(t, f, m); got.Text != want || got.Forwarded {
+			t.Errorf("%q became %q, forwarded %v; want %q", text, got.Text, got.Forwarded, want)
+		}
+	}
+}
+
+// Anybody can make a link that puts words into the mouth of who presses START. They are not his.
+func TestWordsOfALink(t *testing.T) {
+	for _, text := range []string{"/start pay_eve_100_euros", "/start yes", "/start /stop"} {
+		if got := one(t, server(t), obj{"text": text}); !got.Forwarded || got.Text != text[len("/start "):] {
+			t.Errorf("%q became %q, forwarded %v", text, got.Text, got.Forwarded)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 )
 
 // The Bot API's limits of files ("Sending files"), in bytes.
@@ -66,11 +67,11 @@ type upload struct {
 
 // upload sends a file and returns its message's number.
 func (c *Channel) upload(ctx context.Context, u upload) (int64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, fileTime, fmt.Errorf("the file did not go out within %s", fileTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, wire.FileTime, fmt.Errorf("the file did not go out within %s", wire.FileTime))
 	defer cancel()
-	content, err := u.file.Open(ctx)
+	content, err := u.file.Whole(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", u.file.Name, err)
+		return 0, err
 	}
 	defer func() { _ = content.Close() }() // only read
 	head, tail, kind, err := u.form()

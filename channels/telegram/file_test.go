@@ -123,8 +123,8 @@ func TestFailuresOfFiles(t *testing.T) {
 		{"cut after", channelstest.TelegramFault{Cut: "after"}, nil, "unknown", 1},
 		{"not understood", channelstest.TelegramFault{Raw: "<html>"}, nil, "unknown", 0},
 		{"not there", channelstest.TelegramFault{}, func(d *channels.Delivery) { d.File.Open = gone }, "permanent", 0},
-		{"shorter than it was", channelstest.TelegramFault{}, func(d *channels.Delivery) { d.File.Size += 5 }, "plain", 0},
-		{"longer than it was", channelstest.TelegramFault{}, func(d *channels.Delivery) { d.File.Size -= 5 }, "plain", 0},
+		{"shorter than it was", channelstest.TelegramFault{}, func(d *channels.Delivery) { d.File.Size += 5 }, "permanent", 0},
+		{"longer than it was", channelstest.TelegramFault{}, func(d *channels.Delivery) { d.File.Size -= 5 }, "permanent", 0},
 	} {
 		f := server(t)
 		f.Knows(sam)

@@ -113,7 +113,7 @@ func (r *reader) round(ctx context.Context) error {
 		return err
 	}
 	if r.pos.Offset == before && r.clock.Mono()-began < time.Second {
-		pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
+		channels.Pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
 	}
 	return nil
 }
@@ -243,14 +243,4 @@ func (c *Channel) conflict(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; the bot's messages go to the web hook %s: remove it with the method deleteWebhook, or give hob a bot of its own", err, hook.URL)
 	}
 	return fmt.Errorf("%w; another program receives this bot's messages with the same token: stop it, or give hob a bot of its own", err)
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"net/http/httptrace"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -180,16 +179,16 @@ func (c *Channel) post(ctx context.Context, out outgoing) (int64, error) {
 
 // sent is the number of the message that a call has made, or why there is none.
 func sent(ctx context.Context, call func(ctx context.Context, result any) error) (int64, error) {
-	var w written
+	var w wire.Written
 	var made struct {
 		ID int64 `json:"message_id"`
 	}
-	err := call(httptrace.WithClientTrace(ctx, w.trace()), &made)
+	err := call(w.Watch(ctx), &made)
 	if err == nil && made.ID == 0 {
 		err = &unread{errors.New("no message_id")}
 	}
 	if err != nil {
-		return 0, class(err, w.maybe())
+		return 0, class(err, w.Maybe())
 	}
 	fail.Point("sending.answered")
 	return made.ID, nil
@@ -221,23 +220,3 @@ func class(err error, maybe bool) error {
 	}
 	return err
 }
-
-// written watches whether a request has reached the wire.
-type written struct{ headers, failed atomic.Bool }
-
-func (w *written) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				w.failed.Store(true)
-				return
-			}
-			fail.Point("sending.written")
-		},
-	}
-}
-
-// maybe tells whether the server may have the whole request. Headers are buffered before the first byte leaves, so
-// without them nothing has left; a failed write left too little. In between it cannot be told.
-func (w *written) maybe() bool { return w.headers.Load() && !w.failed.Load() }

@@ -6,13 +6,13 @@ package telegram
 import (
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 
 	"hob/channels"
 	"hob/channels/markup"
+	"hob/channels/wire"
 	"hob/daemon/clock"
 )
 
@@ -58,11 +58,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if !ok {
 		bot = "" // the server will refuse it; a token must not become part of an id
 	}
-	web := *env.HTTP
-	web.Timeout = 0 // each call has its own
-	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base, token: token, http: &web},
+		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0)},
 		clock: env.Clock, log: env.Log,
 	}, nil
 }
@@ -102,27 +99,11 @@ func checkToken(ref string, secret func(string) (string, error)) (string, error)
 }
 
 func checkAudience(a channels.Audience) error {
-	group, person := regexp.MustCompile(`^-[1-9][0-9]*$`), regexp.MustCompile(`^[1-9][0-9]*$`)
-	seen := map[string]string{}
-	for _, list := range []struct {
-		key  string
-		ids  []string
-		form *regexp.Regexp
-		want string
-	}{
-		{"groups", a.Groups, group, `the id of a group is a negative number, like "-1001234567890"`},
-		{"known", a.Known, person, `the id of a person is a number, like "123456789"; names can be taken by anybody`},
-		{"public", a.Public, person, `the id of a person is a number, like "123456789"; names can be taken by anybody`},
-	} {
-		for _, id := range list.ids {
-			if !list.form.MatchString(id) {
-				return fmt.Errorf("%s: %q cannot be one; %s", list.key, id, list.want)
-			}
-			if other, twice := seen[id]; twice {
-				return fmt.Errorf("%s: %s is there twice, also in %s; take one out", list.key, id, other)
-			}
-			seen[id] = list.key
-		}
-	}
-	return nil
+	group, person := regexp.MustCompile(`^-[1-9][0-9]*$`).MatchString, regexp.MustCompile(`^[1-9][0-9]*$`).MatchString
+	const who = `the id of a person is a number, like "123456789"; names can be taken by anybody`
+	return channels.CheckListed(
+		channels.Listed{Key: "groups", IDs: a.Groups, OK: group, Want: `the id of a group is a negative number, like "-1001234567890"`},
+		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
+		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
+	)
 }

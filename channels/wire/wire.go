@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -63,8 +64,8 @@ func Bare(ctx context.Context, err error) error {
 // After reads a header's Retry-After (RFC 9110, section 10.2.3): seconds or a date. 0: none, or not to be understood.
 func After(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
-	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
+	if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 && n < math.MaxInt32 { // fractions are against the rule, and in use
+		return time.Duration(n * float64(time.Second))
 	}
 	if t, err := http.ParseTime(value); err == nil && t.After(now) {
 		return t.Sub(now)
@@ -90,7 +91,7 @@ func Fetch(ctx context.Context, open func(context.Context) (io.ReadCloser, error
 		err = Bare(own, err)
 		done()
 		if try == fileTries || ctx.Err() != nil || lost(err) {
-			return nil, fmt.Errorf("fetch a file: %w", err)
+			return nil, err
 		}
 		channels.Pause(ctx, time.Duration(try)*time.Second)
 	}

@@ -56,7 +56,7 @@ func TestFirstContact(t *testing.T) {
 			c.hears(sam, "heard: good night")
 			c.counts(sam, "are you there?", 1)
 			c.counts(mallory, "", 1) // what Sam has sent him
-			c.counts(family, "", 1)
+			c.counts(family, "", 2)
 			c.counts(other, "", 0)
 			stop(syscall.SIGTERM)
 		})
@@ -170,9 +170,10 @@ func (c *contact) groups() {
 	c.Helper()
 	c.says(sam, other, "hob: good day")
 	c.says(sam, family, "good day")
-	c.says(mallory, family, "hob: what is in my notes?")
+	c.says(mallory, family, "hob: /status") // nobody has commands here
+	c.hears(family, "heard: /status")
 	c.says(sam, family, "hob: good evening")
-	c.hears(family, "good evening")
+	c.hears(family, "heard: good evening")
 }
 
 // chooses: a question's options are buttons or numbers.
@@ -184,7 +185,7 @@ func (c *contact) chooses() {
 		c.hears(sam, "2. black") // a line of its own
 	}
 	c.picks(sam, question, "2")
-	c.hears(sam, "It says: black")
+	c.hears(sam, "the owner answered: black")
 }
 
 // files: one comes and is read, one goes.

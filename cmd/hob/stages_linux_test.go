@@ -85,7 +85,7 @@ func (s telegramStage) says(who, where, text string) {
 
 func (s telegramStage) picks(who string, m message, word string) {
 	for _, b := range m.buttons {
-		if strings.HasSuffix(" "+b.Data, " "+word) {
+		if b.Data == word || strings.HasSuffix(b.Data, " #"+word) {
 			id, _ := strconv.ParseInt(m.id, 10, 64) // it was made from a number
 			s.Press(s.id(who), id, b.Data)
 		}

@@ -199,6 +199,31 @@ func TestEditsAreTriedAgain(t *testing.T) {
 	})
 }
 
+// When the platform asks to wait, the answer waits too, whether it was the draft or an edit of it that came too soon.
+func TestAnAnswerHeedsWhatItsDraftWasTold(t *testing.T) {
+	slowly := []error{&channels.RetryAfter{After: 30 * time.Second, Err: errors.New("slowly")}}
+	for name, tt := range map[string]struct {
+		script func(*shown)
+		before []string
+	}{
+		"a send":  {func(s *shown) { s.sends = slowly }, nil},
+		"an edit": {func(s *shown) { s.edits = slowly }, []string{"one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+				tt.script(s)
+				s.say("go")
+				s.after(30 * time.Second)
+				s.wantWall(tt.before...)
+				s.wantRows("ready one two three four")
+				s.after(30 * time.Second)
+				s.wantWall("one two three four")
+				s.wantRows("done one two three four")
+			})
+		})
+	}
+}
+
 // The turn ends while its draft is still being posted: the message is edited when it has arrived.
 func TestAnAnswerOvertakesItsDraft(t *testing.T) {
 	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *shown) {

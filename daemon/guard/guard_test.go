@@ -383,10 +383,10 @@ func TestQuestionsSayWhatWouldAllowThem(t *testing.T) {
 		want string
 	}{
 		{tools.Intent{Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{{Path: "/srv/x", Write: true, Area: tools.Outside}}}, `[tools] roots = ["/srv/x:rw"]`},
-		{tools.Intent{Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{"chat:else"}}, `[owner] addresses = ["chat:else"]`},
+		{tools.Intent{Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{"chat:else"}}, ""}, // [owner] addresses would make him an owner
 	} {
 		d := guard.Decide(guard.Case{Intent: tc.i, Asker: event.Owner, Mode: guard.ModeAsk})
-		if d.Verdict != guard.Ask || !strings.Contains(d.Allow, tc.want) {
+		if d.Verdict != guard.Ask || d.Allow != tc.want {
 			t.Errorf("%+v: %+v", tc.i.Scopes, d)
 		}
 	}

@@ -5,7 +5,9 @@ package llm
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode"
 
 	"hob/daemon/event"
 )
@@ -68,11 +70,36 @@ type Envelope struct {
 	Note   string      `json:"note,omitempty"`  // e.g. "3 earlier slots were missed"
 }
 
+// longestSender is how much of a sender's name stands in the head, in characters.
+const longestSender = 100
+
+// inHead is a name as it may stand in the head of an input. Anybody may call himself anything: none of it ends the head, or is another field of it.
+func inHead(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '[':
+			return '('
+		case r == ']':
+			return ')'
+		case r == '·':
+			return '-'
+		case unicode.IsSpace(r) || !unicode.IsGraphic(r):
+			return ' '
+		}
+		return r
+	}, name)
+	short := []rune(strings.Join(strings.Fields(name), " "))
+	if len(short) > longestSender {
+		short = append(short[:longestSender-1], '…')
+	}
+	return string(short)
+}
+
 // Draw writes the envelope as one bracketed line head: "[telegram · Sam · 2026-11-21 09:00 Europe/Berlin]".
 func (e Envelope) Draw() string {
 	head := "[" + e.Source
 	if e.Sender != "" {
-		head += " · " + e.Sender
+		head += " · " + inHead(e.Sender)
 	}
 	if e.Trust != event.Owner {
 		head += " · not the owner (" + string(e.Trust) + ")"

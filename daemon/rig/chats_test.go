@@ -20,10 +20,11 @@ type chats struct {
 	venues  []*venue
 	said    []*utterance
 	breaths int
-	replies map[*venue]int // of who is known
-	cuts    map[*venue]int // that were ordered
-	met     bool           // hob has listened on all of them
-	growing bool           // an answer is to be shown while it is made, which takes seconds
+	replies map[*venue]int         // of who is known
+	cuts    map[*venue]int         // that were ordered
+	due     map[*venue]func() bool // whether the last of them has not come yet
+	met     bool                   // hob has listened on all of them
+	growing bool                   // an answer is to be shown while it is made, which takes seconds
 }
 
 // utterance is something that somebody has said.
@@ -132,9 +133,16 @@ func (r *rig) gossip(rng *rand.Rand, k int) {
 			u.at.again(u.id)
 		}
 	case 5, 6:
-		r.chats.cuts[v]++
-		v.cut(rng.IntN(4) == 0, rng.IntN(2) == 0)
+		if due := r.chats.due[v]; due == nil || !due() { // two in a row are another story
+			r.cutOff(v, rng.IntN(2) == 0)
+		}
 	}
+}
+
+// cutOff lets the connection of the next send end before or after the platform has taken it.
+func (r *rig) cutOff(v *venue, after bool) {
+	r.chats.cuts[v]++
+	r.chats.due[v] = v.cut(after)
 }
 
 // unheard names the first thing that was said and has not come in; "" is nothing.

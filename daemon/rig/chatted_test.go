@@ -18,6 +18,7 @@ type score struct {
 	out, lost            int // parts that were sent
 	doubled              int // parts that arrived again without saying so, or where they never may
 	repeated             int // parts that arrived again, as is promised where there is neither a key nor a look
+	marked               int // parts whose message says that it may be a repeat
 	asked, dropped       int // parts of which the owner was asked, and those that he let go
 	cuts, grew, files    int // ordered; answers that grew; files that arrived
 	breaths, breathsKept int // pairs said in one breath; those read together
@@ -30,6 +31,7 @@ func (a *score) add(b score) {
 	a.lost += b.lost
 	a.doubled += b.doubled
 	a.repeated += b.repeated
+	a.marked += b.marked
 	a.asked += b.asked
 	a.dropped += b.dropped
 	a.cuts += b.cuts
@@ -46,10 +48,10 @@ func classes() []channels.Repeats {
 
 // table shows what came of each class.
 func table(by map[channels.Repeats]score) string {
-	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "asked", "dropped", "cuts", "grew", "files", "in one breath")
+	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %7s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "marked", "asked", "dropped", "cuts", "grew", "files", "in one breath")
 	for _, class := range classes() {
 		s := by[class]
-		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.asked, s.dropped, s.cuts, s.grew, s.files, s.breathsKept, s.breaths)
+		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %7d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.marked, s.asked, s.dropped, s.cuts, s.grew, s.files, s.breathsKept, s.breaths)
 	}
 	return out
 }
@@ -98,8 +100,11 @@ func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 	}
 	for _, turns := range pairs {
 		s.breaths++
-		if len(turns) == 2 && turns[0] == turns[1] {
+		switch {
+		case len(turns) == 2 && turns[0] == turns[1]:
 			s.breathsKept++
+		case !slices.Contains(turns, "0"): // else one of them was the answer to a question
+			broken = append(broken, fmt.Sprintf("I3 %s: what was said in one breath is in the turns %v", v.name, turns))
 		}
 	}
 	for _, row := range b.rows("SELECT ext_id FROM inbox WHERE source = ?", v.name) {
@@ -164,6 +169,9 @@ func (p postbag) judge(crashes int, s *score) (broken []string) {
 		place, _, _ := strings.Cut(a.to, "/")
 		if !slices.Contains(p.v.places, place) {
 			broken = append(broken, fmt.Sprintf("I5 %s: somebody whom hob does not know got %s", p.v.name, cut(a.text)))
+		}
+		if strings.HasSuffix(a.text, mark) {
+			s.marked++
 		}
 		if a.grew {
 			s.grew++

@@ -23,7 +23,8 @@ type fault struct {
 	guard string // "" is open
 	bare  bool   // without a sandbox
 	jobs  []string
-	hears bool // hob has a webhook and a watch
+	hears bool     // hob has a webhook and a watch
+	chats []string // chat servers that hob is on
 }
 
 func faults() []fault {
@@ -45,6 +46,12 @@ func faults() []fault {
 		{name: "snapshot-before-event", says: "papers lie there that are not told of", story: killedAtPapers, hears: true},
 		{name: "gate-seen-early", says: "a gate's change counts as dealt with", story: dying("gate.judged", "gate.judged", "", ""), jobs: []string{"gated"}},
 		{name: "sent-before-send", says: "never arrived", story: refusedOnce},
+		{name: "sent-before-send", says: "final counts as sent and never arrived", story: cutOnce(false), chats: []string{"telegram"}},
+		{name: "cursor-before-insert", says: "of telegram (please do plain-1) is lost", story: unread, chats: []string{"telegram"}},
+		{name: "no-mark", says: "arrived again, and nothing says so", story: cutOnce(true), chats: []string{"telegram"}},
+		{name: "new-transaction", says: "matrix: arrived twice", story: cutOnce(true), chats: []string{"matrix"}},
+		{name: "no-look", says: "slack: arrived twice", story: cutOnce(true), chats: []string{"slack"}},
+		{name: "draft-inserted", says: "I5 an answer is two messages", story: grownOnce, chats: []string{"telegram"}},
 	}
 }
 
@@ -53,27 +60,30 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	bin := binary(t, tested)
 	_, there := named(t)
+	told := map[string]bool{}
 	for _, f := range faults() {
 		if there[f.name] == nil {
 			t.Logf("the code has no deliberate fault %s", f.name)
 			continue
 		}
-		delete(there, f.name)
+		told[f.name] = true
 		for _, broken := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/broken=%v", f.name, broken), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/broken=%v%s", f.name, broken, strings.Join(append([]string{""}, f.chats...), " on ")), func(t *testing.T) {
 				t.Parallel()
 				f.tell(t, bin, broken)
 			})
 		}
 	}
-	if len(there) > 0 {
-		t.Errorf("no story brings these deliberate faults out: %v", slices.Sorted(maps.Keys(there)))
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if !told[name] {
+			t.Errorf("no story brings the deliberate fault %s out", name)
+		}
 	}
 }
 
 func (f fault) tell(t *testing.T, bin string, broken bool) {
 	if !broken {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
 		for _, wrong := range f.story(r) {
 			t.Errorf("nothing is broken, and the rig says: %s", wrong)
 		}
@@ -81,7 +91,7 @@ func (f fault) tell(t *testing.T, bin string, broken bool) {
 	}
 	var found []string
 	for range max(f.tries, 1) {
-		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears})
+		r := newRig(t, options{bin: bin, guard: f.guard, bare: f.bare, jobs: f.jobs, senses: f.hears, chats: f.chats})
 		found = f.story(r, "HOB_BREAK="+f.name)
 		if slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, f.says) }) {
 			return
@@ -220,5 +230,40 @@ func killedInShell(r *rig, env ...string) []string {
 func refusedOnce(r *rig, env ...string) []string {
 	r.world.ntfy.FailPublish(channelstest.NtfyFault{Status: 503})
 	r.write("please do plain-1")
+	return r.after(env...)
+}
+
+// cutOnce lets a chat server cut off the answer to what the owner says there.
+func cutOnce(after bool) func(*rig, ...string) []string {
+	return func(r *rig, env ...string) []string {
+		r.meet()
+		if found := r.after(); found != nil {
+			r.t.Fatalf("nothing is broken yet: %q", found)
+		}
+		v := r.chats.venues[0]
+		r.cutOff(v, after)
+		r.speak(v, owner, "please do plain-1")
+		return r.after(env...)
+	}
+}
+
+// unread kills hob between the cursor of a chat server and what came with it.
+func unread(r *rig, env ...string) []string {
+	r.meet()
+	r.speak(r.chats.venues[0], owner, "please do plain-1")
+	at := "inbound.received"
+	if len(env) > 0 {
+		at = "inbound.broken"
+	}
+	if !r.dies(append(env, "HOB_FAIL="+at)...) {
+		r.t.Fatalf("nothing here comes to the point %s", at)
+	}
+	return r.after(env...)
+}
+
+// grownOnce lets an answer take so long that it is shown while it is made.
+func grownOnce(r *rig, env ...string) []string {
+	r.meet()
+	r.speak(r.chats.venues[0], owner, "please do slow-1")
 	return r.after(env...)
 }

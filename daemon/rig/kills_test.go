@@ -45,7 +45,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 	if seed%3 == 0 {
 		guard = "ask"
 	}
-	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true, chats: true})
+	r := newRig(t, options{bin: bin, seed: seed, guard: guard, bare: seed%4 == 2, jobs: []string{"tick-1", "words", "gated", "mail", "caught"}, senses: true, chats: everywhere})
 	r.chats.growing = *kills >= thorough && seed%2 == 1
 	r.meet()
 	for k := range n {

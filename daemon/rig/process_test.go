@@ -34,8 +34,10 @@ type process struct {
 func launch(bin, home string, env ...string) (*process, error) {
 	p := &process{ready: make(chan struct{}), gone: make(chan struct{}), said: &tail{}}
 	p.cmd = exec.Command(bin, "up", "--no-chat", "--home", home, "--listen", "127.0.0.1:0")
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TZ=UTC", "RIG_TOKEN=" + topicToken, "RIG_HOOK=" + hookSecret,
-		"RIG_TELEGRAM=" + telegramToken, "RIG_MATRIX=" + matrixToken, "RIG_SLACK_APP=" + slackApp, "RIG_SLACK_BOT=" + slackBot}, env...)
+	p.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TZ=UTC", "RIG_TOKEN=" + topicToken, "RIG_HOOK=" + hookSecret,
+		"RIG_TELEGRAM=" + telegramToken, "RIG_MATRIX=" + matrixToken, "RIG_SLACK_APP=" + slackApp, "RIG_SLACK_BOT=" + slackBot,
+	}, env...)
 	p.cmd.Stderr = p.said
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -70,8 +70,8 @@ type options struct {
 	attempts  int    // endless unless given
 	safeAfter int    // never unless given
 	jobs      []string
-	senses    bool // hob has a webhook and a watch
-	chats     bool // hob is on chat servers of each class
+	senses    bool     // hob has a webhook and a watch
+	chats     []string // the chat servers that hob is on
 }
 
 const never = 1_000_000
@@ -93,8 +93,8 @@ func newRig(t *testing.T, o options) *rig {
 			t.Fatal(err)
 		}
 	}
-	if o.chats {
-		r.chats = &chats{venues: venues(t), replies: map[*venue]int{}, cuts: map[*venue]int{}}
+	if len(o.chats) > 0 {
+		r.chats = &chats{venues: venues(t, o.chats), replies: map[*venue]int{}, cuts: map[*venue]int{}, due: map[*venue]func() bool{}}
 	}
 	r.world.posts = r.addresses()
 	text := r.world.config(o, r.addresses()) + r.sections()

@@ -142,7 +142,7 @@ func (w *world) several(kind, id string, q want, n int) []llm.Call {
 	case "send 0":
 		return []llm.Call{call(n, 1, "write", map[string]any{"path": "f/" + token, "content": token})}
 	case "send 1":
-		to := w.posts[int(id[len(id)-1])%len(w.posts)]
+		to := w.posts[n%len(w.posts)]
 		return []llm.Call{call(n, 1, "message", map[string]any{"to": to, "content": "a file of " + token, "attachments": []string{"f/" + token}})}
 	case "bg 1":
 		if found := runsOnAs.FindStringSubmatch(q.said); found != nil {

@@ -28,10 +28,10 @@ type venue struct {
 	owner   string           // the owner's id
 	places  []string         // where hob may write to: the ids of the owner and of who is known, and the group's
 	says    func(who part, text string) (extID string)
-	again   func(extID string)        // the platform delivers a message a second time
-	cut     func(file, after bool)    // the connection of the next send ends before or after the platform has taken it
-	hears   func(ctx context.Context) // until hob listens
-	arrived func() []arrival          // what hob has sent, in order
+	again   func(extID string)                 // the platform delivers a message a second time
+	cut     func(after bool) (due func() bool) // the connection of the next send ends before or after the platform has taken it; due: it has not come yet
+	hears   func(ctx context.Context)          // until hob listens
+	arrived func() []arrival                   // what hob has sent, in order
 }
 
 // part is who says something, and where.
@@ -54,10 +54,17 @@ type arrival struct {
 	grew bool   // it was edited
 }
 
-// venues are a chat server of each class: nothing, a key, a look back.
-func venues(t *testing.T) []*venue {
+// everywhere is a chat server of each class: nothing, a key, a look back.
+var everywhere = []string{"telegram", "matrix", "slack"}
+
+// venues are the chat servers of these names.
+func venues(t *testing.T, names []string) (list []*venue) {
 	t.Helper()
-	return []*venue{telegramVenue(t), matrixVenue(t), slackVenue(t)}
+	for _, name := range names {
+		open := map[string]func(*testing.T) *venue{"telegram": telegramVenue, "matrix": matrixVenue, "slack": slackVenue}[name]
+		list = append(list, open(t))
+	}
+	return list
 }
 
 // cutting is how a fake names a cut.
@@ -66,6 +73,12 @@ func cutting(after bool) string {
 		return "after"
 	}
 	return "before"
+}
+
+// uncalled tells, later on, whether a method has not been called since now.
+func uncalled(calls func(method string) int, method string) func() bool {
+	before := calls(method)
+	return func() bool { return calls(method) == before }
 }
 
 func telegramVenue(t *testing.T) *venue {
@@ -100,8 +113,9 @@ func telegramVenue(t *testing.T) *venue {
 			return ext
 		},
 		again: func(ext string) { f.Again(said[ext]) },
-		cut: func(file, after bool) {
-			f.Fail(map[bool]string{true: "sendDocument", false: "sendMessage"}[file], channelstest.TelegramFault{Cut: cutting(after)})
+		cut: func(after bool) func() bool {
+			f.Fail("sendMessage", channelstest.TelegramFault{Cut: cutting(after)})
+			return uncalled(f.Calls, "sendMessage")
 		},
 		hears: f.Listening,
 		arrived: func() (list []arrival) {
@@ -143,7 +157,10 @@ func matrixVenue(t *testing.T) *venue {
 			return rooms[who] + "/" + f.Write(rooms[who], person[who], content)
 		},
 		again: func(ext string) { _, event, _ := strings.Cut(ext, "/"); f.Again(event) },
-		cut:   func(_, after bool) { f.Fail("send", channelstest.MatrixFault{Cut: cutting(after)}) },
+		cut: func(after bool) func() bool {
+			f.Fail("send", channelstest.MatrixFault{Cut: cutting(after)})
+			return uncalled(f.Calls, "send")
+		},
 		hears: f.Listening,
 		arrived: func() (list []arrival) {
 			at := map[string]int{}
@@ -188,8 +205,9 @@ func slackVenue(t *testing.T) *venue {
 			return chats[who] + ":" + f.Write(chats[who], map[string]any{"user": person[who], "text": text})
 		},
 		again: func(ext string) { chat, ts, _ := strings.Cut(ext, ":"); f.Again(chat, ts) },
-		cut: func(file, after bool) {
-			f.Fail(map[bool]string{true: "files.completeUploadExternal", false: "chat.postMessage"}[file], channelstest.SlackFault{Cut: cutting(after)})
+		cut: func(after bool) func() bool {
+			f.Fail("chat.postMessage", channelstest.SlackFault{Cut: cutting(after)})
+			return uncalled(f.Calls, "chat.postMessage")
 		},
 		hears: f.Listening,
 		arrived: func() (list []arrival) {

@@ -58,10 +58,21 @@ func TestHowAQuestionIsAsked(t *testing.T) {
 // Which option an answer means, however it comes; what means none stays as it was said.
 func TestChosenByNumber(t *testing.T) {
 	for _, c := range []struct{ options, text, want string }{
-		{"green,black", "2", "black"}, {"green,black", " 1. ", "green"}, {"green,black", "#2", "black"}, {"green,black", "BLACK", "black"},
-		{"green,black", "1, 2", "green, black"}, {"green,black", "2 1", "black, green"},
-		{"green,black", "3", "3"}, {"green,black", "0", "0"}, {"green,black", "-1", "-1"}, {"green,black", "2 cups", "2 cups"}, {"green,black", "1 1", "1 1"}, {"green,black", "neither", "neither"},
-		{"2,1", "1", "1"}, {"2,1", "#1", "2"}, {"", "1", "1"},
+		{"green,black", "2", "black"},
+		{"green,black", " 1. ", "green"},
+		{"green,black", "#2", "black"},
+		{"green,black", "BLACK", "black"},
+		{"green,black", "1, 2", "green, black"},
+		{"green,black", "2 1", "black, green"},
+		{"green,black", "3", "3"},
+		{"green,black", "0", "0"},
+		{"green,black", "-1", "-1"},
+		{"green,black", "2 cups", "2 cups"},
+		{"green,black", "1 1", "1 1"},
+		{"green,black", "neither", "neither"},
+		{"2,1", "1", "1"},
+		{"2,1", "#1", "2"},
+		{"", "1", "1"},
 	} {
 		s := fresh(t)
 		q := turn.Question{Subject: turn.AboutAsk, Text: "which?"}

@@ -241,3 +241,30 @@ func TestJoinIsWholeOrNothing(t *testing.T) {
 		}
 	}
 }
+
+// What goes out as one message are those that stand next to each other: a file between them keeps its place.
+func TestWhatWaitedKeepsItsPlace(t *testing.T) {
+	s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
+	s.at(21, 10, 30)
+	var ids []int64
+	for range 3 {
+		ids = append(ids, s.said(chat, event.ByTurn, event.Normal))
+	}
+	file := event.Out{Key: "file", Cause: event.Cause{Kind: event.ByTurn, ID: 1}, To: chat, Body: "look", Urgency: event.Normal, Files: []event.Enclosed{fileNamed("a1")}}
+	if err := s.Record(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	s.said(chat, event.ByTurn, event.Normal)
+	s.at(21, 11, 30)
+	rows, err := s.Ready(t.Context(), s.now(), 9)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	var joined []int64
+	for _, w := range rows[0].Quiet {
+		joined = append(joined, w.ID)
+	}
+	if !slices.Equal(joined, ids) {
+		t.Errorf("%v go out as one, want %v", joined, ids)
+	}
+}

@@ -60,6 +60,22 @@ func TestTwoProgramsStop(t *testing.T) {
 	}
 }
 
+// An answer that was shown while it was made counts from when it was whole: until then it cannot be answered too soon.
+func TestProgramsThatSeeAnAnswerGrow(t *testing.T) {
+	s := fresh(t)
+	bot := by("2", "and what do you say to that?")
+	last := s.accept(bot)
+	for range channels.VolleyMost {
+		s.later(time.Minute)
+		s.answers(bot.ReplyTo, 2*time.Second)
+		s.sql("UPDATE deliveries SET tried = tried - ? WHERE outbox = (SELECT max(id) FROM outbox)", (20 * time.Second).Microseconds())
+		last = s.accept(bot)
+	}
+	if r := s.row(last); r.state != "dropped" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Who takes his time is never taken for a program, however long he talks; nor is the owner.
 func TestPeopleAreAnswered(t *testing.T) {
 	s := fresh(t)

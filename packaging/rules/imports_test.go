@@ -52,7 +52,7 @@ var table = []row{
 	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
-	{pkg: "channels/markup"}, // Markdown in each platform's form: texts only
+	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
 	{pkg: "channels/wire", may: words("channels")}, // what adapters share that speak HTTP
 	{pkg: "channels/*", may: words("channels channels/markup channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
@@ -248,21 +249,49 @@ func (d *draft) changes() []keys.Change {
 	return list
 }
 
-// done says what there is now, and what comes next.
+// done says what there is now, and what comes next, when a running hob has it: what is typed next needs that.
 func (d *draft) done(ctx context.Context, home, path string) error {
+	c, down := client.Find(ctx, home, false)
+	taken := down == nil && d.taken(ctx, c)
 	if d.JSON {
 		return d.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
 	}
 	if !d.Quiet {
 		d.Say("channel %s (%s) stands in %s", d.name, d.part.Kind, path)
 	}
-	if _, err := client.Find(ctx, home, false); err == nil {
-		d.Note("the running hob takes it at once; see how it does with: hob channels test " + d.name)
-	} else {
+	switch {
+	case down != nil:
 		d.Note("it holds from the next start of hob on")
+	case taken:
+		d.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
+	default:
+		d.Note("the running hob has not taken it yet; see why with: hob logs")
 	}
 	if slices.ContainsFunc(d.part.Keys, func(k schema.Key) bool { return k.Name == "known" }) {
 		d.Note("make your account there known as yours with: hob pairing start " + d.name)
 	}
 	return nil
+}
+
+// takeTime is how long a running hob may take to read its config again.
+const takeTime = 5 * time.Second
+
+// taken waits until the running hob has the channel; false when it does not get it.
+func (d *draft) taken(ctx context.Context, c *client.Client) bool {
+	ctx, stop := context.WithTimeout(ctx, takeTime)
+	defer stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		var rows []row
+		err := c.List(ctx, resource, client.Filter{}, &rows)
+		if err == nil && slices.ContainsFunc(rows, func(r row) bool { return r.Name == d.name }) {
+			return true
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }

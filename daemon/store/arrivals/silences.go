@@ -47,7 +47,8 @@ func quieten(tx Tx, a *Arrival) (over bool, err error) {
 	return false, nil
 }
 
-// volleys counts the answers that were replied to at once, since a time and since the owner's last message.
+// volleys counts the answers that were replied to at once, since a time and since the owner's last message. The draft of an answer is sent before there is
+// one: its row says when that was whole.
 func volleys(tx Tx, in event.In, since time.Time) (int, error) {
 	for _, o := range tx.Owners() {
 		var said time.Time
@@ -58,7 +59,7 @@ func volleys(tx Tx, in event.In, since time.Time) (int, error) {
 			since = said
 		}
 	}
-	rs, err := tx.Rows().Query(`SELECT min(d.tried), max(d.tried) FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.address = ? AND o.cause_kind = 'step' AND d.tried > ?
+	rs, err := tx.Rows().Query(`SELECT min(d.tried), max(max(d.tried), o.created) FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.address = ? AND o.cause_kind = 'step' AND d.tried > ?
 		GROUP BY o.id ORDER BY o.id DESC LIMIT ?`, in.ReplyTo, db.Micros(since), lastAnswers)
 	answers, err := db.Collect(rs, err, func(rs *sql.Rows) (a channels.Said, err error) { return a, rs.Scan(db.Stamp(&a.From), db.Stamp(&a.To)) })
 	if err != nil || len(answers) < channels.VolleyMost {

@@ -80,8 +80,13 @@ func Restore(ctx context.Context, path, from string, migrations fs.FS, now func(
 // hold holds what waits and writes the note.
 func (n *Note) hold(tx *db.Tx) (err error) {
 	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
-	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state IN ('draft', 'ready')", why); err != nil {
+	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state = 'ready'", why); err != nil {
 		return fmt.Errorf("hold messages: %w", err)
+	}
+	// The turn of a draft goes on, and needs its key: it takes up a message that had been posted; any other is given up.
+	if err := tx.Run(`UPDATE outbox SET state = 'cancelled', key = replace(key, ':final', ':draft'), ended = ?, reason = ? WHERE state = 'draft'
+		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'sent')`, db.Micros(n.At), why); err != nil {
+		return fmt.Errorf("give up drafts: %w", err)
 	}
 	if err := tx.Run("UPDATE deliveries SET state = 'unknown', error = ? WHERE state = 'sending'", why); err != nil {
 		return fmt.Errorf("hold deliveries: %w", err)

@@ -196,3 +196,39 @@ func TestForeignFiles(t *testing.T) {
 		t.Errorf("a damaged database: %+v, %v", lost, err)
 	}
 }
+
+// The draft of an answer is not held: its turn goes on, and takes up the message that was posted when the backup was made. Whatever else there was of
+// one is given up under a name of its own, so that the answer goes out.
+func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
+	for state, want := range map[string]string{"ready": "cancelled turn:1:draft", "sending": "cancelled turn:1:draft", "sent": "draft turn:1:final"} {
+		dir := t.TempDir()
+		s, end := open(t, dir)
+		accept(t, s, "go")
+		if c, ok, err := s.Take(t.Context(), nil); c.Turn != 1 || !ok || err != nil {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		if err := s.Write(t.Context(), func(tx *store.Tx) error {
+			if err := tx.Run("INSERT INTO outbox (key, cause_kind, cause_id, address, body, urgency, created, state) VALUES ('turn:1:final', 'step', 1, ?, 'one', 'urgent', 1, 'draft')", chat); err != nil {
+				return err
+			}
+			return tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, draft) VALUES (1, 0, 'one', 'n', 1, ?, 1)", state)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		from := filepath.Join(t.TempDir(), "copy.db")
+		if err := s.Backup(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		note, err := backup.Restore(t.Context(), filepath.Join(dir, "hob.db"), from, steps(t), time.Now)
+		if err != nil || note.Messages != 0 || note.Turns != 1 {
+			t.Errorf("%s: note %+v, %v", state, note, err)
+		}
+		s, end = open(t, dir)
+		rows, err := view.New(s.Reader()).OutboxRows(t.Context(), event.Filter{})
+		if err != nil || len(rows) != 1 || rows[0].State+" "+rows[0].Key != want {
+			t.Errorf("%s: %+v, %v, want %s", state, rows, err, want)
+		}
+		end()
+	}
+}

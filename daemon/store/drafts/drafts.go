@@ -12,6 +12,7 @@ import (
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/store/db"
 )
 
@@ -108,6 +109,8 @@ func Fill(tx *db.Tx, epoch int64, o event.Out, edits func(event.Address) bool) (
 	case errors.Is(err, sql.ErrNoRows):
 	case err != nil || !draft:
 		return false, err
+	case at == o.To && fail.Broken("draft-inserted"):
+		return false, end(tx, id, elsewhere)
 	case at == o.To:
 		return true, fill(tx, id, o.Body)
 	default:

@@ -1,0 +1,45 @@
+package email_test
+
+import (
+	"testing"
+
+	"hob/channels/channelstest"
+)
+
+// Whoever has a copy of a mail of the owner's can lay it before hob again, with a thread that no signature covers. It stays the mail that it was, also after a restart and when
+// the server has counted its mails anew; another mail is another one.
+func TestAMailIsReadOnce(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{})
+	b := &channelstest.Box{}
+	pay := func(id, references string) {
+		f.Put([]byte(mailOf(sam, "pay Eve "+id, "Message-ID: <"+id+"@example.org>\r\n"+references)))
+	}
+	stop := run(t, open(t, config(f)), b)
+	f.Listening(t.Context())
+	pay("1", "")
+	pay("1", "References: <other@evil.org>\r\n")
+	pay("2", "")
+	b.Came(t, 2)
+	stop()
+	pay("1", "References: <third@evil.org>\r\n")
+	pay("3", "")
+	stop = run(t, open(t, config(f)), b)
+	b.Came(t, 3)
+	stop()
+	f.Renumber()
+	stop = run(t, open(t, config(f)), b)
+	b.Until(t, func() bool { return len(b.Gaps()) == 1 })
+	f.Listening(t.Context())
+	pay("2", "In-Reply-To: <fourth@evil.org>\r\n")
+	pay("4", "")
+	b.Came(t, 4)
+	stop()
+	for i, m := range b.List() {
+		if want := "pay Eve " + string(rune('1'+i)); m.Text != want {
+			t.Errorf("message %d is %q, want %q", i, m.Text, want)
+		}
+	}
+	if n := b.Count(); n != 4 {
+		t.Errorf("%d messages, want 4", n)
+	}
+}
