@@ -145,7 +145,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	owner := p.isOwner(row.To)
 	interrupted := row.Interrupted && first
 	if interrupted || d.Unsure > 0 && caps.Finder {
-		o := p.look(ctx, ch, d, interrupted)
+		o := look(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
 			d.Attempts++ // each look that fails is waited for longer, as each send is
 		}
@@ -182,7 +182,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 }
 
 // look asks a channel that can tell whether an earlier try has arrived.
-func (p *Pump) look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome {
+func look(ctx context.Context, ch Channel, d Delivery, interrupted bool) Outcome {
 	o := Outcome{Interrupted: interrupted}
 	f, ok := ch.(Finder)
 	if !ok {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"hob/daemon/event"
 )
@@ -168,12 +170,12 @@ func notice(d Delivery, what, text string) *Notice {
 	}
 }
 
-// wait is the time until the next try: what the platform asked for, else doubling from 1 s to 5 min,
+// wait is the time until the next try: what the platform asked for, an hour at most, else doubling from 1 s to 5 min,
 // of which the upper half is spread by the nonce so that many rows do not come back at one instant.
 func wait(d Delivery, err error) time.Duration {
 	var later *RetryAfter
 	if errors.As(err, &later) && later.After > 0 {
-		return later.After
+		return min(later.After, longestNap)
 	}
 	full := longBackoff
 	if d.Attempts < 10 {
@@ -198,6 +200,34 @@ func Excerpt(text string) string {
 		line = append(line[:119], '…')
 	}
 	return "“" + string(line) + "”"
+}
+
+// Foreign is Excerpt for the words or the name of somebody else in a message of hob's own: none of it becomes a link or a mark there, and nothing in it stays unseen.
+func Foreign(text string) string {
+	quoted := []rune(Excerpt(text))
+	if !slices.ContainsFunc(quoted, active) {
+		return string(quoted)
+	}
+	for i, r := range quoted {
+		switch {
+		case r == '`':
+			quoted[i] = '\''
+		case !unicode.IsGraphic(r):
+			quoted[i] = unicode.ReplacementChar
+		}
+	}
+	return "“`" + string(quoted[1:len(quoted)-1]) + "`”"
+}
+
+// active are characters that may do something in Markdown, or make an address of what stands around them.
+func active(r rune) bool {
+	switch {
+	case r < unicode.MaxASCII:
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ,;'?!+-#", r)
+	case unicode.IsSymbol(r), strings.ContainsRune("“”…–—", r):
+		return false
+	}
+	return !unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
 // Life is how long a message may wait for its delivery when its row names no end:

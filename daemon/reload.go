@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -198,9 +199,13 @@ func (d conf) wantedHooks(off *[]string) (list []webhooks.Wanted) {
 	return list
 }
 
-// channelChanged tells the owner, on another channel, when one goes down.
+// channelChanged logs how a channel does, and tells the owner, on another channel, when one goes down.
 func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
-	d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", h.Receiving.LastError)
+	if h.Receiving.State == channels.OK && h.Sending.State == channels.OK {
+		d.log.Info("channel works", "name", h.Name)
+	} else {
+		d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", cmp.Or(h.Receiving.LastError, h.Sending.LastError))
+	}
 	for what, side := range map[string]channels.Direction{"receives": h.Receiving, "sends": h.Sending} {
 		if side.State != channels.Down {
 			continue

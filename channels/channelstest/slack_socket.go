@@ -25,12 +25,8 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // the server's own reading of the connection has ended
 	defer cancel()
 	defer func() { _ = conn.CloseNow() }()
-	hello := `{"type":"hello","num_connections":1,"connection_info":{"app_id":"A0HOB"},"debug_info":{"approximate_connection_time":18060}}`
-	if conn.Write(ctx, websocket.MessageText, []byte(hello)) != nil {
-		return
-	}
 	f.mu.Lock()
-	f.line = line
+	f.line = line // before the hello: who has read it may be gone and connect anew, and the newest line is the one that counts
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -39,6 +35,10 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 			f.line = nil
 		}
 	}()
+	hello := `{"type":"hello","num_connections":1,"connection_info":{"app_id":"A0HOB"},"debug_info":{"approximate_connection_time":18060}}`
+	if conn.Write(ctx, websocket.MessageText, []byte(hello)) != nil {
+		return
+	}
 	launch(func() { defer cancel(); f.acks(ctx, conn) })
 	launch(func() { defer cancel(); f.pings(ctx, line) })
 	for {

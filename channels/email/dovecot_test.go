@@ -105,6 +105,9 @@ func mailOf(from, text, more string) string {
 
 func dovecotPath(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a real server")
+	}
 	const path = "/usr/sbin/dovecot" // not in everybody's PATH
 	_, err := os.Stat(path)
 	if _, lmtp := os.Stat("/usr/lib/dovecot/lmtp"); err == nil {

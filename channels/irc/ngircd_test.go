@@ -33,6 +33,9 @@ func TestSuiteOfNgircd(t *testing.T) {
 // program finds a server's program, which need not be in everybody's PATH; with CI set it must be there.
 func program(t *testing.T, name string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a real server")
+	}
 	path, err := osexec.LookPath(name)
 	if err == nil {
 		return path

@@ -253,7 +253,7 @@ func (s *session) note(l line) {
 		}
 	}
 	if name := fold(l.param(0)); l.command == "KICK" && fold(l.param(1)) == fold(s.nick) && slices.Contains(s.ch.Groups, name) {
-		s.due.news = append(s.due.news, fmt.Sprintf("hob was thrown out of %s by %s (%s), and comes back with its next connection", name, nick, l.last()))
+		s.due.news = append(s.due.news, fmt.Sprintf("hob was thrown out of %s by %s (%s), and comes back with its next connection", name, nick, channels.Foreign(l.last())))
 	}
 	if own && (l.command == "JOIN" || l.command == "PRIVMSG") {
 		s.prefix = l.source

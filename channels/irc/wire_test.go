@@ -167,7 +167,7 @@ func TestChannelsThatAreClosed(t *testing.T) {
 	f.Push(":op!u@h KICK #family hob :enough")
 	f.Say("sam", "hob", "sorry")
 	b.Until(t, func() bool {
-		return len(b.Gaps()) == 2 && strings.Contains(b.Gaps()[1], "thrown out of #family by op (enough)")
+		return len(b.Gaps()) == 2 && strings.Contains(b.Gaps()[1], "thrown out of #family by op (“enough”)")
 	})
 }
 

@@ -192,7 +192,7 @@ func (c *client) fetch(ctx context.Context, at string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.send(ctx, req) //nolint:bodyclose // whoever reads the file closes it
+	resp, err := c.send(ctx, req)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"hob/channels"
 )
 
 // How much of what a sync leaves out is fetched.
@@ -116,5 +118,5 @@ func called(room string, p place) string {
 	if p.title == "" {
 		return "the room " + room
 	}
-	return fmt.Sprintf("the room %q (%s)", p.title, room)
+	return fmt.Sprintf("the room %s (%s)", channels.Foreign(p.title), room)
 }

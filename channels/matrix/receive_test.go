@@ -219,7 +219,7 @@ func TestEncryptedRoomsAreSaidOnce(t *testing.T) {
 	f.Say(chat, sam, "in the clear")
 	b.Until(t, func() bool { return len(b.List()) == 1 })
 	got := slices.Sorted(slices.Values(b.Gaps()))
-	if len(got) != 2 || !strings.Contains(got[0]+got[1], "the private chat with "+sam+" is encrypted") || !strings.Contains(got[0]+got[1], `the room "Home" (`+home+`) is encrypted`) {
+	if len(got) != 2 || !strings.Contains(got[0]+got[1], "the private chat with "+sam+" is encrypted") || !strings.Contains(got[0]+got[1], `the room “Home” (`+home+`) is encrypted`) {
 		t.Errorf("told %q", b.Gaps())
 	}
 }

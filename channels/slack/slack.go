@@ -96,8 +96,8 @@ func (c *Channel) Form() markup.Form { return markup.Slack() }
 // Buttons says that choices are shown as buttons.
 func (c *Channel) Buttons() bool { return true }
 
-// MaxFile is less than the gigabyte that Slack takes: a larger one does not go up within bulkTime.
-func (c *Channel) MaxFile() int64 { return 100 << 20 }
+// MaxFile is the most that hob sends anywhere; Slack takes a gigabyte.
+func (c *Channel) MaxFile() int64 { return event.MaxEnclosed }
 
 func checkBase(s string) (*url.URL, error) {
 	const want = "https://slack.com/api"

@@ -72,7 +72,7 @@ func (p Porter) Try(ctx context.Context, channel string, m channels.Message) (ch
 	if err := p.Say(ctx, key, event.Address(channel+":"+m.From.ID), "You are hob's owner here now. Write what you want done, or /help."); err != nil {
 		return tried, err
 	}
-	text := fmt.Sprintf("%s (%s) is your owner's account on channel %s from now on, by a pairing. Was it not you? hob pairing list, and hob pairing revoke ID.", named(m.From.Name), m.From.ID, channel)
+	text := fmt.Sprintf("%s (%s) is your account on channel %s from now on, by a pairing. Was it not you? hob pairing list, and hob pairing revoke ID.", named(m.From.Name), m.From.ID, channel)
 	return tried, p.Tell(ctx, channel, key+":told", text)
 }
 
@@ -81,7 +81,7 @@ func named(name string) string {
 	if strings.TrimSpace(name) == "" {
 		return "Somebody"
 	}
-	return channels.Excerpt(name)
+	return channels.Foreign(name)
 }
 
 // Tell tells the owner something about a channel, on another one.

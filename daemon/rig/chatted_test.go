@@ -76,6 +76,11 @@ func (r *rig) chatted(b book, sum *tally) (broken []string) {
 	return broken
 }
 
+// waited counts what of a chat the owner wrote in the three seconds before the newest of a turn: as long as that waits, one after the other is added, and
+// the end of the wait may come between two that were said in one breath.
+const waited = `SELECT count(*) FROM inbox n JOIN inbox x ON x.source = n.source AND x.session = n.session AND x.seq < n.seq AND x.received < n.received AND x.received > n.received - 3000000
+	WHERE n.seq = (SELECT max(seq) FROM inbox WHERE source = ? AND turn = ?)`
+
 // listened is I1 for a chat server: what hob was to take up is in the inbox once, as it was said, and nothing else is.
 func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 	expected, pairs := map[string]bool{}, map[int][]string{}
@@ -103,7 +108,7 @@ func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
 		switch {
 		case len(turns) == 2 && turns[0] == turns[1]:
 			s.breathsKept++
-		case !slices.Contains(turns, "0"): // else one of them was the answer to a question
+		case !slices.Contains(turns, "0") && b.number(waited, v.name, turns[0]) == 0: // else one of them was the answer to a question, or the wait was over
 			broken = append(broken, fmt.Sprintf("I3 %s: what was said in one breath is in the turns %v", v.name, turns))
 		}
 	}
@@ -197,6 +202,9 @@ func (p postbag) ended(i int, d sentPart, s *score) (broken []string) {
 	}
 	if d.asked > 0 {
 		s.asked++
+		if p.sure(d.file) {
+			says("the owner was asked about %s, although it can be known whether it arrived: %s", d.key, cut(d.body))
+		}
 	}
 	switch {
 	case d.rowS == "cancelled" && d.asked > 0 && d.reason == "the owner said drop":

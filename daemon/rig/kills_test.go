@@ -30,6 +30,13 @@ func TestRandomKills(t *testing.T) {
 	t.Logf("%d kills, %d inputs, %d turns: %d lost, %d doubled, %d dead letters, %d held as unknown, %d repeated model calls, %d marked repeats; %d calls, %d papers, %d letters; %s",
 		sum.kills, sum.inputs, sum.turns, sum.lost, sum.doubled, sum.dead, sum.held, sum.repeated, sum.marked, sum.calls, sum.papers, sum.letters, time.Since(begin).Round(time.Second))
 	t.Log("chat servers by class:\n" + table(sum.classes))
+	var all score
+	for _, s := range sum.classes {
+		all.add(s)
+	}
+	if sum.kills >= thorough && (all.cuts == 0 || all.repeated == 0 || all.files == 0 || all.breaths == 0 || all.grew == 0) {
+		t.Error("nothing was cut off or repeated, no file was sent, nothing was said in one breath or no answer grew: the chat servers were not put to the test")
+	}
 	if *kills >= 2*perHome && (sum.calls == 0 || sum.papers == 0 || sum.letters == 0) {
 		t.Error("nothing called, nothing lay there or no letter came: what hob notices was not put to the test")
 	}

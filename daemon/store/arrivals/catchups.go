@@ -111,7 +111,7 @@ func asked(source string, restored time.Time, held []event.In) string {
 		if text == "" {
 			text = "[a file]"
 		}
-		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.Excerpt(in.Sender), channels.Excerpt(text))
+		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.Foreign(in.Sender), channels.Foreign(text))
 	}
 	if n := len(held) - listed; n > 0 {
 		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)

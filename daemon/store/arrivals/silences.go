@@ -85,7 +85,7 @@ func silence(tx Tx, a Arrival) error {
 		return fmt.Errorf("end a conversation: %w", err)
 	}
 	text := fmt.Sprintf("I say no more to %s on %s for an hour: %d of my answers in a row were answered faster than a person writes, as when two programs answer each other. hob inbox retry %d ends that at once",
-		channels.Excerpt(in.Sender), in.ReplyTo, channels.VolleyMost, a.Seq)
+		channels.Foreign(in.Sender), in.ReplyTo, channels.VolleyMost, a.Seq)
 	if in.ReplyTo != event.Address(in.Source+":"+in.Origin.Person) {
 		text += ", and so does a message of yours there that I am meant to read"
 	}
