@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -187,13 +188,28 @@ func (f *Email) Revoke() {
 
 // Say is somebody writing to hob, without a subject; the server vouches for him. It returns the mail's Message-ID.
 func (f *Email) Say(from, text string) string {
+	return f.write(from, "Content-Type: text/plain; charset=utf-8\r\n\r\n"+strings.ReplaceAll(text, "\n", "\r\n")+"\r\n")
+}
+
+// Attach is a mail with a file, and without words.
+func (f *Email) Attach(from, name string, content []byte) string {
+	var lines strings.Builder
+	for chunk := range slices.Chunk(content, 57) {
+		lines.WriteString(base64.StdEncoding.EncodeToString(chunk) + "\r\n")
+	}
+	return f.write(from, fmt.Sprintf("Content-Type: multipart/mixed; boundary=cut\r\n\r\n--cut\r\nContent-Type: application/octet-stream\r\n"+
+		"Content-Disposition: attachment; filename=%q\r\nContent-Transfer-Encoding: base64\r\n\r\n%s--cut--\r\n", name, lines.String()))
+}
+
+// write delivers a mail; body begins with its own heads.
+func (f *Email) write(from, body string) string {
 	f.mu.Lock()
 	f.next++
 	id := fmt.Sprintf("<%d@people.test>", f.next)
 	f.mu.Unlock()
 	_, domain, _ := strings.Cut(from, "@")
-	raw := fmt.Sprintf("Authentication-Results: %s; dmarc=pass header.from=%s\r\nFrom: %s\r\nTo: %s\r\nMessage-ID: %s\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n%s\r\n",
-		EmailTrust, domain, from, EmailUser, id, strings.ReplaceAll(text, "\n", "\r\n"))
+	raw := fmt.Sprintf("Authentication-Results: %s; dmarc=pass header.from=%s\r\nFrom: %s\r\nTo: %s\r\nMessage-ID: %s\r\nMIME-Version: 1.0\r\n%s",
+		EmailTrust, domain, from, EmailUser, id, body)
 	f.mu.Lock()
 	f.said[id] = []byte(raw)
 	f.mu.Unlock()

@@ -65,6 +65,9 @@ func row(kind string, worlds []World) string {
 		kept = "no, and it is said"
 	}
 	servers := []string{"a fake of its wire"}
+	if w.Sent == nil { // it has no wire of its own
+		servers = nil
+	}
 	for _, w := range worlds {
 		if w.Forgets && kept == "yes" {
 			kept = "where the server keeps it; else it is said"

@@ -30,7 +30,7 @@ type World struct {
 	Again func(extID string)               // the platform delivers that message a second time; nil: a real server, which does not
 	Noise func()                           // the platform sends what it should not
 	Fail  func(Failure)                    // the next send fails this way; nil: a real server, which cannot be told to
-	Sent  func() []string                  // the bodies that have arrived, in order
+	Sent  func() []string                  // the bodies that have arrived, in order; nil: the commit is the delivery, and nothing is sent
 	// ID is how a message that has come in is known by what Say returned; nil: as ExtID.
 	ID        func(event.In) string
 	Connected bool // it sends over the connection that Run keeps

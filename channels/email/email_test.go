@@ -107,6 +107,7 @@ func world(f *channelstest.Email, open func() channels.Channel) channelstest.Wor
 			}
 			return files
 		}},
+		People:  channelstest.People{Attach: func(name string, content []byte) string { return f.Attach(sam, name, content) }},
 		Account: channelstest.Account{Revoke: f.Revoke, Lose: f.Renumber, Drop: f.Drop},
 	}
 }

@@ -256,7 +256,7 @@ func (r *reader) complete(a arrival, begins []byte) (channels.Message, error) {
 	fill(&m, a.letter, readBody(raw), a.known)
 	if cut {
 		m.Files = nil // they are cut too
-		m.Text += fmt.Sprintf("\n\n[this mail has %d MB: only its beginning was read]", a.size>>20)
+		m.Text += fmt.Sprintf("\n\n[the rest of this mail was not kept: it has %d MB]", a.size>>20)
 	}
 	return m, nil
 }
