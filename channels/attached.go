@@ -19,6 +19,7 @@ const (
 	tooLarge = "it has more than 20 MB"                                 // of MaxFile
 	tooMuch  = "the files of the message have more than 50 MB together" // of maxAll
 	maxWhy   = 200                                                      // characters of a reason
+	maxWait  = 90 * time.Second                                         // for all files of a message: what comes behind it waits as long
 )
 
 // Part describes a file that came with a message, under a name of its own among those that are taken.
@@ -33,6 +34,8 @@ func Part(name, claim string, data []byte, taken map[string]bool) event.Part {
 // fetch reads the files of a message. One that is too large, or cannot be had, is named with the reason. Where there is a voice note among
 // them, nothing of the message counts as typed: what is said in it will stand beside the rest.
 func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]byte) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
 	var contents [][]byte
 	taken, room := map[string]bool{}, maxAll
 	for i, f := range files {

@@ -1,12 +1,15 @@
 package channels_test
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hob/channels"
+	"hob/channels/channelstest"
 )
 
 // Whatever a sender calls his files, they are plain names of their own; and what a file is, its bytes say.
@@ -69,4 +72,42 @@ func TestVoiceIsNotTyped(t *testing.T) {
 	if in, err = received(t, nothing, m); err != nil || !in.Rows()[0].Typed {
 		t.Errorf("a caption of another file is typed no more: %v", err)
 	}
+}
+
+// A server that does not give its files up holds nobody up for long; and when hob ends while it waits, the message is not taken as if it had none.
+func TestFilesThatDoNotCome(t *testing.T) {
+	stuck := channels.Attachment{Name: "stuck", Open: func(ctx context.Context) (io.ReadCloser, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	m := typed("look")
+	m.Files = []channels.Attachment{stuck, stuck}
+	waited := func(while time.Duration) (in *channelstest.Inbox) {
+		hosting(t, func(_ *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, box *channelstest.Inbox) {
+			in = box
+			in.Rules.Owner = []string{"7"}
+			h.Replace(map[string]channels.Section{"x": {Kind: "ear", Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+				if err := in.Receive(ctx, []channels.Message{m}, nil); err != nil {
+					return err
+				}
+				return listen(ctx, n, in)
+			}}}})
+			<-time.After(while)
+			synctest.Wait()
+		})
+		return in
+	}
+	if rows := waited(89 * time.Second).Rows(); len(rows) != 0 {
+		t.Errorf("hob ended, and the message came in as %+v", rows)
+	}
+	rows := waited(90 * time.Second).Rows()
+	if len(rows) != 1 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	var names []string
+	for _, p := range rows[0].Parts {
+		names = append(names, p.Text)
+	}
+	const no = "[attachment stuck was not kept: context deadline exceeded]"
+	want(t, "parts", names, "look", no, no)
 }

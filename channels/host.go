@@ -37,8 +37,8 @@ type HostConfig struct {
 const (
 	firstRest  = time.Second
 	longRest   = 5 * time.Minute
-	longestNap = time.Hour        // even when the platform asks for more
-	calm       = 90 * time.Second // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
+	longestNap = time.Hour       // even when the platform asks for more
+	calm       = 2 * time.Minute // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
 )
 
 // Host keeps all channels running. A channel that fails is started again for ever; it never ends the process.

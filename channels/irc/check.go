@@ -11,7 +11,7 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 	if c.cfg.TrustNicks {
 		first = "Take your nick"
 	}
-	return fmt.Sprintf("%s at %s, open a private chat with hob there (/query %s) and write the code.", first, c.host, c.cfg.Nick), "", nil
+	return fmt.Sprintf("%s at %s, open a private chat with hob there (/query %s) and write the code.", first, c.cfg.Server, c.cfg.Nick), "", nil
 }
 
 // Account is the network by its host, which the certificate vouches for, and the account that hob logs in to, or its nick where it does not. A

@@ -60,9 +60,20 @@ func (s Commands) Decide(ctx context.Context, q turn.Queued, code, answer string
 		if err != nil {
 			return "", err
 		}
-		return "Question " + asked.Code + ": " + asked.Answer + ".", nil
+		return decided(asked), nil
 	})
 	return err
+}
+
+// decided is what the owner is told of the answer that he has given.
+func decided(q turn.Question) string {
+	said := map[string]string{
+		turn.AnswerOnce: "Approved, this once", turn.AnswerTurn: "Approved for this turn", turn.AnswerAlways: "Approved, and always from now on", turn.AnswerNo: "Denied",
+	}[q.Answer]
+	if said == "" || q.Subject == turn.AboutAsk {
+		said = "Answered: " + q.Answer
+	}
+	return said + " (" + q.Code + ")."
 }
 
 // AnswerFrom answers a question from the local API: the answer is an inbox row like all input.
