@@ -168,9 +168,6 @@ func (r *reception) take(ctx context.Context, in event.In, m Message) error {
 		return err
 	}
 	in, contents := fetch(ctx, in, m.Files)
-	if ctx.Err() != nil { // it is not the files' fault: the message comes again
-		return fmt.Errorf("fetch what came with a message: %w", ctx.Err())
-	}
 	if len(contents) == 0 {
 		r.in = append(r.in, in)
 		return nil

@@ -24,7 +24,7 @@ import (
 func TestCompromisedModel(t *testing.T) {
 	actions, seed := number(t, "HOB_ACTIONS", 1000), uint64(number(t, "HOB_SEED", int(time.Now().Unix()))) // #nosec G115 -- positive
 	if testing.Short() {
-		actions = min(actions, 300)
+		actions = min(actions, 600)
 	}
 	t.Logf("HOB_ACTIONS=%d HOB_SEED=%d", actions, seed)
 	s := newScene(t, seed)

@@ -31,7 +31,7 @@ func TestTwoHobsStop(t *testing.T) {
 	both := []*running{hob("huey", "dewey"), hob("dewey", "huey")}
 	both[0].until("both are in the room", func() bool { return room.Calls("JOIN") == 2 })
 	room.Person("sam", "")
-	room.Say("sam", "#den", "huey: ask dewey what he thinks")
+	room.Say("sam", "#den", "huey: ask the other one what he thinks") // who is not named: two questions are two conversations
 
 	told := func(r *running) (n int) {
 		var rows []struct{ Body string }
