@@ -38,7 +38,7 @@ func TestSuiteOfDovecot(t *testing.T) {
 			e.Dial = d.dial
 			return openWith(t, e, cfg)
 		})
-		w.Server, w.Again, w.Account = "dovecot", nil, channelstest.Account{}
+		w.Server, w.Again, w.Account, w.People = "dovecot", nil, channelstest.Account{}, channelstest.People{} // those are the fake's
 		w.Noise = func() { d.deliver("news@example.org", "From: news@example.org\r\nList-Id: <x>\r\n\r\nnews\r\n") }
 		w.ID = func(in event.In) string { return in.Text() }
 		w.Say = func(text string) string {

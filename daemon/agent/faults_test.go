@@ -402,8 +402,8 @@ func (f fault) changes() []func(*rig) {
 
 func playAll(t *testing.T, rows []fault) {
 	for i, f := range rows {
-		if testing.Short() && i%4 != 0 {
-			continue // the race detector has seen all of the code in every fourth
+		if testing.Short() && i%8 != 0 {
+			continue // the race detector has seen all of the code in every eighth
 		}
 		t.Run(f.name, func(t *testing.T) {
 			t.Run("stays", f.stays)
