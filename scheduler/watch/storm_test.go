@@ -60,7 +60,7 @@ func (s storm) blow(n int) {
 // Whatever happens while the watcher looks, also while events are lost and while it stops and starts, it ends up with what stands there,
 // and goes on to see what changes.
 func TestAStorm(t *testing.T) {
-	rounds := 12
+	rounds := 5
 	if testing.Short() {
 		rounds = 2
 	}
