@@ -231,9 +231,7 @@ func TestStopEndsEverything(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				defer cancel()
-				if f, err := os.Open(ready); err == nil { // blocks until the command has come so far
-					_ = f.Close()
-				}
+				_, _ = os.ReadFile(ready) // until the command has come so far, and has written: who closes before that ends it
 			}()
 			res, out := b.runIn(ctx, t, sh(command+"; echo > ready; sleep 1000"))
 			list := pids(t, out.Output)
