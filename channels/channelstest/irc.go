@@ -139,7 +139,8 @@ func (f *IRC) Close() {
 // Drop cuts all connections.
 func (f *IRC) Drop() {
 	f.mu.Lock()
-	users := slices.Clone(f.users)
+	users := f.users
+	f.users = nil // now, so that nobody takes one that is gone for hob listening
 	f.mu.Unlock()
 	for _, u := range users {
 		_ = u.conn.Close()

@@ -32,6 +32,7 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 		"dead letter":     deadLetter,
 		"order":           sendOrder,
 		"parts":           sendParts,
+		"many lines":      manyLines,
 		"may be a repeat": mayBeARepeat,
 		"to somebody":     toSomebody,
 		"expiry":          sendExpiry,
@@ -64,6 +65,7 @@ func (s *storm) startFor(t *testing.T, owner event.Address) {
 	t.Helper()
 	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: owner, Clock: s.net.Clock()}.Open(t)
 	s.Listening(t.Context())
+	synctest.Wait() // so that it has done all that it does at first
 }
 
 // comes waits until messages have come in.

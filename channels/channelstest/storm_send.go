@@ -119,6 +119,25 @@ func sendParts(t *testing.T, s *storm) {
 	}
 }
 
+// A text of many short lines arrives once, also where each line is a message of its own and only so many may be said at a time.
+func manyLines(t *testing.T, s *storm) {
+	s.start(t)
+	var list, want []string
+	for i := range 80 {
+		list = append(list, fmt.Sprintf("- n%d", i))
+		want = append(want, fmt.Sprintf("n%d", i))
+	}
+	s.Queue(s.To, strings.Join(list, "\n"))
+	s.settled(t, s.To, time.Hour, "done")
+	words := slices.DeleteFunc(strings.Fields(strings.Join(s.Sent(), " ")), func(w string) bool { return !strings.HasPrefix(w, "n") })
+	if !slices.Equal(words, want) {
+		t.Errorf("arrived: %q", s.Sent())
+	}
+	if rows := s.Out.Rows(); slices.ContainsFunc(rows[0].Parts, func(p Part) bool { return p.Attempts != 1 }) {
+		t.Errorf("the parts took more than one try: %+v", rows[0].Parts)
+	}
+}
+
 // What may have arrived is asked for, or sent again under its key; where there is neither, once more with a mark.
 func mayBeARepeat(t *testing.T, s *storm) {
 	s.failing(t)

@@ -298,7 +298,8 @@ func (s *session) now() time.Time {
 // ask sends lines and a ping behind them, and returns all that came until its answer: a server works off lines in their order, so that
 // by then it has taken or refused each of them. wrote tells, beside an error, whether a line may have reached the server.
 func (s *session) ask(ctx context.Context, lines ...string) (got []line, wrote bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime+time.Duration(len(lines))*perLine, fmt.Errorf("no answer within %s", answerTime))
+	silent := fmt.Errorf("no answer from %s within %s, the connection is dead", s.ch.cfg.Server, answerTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime+time.Duration(len(lines))*perLine, silent)
 	defer cancel()
 	select {
 	case s.turn <- struct{}{}:
@@ -326,8 +327,21 @@ func (s *session) ask(ctx context.Context, lines ...string) (got []line, wrote b
 	case <-s.done:
 		return nil, wrote, s.errEnded()
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), silent) {
+			s.giveUp(silent) // or the next message is spoken into the void too
+		}
 		return nil, wrote, context.Cause(ctx)
 	}
+}
+
+// giveUp ends the connection for a reason of hob's own.
+func (s *session) giveUp(why error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = why
+	}
+	s.mu.Unlock()
+	_ = s.conn.Close() // which ends listen
 }
 
 func (s *session) begin() *exchange {

@@ -7,6 +7,17 @@ import (
 
 func textBytes(p Piece) int { return len(p.Text) }
 
+// leastLine is what a line counts for at least where each is a message of its own.
+const leastLine = 24
+
+func lineBytes(p Piece) int {
+	n := 0
+	for line := range strings.Lines(p.Text) {
+		n += max(leastLine, len(line))
+	}
+	return n
+}
+
 // units is the length in UTF-16 code units.
 func units(s string) int {
 	n := 0
