@@ -113,9 +113,16 @@ func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
 	})
 	f.mails = smtp.NewServer(smtp.BackendFunc(f.begin))
 	f.mails.AllowInsecureAuth, f.mails.ErrorLog, f.mails.Domain, f.mails.TLSConfig = !opts.TLS, quiet, "hob.test", later[1]
-	f.group.Once("fake imap", func() error { return f.boxes.Serve(kept{f.imap, f}) })
-	f.group.Once("fake smtp", func() error { return f.mails.Serve(kept{f.smtp, f}) })
+	f.serve("fake imap", f.imap, f.boxes.Serve)
+	f.serve("fake smtp", f.smtp, f.mails.Serve)
 	return f, nil
+}
+
+// serve starts a server, and waits until it takes connections: none can be closed while it is just beginning.
+func (f *Email) serve(name string, l net.Listener, serve func(net.Listener) error) {
+	k := &kept{Listener: l, f: f, asked: make(chan struct{})}
+	f.group.Once(name, func() error { return serve(k) })
+	<-k.asked
 }
 
 func (f *Email) folders() error {
@@ -145,18 +152,19 @@ func (f *Email) Close() {
 	f.Drop()
 	_ = f.boxes.Close() // nobody asks a fake whether it ended well
 	_ = f.mails.Close()
-	_ = f.imap.Close() // a server that has just begun does not know its listener yet
-	_ = f.smtp.Close()
 	f.group.Wait()
 }
 
 // kept is a listener whose connections can be dropped.
 type kept struct {
 	net.Listener
-	f *Email
+	f     *Email
+	once  sync.Once
+	asked chan struct{} // closed when somebody asks for connections
 }
 
-func (k kept) Accept() (net.Conn, error) {
+func (k *kept) Accept() (net.Conn, error) {
+	k.once.Do(func() { close(k.asked) })
 	conn, err := k.Listener.Accept()
 	if err != nil {
 		return nil, err
