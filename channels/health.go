@@ -18,8 +18,10 @@ const (
 // Direction is the health of receiving or of sending.
 type Direction struct {
 	State     Health    `json:"state"`
-	Since     time.Time `json:"since"`                // when State began
-	LastError string    `json:"last_error,omitempty"` // kept when it is well again
+	Since     time.Time `json:"since"`                  // when State began
+	LastError string    `json:"last_error,omitempty"`   // kept when it is well again
+	LastAt    time.Time `json:"last_error_at,omitzero"` // when that was
+	Proven    bool      `json:"-"`                      // it has worked since the channel was opened; before that, OK says only that nothing has failed
 	failures  int
 }
 
@@ -29,26 +31,28 @@ type ChannelHealth struct {
 	Kind      string    `json:"kind"`
 	Receiving Direction `json:"receiving"`
 	Sending   Direction `json:"sending"`
+	Print     string    `json:"-"` // of its section
+	Unfit     bool      `json:"-"` // its section cannot be used: nothing is tried
 }
 
 // downAfter is how many failures in a row make a direction down.
 const downAfter = 3
 
-// note records an attempt, and tells whether the state has changed.
+// note records an attempt, and tells whether the state has changed, or was proven for the first time.
 func (d *Direction) note(now time.Time, err error) bool {
-	state := OK
+	state, proof := OK, err == nil && !d.Proven
 	if err == nil {
-		d.failures = 0
+		d.failures, d.Proven = 0, true
 	} else {
 		d.failures++
-		d.LastError = err.Error()
+		d.LastError, d.LastAt = err.Error(), now
 		state = Degraded
 		if d.failures >= downAfter {
 			state = Down
 		}
 	}
 	if state == d.State {
-		return false
+		return proof
 	}
 	d.State, d.Since = state, now
 	return true
@@ -60,7 +64,7 @@ type gauge struct {
 	h  ChannelHealth
 }
 
-// note records an attempt and returns the health, and whether a state has changed.
+// note records an attempt and returns the health, and whether a state has changed or was proven for the first time.
 func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err error) (ChannelHealth, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hob/daemon/clock"
@@ -30,7 +31,7 @@ type HostConfig struct {
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
-	Changed func(ChannelHealth)                                                   // told when a state of health changes; must not block
+	Changed func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block
 }
 
 // Backoff between two runs of a channel that stopped receiving.
@@ -56,7 +57,7 @@ type tenant struct {
 	gauge gauge
 	stop  context.CancelFunc
 	ended chan struct{}
-	met   bool // its account is known; only receive reads and writes it
+	met   atomic.Bool // its account is known; only receive sets it
 }
 
 // NewHost makes a host without channels.
@@ -65,7 +66,7 @@ func NewHost(c HostConfig) *Host {
 }
 
 // Replace sets the channels, by name. Those that are new or have changed are (re)started by Run, those that are gone are stopped,
-// the others keep running. A send through an old channel may still finish. Call it before the pump starts.
+// the others keep running, also when nothing but a secret that cannot be read any more would keep them from being made anew. A send through an old channel may still finish. Call it before the pump starts.
 func (h *Host) Replace(sections map[string]Section) {
 	h.mu.Lock()
 	h.want = maps.Clone(sections)
@@ -97,7 +98,7 @@ func (h *Host) reconcile(ctx context.Context) {
 	var ending []*tenant
 	h.mu.Lock()
 	for name, t := range h.have {
-		if s, ok := h.want[name]; !ok || s.Print != t.Print || s.Kind != t.Kind {
+		if s, ok := h.want[name]; !ok || !t.serves(s) {
 			delete(h.have, name)
 			t.stop()
 			ending = append(ending, t)
@@ -112,6 +113,14 @@ func (h *Host) reconcile(ctx context.Context) {
 			h.Changed(t.gauge.read())
 		}
 	}
+}
+
+// serves reports whether a channel is what a section asks for. What could not be made is made as soon as it can be.
+func (t *tenant) serves(s Section) bool {
+	if s.Print != t.Print || s.Kind != t.Kind {
+		return false
+	}
+	return t.Channel != nil || s.Channel == nil && s.Err.Error() == t.Err.Error()
 }
 
 // openMissing starts the channels that are wanted and do not run.
@@ -146,11 +155,11 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 	now := h.Clock.Wall()
 	well := Direction{State: OK, Since: now}
 	t := &tenant{Section: s, stop: stop, ended: make(chan struct{})}
-	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well}
+	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well, Print: s.Print}
 	if s.Channel == nil {
 		close(t.ended)
-		ill := Direction{State: Down, Since: now, LastError: s.Err.Error()}
-		t.gauge.h.Receiving, t.gauge.h.Sending = ill, ill
+		ill := Direction{State: Down, Since: now, LastError: s.Err.Error(), LastAt: now}
+		t.gauge.h.Receiving, t.gauge.h.Sending, t.gauge.h.Unfit = ill, ill, true
 		return t
 	}
 	var more Audience
@@ -221,7 +230,7 @@ const meetTime = 30 * time.Second
 
 // meet asks for the account, once for as long as the section is the same, before anything is received: who is let in depends on it.
 func (h *Host) meet(ctx context.Context, t *tenant) (err error) {
-	if t.met {
+	if t.met.Load() {
 		return nil
 	}
 	account := ""
@@ -235,7 +244,7 @@ func (h *Host) meet(ctx context.Context, t *tenant) (err error) {
 	if err := h.Desk.Met(ctx, t.gauge.read().Name, account); err != nil {
 		return fmt.Errorf("note which account it is: %w", err)
 	}
-	t.met = true
+	t.met.Store(true)
 	return nil
 }
 
@@ -250,11 +259,11 @@ func (h *Host) Channel(name string) (Channel, error) {
 	if !ok {
 		return nil, fmt.Errorf("channel %q: %w", name, ErrNoChannel)
 	}
+	if t := h.have[name]; t != nil && t.Channel != nil && t.serves(s) {
+		return t.Channel, nil
+	}
 	if s.Channel == nil {
 		return nil, fmt.Errorf("channel %q cannot be used: %w", name, s.Err)
-	}
-	if t := h.have[name]; t != nil && t.Print == s.Print && t.Kind == s.Kind {
-		return t.Channel, nil
 	}
 	return s.Channel, nil
 }

@@ -32,6 +32,9 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 		p.rest(row.To, awayNap)
 		return nil
 	}
+	if p.turnedAway(ctx, row, whole) {
+		return nil
+	}
 	if row.Drafted {
 		err = drafted{p}.replace(ctx, row, ch, whole)
 	} else {
@@ -79,7 +82,7 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 		if i > 0 {
 			fail.Point("between.parts")
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || i > 0 && p.turnedAway(ctx, row, whole) {
 			return nil
 		}
 		sent, err := p.part(ctx, row, ch, p.complete(row, d), i == 0)

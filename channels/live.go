@@ -25,11 +25,12 @@ const (
 // Outbox 0: there is no draft yet.
 type Growth struct {
 	Delivery
-	Turn   int64
-	Shown  string // the platform's id of the message that shows the draft; "" as long as it has not arrived
-	Doing  string // what the tool does that runs, "" when none does
-	Parked bool   // the turn waits,
-	For    string // for this: question, timer, …
+	Turn     int64
+	Standing Standing // of To, when the draft was begun
+	Shown    string   // the platform's id of the message that shows the draft; "" as long as it has not arrived
+	Doing    string   // what the tool does that runs, "" when none does
+	Parked   bool     // the turn waits,
+	For      string   // for this: question, timer, …
 }
 
 // Opening is a draft to begin.
@@ -197,8 +198,8 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 	switch {
 	case v.over || err == nil && !can:
 		return false, nil
-	case err != nil || now < v.next || g.Outbox != 0 && g.Shown == "":
-		return true, nil // the channel is away, it is too early, or the pump is at it
+	case err != nil || now < v.next || g.Outbox != 0 && g.Shown == "" || l.hidden(g):
+		return true, nil // the channel is away, it is too early, the pump is at it, or nobody there may see more
 	}
 	if v.text == "" {
 		v.text = g.Body
@@ -214,6 +215,12 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 		l.grow(ctx, g, v, editor, text, capsOf(ch))
 	}
 	return !g.Parked || text != v.text, nil
+}
+
+// hidden reports whether a draft shows nothing more to whom it was begun for.
+func (l *Live) hidden(g Growth) bool {
+	why, err := l.Pump.lost(g.To, g.Standing)
+	return why != "" || err != nil
 }
 
 // begin begins a draft. Where a send can neither be looked up nor be made twice without harm, a new message shows it only to the owner: what may have

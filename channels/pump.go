@@ -20,6 +20,7 @@ import (
 type Row struct {
 	ID          int64
 	To          event.Address
+	Standing    Standing // of To, when the row was queued
 	Body        string
 	ReplyRef    string
 	Urgent      bool
@@ -34,6 +35,7 @@ type Row struct {
 	Interrupted bool             // Todo[0] stands as "sending" since an older epoch
 	Drafted     bool             // a message shows a draft in the place of Todo[0], and takes the row's text now:
 	Shown       string           // the platform's id of it, "" when it gave none
+	Cut         bool             // Drafted: the parts are those of the text already, and Todo[0].Body is the first of them
 }
 
 // ErrNotReady says that a row was taken away meanwhile: dropped, cancelled, finished.
@@ -67,17 +69,18 @@ var ErrNoChannel = errors.New("no such channel")
 
 // Config is what a pump works with. All fields are needed.
 type Config struct {
-	Store   Store
-	Channel func(name string) (Channel, error) // ErrNoChannel: none; any other error: there is one, but not at the moment
-	Owner   func() []event.Address             // the owner's addresses, the first one first
-	Zone    func() *time.Location              // the owner's zone, for times in texts
-	Report  func(channel string, err error)    // told of each send; nil error: it worked
-	Once    func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. spawn.Group.Once
-	Wake    <-chan struct{}                    // a value: something new is in the outbox
-	Open    Opener                             // opens the files that go with messages
-	Clock   clock.Clock                        //
-	Ident   ident.Source                       // makes the nonces
-	Log     *slog.Logger                       //
+	Store    Store
+	Channel  func(name string) (Channel, error)    // ErrNoChannel: none; any other error: there is one, but not at the moment
+	Owner    func() []event.Address                // the owner's addresses, the first one first
+	Standing func(event.Address) (Standing, error) // of an address now; an error: it cannot be told yet
+	Zone     func() *time.Location                 // the owner's zone, for times in texts
+	Report   func(channel string, err error)       // told of each send; nil error: it worked
+	Once     func(name string, f func() error)     // runs f once in a goroutine of its own, e.g. spawn.Group.Once
+	Wake     <-chan struct{}                       // a value: something new is in the outbox
+	Open     Opener                                // opens the files that go with messages
+	Clock    clock.Clock                           //
+	Ident    ident.Source                          // makes the nonces
+	Log      *slog.Logger                          //
 }
 
 // Limits of the pump.

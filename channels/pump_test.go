@@ -275,9 +275,12 @@ func TestPumpJoinsWhatCannotBeToldEither(t *testing.T) {
 
 func TestPumpLeavesRoomForMarks(t *testing.T) {
 	text := "**Bold " + strings.Repeat("and _very_ bold ", 30) + "**\n\n```go\n" + strings.Repeat("if a < b { return }\n", 30) + "```\n"
-	for _, form := range []markup.Form{markup.Plain(), markup.Telegram(), markup.Slack(), markup.Discord(), markup.Signal(), markup.IRC()} {
+	for _, form := range []markup.Form{
+		limited(markup.Plain(), leastLimit), limited(markup.Telegram(), leastLimit), limited(markup.Slack(), leastLimit),
+		limited(markup.Discord(), leastLimit), limited(markup.Signal(), leastLimit), markup.IRC(),
+	} {
 		story(t, nil, func(t *testing.T, r *rig) {
-			r.mouth.form = limited(form, leastLimit)
+			r.mouth.form = form
 			for range 20 {
 				r.mouth.script = append(r.mouth.script, "kept", "ok") // each part may have arrived
 			}
@@ -289,8 +292,8 @@ func TestPumpLeavesRoomForMarks(t *testing.T) {
 				t.Errorf("%s: %d of %d marked, the first: %q", form.Name, r.marked(), n, r.bodies()[1])
 			}
 			for _, b := range r.bodies() {
-				if size := form.Size(markup.Piece{Text: b}); size > leastLimit {
-					t.Errorf("%s: a part of %d, limit %d: %q", form.Name, size, leastLimit, b)
+				if size := form.Size(markup.Piece{Text: b}); size > form.Limit {
+					t.Errorf("%s: a part of %d, limit %d: %q", form.Name, size, form.Limit, b)
 				}
 			}
 		})

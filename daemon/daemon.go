@@ -170,7 +170,7 @@ func (d conf) policy() store.Policy {
 	return store.Policy{
 		MaxAttempts: c.Daemon.MaxAttempts, SafeAfter: c.Daemon.SafeModeAfter, SafeWindow: 10 * time.Minute,
 		PerDayMicros: int64(c.Budget.PerDay * 1e6), PerDayTokens: c.Budget.TokensPerDay,
-		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone()) }, Hold: c.Outbox.Hold, Announce: c.Outbox.Announce, Buttons: visitors(d).buttons,
+		Quiet: func(t time.Time) time.Time { return hours.End(t, d.zone()) }, Hold: c.Outbox.Hold, Announce: c.Outbox.Announce, Buttons: visitors(d).buttons, Named: visitors(d).named,
 		Edits: func(to event.Address) bool { return c.Outbox.Live && d.host != nil && d.host.Edits(to) }, // it is made after the store
 	}
 }

@@ -1,23 +1,20 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"hob/channels"
 	chanall "hob/channels/all"
 	"hob/config"
-	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/jobs"
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
@@ -92,19 +89,6 @@ func (d conf) renew(ctx context.Context) error {
 	return nil
 }
 
-// tellProblems tells the owner what is wrong with the config, once for the same list.
-func (d conf) tellProblems(ctx context.Context) error {
-	list := d.problems(false)
-	for _, p := range list {
-		d.log.Warn("config", "problem", p)
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	text := "There is something wrong with the config:\n" + strings.Join(list, "\n")
-	return d.store.Notice(ctx, "config:"+ident.Digest(text), text)
-}
-
 // resolve finds the value behind a secret reference and keeps it out of logs from then on.
 func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 	return secret.Resolver{Redact: &d.secrets, Home: d.opt.Home, Warn: func(text string) { d.log.Warn("secret", "problem", text) }}.Resolve(ctx, name, ref)
@@ -114,6 +98,9 @@ func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 func (d conf) follow(ctx context.Context) error {
 	sections, off := d.sections(ctx)
 	d.host.Replace(sections)
+	if err := d.onlyTroubles(ctx, slices.Collect(maps.Keys(sections))); err != nil {
+		return err
+	}
 	more, err := d.schedule().Sync(ctx, d.wanted(&off), jobs.Heartbeat(d.config().Heartbeat))
 	hooked, hooksErr := d.webhooks.Sync(ctx, d.wantedHooks(&off))
 	seen, watchesErr := d.watches().Sync(ctx, d.wantedWatches(&off))
@@ -197,33 +184,4 @@ func (d conf) wantedHooks(off *[]string) (list []webhooks.Wanted) {
 		list = append(list, webhooks.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
 	return list
-}
-
-// channelChanged logs how a channel does, and tells the owner, on another channel, when one goes down.
-func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
-	if h.Receiving.State == channels.OK && h.Sending.State == channels.OK {
-		d.log.Info("channel works", "name", h.Name)
-	} else {
-		d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", cmp.Or(h.Receiving.LastError, h.Sending.LastError))
-	}
-	for what, side := range map[string]channels.Direction{"receives": h.Receiving, "sends": h.Sending} {
-		if side.State != channels.Down {
-			continue
-		}
-		key := fmt.Sprintf("channel:%s:%s:%d", h.Name, what, side.Since.UnixMicro())
-		text := fmt.Sprintf("Channel %s no longer %s: %s. It is tried again for as long as it takes.", h.Name, what, side.LastError)
-		d.group.Once("tell of "+h.Name, func() error {
-			return d.store.Tell(ctx, key, d.elsewhere(h.Name), text)
-		})
-	}
-}
-
-// elsewhere is the owner's first address that is not on the given channel, else the local one.
-func (d conf) elsewhere(channel string) event.Address {
-	for _, a := range d.owner() {
-		if a.Channel() != channel {
-			return a
-		}
-	}
-	return event.CLI
 }

@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"hob/channels"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
+	"hob/daemon/store/lines"
 )
 
 // keeper keeps what channels receive: rows in the store, files on the shelf.
@@ -51,6 +54,29 @@ func (v visitors) buttons(to event.Address) bool {
 	ch, err := v.host.Channel(to.Channel())
 	b, can := ch.(channels.Buttoned)
 	return err == nil && can && b.Buttons()
+}
+
+// named tells whether the config names who is at an address.
+func (v visitors) named(to event.Address) bool {
+	if v.host == nil { // which is made after the store
+		return false
+	}
+	named, err := v.host.Names(to)
+	return named && err == nil
+}
+
+// standing is by what right an address hears from hob now. An error: it cannot be told before the channel has said which account hob has there,
+// because a pairing counts for one account only.
+func (v visitors) standing(to event.Address) (channels.Standing, error) {
+	right := lines.Rights{Owner: v.owner(), Named: v.named}.Of(to)
+	if slices.Contains(v.store.Pairings.Paired(), to) && !slices.Contains(v.config().Owner.Addresses, string(to)) && !v.host.Met(to.Channel()) {
+		return right, fmt.Errorf("channel %s has not said yet which account it is", to.Channel())
+	}
+	if right == channels.Owned {
+		return right, nil
+	}
+	_, err := v.host.Names(to) // or its section cannot be used at this moment
+	return right, err
 }
 
 // lobby is the channels and the pairings as the API sees them.

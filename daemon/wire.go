@@ -85,7 +85,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
+		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}

@@ -41,6 +41,9 @@ type Runner struct {
 	mono    time.Duration
 	rules   Zones
 	print   func() string // of the time zones' rules; nil: they are not followed
+	leaps   Leaps         // nil: every time is believed
+	leap    Leap          // the last one
+	high    time.Time     // the latest time that was believed
 }
 
 // NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
@@ -60,22 +63,37 @@ func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load
 func (r *Runner) Run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
 	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
+	if err := r.remember(ctx); err != nil {
+		return quiet(ctx, err)
+	}
 	if err := r.load(ctx); err != nil {
 		return quiet(ctx, err)
 	}
 	for ctx.Err() == nil {
-		if err := r.refresh(ctx); err != nil {
+		r.step()
+		if err := r.round(ctx); err != nil {
 			return quiet(ctx, err)
 		}
-		for ctx.Err() == nil && r.ready() {
-			r.serve(ctx, r.collect(ctx))
-			r.step()
-		}
-		r.report(ctx)
 		if !r.moved {
 			r.rest(ctx)
 		}
 	}
+	return nil
+}
+
+// round serves what is due by the clock as it was read last.
+func (r *Runner) round(ctx context.Context) error {
+	if err := r.heed(ctx); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil && !r.astray() && r.ready() {
+		r.serve(ctx, r.collect(ctx))
+		r.step()
+	}
+	r.report(ctx)
 	return nil
 }
 
@@ -128,12 +146,12 @@ func (r *Runner) refresh(ctx context.Context) error {
 }
 
 func (r *Runner) ready() bool {
-	return len(r.heap) > 0 && r.heap[0].due <= r.clock.Wall().UnixMilli()
+	return len(r.heap) > 0 && r.heap[0].due <= r.wall.UnixMilli()
 }
 
 // collect takes due hints off the heap, the earliest first, and makes firings of them.
 func (r *Runner) collect(ctx context.Context) []Firing {
-	now := r.clock.Wall()
+	now := r.wall // and not what the clock shows by now: nobody has looked at that
 	seen := map[int64]bool{}
 	var batch []Firing
 	for rows := 0; len(batch) < batchSize && rows < batchRows; {
@@ -175,7 +193,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		r.disable(ctx, id, err)
 		return Firing{}, false
 	}
-	f, due, err := slotsIn(job, zone, now)
+	f, due, err := slotsIn(job, zone, now, !job.Due.After(r.leap.To))
 	switch {
 	case err != nil:
 		r.disable(ctx, id, err)
@@ -289,5 +307,4 @@ func (r *Runner) rest(ctx context.Context) {
 	case <-r.changed:
 	case <-timer.C:
 	}
-	r.step()
 }

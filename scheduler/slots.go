@@ -33,10 +33,12 @@ func Slots(j Job, now time.Time) (Firing, bool, error) {
 	if err != nil {
 		return Firing{}, false, err
 	}
-	return slotsIn(j, zone, now)
+	return slotsIn(j, zone, now, false)
 }
 
-func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
+// slotsIn is Slots in a zone that was loaded. leapt says that the clock has leapt over what is due: then no more than one slot runs, and the
+// others share a row.
+func slotsIn(j Job, zone *time.Location, now time.Time, leapt bool) (Firing, bool, error) {
 	s, err := spec.Parse(j.Spec)
 	if err != nil {
 		return Firing{}, false, err
@@ -52,8 +54,12 @@ func slotsIn(j Job, zone *time.Location, now time.Time) (Firing, bool, error) {
 		j.Due = first
 		return Firing{Job: j}, false, nil
 	}
-	c := catchUp{job: j, now: now, zone: zone}
-	c.list, c.older = s.Overdue(first, now, zone, j.Created, mostSlots)
+	c := catchUp{job: j, now: now, zone: zone, runs: mostCatchUp}
+	rows := int64(mostSlots)
+	if leapt {
+		rows, c.runs = 1, 1
+	}
+	c.list, c.older = s.Overdue(first, now, zone, j.Created, rows)
 	if c.older > 0 {
 		c.list = append([]time.Time{first}, c.list...)
 	}
@@ -101,6 +107,7 @@ type catchUp struct {
 	list  []time.Time // due slots, oldest first
 	older int64       // how many slots list[0] stands for, when it is not a single one
 	limit time.Duration
+	runs  int // at most, of the policy all
 }
 
 func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
@@ -120,7 +127,7 @@ func (c *catchUp) firstRun() int {
 	last := len(c.list) - 1
 	switch {
 	case c.job.Missed == MissedAll:
-		first := max(len(c.list)-mostCatchUp, 0)
+		first := max(len(c.list)-c.runs, 0)
 		if c.older > 0 {
 			first = max(first, 1)
 		}
@@ -172,7 +179,7 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
 		outcome, reason = Coalesced, "the run of "+c.wall(c.list[first])+" stands for it"
 	case c.job.Missed == MissedAll:
-		reason = fmt.Sprintf("only the newest %d are caught up", mostCatchUp)
+		reason = fmt.Sprintf("only the newest %d are caught up", c.runs)
 	case c.job.Missed == MissedAsk && first == len(c.list):
 		reason = "the owner was asked"
 	default:

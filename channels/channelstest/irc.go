@@ -2,6 +2,7 @@ package channelstest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -40,8 +41,8 @@ type IRCOptions struct {
 // IRCModern are the capabilities of a server that has all that hob uses.
 func IRCModern() []string {
 	return []string{
-		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message", "draft/chathistory",
-		"draft/message-redaction", "sasl=PLAIN,EXTERNAL", "multi-prefix",
+		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "extended-monitor", "batch", "echo-message",
+		"draft/chathistory", "draft/message-redaction", "sasl=PLAIN,EXTERNAL", "multi-prefix",
 	}
 }
 
@@ -161,11 +162,33 @@ func (f *IRC) Refuse(numeric string) {
 	f.banned = numeric
 }
 
-// Person is somebody on the network, logged in to an account; "" for none.
+// Person is somebody on the network from now on, or has logged in anew: to an account; "" for none.
 func (f *IRC) Person(nick, account string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	_, here := f.people[nick]
 	f.people[nick] = account
+	for _, u := range f.users {
+		switch {
+		case !u.watches(nick):
+		case !here:
+			u.presence(nick)
+		case u.caps["account-notify"] && u.caps["extended-monitor"]:
+			u.raw(":" + nick + "!u@people.test ACCOUNT " + cmp.Or(account, "*"))
+		}
+	}
+}
+
+// Leave takes somebody off the network.
+func (f *IRC) Leave(nick string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.people, nick)
+	for _, u := range f.users {
+		if u.watches(nick) {
+			u.presence(nick)
+		}
+	}
 }
 
 // Say is somebody saying something to hob or to a channel. It returns the id of the message.
@@ -282,7 +305,7 @@ func (f *IRC) accept() error {
 		if err != nil {
 			return nil // closed
 		}
-		u := &ircUser{f: f, conn: conn, caps: map[string]bool{}, joined: map[string]bool{}}
+		u := &ircUser{f: f, conn: conn, caps: map[string]bool{}, joined: map[string]bool{}, watched: map[string]bool{}}
 		f.mu.Lock()
 		if f.closed {
 			_ = conn.Close()

@@ -22,6 +22,7 @@ type ircUser struct {
 	entered    bool // has asked and got an answer after that
 	secret     string
 	joined     map[string]bool
+	watched    map[string]bool // nicks of which it is told (IRCv3 monitor)
 }
 
 // raw sends one line. The fake is locked.
@@ -98,6 +99,8 @@ func (u *ircUser) line(text string) bool {
 		u.numeric("302", fmt.Sprintf(":%s=+~hob@hob.test ", u.nick))
 	case "WHOIS":
 		u.whois(last)
+	case "MONITOR":
+		u.monitor(words)
 	case "CHATHISTORY":
 		u.history(words)
 	case "PRIVMSG":
@@ -121,7 +124,11 @@ func (u *ircUser) welcome() bool {
 	}
 	u.registered = true
 	u.numeric("001", ":Welcome")
-	u.numeric("005", "CHANTYPES=#& CASEMAPPING=ascii CHATHISTORY=3 "+u.f.opts.Supports+" :are supported by this server")
+	supports := u.f.opts.Supports
+	if slices.Contains(u.f.opts.Caps, "extended-monitor") {
+		supports += " MONITOR=100"
+	}
+	u.numeric("005", "CHANTYPES=#& CASEMAPPING=ascii CHATHISTORY=3 "+supports+" :are supported by this server")
 	u.numeric("422", ":There is no message of the day")
 	return true
 }
@@ -204,6 +211,27 @@ func (u *ircUser) whois(nick string) {
 		}
 	}
 	u.numeric("318", nick+" :End of /WHOIS list")
+}
+
+// monitor serves "MONITOR + NICK".
+func (u *ircUser) monitor(words []string) {
+	if !slices.Contains(u.f.opts.Caps, "extended-monitor") {
+		u.numeric("421", "MONITOR :Unknown command")
+		return
+	}
+	u.watched[strings.ToLower(words[1])] = true
+	u.presence(words[1])
+}
+
+func (u *ircUser) watches(nick string) bool { return u.watched[strings.ToLower(nick)] }
+
+// presence tells whether somebody is there.
+func (u *ircUser) presence(nick string) {
+	if _, here := u.f.people[nick]; here {
+		u.numeric("730", ":"+nick+"!u@people.test")
+		return
+	}
+	u.numeric("731", ":"+nick)
 }
 
 // privmsg takes what hob says; false ends the connection.

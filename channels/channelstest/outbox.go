@@ -24,14 +24,15 @@ type Part struct {
 // OutRow is one outbox row as the store keeps it.
 type OutRow struct {
 	event.Out
-	ID      int64
-	State   string // ready, held, done, dead, expired, joined
-	Quiet   bool   // it waits, or has waited, through quiet hours
-	Joined  int64  // the row that carries its text
-	Reason  string
-	Created time.Time
-	Queued  time.Time
-	Parts   []Part
+	ID       int64
+	State    string            // ready, held, done, dead, expired, joined
+	Standing channels.Standing // of its address, as Stand says it was when the message was queued
+	Quiet    bool              // it waits, or has waited, through quiet hours
+	Joined   int64             // the row that carries its text
+	Reason   string
+	Created  time.Time
+	Queued   time.Time
+	Parts    []Part
 }
 
 // ErrOldEpoch is what the store answers to a process that a newer one has followed.
@@ -52,6 +53,7 @@ type Outbox struct {
 	asked []int64
 	fail  int
 	quiet func(event.Address, time.Time) time.Time
+	stand func(event.Address) channels.Standing
 	Wake  chan struct{} // give it to the pump
 }
 
@@ -78,6 +80,9 @@ func (o *Outbox) queue(out event.Out) {
 		queued = out.NotBefore
 	}
 	r := &OutRow{Out: out, ID: int64(len(o.rows) + 1), State: "ready", Created: o.now(), Queued: queued}
+	if o.stand != nil {
+		r.Standing = o.stand(out.To)
+	}
 	if out.To == event.CLI {
 		r.State = "done" // delivered by its commit
 	} else if end := o.quietUntil(out, queued); !end.IsZero() {
@@ -95,6 +100,13 @@ func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.quiet = end
+}
+
+// Stand says by what right addresses hear from hob when something is queued for them from now on; without it they have none.
+func (o *Outbox) Stand(of func(event.Address) channels.Standing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stand = of
 }
 
 func (o *Outbox) quietUntil(out event.Out, at time.Time) time.Time {
@@ -187,7 +199,7 @@ func (o *process) Ready(_ context.Context, now time.Time, limit int) ([]channels
 
 func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	row := channels.Row{
-		ID: r.ID, To: r.To, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
+		ID: r.ID, To: r.To, Standing: r.Standing, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
 		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts), Files: r.Files,
 	}
 	for _, p := range r.Parts {

@@ -33,6 +33,15 @@ func (t *Talk) Read(raw string) (channels.Message, bool) {
 	return t.s.message(l)
 }
 
+// Hear takes a line in as a connection does, without answering it.
+func (t *Talk) Hear(raw string) error { return t.s.heard(parse(raw)) }
+
+// Behind is the nick under which an account is known to be now, "" for none.
+func (t *Talk) Behind(account string) string {
+	nick, _ := t.s.behind(account, true)
+	return nick
+}
+
 // Limits of what is kept of what a server tells.
 const (
 	MaxPeople = maxPeople

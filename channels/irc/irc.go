@@ -97,15 +97,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
-// maxText keeps any line within the protocol's 512 bytes, whatever nick, host and channel stand before it.
-const maxText = 320
-
-// Form is IRC's, in parts that leave room for the longest names that networks give out.
-func (c *Channel) Form() markup.Form {
-	f := markup.IRC()
-	f.Limit = maxText
-	return f
-}
+// Form is IRC's.
+func (c *Channel) Form() markup.Form { return markup.IRC() }
 
 // checkServer completes the address with its port, and returns the host.
 func (c *Config) checkServer() (string, error) {
@@ -119,7 +112,7 @@ func (c *Config) checkServer() (string, error) {
 			port = plainPort
 		}
 	}
-	if !regexp.MustCompile(`^[0-9A-Za-z._:-]+$`).MatchString(host) || !regexp.MustCompile(`^[0-9]{1,5}$`).MatchString(port) {
+	if !hostForm.MatchString(host) || !portForm.MatchString(port) {
 		return "", fmt.Errorf("server: %q is no address; want something like irc.libera.chat or irc.example.org:6697", c.Server)
 	}
 	c.Server = net.JoinHostPort(host, port)
@@ -134,23 +127,20 @@ func (c *Config) checkServer() (string, error) {
 }
 
 // Names on the wire: no space, comma, colon or control character ends or splits them.
-
-func nickForm() *regexp.Regexp {
-	return regexp.MustCompile("^[A-Za-z\\[\\]\\\\^_{|}`][0-9A-Za-z\\[\\]\\\\^_{|}`-]{0,49}$")
-}
-
-func chanForm() *regexp.Regexp { return regexp.MustCompile(`^[#&][^\x00-\x20,\x7f:]{1,63}$`) }
-
-func accountForm() *regexp.Regexp {
-	return regexp.MustCompile(`^\$[^\x00-\x20,\x7f:*?!@$]{1,50}$`)
-}
+var (
+	nickForm    = regexp.MustCompile("^[A-Za-z\\[\\]\\\\^_{|}`][0-9A-Za-z\\[\\]\\\\^_{|}`-]{0,49}$")
+	chanForm    = regexp.MustCompile(`^[#&][^\x00-\x20,\x7f:]{1,63}$`)
+	accountForm = regexp.MustCompile(`^\$[^\x00-\x20,\x7f:*?!@$]{1,50}$`)
+	hostForm    = regexp.MustCompile(`^[0-9A-Za-z._:-]+$`)
+	portForm    = regexp.MustCompile(`^[0-9]{1,5}$`)
+)
 
 // checkNames also brings the ids of people and channels into the form in which they are compared.
 func (c *Config) checkNames() error {
-	if !nickForm().MatchString(c.Nick) {
+	if !nickForm.MatchString(c.Nick) {
 		return fmt.Errorf("nick: %q cannot be one; want letters, digits and -_[]{}\\|^`, a letter first", c.Nick)
 	}
-	if c.Account != "" && !accountForm().MatchString("$"+c.Account) {
+	if c.Account != "" && !accountForm.MatchString("$"+c.Account) {
 		return fmt.Errorf("account: %q cannot be one", c.Account)
 	}
 	if c.Account != "" && c.Password == "" && c.Certificate == "" {
@@ -164,14 +154,14 @@ func (c *Config) checkNames() error {
 	}
 	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`
 	return channels.CheckListed(
-		channels.Listed{Key: "channels", IDs: c.Channels, OK: chanForm().MatchString, Want: `want names like "#family"`},
+		channels.Listed{Key: "channels", IDs: c.Channels, OK: chanForm.MatchString, Want: `want names like "#family"`},
 		channels.Listed{Key: "known", IDs: c.Known, OK: c.person, Want: who},
 		channels.Listed{Key: "public", IDs: c.Public, OK: c.person, Want: who},
 	)
 }
 
 func (c *Config) person(id string) bool {
-	return accountForm().MatchString(id) || c.TrustNicks && nickForm().MatchString(id)
+	return accountForm.MatchString(id) || c.TrustNicks && nickForm.MatchString(id)
 }
 
 // checkOwner refuses an owner whom anybody could play, and one who would never be recognised.
@@ -180,7 +170,7 @@ func checkOwner(owner []string, name string, nicks bool) error {
 		switch {
 		case strings.HasPrefix(local, "$") && local != fold(local), nicks && local != fold(local):
 			return fmt.Errorf("the owner's address %s:%s: write it in small letters, as %s:%s", name, local, name, fold(local))
-		case !strings.HasPrefix(local, "$") && !chanForm().MatchString(local) && !nicks:
+		case !strings.HasPrefix(local, "$") && !chanForm.MatchString(local) && !nicks:
 			return fmt.Errorf("the owner's address %s is a nick, which anybody can take; want your account, as in %s:$sam", name+":"+local, name)
 		}
 	}

@@ -21,7 +21,7 @@ const registerTime = 2 * time.Minute
 func wanted() []string {
 	return []string{
 		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message",
-		"draft/chathistory", "draft/message-redaction",
+		"extended-monitor", "draft/extended-monitor", "draft/chathistory", "draft/message-redaction",
 	}
 }
 

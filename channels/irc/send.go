@@ -3,7 +3,6 @@ package irc
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -59,22 +58,22 @@ func (c *Channel) connected(ctx context.Context) (*session, error) {
 func (c *Channel) check(to event.Address) error {
 	local := to.Local()
 	switch {
-	case chanForm().MatchString(local), accountForm().MatchString(local), c.cfg.TrustNicks && nickForm().MatchString(local):
+	case chanForm.MatchString(local), accountForm.MatchString(local), c.cfg.TrustNicks && nickForm.MatchString(local):
 		return nil
-	case nickForm().MatchString(local):
+	case nickForm.MatchString(local):
 		return fmt.Errorf("address %q: a nick can be taken by anybody; want an account, as %s:$%s: %w", to, c.name, local, channels.ErrPermanent)
 	}
 	return fmt.Errorf("address %q: want an account or a channel, as %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
 }
 
 func (s *session) send(ctx context.Context, d channels.Delivery) (string, error) {
-	target := d.To.Local()
-	if strings.HasPrefix(target, "$") {
-		nick, err := s.find(ctx, target)
+	target, may := d.To.Local(), func() error { return nil }
+	if account := target; strings.HasPrefix(account, "$") {
+		nick, err := s.find(ctx, account)
 		if err != nil {
 			return "", err
 		}
-		target = nick
+		target, may = nick, func() error { return s.stillBehind(account, nick) }
 	}
 	var lines []string
 	for _, text := range s.cut(target, s.ch.Form().Render(d.Body).Text) {
@@ -83,7 +82,7 @@ func (s *session) send(ctx context.Context, d channels.Delivery) (string, error)
 	if len(lines) == 0 {
 		return "", fmt.Errorf("there is nothing in it that IRC can show: %w", channels.ErrPermanent)
 	}
-	got, wrote, err := s.ask(ctx, lines...)
+	got, wrote, err := s.askWhile(ctx, may, lines...)
 	switch {
 	case err != nil && wrote:
 		return "", fmt.Errorf("%w: %w", channels.ErrUnknown, err)
@@ -149,38 +148,15 @@ func refusal(l line, target string) error {
 	return nil
 }
 
-// find is the nick under which an account is logged in now, as the server says it (WHOIS, numeric 330). What is meant for a person
-// never goes to a nick that somebody else may have taken meanwhile.
-func (s *session) find(ctx context.Context, account string) (string, error) {
-	var nicks []string
-	s.mu.Lock()
-	if nick := s.people.seen[account]; nick != "" {
-		nicks = append(nicks, nick)
-	}
-	s.mu.Unlock()
-	if name := account[1:]; nickForm().MatchString(name) && !slices.Contains(nicks, name) {
-		nicks = append(nicks, name)
-	}
-	for _, nick := range nicks {
-		got, _, err := s.ask(ctx, "WHOIS "+nick)
-		if err != nil {
-			return "", fmt.Errorf("look for %s: %w", account, err)
-		}
-		for _, l := range got {
-			if l.command == "330" && fold(l.param(1)) == fold(nick) && "$"+fold(l.param(2)) == fold(account) {
-				return l.param(1), nil
-			}
-		}
-	}
-	return "", fmt.Errorf("nobody is there now who is logged in as %s", account[1:])
-}
-
 // The protocol's limit of a line (RFC 2812, section 2.3), and the longest source that servers put before it, where hob does not know its own.
 const (
 	lineSize   = 512
 	sourceSize = 120
 	leastText  = 64
 )
+
+// unsayable is what ends a line or says something to a program.
+var unsayable = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 
 // cut makes lines of a text, none of which is longer on its way to others than a line may be. Empty lines cannot be said.
 func (s *session) cut(target, text string) []string {
@@ -193,7 +169,7 @@ func (s *session) cut(target, text string) []string {
 	room := max(leastText, lineSize-len(": PRIVMSG  :\r\n")-source-len(target))
 	var lines []string
 	for l := range strings.SplitSeq(text, "\n") {
-		l = strings.TrimRight(strings.NewReplacer("\r", "", "\x00", "", "\x01", "").Replace(l), " ")
+		l = strings.TrimRight(unsayable.Replace(l), " ")
 		for len(l) > room {
 			at := room
 			for at > 0 && !utf8.RuneStart(l[at]) {

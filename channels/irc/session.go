@@ -196,7 +196,9 @@ func (s *session) heard(l line) error {
 		s.skew = at.Sub(s.ch.clock.Wall())
 	}
 	s.due.until = s.ch.clock.Wall().Add(s.skew)
-	s.note(l)
+	if !old || l.command == "BATCH" { // who was who then says nothing about now
+		s.note(l)
+	}
 	if x := s.asked; x != nil {
 		if l.command == "PONG" && l.last() == x.token {
 			s.asked = nil
@@ -234,6 +236,10 @@ func (s *session) note(l line) {
 				s.isup[key] = value
 			}
 		}
+	case "734", "421": // ERR_MONLISTFULL, ERR_UNKNOWNCOMMAND
+		if l.command == "734" || l.param(1) == "MONITOR" {
+			delete(s.isup, "MONITOR")
+		}
 	case "302": // RPL_USERHOST: nick=+user@host
 		name, rest, ok := strings.Cut(strings.TrimSpace(l.last()), "=")
 		if ok && fold(strings.TrimSuffix(name, "*")) == fold(s.nick) && len(rest) > 1 {
@@ -261,6 +267,7 @@ func (s *session) note(l line) {
 	if s.caps["extended-join"] && s.caps["account-notify"] {
 		s.people.note(l, nick, s.nick)
 	}
+	s.people.noteVouched(l, nick, s.caps["account-tag"], s.ch.clock.Mono())
 }
 
 // me is the nick that hob has now.
@@ -298,19 +305,26 @@ func (s *session) now() time.Time {
 // ask sends lines and a ping behind them, and returns all that came until its answer: a server works off lines in their order, so that
 // by then it has taken or refused each of them. wrote tells, beside an error, whether a line may have reached the server.
 func (s *session) ask(ctx context.Context, lines ...string) (got []line, wrote bool, err error) {
-	silent := fmt.Errorf("no answer from %s within %s, the connection is dead", s.ch.cfg.Server, answerTime)
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime+time.Duration(len(lines))*perLine, silent)
-	defer cancel()
+	return s.askWhile(ctx, func() error { return nil }, lines...)
+}
+
+// askWhile is ask, but sends no further line once may says an error.
+func (s *session) askWhile(ctx context.Context, may func() error, lines ...string) (got []line, wrote bool, err error) {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
+	case <-s.done:
+		return nil, false, s.errEnded()
 	case <-ctx.Done():
 		return nil, false, context.Cause(ctx)
 	}
+	silent := fmt.Errorf("no answer from %s within %s, the connection is dead", s.ch.cfg.Server, answerTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime+time.Duration(len(lines))*perLine, silent)
+	defer cancel()
 	x := s.begin()
 	defer s.end(x)
 	for i, l := range lines {
-		if err := s.pace(ctx); err != nil {
+		if err := errors.Join(s.pace(ctx), may()); err != nil {
 			return nil, i > 0, err
 		}
 		if err := s.write(l); err != nil {

@@ -79,7 +79,7 @@ func Mail() Form {
 
 // IRC is plain text with formatting codes that end with each line. Each line of a piece is one message to send:
 // a piece has at most 400 bytes, so that no line of it is longer than a message's 512 with what stands around it (RFC 2812, section 2.3).
-// A line counts as 24 bytes at least: servers take one every two seconds only, and a piece of many short ones would take minutes.
+// Each line but the first costs 24 bytes more: servers take one every two seconds only, and a piece of many short ones would take minutes.
 func IRC() Form {
 	return Form{Name: "irc", Limit: 400, render: only(irc()), size: lineBytes}
 }

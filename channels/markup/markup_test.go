@@ -162,7 +162,7 @@ func TestSize(t *testing.T) {
 		{markup.Slack(), markup.Piece{Text: "ä😀"}, 3},
 		{markup.Discord(), markup.Piece{Text: "ä😀"}, 2},
 		{markup.Signal(), markup.Piece{Text: "ä😀"}, 6},
-		{markup.IRC(), markup.Piece{Text: "ä😀\n\n" + strings.Repeat("ä", 20)}, 24 + 24 + 40},
+		{markup.IRC(), markup.Piece{Text: "ä😀\n\n" + strings.Repeat("ä", 20)}, 6 + 2 + 40 + 24},
 		{markup.Mail(), markup.Piece{Text: "ä", HTML: "<p>ä</p>"}, 2},
 		{markup.Matrix(), markup.Piece{Text: "a\n\"", HTML: "<"}, len(`"a\n\""`) + len(`"\u003c"`)},
 	} {

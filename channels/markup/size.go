@@ -7,15 +7,17 @@ import (
 
 func textBytes(p Piece) int { return len(p.Text) }
 
-// leastLine is what a line counts for at least where each is a message of its own.
-const leastLine = 24
+// extraLine is what one more line costs beside its bytes where each is a message of its own.
+const extraLine = 24
 
 func lineBytes(p Piece) int {
-	n := 0
+	said := 0
 	for line := range strings.Lines(p.Text) {
-		n += max(leastLine, len(line))
+		if line != "\n" {
+			said++
+		}
 	}
-	return n
+	return len(p.Text) + extraLine*max(0, said-1)
 }
 
 // units is the length in UTF-16 code units.

@@ -254,7 +254,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.rig.store, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
-		Owner: func() []event.Address { return []event.Address{chat} }, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
+		Owner: func() []event.Address { return []event.Address{chat} }, Standing: func(event.Address) (channels.Standing, error) { return channels.Owned, nil }, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
 		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{

@@ -202,13 +202,32 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("open turn: %w", err)
 	}
-	if _, err := joinTurn(tx, t, q); err != nil {
+	if _, _, err := joinTurn(tx, t, q.Seq); err != nil {
 		return 0, err
 	}
 	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
-	return t.ID, addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}})
+	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
+		return 0, err
+	}
+	return t.ID, joinWaiting(tx, t)
+}
+
+// joinWaiting lets join what waits for the same turn, in the commit that opens it. Left to the turn's first request, it would be another turn after a
+// kill in between, and what was said in one breath would be two: what is queued outranks a turn that is taken up again.
+func joinWaiting(tx *Tx, t turn.Turn) error {
+	rs, err := tx.Query(queued(joining), t.Key, t.Session)
+	list, err := db.Collect(rs, err, arrivals.Scan)
+	if err != nil {
+		return err
+	}
+	for _, q := range joins(t, list, tx.Now) {
+		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {
+			return fmt.Errorf("join what waits: %w", err)
+		}
+	}
+	return nil
 }
 
 // beginAnew begins a new conversation for the run of a trigger that has rights to do something: what an earlier run has read, or somebody has
@@ -225,16 +244,19 @@ func beginAnew(tx *Tx, in event.In) error {
 	return archiveSession(tx, in.Session)
 }
 
-// joinTurn makes an inbox row part of a turn's transcript.
-func joinTurn(tx *Tx, t turn.Turn, q turn.Queued) (int64, error) {
-	n, err := tx.Change("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued'", t.ID, q.Seq)
-	if err != nil || n == 0 {
-		return 0, err
+// joinTurn makes an inbox row part of a turn's transcript, as it is now: an edit may have come since somebody looked. False: it waits no more.
+func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
+	rs, err := tx.Query("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued' RETURNING "+arrivals.Columns, t.ID, seq)
+	list, err := db.Collect(rs, err, arrivals.Scan)
+	if err != nil || len(list) == 0 {
+		return turn.Queued{}, false, err
 	}
+	q := list[0]
 	if err := trust.Enter(tx.Tx, t.ID, q.In); err != nil {
-		return 0, fmt.Errorf("note foreign text: %w", err)
+		return q, false, fmt.Errorf("note foreign text: %w", err)
 	}
-	return addItem(tx, turn.Item(t, q, tx.core.opt.Zone()), q.Seq)
+	_, err = addItem(tx, turn.Item(t, q, tx.core.opt.Zone()), q.Seq)
+	return q, err == nil, err
 }
 
 // resumeTurn claims a turn that is ready or whose wait is met. False: it has had its attempts and is dead now.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"hob/daemon/store/db"
@@ -41,12 +42,12 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 			return err
 		}
 		for _, q := range waiting {
-			n, err := steerTurn(tx, t, q)
+			q, ok, err := steerTurn(tx, t, q.Seq)
 			if err != nil {
 				return err
 			}
-			if n > 0 {
-				begun.Joined += n
+			if ok {
+				begun.Joined++
 				parts = append(parts, q.In.Parts...)
 			}
 		}
@@ -71,29 +72,27 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 
 // joinable lists the queued messages that turn.Joins lets into a turn.
 func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
-	list, err := s.queued(ctx, "kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)", t.Key, t.Session)
-	if err != nil {
-		return nil, err
-	}
-	var in []turn.Queued
-	for _, q := range list {
-		if turn.Joins(t, q, s.now()) {
-			in = append(in, q)
-		}
-	}
-	return in, nil
+	list, err := s.queued(ctx, joining, t.Key, t.Session)
+	return joins(t, list, s.now()), err
+}
+
+// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one.
+const joining = "kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)"
+
+func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
+	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })
 }
 
 // steerTurn joins one message to a running turn; the answer goes where the last joined input came from.
-func steerTurn(tx *Tx, t turn.Turn, q turn.Queued) (int, error) {
-	id, err := joinTurn(tx, t, q)
-	if err != nil || id == 0 {
-		return 0, err
+func steerTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
+	q, ok, err := joinTurn(tx, t, seq)
+	if err != nil || !ok {
+		return q, false, err
 	}
 	if err := tx.Run("UPDATE turns SET reply_to = ?, reply_ref = ? WHERE id = ?", q.In.ReplyTo, q.In.ExtID, t.ID); err != nil {
-		return 0, err
+		return q, false, err
 	}
-	return 1, addEvent(tx, event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
+	return q, true, addEvent(tx, event.Event{Type: "turn.joined", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": q.Seq}})
 }
 
 // ownTurn makes sure that a turn is still this epoch's to step, and counts its running time.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"hob/daemon/store/db"
 	"hob/daemon/store/drafts"
 	"hob/daemon/store/files"
+	"hob/daemon/store/lines"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -20,54 +20,15 @@ import (
 func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
 	var rows []channels.Row
 	err := s.view(ctx, func(tx *Tx) (err error) {
-		if rows, err = readHeads(tx, now, limit); err != nil {
-			return err
-		}
+		rows, err = lines.Heads(tx.Tx, now, tx.core.epoch, limit)
 		for i := range rows {
-			if rows[i].Todo, err = readTodo(tx, rows[i].ID); err != nil {
-				return err
-			}
-			if rows[i].Quiet, err = readWaiters(tx, rows[i], now); err != nil {
-				return err
-			}
-			if rows[i].Choices, err = readChoices(tx, rows[i]); err != nil {
-				return err
+			if err == nil {
+				rows[i].Choices, err = readChoices(tx, rows[i])
 			}
 		}
-		return nil
+		return err
 	})
 	return rows, err
-}
-
-// What there is to do: an open part is one that has not arrived, or that shows a draft whose text is known; a draft is in its line until it is shown.
-const (
-	openPart = "(d.state <> 'sent' OR d.draft = 1 AND o.state = 'ready')"
-	heads    = `SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1
-		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
-)
-
-// readHeads finds, per address, the oldest unfinished row that is not held, when its time has come.
-func readHeads(tx *Tx, now time.Time, limit int) ([]channels.Row, error) {
-	rs, err := tx.Query(`SELECT o.id, o.address, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
-			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, '')
-		FROM outbox o LEFT JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
-		WHERE o.id IN (`+heads+`)
-			AND (p.outbox IS NULL OR (p.state IN ('ready', 'sent') AND p.next_at <= ?1) OR (p.state = 'sending' AND p.epoch < ?2))
-		ORDER BY o.id LIMIT ?3`, db.Micros(now), tx.core.epoch, limit)
-	return db.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
-		var r channels.Row
-		err := rs.Scan(&r.ID, &r.To, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, db.Stamp(&r.Queued), db.Stamp(&r.NotAfter), db.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown)
-		return r, err
-	})
-}
-
-func readTodo(tx *Tx, id int64) ([]channels.Delivery, error) {
-	rs, err := tx.Query("SELECT part, body, file, nonce, attempts, unsure, tried FROM deliveries WHERE outbox = ? AND (state <> 'sent' OR draft = 1) ORDER BY part", id)
-	return db.Collect(rs, err, func(rs *sql.Rows) (channels.Delivery, error) {
-		d := channels.Delivery{Outbox: id}
-		err := rs.Scan(&d.Part, &d.Body, db.JSON(&d.File), &d.Nonce, &d.Attempts, &d.Unsure, db.Stamp(&d.Tried))
-		return d, err
-	})
 }
 
 // readChoices are the buttons of a message, and those of a question that is open.
@@ -188,12 +149,7 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return noteSent(tx, d.Outbox, d.To, d.Body)
 }
 
-// NextDue is when a row could become ready by itself: one whose time has not come, or the next try of a head of line; zero when none will.
+// NextDue is when a row could become ready by itself; zero when none will.
 func (s Outbox) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
-	var next sql.NullInt64
-	err := s.read().QueryRowContext(ctx, `SELECT min(t) FROM (
-		SELECT min(not_before) AS t FROM outbox WHERE state = 'ready' AND not_before > ?1
-		UNION ALL SELECT min(p.next_at) FROM outbox o JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
-			WHERE o.id IN (`+heads+`) AND p.state IN ('ready', 'sent') AND p.next_at > ?1)`, db.Micros(now)).Scan(&next)
-	return db.Time(next.Int64), err
+	return lines.Due(ctx, s.read(), now)
 }

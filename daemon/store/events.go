@@ -63,7 +63,10 @@ func (s Events) Notice(ctx context.Context, key, text string) error {
 
 // Tell is Notice to one address.
 func (s Events) Tell(ctx context.Context, key string, to event.Address, text string) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: s.epoch}, To: to, Body: text, Urgency: event.Urgent})
-	})
+	return s.Write(ctx, func(tx *Tx) error { return tx.Tell(key, to, text) })
+}
+
+// Tell tells something to one address, once for a key.
+func (tx *Tx) Tell(key string, to event.Address, text string) error {
+	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: tx.core.epoch}, To: to, Body: text, Urgency: event.Urgent})
 }

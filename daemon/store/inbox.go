@@ -132,8 +132,13 @@ func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool
 }
 
 func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT "+arrivals.Columns+" FROM inbox WHERE state = 'queued' AND "+where+" ORDER BY rank, seq LIMIT 100", args...) // #nosec G202 -- constants
+	rs, err := s.read().QueryContext(ctx, queued(where), args...)
 	return db.Collect(rs, err, arrivals.Scan)
+}
+
+// queued is a query for rows that no turn has taken.
+func queued(where string) string {
+	return "SELECT " + arrivals.Columns + " FROM inbox WHERE state = 'queued' AND " + where + " ORDER BY rank, seq LIMIT 100" // #nosec G202 -- constants
 }
 
 // Retry queues an input again whose turn did not end well.

@@ -40,10 +40,15 @@ func queueOut(tx *Tx, o event.Out) error {
 		o.Body, o.Files = o.Body+files.Listed(o.Files), nil
 	}
 	o.To = to
-	if filled, err := drafts.Fill(tx.Tx, tx.core.epoch, o, tx.core.opt.Policy().edits); err != nil || filled {
+	policy := tx.core.opt.Policy()
+	standing, err := tx.core.rights().Behind(tx.Tx, o)
+	if err != nil {
 		return err
 	}
-	body, buttons, err := answers.Below(tx.Tx, o, tx.core.opt.Owner(), tx.core.opt.Policy().buttons)
+	if filled, err := drafts.Fill(tx.Tx, tx.core.epoch, o, standing, policy.edits); err != nil || filled {
+		return err
+	}
+	body, buttons, err := answers.Below(tx.Tx, o, tx.core.opt.Owner(), policy.buttons)
 	if err != nil {
 		return err
 	}
@@ -52,9 +57,9 @@ func queueOut(tx *Tx, o event.Out) error {
 	if err != nil {
 		return err
 	}
-	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), waits, db.Micros(o.NotAfter), ended, state)
+	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, standing, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), waits, db.Micros(o.NotAfter), ended, state)
 	if err != nil || id == 0 {
 		return err
 	}
@@ -105,7 +110,11 @@ func (s Outbox) Draft(ctx context.Context, o channels.Opening) error {
 		if err != nil || until.After(tx.Now) {
 			return err
 		}
-		return drafts.Open(tx.Tx, s.epoch, o)
+		standing, err := s.rights().Behind(tx.Tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
+		if err != nil {
+			return err
+		}
+		return drafts.Open(tx.Tx, s.epoch, o, standing)
 	})
 	fail.Point("draft.opened")
 	return err
@@ -131,10 +140,14 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 	return id, err
 }
 
-// RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown.
+// RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown. It goes to its address whatever that was once.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE outbox SET state = "+drafts.Reopened+", ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", db.Micros(tx.Now), id)
+		var to event.Address
+		if err := tx.One("SELECT coalesce(max(address), '') FROM outbox WHERE id = ?", []any{id}, &to); err != nil {
+			return err
+		}
+		n, err := tx.Change("UPDATE outbox SET state = "+drafts.Reopened+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.rights().Of(to), db.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}

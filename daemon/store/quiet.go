@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -166,21 +165,6 @@ func (s Outbox) Answering(ctx context.Context) (event.Address, error) {
 func (s Commands) Cancel(ctx context.Context, q turn.Queued, id int64) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return fmt.Sprintf("Message %d is stopped.", id), dropOut(tx, id) })
 	return err
-}
-
-// readWaiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
-// out as one.
-func readWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, error) {
-	if r.Parts > 0 || r.Urgent {
-		return nil, nil
-	}
-	const line = " FROM outbox o WHERE address = ?1 AND id >= ?2 AND state = 'ready' AND not_before <= ?3 AND "
-	rs, err := tx.Query(`SELECT id, body, created`+line+`id < coalesce((SELECT id`+line+`NOT (waits = 'quiet' AND reply_ref = '' AND cause_kind <> 'question'
-			AND files IS NULL AND choices IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id)) ORDER BY id LIMIT 1), ?4) ORDER BY id`,
-		r.To, r.ID, db.Micros(now), int64(math.MaxInt64)) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (w channels.Waiter, err error) {
-		return w, rs.Scan(&w.ID, &w.Body, db.Stamp(&w.At))
-	})
 }
 
 // join ends rows whose texts the row id carries.

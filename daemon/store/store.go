@@ -17,6 +17,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/store/db"
 	"hob/daemon/store/family"
+	"hob/daemon/store/lines"
 	"hob/daemon/store/pairings"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
@@ -58,11 +59,17 @@ type Policy struct {
 	Announce bool                      // the owner is told of it meanwhile
 	Edits    func(event.Address) bool  // whether the channel of an address can change what it has sent; nil: none can
 	Buttons  func(event.Address) bool  // whether the channel of an address shows buttons; nil: none does
+	Named    func(event.Address) bool  // whether the section of its channel names who is at an address; nil: nobody
 }
 
 func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Buttons(to) }
 
 func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
+
+// rights are by what right addresses hear from hob now.
+func (c *core) rights() lines.Rights {
+	return lines.Rights{Owner: c.opt.Owner(), Named: c.opt.Policy().Named}
+}
 
 // Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.
 type Store struct {

@@ -28,6 +28,17 @@ func (w *Watcher) Rescanner() (rescan func(context.Context), end func() error, e
 	}, n.Close, nil
 }
 
+// Known is how many folders and files a watcher that has ended keeps in memory.
+func (w *Watcher) Known() (folders, files int) {
+	for _, t := range w.list {
+		folders += len(t.tree.folders)
+		for _, f := range t.tree.folders {
+			files += len(f.rows)
+		}
+	}
+	return folders, files
+}
+
 // The pure parts.
 var (
 	Compose    = compose

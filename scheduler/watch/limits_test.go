@@ -1,7 +1,9 @@
 package watch_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +16,9 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"hob/daemon/clock"
 	"hob/scheduler/watch"
+	"hob/scheduler/watch/watchtest"
 )
 
 // poor is a system that gives few watches, and one whose reader can be held up.
@@ -245,4 +249,80 @@ func TestWatchesComeAndGo(t *testing.T) {
 	bad.ID, bad.Paths = 8, []string{w.state + "/x"}
 	w.store.Put(bad)
 	w.until("the trouble", func() bool { return len(w.store.Troubles(8)) == 1 })
+}
+
+// What is gone leaves nothing behind, neither in the snapshot nor in memory, and its versions go on all the same: what comes back is told.
+func TestWhatIsGoneLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	files, rounds := 1000, 10
+	if testing.Short() {
+		rounds = 3
+	}
+	one := w.watch(nil)
+	w.begin()
+	w.put("stays", "x")
+	rows := func(want int) func() bool {
+		return func() bool {
+			list, err := w.store.Snapshot(context.Background(), one.ID)
+			must(w, err)
+			return len(list) == want
+		}
+	}
+	w.until("the one that stays", rows(2)) // and the row of the first look
+	for round := range rounds {
+		if round == rounds/2 {
+			w.end()
+			w.begin()
+		}
+		w.put("again", "the same each time")
+		for i := range files - 1 {
+			w.put(fmt.Sprintf("r%d/d%d/f%d", round, i%10, i), "")
+		}
+		w.until("the files", rows(files+2))
+		must(t, os.Remove(w.dir+"/again"))
+		must(t, os.RemoveAll(fmt.Sprintf("%s/r%d", w.dir, round)))
+		w.until("nothing", rows(2))
+	}
+	w.end()
+	if folders, known := w.run.Known(); folders != 1 || known != 1 {
+		t.Errorf("%d files came and went, and %d folders and %d files are known, want the one that stays", rounds*files, folders, known)
+	}
+	created, keys := 0, map[string]bool{}
+	for _, in := range w.store.Inbox() {
+		keys[in.ExtID] = true
+		created += strings.Count(in.Parts[1].Text, "created "+w.dir+"/again,")
+	}
+	if created != rounds || w.store.Twice() > 0 || len(keys) != len(w.store.Inbox()) {
+		t.Errorf("what came back %d times was told %d times; %d events were taken for earlier ones", rounds, created, w.store.Twice())
+	}
+}
+
+// What an older hob has kept of gone files goes at the start, and their versions go on.
+func TestRowsOfAnOlderHob(t *testing.T) {
+	w := newWorld(t)
+	one := w.watch(nil)
+	must(t, w.store.Saw(t.Context(), watch.Seen{Watch: one, Files: []watch.File{{Path: ".", Dir: true, Version: 1}}}))
+	old := kept{w.store, watch.File{Path: w.dir + "/old", Hash: "x", Version: 7, Gone: true}}
+	r := watch.NewWatcher(old, clock.Real(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	w.put("old", "y")
+	w.until("the new row", func() bool { return w.store.File(one.ID, w.dir+"/old").Version > 0 })
+	stop()
+	must(t, <-ended)
+	if f := w.store.File(one.ID, w.dir+"/old"); f.Version != 8 {
+		t.Errorf("it comes back in version %d after 7", f.Version)
+	}
+}
+
+// kept is a store with the row of a gone file.
+type kept struct {
+	*watchtest.Memory
+	row watch.File
+}
+
+func (k kept) Snapshot(ctx context.Context, id int64) ([]watch.File, error) {
+	list, err := k.Memory.Snapshot(ctx, id)
+	return append(list, k.row), err
 }

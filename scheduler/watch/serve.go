@@ -105,10 +105,11 @@ func (w *writer) firstLook(ctx context.Context, t *tracked) error {
 		t.next = w.clock.Mono()
 		return nil
 	}
-	done := []File{{Path: firstLook, Dir: true, Version: 1}}
+	done := []File{t.tree.mark(nil)}
 	if err := w.saw(ctx, Seen{Watch: t.watch, Files: done}); err != nil {
 		return err
 	}
+	t.first = nil
 	t.tree.put(done)
 	_, t.next = t.pile.ready(t.watch.Settle, w.clock.Mono())
 	return nil
@@ -195,15 +196,14 @@ func (w *writer) elsewhere(dir string) bool {
 func (w *writer) judgeContent(t *tracked, f finding, s stat, c content) finding {
 	f.text = c.text
 	f.now = row{ino: s.ino, size: s.size, mtime: s.mtime, version: f.was.version, hash: c.hash}
-	if f.was.version > 0 && !f.was.gone && f.was.hash == c.hash && c.hash != changing {
+	if f.was.version > 0 && f.was.hash == c.hash && c.hash != changing {
 		f.silent = true // the same content: touched, or written once more
 		return f
 	}
 	f.kind = Write
-	if f.was.version == 0 || f.was.gone {
-		f.kind = Create
+	if f.now.version++; f.was.version == 0 {
+		f.kind, f.now.version = Create, t.tree.begin
 	}
-	f.now.version++
 	f.silent = w.wrote(t, f.path(), c.hash)
 	return f
 }
@@ -216,7 +216,7 @@ func (w *writer) wrote(t *tracked, path, hash string) bool {
 func (w *writer) judgeGone(t *tracked, f finding) (finding, bool) {
 	if !f.gone {
 		t.pile.again(f.dir, f.name, stat{}, true, w.clock.Mono())
-		if f.was.version == 0 || f.was.gone {
+		if f.was.version == 0 {
 			t.pile.drop(f.dir, f.name) // it came and went
 		}
 		return finding{}, false
@@ -227,9 +227,9 @@ func (w *writer) judgeGone(t *tracked, f finding) (finding, bool) {
 	return f, ok
 }
 
-// asGone marks a row as that of a file which is not there, or not the watch's any more.
+// asGone makes a row that of a file which is not there, or not the watch's any more.
 func (f finding) asGone(t *tracked) (finding, bool) {
-	if f.was.version == 0 || f.was.gone {
+	if f.was.version == 0 {
 		t.pile.drop(f.dir, f.name)
 		return finding{}, false
 	}
@@ -282,7 +282,8 @@ func (w *writer) saw(ctx context.Context, s Seen) error {
 	return nil
 }
 
-// rows are the snapshot's rows of findings, with the texts that may be kept.
+// rows are the snapshot's rows of findings, with the texts that may be kept. Where rows go, the commit notes with which version a path may
+// begin from then on.
 func (t *tracked) rows(list []finding) []File {
 	files := make([]File, len(list))
 	room := maxTexts - t.tree.texts
@@ -292,7 +293,7 @@ func (t *tracked) rows(list []finding) []File {
 			files[i].Text = f.text
 		}
 	}
-	return files
+	return t.tree.marked(files)
 }
 
 // pair finds the renames: what went and what came with the same inode, content and time. The inode alone is no proof: the next

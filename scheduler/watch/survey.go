@@ -264,13 +264,13 @@ func (s *survey) replaced(path string, e walk.Entry) bool {
 
 // missing notes the files of a folder that are not there any more.
 func (t *tracked) missing(path string, in *folder, there map[string]struct{}, now time.Duration) {
-	for name, r := range in.rows {
-		if _, ok := there[name]; !ok && !r.gone {
+	for name := range in.rows {
+		if _, ok := there[name]; !ok {
 			t.pile.note(path, name, stat{}, true, now)
 		}
 	}
 	for name := range t.pile.folders[path] {
-		if _, ok := there[name]; !ok && (in.rows[name].version == 0 || in.rows[name].gone) {
+		if _, ok := there[name]; !ok && in.rows[name].version == 0 {
 			t.pile.drop(path, name)
 		}
 	}
@@ -364,6 +364,7 @@ func (w *Watcher) vanish(t *tracked, path string) {
 		if in.ino != 0 {
 			w.lost[in.ino] = struct{}{}
 		}
+		t.tree.tidy(dir)
 	}
 }
 

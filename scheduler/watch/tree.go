@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// firstLook is the path of the row that says that the first look at a watch is done.
+// firstLook is the path of the row that says that the first look at a watch is done, and with which version new paths begin.
 const firstLook = "."
 
 // row is what a watch last saw of a file.
@@ -16,17 +16,17 @@ type row struct {
 	mtime   int64 // negated where it was too young to be relied on: the file has to be read again
 	version int64
 	hash    string
-	gone    bool
+	gone    bool // it is on its way out: none of a tree is
 }
 
 func (r row) looksLike(s stat) bool {
-	return !r.gone && r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
+	return r.ino == s.ino && r.size == s.size && r.mtime == s.mtime && r.hash != changing
 }
 
 // written is when the file was written.
 func (r row) written() int64 { return max(r.mtime, -r.mtime) }
 
-// folder is a folder with the files that were ever seen in it.
+// folder is a folder with the files that were last seen in it.
 type folder struct {
 	ino  uint64
 	live bool     // it is there, and is watched or polled
@@ -38,22 +38,46 @@ type folder struct {
 type tree struct {
 	folders map[string]*folder
 	looked  bool  // the first look is done
+	begin   int64 // the version with which a path begins that has no row
 	texts   int64 // bytes of the files whose text may be kept
 }
 
 func newTree(files []File) *tree {
-	t := &tree{folders: map[string]*folder{}}
+	t := &tree{folders: map[string]*folder{}, begin: 1}
 	t.put(files)
 	return t
+}
+
+// mark is the row of the first look when others are put. What went before its end was told to nobody: its versions may come again.
+func (t *tree) mark(files []File) File {
+	m := File{Path: firstLook, Dir: true, Version: t.begin}
+	for _, f := range files {
+		if t.looked && f.Gone {
+			m.Version = max(m.Version, f.Version+1)
+		}
+	}
+	return m
+}
+
+// marked are rows to put, with the mark where rows among them go.
+func (t *tree) marked(files []File) []File {
+	if m := t.mark(files); m.Version > t.begin {
+		return append(files, m)
+	}
+	return files
 }
 
 // put takes in rows that were committed.
 func (t *tree) put(files []File) {
 	for _, f := range files {
 		if f.Path == firstLook {
-			t.looked = true
+			t.looked, t.begin = true, f.Version
 		}
 		if f.Dir {
+			continue
+		}
+		if f.Gone {
+			t.drop(f.Path)
 			continue
 		}
 		in := t.folder(filepath.Dir(f.Path))
@@ -63,6 +87,25 @@ func (t *tree) put(files []File) {
 		name := filepath.Base(f.Path)
 		t.texts += weight(rowOf(f)) - weight(in.rows[name])
 		in.rows[name] = rowOf(f)
+	}
+}
+
+// drop forgets the row of a file that is gone, and its folder when that was all that was known of it.
+func (t *tree) drop(path string) {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	in := t.folders[dir]
+	if in == nil {
+		return
+	}
+	t.texts -= weight(in.rows[name])
+	delete(in.rows, name)
+	t.tidy(dir)
+}
+
+// tidy forgets a folder that is not there when nothing is known of files in it.
+func (t *tree) tidy(dir string) {
+	if in := t.folders[dir]; in != nil && !in.live && len(in.rows) == 0 {
+		delete(t.folders, dir)
 	}
 }
 

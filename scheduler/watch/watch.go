@@ -40,9 +40,9 @@ type Watch struct {
 	Poll      time.Duration `json:"poll,omitempty"`      // look so often instead of waiting for events; 0: only where the file system tells nothing (network mounts: every 30 s)
 }
 
-// File is a row of snapshots: what a watch last saw at a path. A row is never deleted by a Watcher, so that versions go on.
-// The row whose path is "." says that the first look at the watch is done: without it the next look is a first one, which tells
-// nothing. To let a watch with other paths begin anew, drop that row alone, for the versions of the others must go on.
+// File is a row of snapshots: what a watch last saw at a path. The row whose path is "." says that the first look at the watch is done:
+// without it the next look is a first one, which tells nothing. Its version is that with which a path begins that has no row: it lies above
+// those of all rows that went, so that no version of a path comes twice, however often the path goes and comes back.
 type File struct {
 	Path    string
 	Dir     bool
@@ -52,7 +52,7 @@ type File struct {
 	Hash    string // SHA-256 in hex; "link:", "stat:" and "changing" begin what stands there when the content could not be hashed
 	Version int64  // grows with each new content of the path, also when an old one comes back
 	Text    []byte // of small text files only, ≤ 32 KiB; nil: none is kept
-	Gone    bool   // it was removed
+	Gone    bool   // it was removed: its row goes
 }
 
 // Change is one thing that an event tells of.
@@ -83,8 +83,8 @@ type Store interface {
 	Snapshot(ctx context.Context, watch int64) ([]File, error)
 	// Text is the text kept of a path, nil when there is none.
 	Text(ctx context.Context, watch int64, path string) ([]byte, error)
-	// Saw puts the snapshot rows (over those with the same path) and, when In is not nil, the fire and the inbox row, all in one
-	// commit. A Key that has a fire already puts the rows and nothing else. It is ErrStopped, and nothing is put, when the watch is not
+	// Saw puts the snapshot rows (over those with the same path; it deletes those that are Gone) and, when In is not nil, the fire and the
+	// inbox row, all in one commit. A Key that has a fire already puts the rows and nothing else. It is ErrStopped, and nothing is put, when the watch is not
 	// among Watches any more.
 	Saw(ctx context.Context, s Seen) error
 	// Trouble tells the owner that a watch does not work as it should, once for the same text a day; "" says that it does again.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,7 +33,7 @@ type Ground struct {
 	State string // hob's state folder, absolute, links resolved: never looked into
 }
 
-// Watcher commits what changes in files. It keeps the snapshots in memory, about 150 bytes for each file and each folder.
+// Watcher commits what changes in files. It keeps the snapshots in memory, about 150 bytes for each file and each folder that is there.
 type Watcher struct {
 	writer   *writer
 	store    Store
@@ -201,6 +202,9 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
 	t := &tracked{watch: watch, scope: scope, tree: newTree(files)}
+	if err := w.prune(ctx, t, files); err != nil {
+		return err
+	}
 	w.list[watch.ID] = t
 	if w.sensor == nil {
 		t.poll = w.clock.Mono() + longestSleep
@@ -211,6 +215,20 @@ func (w *Watcher) begin(ctx context.Context, watch Watch) error {
 			t.missing(dir, f, nil, w.clock.Mono()) // it went while nobody looked
 		}
 	}
+	return nil
+}
+
+// prune lets the rows of gone files go that an older hob has kept.
+func (w *Watcher) prune(ctx context.Context, t *tracked, files []File) error {
+	gone := slices.DeleteFunc(files, func(f File) bool { return !f.Gone })
+	if len(gone) == 0 {
+		return nil
+	}
+	gone = t.tree.marked(gone)
+	if err := w.writer.saw(ctx, Seen{Watch: t.watch, Files: gone}); err != nil && !errors.Is(err, ErrStopped) {
+		return err
+	}
+	t.tree.put(gone)
 	return nil
 }
 

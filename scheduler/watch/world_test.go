@@ -91,7 +91,7 @@ func (w *world) begin() {
 	list, err := w.store.Watches(ctx)
 	must(w, err)
 	for _, one := range list {
-		w.until("the first look", func() bool { return w.store.File(one.ID, ".").Version == 1 })
+		w.until("the first look", func() bool { return w.store.File(one.ID, ".").Version > 0 })
 	}
 }
 

@@ -31,7 +31,7 @@ func Key(turn int64) string { return fmt.Sprintf("turn:%d:draft", turn) }
 // lists are the columns of Growing: what a running turn does, and the message that shows it.
 const lists = `SELECT t.id, t.state = 'waiting', coalesce((SELECT w.kind FROM waits w WHERE w.turn = t.id AND w.call_id = t.parked_on), ''),
 	coalesce((SELECT iif(e.type = 'tool.started', json_extract(e.data, '$.summary'), '') FROM events e INDEXED BY events_tools WHERE e.turn = t.id AND e.type IN ('tool.started', 'tool.finished') ORDER BY e.seq DESC LIMIT 1), ''),
-	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), '')`
+	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), ''), coalesce(o.standing, '')`
 
 // Growing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
 func Growing(ctx context.Context, read *db.Readers) ([]channels.Growth, error) {
@@ -41,13 +41,13 @@ func Growing(ctx context.Context, read *db.Readers) ([]channels.Growth, error) {
 		UNION ALL `+lists+` FROM outbox o JOIN turns t ON t.id = o.cause_id JOIN deliveries d ON d.outbox = o.id AND d.part = 0 WHERE o.state = 'draft'`)
 	return db.Collect(rs, err, func(rs *sql.Rows) (g channels.Growth, err error) {
 		g.Parts = 1
-		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown)
+		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown, &g.Standing)
 	})
 }
 
 // Open begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
 // told how many are ahead of him, that message becomes the draft.
-func Open(tx *db.Tx, epoch int64, o channels.Opening) error {
+func Open(tx *db.Tx, epoch int64, o channels.Opening, standing channels.Standing) error {
 	var ref string
 	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
 		[]any{o.Turn, o.To, key(o.Turn), Key(o.Turn)}, &ref)
@@ -57,7 +57,7 @@ func Open(tx *db.Tx, epoch int64, o channels.Opening) error {
 	if err != nil {
 		return err
 	}
-	out := event.Out{Key: key(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}
+	out := message{event.Out{Key: key(o.Turn), Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To, ReplyRef: ref, Body: o.Text, Urgency: event.Urgent}, standing}
 	if taken, err := takeOver(tx, epoch, out, "draft"); err != nil || taken || !o.Anew {
 		return err
 	}
@@ -68,14 +68,20 @@ func Open(tx *db.Tx, epoch int64, o channels.Opening) error {
 	return tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, draft) VALUES (?, 0, ?, ?, ?, 'ready', 1)", id, o.Text, o.Nonce, epoch)
 }
 
-func insert(tx *db.Tx, o event.Out, state string) (int64, error) {
+// message is what a draft becomes, with the right by which it goes to its address.
+type message struct {
+	event.Out
+	standing channels.Standing
+}
+
+func insert(tx *db.Tx, o message, state string) (int64, error) {
 	tx.Ring(db.BellOutbox)
-	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, o.To, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(o.NotAfter), state)
+	return tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_after, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, o.To, o.standing, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(o.NotAfter), state)
 }
 
 // takeOver makes the message that has told somebody how many are ahead of him the one that shows the answer to him.
-func takeOver(tx *db.Tx, epoch int64, o event.Out, state string) (bool, error) {
+func takeOver(tx *db.Tx, epoch int64, o message, state string) (bool, error) {
 	var remote, nonce, body string
 	err := tx.One(`SELECT d.remote_id, d.nonce, d.body FROM inbox i JOIN outbox a ON a.key = 'ahead:' || i.seq AND a.state = 'done' JOIN deliveries d ON d.outbox = a.id
 		WHERE i.turn = ?1 AND a.address = ?2 AND d.part = 0 AND d.state = 'sent' AND d.remote_id <> ''
@@ -97,7 +103,7 @@ func takeOver(tx *db.Tx, epoch int64, o event.Out, state string) (bool, error) {
 
 // Fill gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
 // address can change what it has sent. False: there is no draft at this address, the text is a message of its own.
-func Fill(tx *db.Tx, epoch int64, o event.Out, edits func(event.Address) bool) (bool, error) {
+func Fill(tx *db.Tx, epoch int64, o event.Out, standing channels.Standing, edits func(event.Address) bool) (bool, error) {
 	if o.Cause.Kind != event.ByTurn || o.Key != key(o.Cause.ID) {
 		return false, nil
 	}
@@ -121,7 +127,7 @@ func Fill(tx *db.Tx, epoch int64, o event.Out, edits func(event.Address) bool) (
 	if !edits(o.To) {
 		return false, nil
 	}
-	return takeOver(tx, epoch, o, "ready")
+	return takeOver(tx, epoch, message{o, standing}, "ready")
 }
 
 // fill makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not

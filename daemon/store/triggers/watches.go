@@ -239,13 +239,20 @@ func (h held) add(tx Tx, parts []event.Part) error {
 	return tx.Rows().Run("UPDATE inbox SET parts = ? WHERE seq = ?", doc, h.seq)
 }
 
-// putFiles puts the rows of a snapshot. A text that is not given stays for as long as the content does.
+// putFiles puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
+// does.
 func putFiles(tx Tx, id int64, files []watch.File) error {
 	for _, f := range files {
-		err := tx.Rows().Run(`INSERT INTO snapshots (watch, path, dir, ino, size, mtime, hash, version, text, gone) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		if f.Gone {
+			if err := tx.Rows().Run("DELETE FROM snapshots WHERE watch = ? AND path = ?", id, f.Path); err != nil {
+				return fmt.Errorf("drop the snapshot of %s: %w", f.Path, err)
+			}
+			continue
+		}
+		err := tx.Rows().Run(`INSERT INTO snapshots (watch, path, dir, ino, size, mtime, hash, version, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (watch, path) DO UPDATE SET dir = excluded.dir, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, hash = excluded.hash,
-				version = excluded.version, text = iif(excluded.text IS NULL AND excluded.hash = hash, text, excluded.text), gone = excluded.gone`,
-			id, f.Path, db.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text, db.Bit(f.Gone)) // #nosec G115 -- read back as it was
+				version = excluded.version, text = iif(excluded.text IS NULL AND excluded.hash = hash, text, excluded.text), gone = 0`,
+			id, f.Path, db.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // #nosec G115 -- read back as it was
 		if err != nil {
 			return fmt.Errorf("put the snapshot of %s: %w", f.Path, err)
 		}

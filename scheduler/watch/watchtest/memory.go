@@ -17,6 +17,7 @@ type Memory struct {
 	mu      sync.Mutex
 	watches []watch.Watch
 	files   map[int64]map[string]watch.File
+	newest  map[int64]map[string]int64 // versions that were ever put since the first look, also of rows that went
 	keys    map[string]bool
 	inbox   []event.In
 	trouble map[int64][]string
@@ -30,7 +31,7 @@ type Memory struct {
 // NewMemory makes an empty store.
 func NewMemory() *Memory {
 	return &Memory{
-		files: map[int64]map[string]watch.File{}, keys: map[string]bool{}, trouble: map[int64][]string{},
+		files: map[int64]map[string]watch.File{}, newest: map[int64]map[string]int64{}, keys: map[string]bool{}, trouble: map[int64][]string{},
 		changed: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 }
@@ -111,16 +112,11 @@ func (m *Memory) Saw(_ context.Context, s watch.Seen) error {
 		}
 	}
 	for _, f := range s.Files {
-		if err := fits(m.files[s.Watch.ID][f.Path], f); err != nil {
+		if err := fits(m.files[s.Watch.ID][f.Path], f, m.newest[s.Watch.ID][f.Path]); err != nil {
 			return err
 		}
 	}
-	if m.files[s.Watch.ID] == nil {
-		m.files[s.Watch.ID] = map[string]watch.File{}
-	}
-	for _, f := range s.Files {
-		m.files[s.Watch.ID][f.Path] = f
-	}
+	m.put(s.Watch.ID, s.Files)
 	if s.In != nil {
 		if key := fmt.Sprint(s.Watch.ID, " ", s.Key); m.keys[key] {
 			m.twice++
@@ -134,14 +130,30 @@ func (m *Memory) Saw(_ context.Context, s watch.Seen) error {
 	return nil
 }
 
-// fits says what is wrong with a row over an old one.
-func fits(old, now watch.File) error {
-	same := old.Hash == now.Hash && old.Gone == now.Gone
+func (m *Memory) put(id int64, files []watch.File) {
+	if m.files[id] == nil {
+		m.files[id], m.newest[id] = map[string]watch.File{}, map[string]int64{}
+	}
+	for _, f := range files {
+		if m.files[id]["."].Version > 0 {
+			m.newest[id][f.Path] = f.Version
+		}
+		if m.files[id][f.Path] = f; f.Gone {
+			delete(m.files[id], f.Path)
+		}
+	}
+}
+
+// fits says what is wrong with a row over an old one; newest is the newest version that the path ever had.
+func fits(old, now watch.File, newest int64) error {
+	same := old.Hash == now.Hash
 	switch {
 	case now.Path == "" || now.Version <= 0:
 		return fmt.Errorf("row %q has version %d", now.Path, now.Version)
-	case now.Version < old.Version:
-		return fmt.Errorf("version of %s went back from %d to %d", now.Path, old.Version, now.Version)
+	case now.Version < newest:
+		return fmt.Errorf("version of %s went back from %d to %d", now.Path, newest, now.Version)
+	case old.Version == 0 && now.Version == newest:
+		return fmt.Errorf("%s has come back under its old version %d", now.Path, newest)
 	case old.Version > 0 && !same && !now.Gone && now.Version == old.Version:
 		return fmt.Errorf("%s has new content under the old version %d", now.Path, now.Version)
 	}
@@ -226,4 +238,5 @@ func (m *Memory) Forget(id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.files, id)
+	delete(m.newest, id)
 }

@@ -1,0 +1,111 @@
+package lobby
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/daemon/ident"
+)
+
+// Trouble is what the owner knows of the trouble with a channel. It outlives the process: a fault is told once, and not at each start again.
+// That a fault is over is not told: what waited arrives then, and where networks come and go it would double what is said about them.
+type Trouble struct {
+	Print string `json:"print"`           // of the section that this is about: with another one it begins anew
+	Heard bool   `json:"heard,omitempty"` // it has received with this section,
+	Sent  bool   `json:"sent,omitempty"`  // or sent
+	Deaf  bool   `json:"deaf,omitempty"`  // he was told that it does not receive, and it has not received since,
+	Mute  bool   `json:"mute,omitempty"`  // or that it does not send
+}
+
+// After is what the owner knows when the health of a channel has changed, and what he is to be told of it, "" when that is nothing. A deaf
+// channel is always told; that it does not send either is the same fault, and so are both of a channel that has never worked.
+func (t Trouble) After(h channels.ChannelHealth) (Trouble, string) {
+	if t.Print != h.Print {
+		t = Trouble{Print: h.Print}
+	}
+	t.Heard, t.Sent = t.Heard || h.Receiving.Proven, t.Sent || h.Sending.Proven
+	t.Deaf, t.Mute = t.Deaf && !works(h.Receiving), t.Mute && !works(h.Sending)
+	never := !t.Heard && !t.Sent
+	switch {
+	case h.Receiving.State == channels.Down && !t.Deaf:
+		t.Deaf = true
+		if never && t.Mute {
+			return t, ""
+		}
+		return t, told(h.Name, never, t.Heard, "receive", h.Receiving.LastError)
+	case h.Sending.State == channels.Down && !t.Deaf && !t.Mute:
+		t.Mute = true
+		return t, told(h.Name, never, t.Sent, "send", h.Sending.LastError)
+	}
+	return t, ""
+}
+
+// works reports whether a side of a channel does, for all that is known: that nothing has failed yet is not enough.
+func works(d channels.Direction) bool { return d.Proven && d.State == channels.OK }
+
+func told(name string, never, before bool, what, why string) string {
+	how := "does not " + what
+	switch {
+	case never:
+		how = "does not work"
+	case before:
+		how = "no longer " + what + "s"
+	}
+	return fmt.Sprintf("Channel %s %s: %s. It is tried again for as long as it takes. Its section is [channels.%s] in config.toml; hob channels test %s tries it out.",
+		name, how, strings.TrimRight(why, "."), name, name)
+}
+
+// Troubles are those of all channels, by name, as they are kept.
+type Troubles map[string]Trouble
+
+// ReadTroubles reads what String has written; "" is none.
+func ReadTroubles(text string) (Troubles, error) {
+	list := Troubles{}
+	if text == "" {
+		return list, nil
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("read the troubles with channels: %w", err)
+	}
+	return list, nil
+}
+
+// String is how troubles are kept.
+func (t Troubles) String() string {
+	if len(t) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic("lobby: " + err.Error()) // words and yes or no
+	}
+	return string(text)
+}
+
+// Only forgets what is known of channels that are not among these.
+func (t Troubles) Only(names []string) {
+	maps.DeleteFunc(t, func(name string, _ Trouble) bool { return !slices.Contains(names, name) })
+}
+
+// News are the lines of a list that were not in the one that known was made of, and what is known from then on. A line that stands elsewhere
+// in the config by now is the same; one that was gone for a while is new.
+func News(known string, lines []string) (now string, news []string) {
+	before := strings.Fields(known)
+	var names []string
+	for _, line := range lines {
+		name := ident.Digest(regexp.MustCompile(`:\d+`).ReplaceAllString(line, ""))
+		if slices.Contains(names, name) {
+			continue
+		}
+		names = append(names, name)
+		if !slices.Contains(before, name) {
+			news = append(news, line)
+		}
+	}
+	return strings.Join(names, " "), news
+}

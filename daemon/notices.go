@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/lobby"
+	"hob/daemon/store"
+	"hob/daemon/store/told"
+)
+
+// The names under which it is kept what the owner was told is wrong.
+const (
+	toldConfig   = "config"
+	toldChannels = "channels"
+)
+
+// tellProblems tells the owner what is wrong with the config, each thing once for as long as it is: also over restarts.
+func (d conf) tellProblems(ctx context.Context) error {
+	list := d.problems(false)
+	for i, p := range list {
+		list[i] = d.secrets.Text(p)
+		d.log.Warn("config", "problem", list[i])
+	}
+	return d.settle(ctx, toldConfig, func(known string) (string, told.Notice, error) {
+		now, news := lobby.News(known, list)
+		n := told.Notice{To: d.elsewhere("")}
+		if len(news) > 0 {
+			n.Text = "There is something wrong with the config:\n" + strings.Join(news, "\n") +
+				"\nhob looks at it again when config.toml is written, or when it is started again; hob doctor says more."
+		}
+		return now, n, nil
+	})
+}
+
+// channelChanged logs how a channel does, and tells the owner, on another channel, when one goes down. What is wrong with its section is told
+// with the rest of the config.
+func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
+	if h.Receiving.State == channels.OK && h.Sending.State == channels.OK {
+		d.log.Info("channel works", "name", h.Name)
+	} else {
+		d.log.Warn("channel", "name", h.Name, "receiving", h.Receiving.State, "sending", h.Sending.State, "err", cmp.Or(h.Receiving.LastError, h.Sending.LastError))
+	}
+	if !h.Unfit {
+		d.group.Once("tell of "+h.Name, func() error { return d.tellTrouble(ctx, h.Name) })
+	}
+}
+
+// tellTrouble tells the owner how a channel does now: what has changed since it was asked for is in it, in whatever order the changes are told.
+func (d conf) tellTrouble(ctx context.Context, name string) error {
+	return d.troubles(ctx, func(all lobby.Troubles) (n told.Notice) {
+		for _, h := range (overview(d)).channelHealth() {
+			if h.Name == name && !h.Unfit {
+				n.To = d.elsewhere(name)
+				all[name], n.Text = all[name].After(h)
+			}
+		}
+		return n
+	})
+}
+
+// onlyTroubles forgets the trouble with channels that the config does not have any more.
+func (d conf) onlyTroubles(ctx context.Context, names []string) error {
+	return d.troubles(ctx, func(all lobby.Troubles) told.Notice {
+		all.Only(names)
+		return told.Notice{}
+	})
+}
+
+// troubles lets f change what is known of the trouble with channels, and say what the owner is told of it.
+func (d conf) troubles(ctx context.Context, f func(lobby.Troubles) told.Notice) error {
+	return d.settle(ctx, toldChannels, func(known string) (string, told.Notice, error) {
+		all, err := lobby.ReadTroubles(known)
+		if err != nil {
+			d.log.Error("what the owner was told of channels is forgotten", "err", err)
+			all = lobby.Troubles{}
+		}
+		n := f(all)
+		return all.String(), n, nil
+	})
+}
+
+func (d conf) settle(ctx context.Context, name string, f func(known string) (string, told.Notice, error)) error {
+	return d.store.Write(ctx, func(tx *store.Tx) error { return told.Settle(tx, name, f) })
+}
+
+// elsewhere is the owner's first address on a channel that can be used and is not the given one, if there is one on a channel that sends; the
+// local one where there is none at all.
+func (d conf) elsewhere(channel string) event.Address {
+	down := map[string]bool{}
+	for _, h := range d.host.Health() {
+		down[h.Name] = h.Sending.State == channels.Down
+	}
+	list := slices.DeleteFunc(d.owner(), func(a event.Address) bool {
+		_, err := d.host.Channel(a.Channel())
+		return a.Channel() == channel || err != nil && a.Channel() != event.CLI.Channel()
+	})
+	if len(list) == 0 {
+		return event.CLI
+	}
+	return list[max(slices.IndexFunc(list, func(a event.Address) bool { return !down[a.Channel()] }), 0)]
+}

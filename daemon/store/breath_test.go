@@ -1,0 +1,167 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/store"
+)
+
+// together brings messages in one commit, as a platform does that has kept them while hob was down.
+func (s *shop) together(texts ...string) {
+	s.t.Helper()
+	var list []event.In
+	for _, text := range texts {
+		in := typed(text)
+		in.ExtID = "x" + text
+		list = append(list, in)
+	}
+	if _, err := s.Accept(s.t.Context(), list, nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// readings takes turns to their ends until nothing is left, and says what each of them has read.
+func (s *shop) readings() (list [][]string) {
+	s.t.Helper()
+	for {
+		id, read := s.joined()
+		if id == 0 {
+			return list
+		}
+		s.done(id)
+		list = append(list, read)
+	}
+}
+
+func (s *shop) wantReadings(want ...[]string) {
+	s.t.Helper()
+	if got := s.readings(); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+		s.t.Errorf("the turns read %q, want %q", got, want)
+	}
+}
+
+// What was said in one breath is claimed in one commit: a kill between the claim and the first request makes no two turns of it, although what is
+// queued outranks a turn that is taken up again.
+func TestABreathIsClaimedWhole(t *testing.T) { synctest.Test(t, aBreathIsClaimedWhole) }
+
+func aBreathIsClaimedWhole(t *testing.T) {
+	s := fresh(t)
+	s.together("one", "two")
+	s.later(channels.BurstPause)
+	s = s.crash()
+	if s.take() == 0 {
+		t.Fatal("after the pause nothing is taken")
+	}
+	s = s.crash()
+	s.wantReadings([]string{"one", "two"})
+}
+
+// When hob is killed between the two, the second still comes in time as long as the first waits; later it comes in time only if nobody has begun to
+// read the first.
+func TestABreathKilledInTheMiddle(t *testing.T) { synctest.Test(t, aBreathKilledInTheMiddle) }
+
+func aBreathKilledInTheMiddle(t *testing.T) {
+	for _, c := range []struct {
+		apart time.Duration
+		taken bool // hob is there again, and reads the first before the second comes
+		want  [][]string
+	}{
+		{apart: channels.BurstPause - time.Millisecond, want: [][]string{{"one", "two"}}},
+		{apart: channels.BurstPause, want: [][]string{{"one", "two"}}},
+		{apart: channels.BurstPause, taken: true, want: [][]string{{"one"}, {"two"}}},
+	} {
+		s := fresh(t)
+		s.accept(typed("one"))
+		s = s.crash()
+		s.later(c.apart)
+		if c.taken {
+			s.done(s.take())
+		}
+		s.accept(typed("two"))
+		s.later(channels.BurstPause)
+		s.take()
+		s = s.crash()
+		s.wantReadings(c.want[len(c.want)-1:]...)
+		if n := one[int](s, "SELECT count(DISTINCT turn) FROM inbox"); n != len(c.want) {
+			t.Errorf("%s apart, taken %t: %d turns, want %d", c.apart, c.taken, n, len(c.want))
+		}
+	}
+}
+
+// The end of a burst, after three seconds or with the twentieth message, comes between two of one commit only for the time that they wait: what is
+// there when the first is claimed is claimed with it.
+func TestTheEndOfABurstDividesNoBreath(t *testing.T) {
+	synctest.Test(t, theEndOfABurstDividesNoBreath)
+}
+
+func theEndOfABurstDividesNoBreath(t *testing.T) {
+	for name, c := range map[string]struct {
+		before int
+		step   time.Duration
+		wait   time.Duration // from the two to the claim
+	}{
+		"the first is the nineteenth":               {before: channels.BurstMost - 2},
+		"the first is the twentieth":                {before: channels.BurstMost - 1},
+		"they come shortly before the third second": {before: 7, step: 420 * time.Millisecond, wait: 60 * time.Millisecond},
+		"they come when it is over":                 {before: 7, step: 430 * time.Millisecond},
+	} {
+		s := fresh(t)
+		var want []string
+		for i := range c.before {
+			want = append(want, fmt.Sprint(i))
+			s.accept(typed(want[i]))
+			s.later(c.step)
+		}
+		s.together("one", "two")
+		s.later(c.wait)
+		if s.take() == 0 {
+			t.Errorf("%s: nobody waits any longer, and nothing is taken", name)
+		}
+		s = s.crash()
+		s.wantReadings(append(want, "one", "two"))
+	}
+}
+
+// A message is read as it is when it joins, also when an edit is stored while it does.
+func TestAnEditWhileItsMessageJoins(t *testing.T) { synctest.Test(t, anEditWhileItsMessageJoins) }
+
+func anEditWhileItsMessageJoins(t *testing.T) {
+	s := fresh(t)
+	s.together("one")
+	s.later(channels.BurstPause)
+	id := s.take()
+	in := typed("by moon")
+	in.ExtID = "a"
+	s.accept(in)
+	busy, errs := make(chan struct{}), make(chan error, 3)
+	for _, f := range []func() error{
+		func() error { return s.Write(t.Context(), func(*store.Tx) error { <-busy; return nil }) },
+		func() error {
+			_, err := s.Accept(t.Context(), []event.In{edited("a", "by noon")}, nil)
+			return err
+		},
+		func() error {
+			_, err := s.Begin(t.Context(), turn.Begin{Turn: id, Free: true})
+			return err
+		},
+	} {
+		go func() { errs <- f() }()
+		synctest.Wait() // it waits for the one before it
+	}
+	close(busy)
+	for range 3 {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read := s.reads(id); !slices.Equal(read, []string{"one", "by noon"}) {
+		t.Errorf("the turn reads %q", read)
+	}
+}

@@ -1,0 +1,65 @@
+// Package told holds what the owner was told is wrong and is not over yet, so that a restart does not tell it again. It works inside the
+// transactions of package store. What is wrong, and when it is over, is the word of whoever tells it.
+package told
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"hob/daemon/event"
+	"hob/daemon/ident"
+	"hob/daemon/store/db"
+)
+
+// Tx is a transaction of the store, with the deed that is the store's own.
+type Tx interface {
+	// Rows is the transaction itself.
+	Rows() *db.Tx
+	// Tell queues a message, once for a key.
+	Tell(key string, to event.Address, text string) error
+}
+
+// Notice is what the owner is told, and where.
+type Notice struct {
+	To   event.Address
+	Text string // "": nothing is told
+}
+
+// Settle shows f what was told under a name ("": nothing), and keeps what f says has been told from now on together with the notice of it: a
+// notice that is kept is sent, and one that is sent is kept. f is pure; it may be asked more than once.
+func Settle(tx Tx, name string, f func(known string) (now string, n Notice, err error)) error {
+	key := "told_" + name
+	known, err := read(tx.Rows(), key)
+	if err != nil {
+		return fmt.Errorf("read what the owner was told: %w", err)
+	}
+	now, n, err := f(known)
+	if err != nil {
+		return err
+	}
+	if now != known {
+		if err := keep(tx.Rows(), key, now); err != nil {
+			return fmt.Errorf("note what the owner is told: %w", err)
+		}
+	}
+	if n.Text == "" {
+		return nil
+	}
+	return tx.Tell(fmt.Sprintf("%s:%d:%s", name, db.Micros(tx.Rows().Now), ident.Digest(n.Text)), n.To, n.Text)
+}
+
+func read(tx *db.Tx, key string) (value string, err error) {
+	err = tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return value, err
+}
+
+func keep(tx *db.Tx, key, value string) error {
+	if value == "" {
+		return tx.Run("DELETE FROM settings WHERE key = ?", key)
+	}
+	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
+}
