@@ -40,11 +40,11 @@ func AbilitiesOf(ch Channel) Abilities {
 	if c, ok := ch.(Carrier); ok {
 		a.MaxFile = c.MaxFile()
 	}
-	switch caps := capsOf(ch); {
-	case caps.Keyed:
-		a.Repeats = ByKey
-	case caps.Finder:
+	if _, ok := ch.(Finder); ok {
 		a.Repeats = ByLook
+	}
+	if k, ok := ch.(Keyed); ok && k.DedupsByNonce() {
+		a.Repeats = ByKey // which needs no look
 	}
 	return a
 }

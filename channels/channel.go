@@ -35,7 +35,8 @@ type Inbox interface {
 	Receive(ctx context.Context, list []Message, c *Cursor) error
 	// Accept is Receive for a place where nobody can be told apart: the channel itself says what each input is.
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
-	// Gap tells the owner that messages of a stretch of time may be missing, once for the same stretch.
+	// Gap tells the owner that messages of a stretch of time may be missing, once for the same stretch: at once, or gathered with what else he is
+	// told within the hour. It is kept when this returns.
 	Gap(ctx context.Context, from, to time.Time, why string) error
 	// Cursor returns the stored cursor of a source, "" when there is none or it belonged to another identity.
 	Cursor(ctx context.Context, source, identity string) (string, error)

@@ -3,6 +3,8 @@ package channels
 import (
 	"strings"
 	"time"
+
+	"hob/channels/markup"
 )
 
 // Waiter is a message that waited through quiet hours.
@@ -16,7 +18,7 @@ type Waiter struct {
 const maxSingle = 3
 
 // digest is what a row says: its own text, or, when it heads more than maxSingle messages that waited through quiet hours, the text of all of
-// them, each with its time; joined are the others.
+// them, each with its time and whole in itself; joined are the others.
 func (r Row) digest(now time.Time, zone *time.Location) (text string, joined []int64) {
 	if len(r.Quiet) <= maxSingle {
 		return r.Body, nil
@@ -28,40 +30,10 @@ func (r Row) digest(now time.Time, zone *time.Location) (text string, joined []i
 		if now.Sub(w.At) >= 24*time.Hour {
 			layout = "2006-01-02 15:04"
 		}
-		b.WriteString("\n\n**" + w.At.In(zone).Format(layout) + "**\n\n" + closed(w.Body))
+		b.WriteString("\n\n**" + w.At.In(zone).Format(layout) + "**\n\n" + markup.Closed(w.Body))
 		if i > 0 {
 			joined = append(joined, w.ID)
 		}
 	}
 	return b.String(), joined
-}
-
-// closed is a text with an end to the code fence that it leaves open (CommonMark 0.31, section 4.5), so that what follows is not code.
-func closed(text string) string {
-	open := ""
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		mark := fenceMark(line)
-		switch {
-		case mark == "":
-		case open == "" && (mark[0] == '~' || !strings.Contains(line[len(mark):], "`")):
-			open = mark
-		case open != "" && strings.HasPrefix(mark, open) && mark == line:
-			open = ""
-		}
-	}
-	if open == "" {
-		return text
-	}
-	return strings.TrimRight(text, "\n") + "\n" + open
-}
-
-// fenceMark is the row of three or more backticks or tildes that a line begins with, "" when there is none.
-func fenceMark(line string) string {
-	for _, c := range []string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 {
-			return line[:n]
-		}
-	}
-	return ""
 }

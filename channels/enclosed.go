@@ -36,12 +36,12 @@ func carried(row Row, ch Channel, owner bool) (files []event.Enclosed, named str
 
 // refusal says why a channel cannot send a file, "" when it can.
 func refusal(f event.Enclosed, ch Channel) string {
-	c, ok := ch.(Carrier)
+	most := AbilitiesOf(ch).MaxFile
 	switch {
-	case !ok:
+	case most == 0:
 		return "carries no files"
-	case f.Size > c.MaxFile():
-		return "takes files of up to " + Bytes(c.MaxFile())
+	case f.Size > most:
+		return "takes files of up to " + Bytes(most)
 	case f.Artifact == "":
 		return "gets files of up to " + Bytes(event.MaxEnclosed) + " from hob"
 	}

@@ -162,10 +162,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 		t.gauge.h.Receiving, t.gauge.h.Sending, t.gauge.h.Unfit = ill, ill, true
 		return t
 	}
-	var more Audience
-	if a, ok := s.Channel.(audience); ok {
-		more = a.listensTo()
-	}
+	more, _ := AudienceOf(s.Channel)
 	in := &door{Keeper: h.Inbox, desk: h.Desk, name: name, more: more, now: h.Clock.Wall, well: func() { h.note(t, receiving, nil) }}
 	h.Go(own, "channel "+name, func(ctx context.Context) error { return h.receive(ctx, t, in) })
 	return t

@@ -26,13 +26,13 @@ func (p *Pump) lane(ctx context.Context, row Row) error {
 	switch {
 	case errors.Is(err, ErrNoChannel):
 		name := row.To.Channel()
-		p.finish(ctx, row, whole, dead(whole, fmt.Sprintf("there is no channel %q; add a section [channels.%s] to the configuration", name, name)))
+		p.finish(ctx, row, whole, dead(whole, fmt.Sprintf("there is no channel %q; add a section [channels.%s] to the configuration; hob outbox retry %d sends it then", name, name, row.ID)))
 		return nil
 	case err != nil:
 		p.rest(row.To, awayNap)
 		return nil
 	}
-	if p.turnedAway(ctx, row, whole) {
+	if (guard{p}).turnedAway(ctx, row, whole) {
 		return nil
 	}
 	if row.Drafted {
@@ -82,7 +82,7 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 		if i > 0 {
 			fail.Point("between.parts")
 		}
-		if ctx.Err() != nil || i > 0 && p.turnedAway(ctx, row, whole) {
+		if ctx.Err() != nil || i > 0 && (guard{p}).turnedAway(ctx, row, whole) {
 			return nil
 		}
 		sent, err := p.part(ctx, row, ch, p.complete(row, d), i == 0)
@@ -125,13 +125,6 @@ func roomy(f markup.Form) markup.Form {
 	return f
 }
 
-// capsOf asks a channel what it can do.
-func capsOf(ch Channel) Caps {
-	k, keyed := ch.(Keyed)
-	_, finder := ch.(Finder)
-	return Caps{Keyed: keyed && k.DedupsByNonce(), Finder: finder}
-}
-
 // complete fills in what a part takes from its row.
 func (p *Pump) complete(row Row, d Delivery) Delivery {
 	d.Outbox, d.Parts, d.To, d.ReplyRef, d.Urgent, d.NotAfter = row.ID, row.Parts, row.To, row.ReplyRef, row.Urgent, row.NotAfter
@@ -144,16 +137,16 @@ func (p *Pump) complete(row Row, d Delivery) Delivery {
 
 // part tries one part and commits what came of it. sent tells whether the next part may go.
 func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
-	caps := capsOf(ch)
+	repeats := AbilitiesOf(ch).Repeats
 	owner := p.isOwner(row.To)
 	interrupted := row.Interrupted && first
-	if interrupted || d.Unsure > 0 && caps.Finder {
+	if interrupted || d.Unsure > 0 && repeats == ByLook {
 		o := look(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
 			d.Attempts++ // each look that fails is waited for longer, as each send is
 		}
-		v := After(d, o, caps, p.Clock.Wall(), owner)
-		if v.State == Retry && v.Unsure > 0 && interrupted && !caps.Keyed && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
+		v := After(d, o, repeats, p.Clock.Wall(), owner)
+		if v.State == Retry && v.Unsure > 0 && interrupted && repeats != ByKey && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
 			v = p.digest([]Row{row})
 		}
 		if v.State != Retry || v.At.After(p.Clock.Wall()) {
@@ -173,9 +166,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	if fail.Broken("sent-before-send") {
 		p.settle(ctx, d, Verdict{State: Sent})
 	}
-	o := p.send(ctx, ch, p.marked(row, d, caps, first && owner))
+	o := p.send(ctx, ch, p.marked(row, d, repeats, first && owner))
 	p.Report(row.To.Channel(), o.Err)
-	v := After(d, o, caps, p.Clock.Wall(), owner)
+	v := After(d, o, repeats, p.Clock.Wall(), owner)
 	if v.State == Retry {
 		p.heed(row.To, o.Err, v.At)
 	}
@@ -244,12 +237,12 @@ const (
 )
 
 // marked appends what the reader must know: that the message is late, or may be a repeat.
-func (p *Pump) marked(row Row, d Delivery, caps Caps, mayBeLate bool) Delivery {
+func (p *Pump) marked(row Row, d Delivery, repeats Repeats, mayBeLate bool) Delivery {
 	d.Repeat = d.Unsure > 0
 	if mayBeLate && p.Clock.Wall().Sub(row.Queued) > lateAfter {
 		d.Body += fmt.Sprintf(lateMark, row.Queued.In(p.Zone()).Format(markTime))
 	}
-	if d.Repeat && !caps.Keyed && !fail.Broken("no-mark") {
+	if d.Repeat && repeats != ByKey && !fail.Broken("no-mark") {
 		d.Body += repeatMark
 	}
 	return d

@@ -208,25 +208,25 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 	switch {
 	case g.Outbox == 0:
 		v.next = now + editEvery
-		return true, l.begin(ctx, g, capsOf(ch), text)
+		return true, l.begin(ctx, g, AbilitiesOf(ch).Repeats, text)
 	case v.old && text == working:
 		return true, nil // words stay until there are others
 	case text != v.text:
-		l.grow(ctx, g, v, editor, text, capsOf(ch))
+		l.grow(ctx, g, v, editor, text, AbilitiesOf(ch).Repeats)
 	}
 	return !g.Parked || text != v.text, nil
 }
 
 // hidden reports whether a draft shows nothing more to whom it was begun for.
 func (l *Live) hidden(g Growth) bool {
-	why, err := l.Pump.lost(g.To, g.Standing)
+	why, err := guard{l.Pump}.lost(g.To, g.Standing)
 	return why != "" || err != nil
 }
 
 // begin begins a draft. Where a send can neither be looked up nor be made twice without harm, a new message shows it only to the owner: what may have
 // arrived is held for anybody else, and a draft is not worth a question.
-func (l *Live) begin(ctx context.Context, g Growth, caps Caps, text string) error {
-	anew := caps.Keyed || caps.Finder || l.Pump.isOwner(g.To)
+func (l *Live) begin(ctx context.Context, g Growth, repeats Repeats, text string) error {
+	anew := repeats != Marked || l.Pump.isOwner(g.To)
 	if err := l.Drafts.Draft(ctx, Opening{Turn: g.Turn, To: g.To, Text: text, Nonce: l.Ident.Code(16), Anew: anew}); err != nil {
 		return fmt.Errorf("begin a draft for turn %d: %w", g.Turn, err)
 	}
@@ -234,14 +234,14 @@ func (l *Live) begin(ctx context.Context, g Growth, caps Caps, text string) erro
 }
 
 // grow edits a draft, while nothing else is sent to its address: the turn's end must not come between the look and the edit.
-func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text string, caps Caps) {
+func (l *Live) grow(ctx context.Context, g Growth, v *view, editor Editor, text string, repeats Repeats) {
 	l.alone(g.To, func() {
 		if !l.stands(ctx, g) {
 			return
 		}
 		d := g.Delivery
 		d.Body = text
-		if d.Unsure > 0 && !caps.Keyed && !caps.Finder {
+		if d.Unsure > 0 && repeats == Marked {
 			d.Repeat, d.Body = true, d.Body+repeatMark
 		}
 		err := edit(ctx, editor, d, g.Shown)
@@ -308,8 +308,7 @@ func edit(ctx context.Context, editor Editor, d Delivery, remoteID string) error
 // Edits tells whether what has been sent to an address can be changed.
 func (h *Host) Edits(to event.Address) bool {
 	ch, err := h.Channel(to.Channel())
-	_, can := ch.(Editor)
-	return can && err == nil
+	return err == nil && AbilitiesOf(ch).Edits
 }
 
 // text is what there is to show of an answer now.

@@ -50,7 +50,7 @@ type Store interface {
 	// and then no more; when its text is known it comes with Drafted.
 	Ready(ctx context.Context, now time.Time, limit int) ([]Row, error)
 	// Split stores the parts of a row that has none, or only one that shows a draft, and ends the rows joined, whose texts stand in them too, with a pointer to it.
-	// Read: Part, Body, File, Nonce. When one of joined is not ready any more, nothing is changed: ErrNotReady.
+	// Read: Part, Body, File, Nonce. When the row has parts already, or one of joined is not ready any more, nothing is changed: ErrNotReady.
 	Split(ctx context.Context, outbox int64, parts []Delivery, joined []int64) error
 	// Sending marks a part as "sending" in this epoch and stores d.Attempts, d.Unsure and, when it has none, d.Tried.
 	// It takes a part that is ready, or sending since an older epoch; else it changes nothing and returns ErrNotReady.
@@ -269,8 +269,7 @@ func (p *Pump) takeStock(ctx context.Context) error {
 		if err != nil || !r.Interrupted || !p.isOwner(r.To) {
 			return true
 		}
-		caps := capsOf(ch)
-		return caps.Keyed || caps.Finder
+		return AbilitiesOf(ch).Repeats != Marked
 	})
 	if len(unsure) > maxRecovered {
 		p.settle(ctx, Delivery{Outbox: unsure[maxRecovered].ID}, p.digest(unsure[maxRecovered:]))

@@ -107,7 +107,7 @@ func TestPumpUnknownChannel(t *testing.T) {
 		r.say("pigeon:roof", "coo")
 		r.live(t, time.Hour)
 		want(t, "states", r.states(), "dead", "done")
-		if n := r.box.Rows()[1]; !strings.Contains(n.Body, `there is no channel "pigeon"; add a section [channels.pigeon]`) {
+		if n := r.box.Rows()[1]; !strings.Contains(n.Body, `there is no channel "pigeon"; add a section [channels.pigeon] to the configuration; hob outbox retry 1 sends it then`) {
 			t.Errorf("notice %q", n.Body)
 		}
 	})

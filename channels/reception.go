@@ -37,8 +37,15 @@ type Desk interface {
 	// Try shows a stranger's message to the pairing that is open on a channel, if there is one. The message that bound somebody is known by its
 	// id: shown again, it is Bound again.
 	Try(ctx context.Context, channel string, m Message) (Tried, error)
-	// Tell tells the owner something, on another channel than the one it is about, once for a key.
-	Tell(ctx context.Context, channel, key, text string) error
+	// Missed tells the owner, on another channel than the one it is about, that messages may be missing: at once, or with others that follow each
+	// other, once for the same stretch. It is kept when this returns.
+	Missed(ctx context.Context, channel string, gap Gap) error
+}
+
+// Gap is a stretch of time of which messages may be missing, and why. Where From is To, it is from then on.
+type Gap struct {
+	From, To time.Time
+	Why      string
 }
 
 // AudienceOf is to whom a channel listens beside the owner. Where there are no persons, as on a topic, ok is false: nobody can be
@@ -71,9 +78,7 @@ func (d *door) Receive(ctx context.Context, list []Message, c *Cursor) error {
 
 // Gap tells the owner that messages may be missing.
 func (d *door) Gap(ctx context.Context, from, to time.Time, why string) error {
-	key := fmt.Sprintf("gap:%s:%d:%d", d.name, from.Unix(), to.Unix())
-	text := fmt.Sprintf("Messages on %s may be missing, from %s to %s: %s.", d.name, from.UTC().Format("2006-01-02 15:04"), to.UTC().Format("2006-01-02 15:04 MST"), why)
-	if err := d.desk.Tell(ctx, d.name, key, text); err != nil {
+	if err := d.desk.Missed(ctx, d.name, Gap{from, to, why}); err != nil {
 		return fmt.Errorf("tell of a gap: %w", err)
 	}
 	return nil

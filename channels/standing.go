@@ -34,11 +34,8 @@ func (s Standing) lost(now Standing) string {
 // Names reports whether the config names who is at an address, or the group. Its errors are those of Channel.
 func (h *Host) Names(to event.Address) (bool, error) {
 	ch, err := h.Channel(to.Channel())
-	if err != nil {
-		return false, err
-	}
-	a, _ := AudienceOf(ch)
-	return a.names(to.Local()), nil
+	a, _ := AudienceOf(ch) // of none: nobody
+	return a.names(to.Local()), err
 }
 
 // names reports whether an audience has the person or the group at the local part of an address. A thread of a group is the group's, and its
@@ -56,8 +53,11 @@ func (h *Host) Met(name string) bool {
 	return t != nil && t.Print == s.Print && t.Kind == s.Kind && t.met.Load()
 }
 
+// guard stands before what a pump or a draft shows to somebody.
+type guard struct{ *Pump }
+
 // lost says why an address has lost a right, "" when it has not. An error: it cannot be told yet.
-func (p *Pump) lost(to event.Address, then Standing) (string, error) {
+func (p guard) lost(to event.Address, then Standing) (string, error) {
 	if then == Unnamed {
 		return "", nil
 	}
@@ -70,7 +70,7 @@ func (p *Pump) lost(to event.Address, then Standing) (string, error) {
 
 // turnedAway ends a row whose address has lost the right by which it was queued, and leaves one alone for a while of which that cannot be told.
 // False: it may go.
-func (p *Pump) turnedAway(ctx context.Context, row Row, whole Delivery) bool {
+func (p guard) turnedAway(ctx context.Context, row Row, whole Delivery) bool {
 	why, err := p.lost(row.To, row.Standing)
 	switch {
 	case err != nil:

@@ -44,9 +44,6 @@ type Outcome struct {
 	Looked      Look
 }
 
-// Caps are the abilities of a channel that matter after a failure.
-type Caps struct{ Keyed, Finder bool }
-
 // Verdict says what happens to a delivery. All of it is committed together.
 type Verdict struct {
 	State    State
@@ -81,15 +78,15 @@ const (
 // maxUnsure bounds how often an owner's message is sent again after crashes, one possible repeat per crash.
 const maxUnsure = 5
 
-// After decides what happens to a delivery after an outcome. It is pure; owner tells whether the address is the owner's.
-func After(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict {
+// After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived, owner tells whether the address is the owner's.
+func After(d Delivery, o Outcome, repeats Repeats, now time.Time, owner bool) Verdict {
 	switch {
 	case o.Looked == Found:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case o.Looked == Missing:
 		return orExpired(d, Verdict{State: Retry, At: now, Reason: "had not arrived"}, now)
 	case o.Interrupted || o.Looked == Unclear || errors.Is(o.Err, ErrUnknown):
-		return afterUnsure(d, o, caps, now, owner)
+		return afterUnsure(d, o, repeats, now, owner)
 	case o.Err == nil:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case errors.Is(o.Err, ErrPermanent):
@@ -111,7 +108,7 @@ func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
 }
 
 // afterUnsure decides about a try that may have arrived.
-func afterUnsure(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Verdict {
+func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, owner bool) Verdict {
 	n := d.Unsure
 	if o.Interrupted || o.Looked == NotLooked {
 		n++ // this very try; a look-up afterwards only asks about those counted before
@@ -120,9 +117,9 @@ func afterUnsure(d Delivery, o Outcome, caps Caps, now time.Time, owner bool) Ve
 	if o.Err != nil && o.Looked == NotLooked {
 		again.At = now.Add(wait(d, o.Err))
 	}
-	lookUp := caps.Finder && o.Looked == NotLooked
+	lookUp := repeats == ByLook && o.Looked == NotLooked
 	resend := owner && (n <= 1 || o.Interrupted && n <= maxUnsure)
-	if lookUp || caps.Keyed || resend {
+	if lookUp || repeats == ByKey || resend {
 		return orExpired(d, again, now)
 	}
 	return Verdict{

@@ -1,6 +1,7 @@
 package channels_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,9 +19,6 @@ var (
 	errLost   = fmt.Errorf("connection lost: %w", channels.ErrUnknown)
 	errNever  = fmt.Errorf("no such chat: %w", channels.ErrPermanent)
 	errLater  = fmt.Errorf("send: %w", &channels.RetryAfter{After: 42 * time.Second, Err: errors.New("slow down")})
-	keyed     = channels.Caps{Keyed: true}
-	finder    = channels.Caps{Finder: true}
-	neither   = channels.Caps{}
 	soonDies  = noon.Add(10 * time.Second)
 	longDead  = noon
 	untilNext = noon.Add(time.Hour)
@@ -30,7 +28,7 @@ func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		o      channels.Outcome
-		caps   channels.Caps
+		how    channels.Repeats
 		owner  bool
 		unsure int
 		until  time.Time
@@ -47,8 +45,8 @@ func TestAfter(t *testing.T) {
 		{name: "failed, an earlier try unsure", o: channels.Outcome{Err: errPlain}, unsure: 1, want: channels.Retry, left: 1},
 		{name: "failed at its end", o: channels.Outcome{Err: errPlain}, until: longDead, want: channels.Expired},
 
-		{name: "lost, can be looked up", o: channels.Outcome{Err: errLost}, caps: finder, want: channels.Retry, left: 1},
-		{name: "lost, has a key", o: channels.Outcome{Err: errLost}, caps: keyed, unsure: 7, want: channels.Retry, left: 8},
+		{name: "lost, can be looked up", o: channels.Outcome{Err: errLost}, how: channels.ByLook, want: channels.Retry, left: 1},
+		{name: "lost, has a key", o: channels.Outcome{Err: errLost}, how: channels.ByKey, unsure: 7, want: channels.Retry, left: 8},
 		{name: "lost, to the owner", o: channels.Outcome{Err: errLost}, owner: true, want: channels.Retry, left: 1},
 		{name: "lost twice, to the owner", o: channels.Outcome{Err: errLost}, owner: true, unsure: 1, want: channels.Unknown, left: 2},
 		{name: "lost, to others", o: channels.Outcome{Err: errLost}, want: channels.Unknown, left: 1},
@@ -57,20 +55,20 @@ func TestAfter(t *testing.T) {
 		{name: "second crash, to the owner", o: channels.Outcome{Interrupted: true}, owner: true, unsure: 1, want: channels.Retry, at: noon, left: 2},
 		{name: "sixth crash, to the owner", o: channels.Outcome{Interrupted: true}, owner: true, unsure: 5, want: channels.Unknown, left: 6},
 		{name: "crash, to others", o: channels.Outcome{Interrupted: true}, want: channels.Unknown, left: 1},
-		{name: "crash, has a key", o: channels.Outcome{Interrupted: true}, caps: keyed, want: channels.Retry, at: noon, left: 1},
+		{name: "crash, has a key", o: channels.Outcome{Interrupted: true}, how: channels.ByKey, want: channels.Retry, at: noon, left: 1},
 		{name: "crash, after its end", o: channels.Outcome{Interrupted: true}, owner: true, until: longDead, want: channels.Expired, left: 1},
 
-		{name: "looked up: there", o: channels.Outcome{Interrupted: true, Looked: channels.Found, RemoteID: "r"}, caps: finder, until: longDead, want: channels.Sent},
-		{name: "looked up: not there", o: channels.Outcome{Interrupted: true, Looked: channels.Missing}, caps: finder, want: channels.Retry, at: noon},
-		{name: "looked up: cannot tell, to the owner", o: channels.Outcome{Interrupted: true, Looked: channels.Unclear, Err: errLost}, caps: finder, owner: true, want: channels.Retry, at: noon, left: 1},
-		{name: "looked up: cannot tell, to others", o: channels.Outcome{Interrupted: true, Looked: channels.Unclear}, caps: finder, want: channels.Unknown, left: 1},
-		{name: "looked up later: cannot tell, to the owner", o: channels.Outcome{Looked: channels.Unclear, Err: errLost}, caps: finder, owner: true, unsure: 1, want: channels.Retry, at: noon, left: 1},
-		{name: "looked up later again: cannot tell, to the owner", o: channels.Outcome{Looked: channels.Unclear}, caps: finder, owner: true, unsure: 2, want: channels.Unknown, left: 2},
-		{name: "the look-up failed after a crash", o: channels.Outcome{Interrupted: true, Err: errPlain}, caps: finder, want: channels.Retry, left: 1},
-		{name: "the look-up failed later", o: channels.Outcome{Err: errPlain}, caps: finder, unsure: 1, want: channels.Retry, left: 1},
+		{name: "looked up: there", o: channels.Outcome{Interrupted: true, Looked: channels.Found, RemoteID: "r"}, how: channels.ByLook, until: longDead, want: channels.Sent},
+		{name: "looked up: not there", o: channels.Outcome{Interrupted: true, Looked: channels.Missing}, how: channels.ByLook, want: channels.Retry, at: noon},
+		{name: "looked up: cannot tell, to the owner", o: channels.Outcome{Interrupted: true, Looked: channels.Unclear, Err: errLost}, how: channels.ByLook, owner: true, want: channels.Retry, at: noon, left: 1},
+		{name: "looked up: cannot tell, to others", o: channels.Outcome{Interrupted: true, Looked: channels.Unclear}, how: channels.ByLook, want: channels.Unknown, left: 1},
+		{name: "looked up later: cannot tell, to the owner", o: channels.Outcome{Looked: channels.Unclear, Err: errLost}, how: channels.ByLook, owner: true, unsure: 1, want: channels.Retry, at: noon, left: 1},
+		{name: "looked up later again: cannot tell, to the owner", o: channels.Outcome{Looked: channels.Unclear}, how: channels.ByLook, owner: true, unsure: 2, want: channels.Unknown, left: 2},
+		{name: "the look-up failed after a crash", o: channels.Outcome{Interrupted: true, Err: errPlain}, how: channels.ByLook, want: channels.Retry, left: 1},
+		{name: "the look-up failed later", o: channels.Outcome{Err: errPlain}, how: channels.ByLook, unsure: 1, want: channels.Retry, left: 1},
 	} {
 		d := channels.Delivery{Outbox: 3, To: "x:1", Body: "text", Nonce: "n", Attempts: 2, Unsure: tc.unsure, NotAfter: tc.until}
-		v := channels.After(d, tc.o, tc.caps, noon, tc.owner)
+		v := channels.After(d, tc.o, cmp.Or(tc.how, channels.Marked), noon, tc.owner)
 		if v.State != tc.want || v.Unsure != tc.left {
 			t.Errorf("%s: %s, unsure %d; want %s, %d", tc.name, v.State, v.Unsure, tc.want, tc.left)
 		}
@@ -91,16 +89,16 @@ func TestAfter(t *testing.T) {
 
 func TestNoticesAreSentences(t *testing.T) {
 	d := channels.Delivery{Outbox: 3, To: "x:1", Body: "Dinner is\nready", NotAfter: noon}
-	v := channels.After(d, channels.Outcome{Err: errNever}, neither, noon, true)
+	v := channels.After(d, channels.Outcome{Err: errNever}, channels.Marked, noon, true)
 	if want := "A message to x:1 could not be delivered: no such chat: will never be delivered\nIt says: “Dinner is ready”"; v.Tell.Text != want {
 		t.Errorf("dead:\n got %q\nwant %q", v.Tell.Text, want)
 	}
-	v = channels.After(d, channels.Outcome{Err: errPlain}, neither, noon, true)
+	v = channels.After(d, channels.Outcome{Err: errPlain}, channels.Marked, noon, true)
 	if want := "A message to x:1 was not delivered in time and is given up: connection refused\nIt says: “Dinner is ready”"; v.Tell.Text != want {
 		t.Errorf("expired:\n got %q\nwant %q", v.Tell.Text, want)
 	}
 	d.NotAfter = untilNext
-	v = channels.After(d, channels.Outcome{Interrupted: true}, neither, noon, false)
+	v = channels.After(d, channels.Outcome{Interrupted: true}, channels.Marked, noon, false)
 	if !strings.Contains(v.Ask.Text, "may or may not have arrived: “Dinner is ready”") {
 		t.Errorf("ask: %q", v.Ask.Text)
 	}
@@ -113,7 +111,7 @@ func TestBackoff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 1_000_000).Draw(t, "attempts")
 		d := channels.Delivery{Nonce: rapid.String().Draw(t, "nonce"), Attempts: n}
-		wait := channels.After(d, channels.Outcome{Err: errPlain}, neither, noon, true).At.Sub(noon)
+		wait := channels.After(d, channels.Outcome{Err: errPlain}, channels.Marked, noon, true).At.Sub(noon)
 		full := 5 * time.Minute
 		if n < 10 {
 			full = min(full, time.Second<<(n-1))

@@ -28,11 +28,6 @@ func Load(path string, env []string) (*Snapshot, []Problem, error) {
 	return load(path, doc, open, env)
 }
 
-// Parse is Load for a document in memory; file names it in problems.
-func Parse(file string, doc []byte, env []string) (*Snapshot, []Problem, error) {
-	return load(file, doc, false, env)
-}
-
 // load makes a snapshot. readable tells that others than the owner can read the file.
 func load(file string, doc []byte, readable bool, env []string) (*Snapshot, []Problem, error) {
 	root, err := parse(file, doc)

@@ -25,6 +25,7 @@ import (
 	"hob/daemon/ident"
 	"hob/daemon/jobs"
 	"hob/daemon/llm"
+	"hob/daemon/lobby"
 	"hob/daemon/models"
 	"hob/daemon/probe"
 	"hob/daemon/prompt"
@@ -74,6 +75,7 @@ type daemon struct {
 type parts struct {
 	tools    *toolbox.Bench
 	host     *channels.Host
+	gaps     *lobby.Teller // of messages that may be missing on channels
 	runner   *scheduler.Runner
 	watcher  *watch.Watcher
 	written  watch.Ledger // what hob's own tools wrote
@@ -183,7 +185,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 		d.log.Error("read safe mode", "err", err)
 	}
 	s := agent.Settings{
-		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...),
+		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...), Friends: visitors(d).friends(),
 		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Lean: func() string { return prompt.Lean(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
@@ -229,14 +231,18 @@ func costs(d *daemon) jobs.Costs {
 	}
 }
 
-// runsOf finds a job's newest slots.
+// runsOf finds the newest slots of a job; of one without a number, of those that have or had its name; of all where it has none.
 func runsOf(v *view.View) func(context.Context, automation.Job, int) ([]automation.Run, error) {
 	return func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
-		rows, err := v.FireRows(ctx, event.Filter{Name: strconv.FormatInt(j.ID, 10), Limit: limit})
+		which := j.Name
+		if j.ID != 0 {
+			which = strconv.FormatInt(j.ID, 10)
+		}
+		rows, err := v.FireRows(ctx, event.Filter{Name: which, Limit: limit})
 		runs := make([]automation.Run, len(rows))
 		for i, r := range rows {
 			runs[i] = automation.Run{
-				Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
+				Job: r.Job, Zone: r.Zone, Due: r.Due, State: r.State, Outcome: r.Outcome, Reason: r.Reason, LateMS: r.LateMS, LimitMS: r.LimitMS, Started: r.Started, Ended: r.Ended,
 				Sent: r.Delivery.Outcome, Micros: r.CostMicros, Tokens: r.Tokens, Turn: r.Turn, Tainted: r.Tainted,
 			}
 		}

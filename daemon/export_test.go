@@ -39,8 +39,11 @@ type House struct {
 	Host  *channels.Host
 	Store *store.Store
 	Lobby lobby.Desk
+	Gaps  *lobby.Teller
 	Owner func() []event.Address
-	group *spawn.Group
+	// Standing is by what right an address hears from hob now.
+	Standing func(event.Address) (channels.Standing, error)
+	group    *spawn.Group
 }
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
@@ -54,10 +57,16 @@ func OpenHouse(ctx context.Context, home string, c clock.Clock, keep func(channe
 		return nil, err
 	}
 	group := spawn.New(d.log, nil)
+	d.gaps = visitors{d}.teller()
 	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keep(keeper{d}), Desk: visitors{d}.porter(), Clock: c, Log: d.log, Go: group.Go, Changed: func(channels.ChannelHealth) {},
+		Inbox: keep(keeper{d}), Desk: visitors{d}.porter(), Clock: c, Log: d.log, Go: group.Go,
+		Changed: func(h channels.ChannelHealth) { // told at once, so that no change is told together with the next one
+			if err := (notices{d}).tellTrouble(context.WithoutCancel(ctx), h.Name); err != nil {
+				panic(err)
+			}
+		},
 	})
-	return &House{Host: d.host, Store: d.store, Lobby: visitors{d}.lobby(), Owner: d.owner, group: group}, nil
+	return &House{Host: d.host, Store: d.store, Lobby: visitors{d}.lobby(), Gaps: d.gaps, Owner: d.owner, Standing: visitors{d}.standing, group: group}, nil
 }
 
 // Close ends the house; the context that the host runs in has ended.

@@ -25,6 +25,7 @@ func TestFileCrashes(t *testing.T) {
 		"sending.committed:2": "text, report.txt=bread " + marked,
 		"sending.answered:2":  "text, report.txt=bread, report.txt=bread " + marked,
 		"sending.sent:2":      "text, report.txt=bread",
+		"shelf.forgotten:1":   "text, report.txt=bread",
 	} {
 		t.Run(point, func(t *testing.T) {
 			s := newStudio(t, t.TempDir(), "")
@@ -50,6 +51,7 @@ func TestFileCrashes(t *testing.T) {
 			if strings.Join(got, ", ") != want {
 				t.Errorf("arrived %q, want %q", got, want)
 			}
+			emptied(t, s.home)
 		})
 	}
 }

@@ -17,10 +17,14 @@ import (
 const (
 	toldConfig   = "config"
 	toldChannels = "channels"
+	toldGaps     = "gaps"
 )
 
+// notices tell the owner what is wrong, and where he can read it.
+type notices struct{ *daemon }
+
 // tellProblems tells the owner what is wrong with the config, each thing once for as long as it is: also over restarts.
-func (d conf) tellProblems(ctx context.Context) error {
+func (d notices) tellProblems(ctx context.Context) error {
 	list := d.problems(false)
 	for i, p := range list {
 		list[i] = d.secrets.Text(p)
@@ -39,7 +43,7 @@ func (d conf) tellProblems(ctx context.Context) error {
 
 // channelChanged logs how a channel does, and tells the owner, on another channel, when one goes down. What is wrong with its section is told
 // with the rest of the config.
-func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
+func (d notices) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 	if h.Receiving.State == channels.OK && h.Sending.State == channels.OK {
 		d.log.Info("channel works", "name", h.Name)
 	} else {
@@ -51,9 +55,9 @@ func (d conf) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 }
 
 // tellTrouble tells the owner how a channel does now: what has changed since it was asked for is in it, in whatever order the changes are told.
-func (d conf) tellTrouble(ctx context.Context, name string) error {
+func (d notices) tellTrouble(ctx context.Context, name string) error {
 	return d.troubles(ctx, func(all lobby.Troubles) (n told.Notice) {
-		for _, h := range (overview(d)).channelHealth() {
+		for _, h := range overview(d).channelHealth() {
 			if h.Name == name && !h.Unfit {
 				n.To = d.elsewhere(name)
 				all[name], n.Text = all[name].After(h)
@@ -64,7 +68,7 @@ func (d conf) tellTrouble(ctx context.Context, name string) error {
 }
 
 // onlyTroubles forgets the trouble with channels that the config does not have any more.
-func (d conf) onlyTroubles(ctx context.Context, names []string) error {
+func (d notices) onlyTroubles(ctx context.Context, names []string) error {
 	return d.troubles(ctx, func(all lobby.Troubles) told.Notice {
 		all.Only(names)
 		return told.Notice{}
@@ -72,7 +76,7 @@ func (d conf) onlyTroubles(ctx context.Context, names []string) error {
 }
 
 // troubles lets f change what is known of the trouble with channels, and say what the owner is told of it.
-func (d conf) troubles(ctx context.Context, f func(lobby.Troubles) told.Notice) error {
+func (d notices) troubles(ctx context.Context, f func(lobby.Troubles) told.Notice) error {
 	return d.settle(ctx, toldChannels, func(known string) (string, told.Notice, error) {
 		all, err := lobby.ReadTroubles(known)
 		if err != nil {
@@ -84,16 +88,16 @@ func (d conf) troubles(ctx context.Context, f func(lobby.Troubles) told.Notice) 
 	})
 }
 
-func (d conf) settle(ctx context.Context, name string, f func(known string) (string, told.Notice, error)) error {
+func (d notices) settle(ctx context.Context, name string, f func(known string) (string, told.Notice, error)) error {
 	return d.store.Write(ctx, func(tx *store.Tx) error { return told.Settle(tx, name, f) })
 }
 
-// elsewhere is the owner's first address on a channel that can be used and is not the given one, if there is one on a channel that sends; the
-// local one where there is none at all.
-func (d conf) elsewhere(channel string) event.Address {
+// elsewhere is the owner's first address on a channel that can be used and is not the given one, if there is one on a channel that is not
+// down; the local one where there is none at all.
+func (d notices) elsewhere(channel string) event.Address {
 	down := map[string]bool{}
 	for _, h := range d.host.Health() {
-		down[h.Name] = h.Sending.State == channels.Down
+		down[h.Name] = h.Sending.State == channels.Down || h.Receiving.State == channels.Down && !h.Sending.Proven
 	}
 	list := slices.DeleteFunc(d.owner(), func(a event.Address) bool {
 		_, err := d.host.Channel(a.Channel())

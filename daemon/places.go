@@ -39,9 +39,9 @@ func (a addresses) reach(to event.Address) bool {
 	return !errors.Is(err, channels.ErrNoChannel)
 }
 
-// Known lists the owner's addresses.
+// Known lists the owner's addresses, and those of the people whom the config calls known.
 func (a addresses) Known(context.Context) ([]event.Address, error) {
-	return append([]event.Address{event.ToOwner}, a.owner()...), nil
+	return slices.Concat([]event.Address{event.ToOwner}, a.owner(), visitors(a).friends()), nil
 }
 
 // poster is the cli as the API posts to it; its refusals become faults.

@@ -65,7 +65,7 @@ func (d conf) reload(ctx context.Context) error {
 	if err := d.follow(ctx); err != nil {
 		return err
 	}
-	return d.tellProblems(ctx)
+	return notices(d).tellProblems(ctx)
 }
 
 // renew swaps in what is made out of the config: the model and the tools.
@@ -98,7 +98,7 @@ func (d conf) resolve(ctx context.Context, name, ref string) (string, error) {
 func (d conf) follow(ctx context.Context) error {
 	sections, off := d.sections(ctx)
 	d.host.Replace(sections)
-	if err := d.onlyTroubles(ctx, slices.Collect(maps.Keys(sections))); err != nil {
+	if err := notices(d).onlyTroubles(ctx, slices.Collect(maps.Keys(sections))); err != nil {
 		return err
 	}
 	more, err := d.schedule().Sync(ctx, d.wanted(&off), jobs.Heartbeat(d.config().Heartbeat))

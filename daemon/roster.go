@@ -8,6 +8,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/models"
+	"hob/daemon/voice"
 )
 
 // roster answers what hob knows about models.
@@ -25,6 +26,13 @@ func (d roster) show(ctx context.Context) (models.Roster, error) {
 // servers asks every server of the roster, and every one that is found on this machine, what models it has.
 func (d roster) servers(ctx context.Context) ([]models.Server, error) {
 	return conf(d).maker().Servers(ctx, d.live.Load().Names)
+}
+
+// hears asks the endpoint of [voice] whether it would listen to voice notes.
+func (d roster) hears(ctx context.Context) voice.State {
+	s := d.ears().Look(ctx)
+	s.BaseURL, s.Error = d.secrets.Text(s.BaseURL), d.secrets.Text(s.Error)
+	return s
 }
 
 // try puts a model to a small trial. It is paid for like everything else: the budget may stop it.

@@ -123,10 +123,12 @@ func (r rows) model(ctx context.Context, id string) (any, error) {
 		return r.models.show(ctx)
 	case "servers":
 		return r.models.servers(ctx)
+	case "voice":
+		return r.models.hears(ctx), nil
 	case models.Codex:
 		return r.models.account.Status(ctx)
 	default:
-		return nil, event.NewFault(event.Missing, "there are servers and codex", "there is nothing called %s about models", id)
+		return nil, event.NewFault(event.Missing, "there are servers, voice and codex", "there is nothing called %s about models", id)
 	}
 }
 

@@ -42,15 +42,6 @@ func ConfigSections() config.Owned {
 	return own
 }
 
-// ChannelKinds are the kinds of channels that this hob has.
-func ChannelKinds() []string {
-	var names []string
-	for _, k := range chanall.All() {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
 // checkChannel builds the channel of a section, as the daemon does, with a stand-in for its secrets.
 func checkChannel(snap *config.Snapshot, section config.Section) []config.Problem {
 	kind := section.Name

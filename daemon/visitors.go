@@ -9,6 +9,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/lobby"
 	"hob/daemon/store/lines"
+	"hob/daemon/store/told"
 )
 
 // keeper keeps what channels receive: rows in the store, files on the shelf.
@@ -43,7 +44,20 @@ type visitors struct{ *daemon }
 
 // porter lets them in.
 func (v visitors) porter() lobby.Porter {
-	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Tell, Elsewhere: conf(v).elsewhere}
+	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Tell, Elsewhere: notices(v).elsewhere, Gaps: v.gaps}
+}
+
+// teller tells of what may be missing on channels.
+func (v visitors) teller() *lobby.Teller {
+	return lobby.NewTeller(lobby.TellerConfig{
+		Settle: func(ctx context.Context, f func(string) (string, event.Address, string)) error {
+			return notices(v).settle(ctx, toldGaps, func(known string) (string, told.Notice, error) {
+				now, to, text := f(known)
+				return now, told.Notice{To: to, Text: text}, nil
+			})
+		},
+		Elsewhere: notices(v).elsewhere, Clock: v.clock, Log: v.log,
+	})
 }
 
 // buttons tells whether the channel of an address shows buttons.
@@ -63,6 +77,25 @@ func (v visitors) named(to event.Address) bool {
 	}
 	named, err := v.host.Names(to)
 	return named && err == nil
+}
+
+// friends are the addresses of the people whom the channels' sections call known: a message to them is no question.
+func (v visitors) friends() []event.Address {
+	var list []event.Address
+	if v.host == nil { // which is made after the store
+		return nil
+	}
+	for _, h := range v.host.Health() {
+		ch, err := v.host.Channel(h.Name)
+		if err != nil {
+			continue // it cannot be used now, and neither can they be written to
+		}
+		a, _ := channels.AudienceOf(ch)
+		for _, id := range a.Known {
+			list = append(list, event.Address(h.Name+":"+id))
+		}
+	}
+	return list
 }
 
 // standing is by what right an address hears from hob now. An error: it cannot be told before the channel has said which account hob has there,

@@ -38,6 +38,7 @@ var (
 	_ watch.Store         = triggers.Watches{}  // the watcher what changes in files
 	_ gate.Store          = (*store.Store)(nil) // and the keeper of gates what is let through
 	_ scheduler.Zones     = (*store.Store)(nil) // and moves them when the rules of a zone change
+	_ scheduler.Leaps     = (*store.Store)(nil) // or takes them back when the clock was wrong
 	_ agent.Queue         = store.Turns{}       // the thread takes rows
 	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
 	_ agent.Prompts       = store.Turns{}
@@ -76,6 +77,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Outgoing: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
+	d.runner.FollowClock(d.store)
 	d.runner.FollowZones(d.store, func() string { return scheduler.ZonePrint(d.opt.Version) })
 	d.keeper = gate.NewKeeper(d.store, d.probe.World(), d.clock, in.values("gate bell", d.store.JobsBell), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
@@ -83,13 +85,17 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
-	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { conf{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	d.gaps = visitors{d}.teller()
+	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
+	arrived := out.values("file bell", d.store.FilesBell)
+	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
 		Drafts: d.store, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.EventsBell), Ident: d.ids,
 		Plain: func(text string) string { return guard.Visible(d.secrets.Text(text)) },
@@ -103,7 +109,7 @@ func (d *daemon) wire(out, in stage) error {
 	if err := (conf{d}).follow(in.ctx); err != nil {
 		return err
 	}
-	return conf{d}.tellProblems(in.ctx)
+	return notices{d}.tellProblems(in.ctx)
 }
 
 // ears listen to voice notes, as the config says at that moment.

@@ -42,8 +42,8 @@ func TestNewSchedules(t *testing.T) {
 	}{
 		{scheduler.Draft{Cron: "0 9 * * 1-5"}, "cron 0 9 * * 1-5"},
 		{scheduler.Draft{Cron: "@daily"}, "cron 0 0 * * *"},
-		{scheduler.Draft{Every: "30m"}, "every 30m0s"},
-		{scheduler.Draft{Every: "every 2 hours"}, "every 2h0m0s"},
+		{scheduler.Draft{Every: "30m"}, "every 30m"},
+		{scheduler.Draft{Every: "every 2 hours"}, "every 2h"},
 		{scheduler.Draft{Every: "day at 9"}, "cron 0 9 * * *"},
 		{scheduler.Draft{At: "2026-12-24 17:00"}, "at 2026-12-24T17:00:00+01:00"},
 		{scheduler.Draft{At: "2026-12-24 17:00", Zone: "America/New_York"}, "at 2026-12-24T17:00:00-05:00"},

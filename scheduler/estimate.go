@@ -66,9 +66,9 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 		return Estimate{}, err
 	}
 	e := Estimate{Once: !s.Recurring(), Most: !j.Gate.Always(), Free: one.Free || strings.HasPrefix(j.Prompt, "say:")}
-	first, ok := s.Next(now, zone, j.Created)
+	first, ok := s.Next(now, zone, j.Start())
 	if until := now.Add(month); ok && !first.After(until) {
-		list, older := s.Overdue(first, until, zone, j.Created, 1)
+		list, older := s.Overdue(first, until, zone, j.Start(), 1)
 		e.Runs = int64(len(list)) + older
 	}
 	if e.Once && ok {

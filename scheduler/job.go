@@ -42,7 +42,7 @@ type Trigger struct {
 	Typed   bool          `json:"typed"`   // the prompt is the owner's own words
 	Origin  string        `json:"origin"`  // "run-time" or "config"
 	Paused  bool          `json:"paused"`
-	Created time.Time     `json:"created"` // anchor of "every"
+	Created time.Time     `json:"created"`
 	Mandate
 	Trouble
 }
@@ -50,7 +50,7 @@ type Trigger struct {
 // Job is a recurring or single prompt.
 type Job struct {
 	Trigger
-	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m0s", "at 2026-12-24T17:00:00+01:00": as resolved
+	Spec    string        `json:"spec"`            // "cron 0 9 * * 1-5", "every 30m", "at 2026-12-24T17:00:00+01:00": as resolved
 	Words   string        `json:"words,omitempty"` // the schedule as it was asked for
 	Zone    string        `json:"zone"`            // IANA name
 	Session string        `json:"session"`         // "main" or "isolated"
@@ -58,9 +58,10 @@ type Job struct {
 	MaxLate time.Duration `json:"max_late"` // 0: min(period/2, 2 h); for "at" unlimited
 	Overlap Overlap       `json:"overlap"`
 	Gate    Gate          `json:"gate,omitzero"`
-	Last    time.Time     `json:"last,omitzero"` // newest slot that has a row
-	Due     time.Time     `json:"due,omitzero"`  // next slot; zero: never again
-	Version int64         `json:"-"`             // of the row, as it was read; see Store
+	Last    time.Time     `json:"last,omitzero"`   // newest slot that has a row
+	Due     time.Time     `json:"due,omitzero"`    // next slot; zero: never again
+	Anchor  time.Time     `json:"anchor,omitzero"` // when its schedule was set, where that was after it was made; see Start
+	Version int64         `json:"-"`               // of the row, as it was read; see Store
 }
 
 // Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.
@@ -183,6 +184,14 @@ func ByHand(j Job, id string, now time.Time) event.In {
 		Source: "cron", ExtID: fmt.Sprintf("job:%d:run:%s", j.ID, id), Session: j.SessionKey(), Kind: event.Fire, Rank: event.RankSchedule,
 		Trust: j.Trust, Typed: j.Typed, Tainted: j.Tainted, Sender: j.Name, ReplyTo: j.Deliver, Parts: event.Say(j.Prompt), Received: now,
 	}
+}
+
+// Start is what a period counts from: when the job's schedule was set.
+func (j Job) Start() time.Time {
+	if j.Anchor.IsZero() {
+		return j.Created
+	}
+	return j.Anchor
 }
 
 // SessionKey is the session that the job's turns belong to.

@@ -48,7 +48,7 @@ func (l Leap) Left(now time.Time) Leap {
 // Told is what the owner is told of a leap.
 func (l Leap) Told() string {
 	return fmt.Sprintf("The clock went ahead by %s, from %s to %s. Each job that came due on the way runs at most once. If that time is wrong, set the clock right: "+
-		"the jobs are then run at their times again.", spoken(l.To.Sub(l.From)), day(l.From), day(l.To))
+		"the jobs are then run at their times again.", spoken(l.To.Sub(l.From).Truncate(24*time.Hour)), day(l.From), day(l.To))
 }
 
 // Over is what the owner is told when the clock is back at now.
@@ -58,8 +58,8 @@ func (l Leap) Over(now time.Time) string {
 
 func day(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04 MST") }
 
-// Recall gives a job its Due as if the clock had not leapt from an instant: its first slot after that, and after Last, which is now that of its newest
-// slot that has come. A job that was made by the wrong clock counts from now. The error says why its row cannot be used.
+// Recall gives a job its Due as if the clock had not leapt from an instant: its first slot after that, and after Last, which by then is its newest
+// slot that has come. A job that was made by the wrong clock begins now. The error says why its row cannot be used.
 func Recall(j Job, from, now time.Time) (Job, error) {
 	zone, err := Zone(j.Zone)
 	if err != nil {
@@ -69,13 +69,16 @@ func Recall(j Job, from, now time.Time) (Job, error) {
 	if err != nil {
 		return j, err
 	}
+	if j.Start().After(now) {
+		j.Anchor, from = now.Truncate(time.Second), now
+	}
 	if j.Created.After(now) {
 		j.Created = now.Truncate(time.Second)
 	}
 	if from.Before(j.Last) {
 		from = j.Last
 	}
-	j.Due, _ = s.Next(from, zone, j.Created)
+	j.Due, _ = s.Next(from, zone, j.Start())
 	return j, nil
 }
 

@@ -29,5 +29,5 @@ func Upcoming(j Job, after time.Time, n int) ([]time.Time, error) {
 	if after.Before(j.Last) {
 		after = j.Last
 	}
-	return spec.Preview(s, zone, after, j.Created, n), nil
+	return spec.Preview(s, zone, after, j.Start(), n), nil
 }

@@ -54,7 +54,11 @@ func Away(list []Overdue) string {
 	if more := len(named) - mostNamed; more > 0 {
 		named = append(named[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("While hob was not running (%s): %s", stretchText(from, until, zone, mixed), strings.Join(named, " · "))
+	when := "not running"
+	if until.Sub(from) <= Downtime { // it may have been at work all the time
+		when += " or could not keep up"
+	}
+	return fmt.Sprintf("While hob was %s (%s): %s", when, stretchText(from, until, zone, mixed), strings.Join(named, " · "))
 }
 
 // text is what became of one job's slots.
@@ -128,7 +132,7 @@ func stretchText(from, until time.Time, zone *time.Location, named bool) string 
 		end = until.Format("15:04")
 	}
 	text := from.Format(day+"15:04") + " to " + end
-	if from.Equal(until) {
+	if from.Truncate(time.Minute).Equal(until.Truncate(time.Minute)) {
 		text = from.Format(day + "15:04")
 	}
 	if named {

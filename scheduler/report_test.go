@@ -88,6 +88,20 @@ func TestAwayZones(t *testing.T) {
 	}
 }
 
+// A short stretch says that hob may have been at work, and has one time where both ends are of the same minute.
+func TestAwayForSeconds(t *testing.T) {
+	from := berlin(t, "2026-11-21 21:10")
+	for stretch, want := range map[time.Duration]string{
+		0: "hob was not running or could not keep up (Sat 21:10): ", 59 * time.Second: "hob was not running or could not keep up (Sat 21:10): ",
+		time.Minute: "hob was not running or could not keep up (Sat 21:10 to 21:11): ", 61 * time.Second: "hob was not running (Sat 21:10 to 21:11): ",
+	} {
+		o := scheduler.Overdue{Job: "a", Zone: "Europe/Berlin", First: from, Last: from, Until: from.Add(stretch), Gone: 1}
+		if got := scheduler.Away([]scheduler.Overdue{o}); got != "While "+want+"a: 1 run missed" {
+			t.Errorf("%v: %q, want %q", stretch, got, want)
+		}
+	}
+}
+
 func TestAwayNamesTwenty(t *testing.T) {
 	var list []scheduler.Overdue
 	for i := range 23 {
@@ -139,6 +153,38 @@ func TestSlotsToTell(t *testing.T) {
 	f, _, err := scheduler.Slots(j, due.Add(4*time.Hour)) // 14,401 slots in 10,001 rows
 	if err != nil || len(f.Slots) != 10_001 || f.Slots[0].Stands != 4_401 {
 		t.Errorf("%d slots, %v, the oldest stands for %d", len(f.Slots), err, f.Slots[0].Stands)
+	}
+}
+
+// What is missed for good is to be told however short the stop was; what runs less than a minute late is not.
+func TestMissedIsToldAfterAnyStop(t *testing.T) {
+	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		spec    string
+		missed  scheduler.Missed
+		maxLate time.Duration
+		late    time.Duration
+		want    string // T: to be told, -: not
+	}{
+		{"at 2026-11-20T08:00:00Z", "skip", 5 * time.Second, 5 * time.Second, "-"},
+		{"at 2026-11-20T08:00:00Z", "skip", 5 * time.Second, 24 * time.Second, "T"},
+		{"every 10s", "skip", 0, 57 * time.Second, "TTTTTT"},
+		{"every 10s", "skip", 0, 52 * time.Second, "TTTTT-"},
+		{"every 10s", "once", 0, 57 * time.Second, "------"},
+		{"every 10s", "skip", 15 * time.Second, 22 * time.Second, "T--"},
+		{"every 1s", "all", 0, 12 * time.Second, "TTT----------"},
+		{"every 10s", "ask", 0, 17 * time.Second, "TT"},
+	} {
+		j := job(tc.spec, tc.missed)
+		j.Created, j.Due, j.MaxLate = due.Add(-10*time.Second), due, tc.maxLate
+		f, _, err := scheduler.Slots(j, due.Add(tc.late))
+		got := ""
+		for _, s := range f.Slots {
+			got += map[bool]string{true: "T", false: "-"}[s.Tell]
+		}
+		if err != nil || got != tc.want {
+			t.Errorf("%s %s, %v late: %s, %v; want %s", tc.spec, tc.missed, tc.late, got, err, tc.want)
+		}
 	}
 }
 
@@ -230,7 +276,7 @@ func TestRunnerReportsAfterACrash(t *testing.T) {
 func TestReasonsAreInTheJobsZone(t *testing.T) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for spec, want := range map[string]string{
-		"cron 0 9 * * *": "the run of 2026-11-21 09:00 CET stands for it", "every 24h0m7s": "the run of 2026-11-21 09:00:07 CET stands for it",
+		"cron 0 9 * * *": "the slot of 2026-11-21 09:00 CET stands for it", "every 24h0m7s": "the slot of 2026-11-21 09:00:07 CET stands for it",
 	} {
 		j := job(spec, scheduler.MissedOnce)
 		j.Created, j.Due = due.Add(-24*time.Hour-7*time.Second), due

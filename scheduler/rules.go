@@ -97,7 +97,7 @@ func Redate(j Job, zone *time.Location) (time.Time, bool) {
 	if err != nil || j.Due.IsZero() || !strings.HasPrefix(j.Spec, "cron ") {
 		return time.Time{}, false
 	}
-	if at, ok := s.Next(j.Due.Add(-time.Second), zone, j.Created); ok && at.Equal(j.Due) {
+	if at, ok := s.Next(j.Due.Add(-time.Second), zone, j.Start()); ok && at.Equal(j.Due) {
 		return time.Time{}, false
 	}
 	from := j.Due.Add(-redateReach)
@@ -105,7 +105,7 @@ func Redate(j Job, zone *time.Location) (time.Time, bool) {
 		from = j.Last
 	}
 	var best time.Time
-	for at, ok := s.Next(from, zone, j.Created); ok && !at.After(j.Due.Add(redateReach)); at, ok = s.Next(at, zone, j.Created) {
+	for at, ok := s.Next(from, zone, j.Start()); ok && !at.After(j.Due.Add(redateReach)); at, ok = s.Next(at, zone, j.Start()) {
 		if best.IsZero() || at.Sub(j.Due).Abs() < best.Sub(j.Due).Abs() {
 			best = at
 		}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"hob/daemon/event"
@@ -22,9 +23,9 @@ const (
 //
 // A slot is late, and runs, while it is no older than the job's limit: MaxLate, or half the time to the slot after it
 // and at most two hours; beyond the limit it is missed. Of several slots the newest runs. When the newest is missed, the policy decides:
-// once runs it all the same, skip runs nothing, ask puts a question, all runs the newest ten. A single "at" has no limit
-// unless MaxLate sets one or the policy is skip or ask (then two hours). Slots that do not run are rows too: coalesced when a run
-// stands for them, else missed. A run is told how many slots before it were missed. Restarts, suspends and clocks put forward
+// once runs it all the same, skip runs nothing, ask puts a question (about older ones also when the newest is not missed), all runs the newest
+// ten. A single "at" has no limit unless MaxLate sets one or the policy is skip or ask (then two hours). Slots that do not run are rows too:
+// coalesced when a newer one stands for them, else missed. A run is told how many slots before it were missed. Restarts, suspends and clocks put forward
 // are all the same here: time in which no slot was served. A clock put back finds nothing due, because Due lies ahead.
 //
 // The error says why the job's row cannot be used.
@@ -48,7 +49,7 @@ func slotsIn(j Job, zone *time.Location, now time.Time, leapt bool) (Firing, boo
 	}
 	first := j.Due
 	if !first.IsZero() && !first.After(j.Last) {
-		first, _ = s.Next(j.Last, zone, j.Created)
+		first, _ = s.Next(j.Last, zone, j.Start())
 	}
 	if first.IsZero() || first.After(now) || j.Paused || j.Broken != "" {
 		j.Due = first
@@ -59,12 +60,12 @@ func slotsIn(j Job, zone *time.Location, now time.Time, leapt bool) (Firing, boo
 	if leapt {
 		rows, c.runs = 1, 1
 	}
-	c.list, c.older = s.Overdue(first, now, zone, j.Created, rows)
+	c.list, c.older = s.Overdue(first, now, zone, j.Start(), rows)
 	if c.older > 0 {
 		c.list = append([]time.Time{first}, c.list...)
 	}
 	newest := c.list[len(c.list)-1]
-	next, _ := s.Next(newest, zone, j.Created)
+	next, _ := s.Next(newest, zone, j.Start())
 	c.limit = lateLimit(j, s, newest, next)
 	f := c.firing()
 	f.From = j.Due
@@ -163,11 +164,12 @@ func (c *catchUp) firing() Firing {
 		} else {
 			slot.State = StateDone
 			slot.Outcome, slot.Reason = c.unrun(i, first)
+			slot.Tell = slot.Tell || slot.Outcome == MissedOut // it is lost, however short the stop was
 		}
 		f.Slots = append(f.Slots, slot)
 	}
-	if first == len(c.list) && c.job.Missed == MissedAsk {
-		f.Ask = c.question()
+	if c.job.Missed == MissedAsk {
+		f.Ask = c.question(first)
 	}
 	return f
 }
@@ -177,10 +179,10 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	outcome, reason := MissedOut, ""
 	switch {
 	case first < len(c.list) && (c.job.Missed == MissedOnce || !c.missed(i)):
-		outcome, reason = Coalesced, "the run of "+c.wall(c.list[first])+" stands for it"
+		outcome, reason = Coalesced, "the slot of "+c.wall(c.list[first])+" stands for it" // whatever becomes of that: a gate may stay shut
 	case c.job.Missed == MissedAll:
-		reason = fmt.Sprintf("only the newest %d are caught up", c.runs)
-	case c.job.Missed == MissedAsk && first == len(c.list):
+		reason = "only the newest " + map[bool]string{true: "is", false: strconv.Itoa(c.runs) + " are"}[c.runs == 1] + " caught up"
+	case c.job.Missed == MissedAsk:
 		reason = "the owner was asked"
 	default:
 		reason = fmt.Sprintf("%s late, the limit is %s", spoken(c.late(i)), spoken(c.limit))
@@ -218,16 +220,26 @@ func (c *catchUp) note(i, first int) string {
 	}
 }
 
-func (c *catchUp) question() string {
-	n := c.missedBefore(len(c.list))
-	if n == 0 {
-		n = int64(len(c.list))
+// question asks about the slots that were missed, also when a newer one runs by itself; "": there are none.
+func (c *catchUp) question(first int) string {
+	n, last := max(c.older-1, 0), -1
+	for i := range first {
+		if c.missed(i) {
+			n, last = n+1, i
+		}
 	}
-	newest := c.list[len(c.list)-1].In(c.zone)
-	if n == 1 {
-		return fmt.Sprintf("Job %s missed its run of %s. Run it now?", c.job.Name, newest.Format("Mon 2 Jan 15:04"))
+	if last < 0 {
+		return ""
 	}
-	return fmt.Sprintf("Job %s missed %d runs, the last one on %s. Run it once now?", c.job.Name, n, newest.Format("Mon 2 Jan 15:04"))
+	at := c.list[last].In(c.zone).Format("Mon 2 Jan 15:04")
+	missed, run := "its run of "+at, "Run it now?"
+	if n > 1 {
+		missed, run = fmt.Sprintf("%d runs, the last one on %s", n, at), "Run it once now?"
+	}
+	if first < len(c.list) {
+		run = "The one of " + c.list[first].In(c.zone).Format("Mon 2 Jan 15:04") + " is in time. Run it once more now?"
+	}
+	return fmt.Sprintf("Job %s missed %s. %s", c.job.Name, missed, run)
 }
 
 // Downtime is how late a slot may be looked at without a word: what is later was downtime, or the clock was moved forward.

@@ -72,7 +72,9 @@ func TestSlotsPolicies(t *testing.T) {
 		{daily, "skip", 60 * time.Hour, 72 * time.Hour, "MCCR"},
 		{daily, "ask", 0, time.Minute, "R"},
 		{daily, "ask", 0, 53 * time.Hour, "MMM ask"},
-		{daily, "ask", 0, 48 * time.Hour, "MMR"},
+		{daily, "ask", 0, 48 * time.Hour, "MMR ask"},
+		{daily, "ask", 60 * time.Hour, 72 * time.Hour, "MCCR ask"},
+		{daily, "ask", 60 * time.Hour, 48 * time.Hour, "CCR"},
 		{daily, "all", 0, 53 * time.Hour, "RLRLRL"},
 		{daily, "all", 0, 12 * 24 * time.Hour, "MMM" + strings.Repeat("RL", 9) + "R"},
 		{often, "skip", 0, 15 * time.Minute, "R"},
@@ -94,6 +96,29 @@ func TestSlotsPolicies(t *testing.T) {
 		}
 		if ok && (!f.From.Equal(due) || !f.Job.Last.Equal(f.Slots[len(f.Slots)-1].Due) || f.Job.Due.IsZero() != strings.HasPrefix(c.spec, "at")) {
 			t.Errorf("%s: from %v, last %v, due %v", c.spec, f.From, f.Job.Last, f.Job.Due)
+		}
+	}
+}
+
+// One question is about all slots beyond their limit, and says which of them ran by itself.
+func TestSlotsQuestion(t *testing.T) {
+	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		spec string
+		late time.Duration // of the first slot
+		want string
+	}{
+		{"cron 0 9 * * *", 3 * time.Hour, "Job morning missed its run of Fri 20 Nov 09:00. Run it now?"},
+		{"cron 0 9 * * *", 51 * time.Hour, "Job morning missed 3 runs, the last one on Sun 22 Nov 09:00. Run it once now?"},
+		{"cron 0 9 * * *", 25 * time.Hour, "Job morning missed its run of Fri 20 Nov 09:00. The one of Sat 21 Nov 09:00 is in time. Run it once more now?"},
+		{"cron 0 9 * * *", 49 * time.Hour, "Job morning missed 2 runs, the last one on Sat 21 Nov 09:00. The one of Sun 22 Nov 09:00 is in time. Run it once more now?"},
+		{"every 10s", 4 * time.Second, ""},
+		{"every 1s", 20_000 * time.Second, "Job morning missed 20000 runs, the last one on Fri 20 Nov 14:33. The one of Fri 20 Nov 14:33 is in time. Run it once more now?"},
+	} {
+		j := job(c.spec, scheduler.MissedAsk)
+		j.Created, j.Due = due.Add(-24*time.Hour), due
+		if f, _, err := scheduler.Slots(j, due.Add(c.late)); err != nil || f.Ask != c.want {
+			t.Errorf("%s, %v late: asks %q, %v; want %q", c.spec, c.late, f.Ask, err, c.want)
 		}
 	}
 }

@@ -149,7 +149,11 @@ func (c *discordCall) read() error {
 			}
 			continue
 		}
-		c.files = append(c.files, Shown{Name: part.FileName(), MIME: part.Header.Get("Content-Type"), Content: content})
+		name := formFile(part)
+		if name == "" {
+			continue // no file, and no field that is known
+		}
+		c.files = append(c.files, Shown{Name: name, MIME: part.Header.Get("Content-Type"), Content: content})
 	}
 }
 

@@ -3,6 +3,7 @@ package channelstest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -132,11 +133,11 @@ func (b *Inbox) Try(context.Context, string, channels.Message) (channels.Tried, 
 	return channels.NoCode, nil
 }
 
-// Tell remembers what the owner was told.
-func (b *Inbox) Tell(_ context.Context, _, _, text string) error {
+// Missed remembers what may be missing, as "CHANNEL FROM-TO: WHY".
+func (b *Inbox) Missed(_ context.Context, channel string, gap channels.Gap) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.gaps = append(b.gaps, text)
+	b.gaps = append(b.gaps, fmt.Sprintf("%s %s-%s: %s", channel, gap.From.UTC().Format(time.TimeOnly), gap.To.UTC().Format(time.TimeOnly), gap.Why))
 	return nil
 }
 

@@ -126,6 +126,7 @@ func (f *Matrix) Put(room string, event map[string]any) string {
 }
 
 func (f *Matrix) put(room string, event map[string]any) string {
+	f.begun(room, event)
 	if event["event_id"] == nil {
 		f.count++
 		event["event_id"] = "$e" + strconv.Itoa(f.count)
@@ -144,10 +145,41 @@ func (f *Matrix) put(room string, event map[string]any) string {
 	return id
 }
 
+// begun makes a room of which nothing is known yet: whoever does the first thing in it has made it; mu is held.
+func (f *Matrix) begun(room string, event map[string]any) {
+	if event["type"] == "m.room.create" || slices.ContainsFunc(f.stream, func(e matrixEvent) bool { return e.room == room }) {
+		return
+	}
+	f.stream = append(f.stream, matrixEvent{room, map[string]any{
+		"event_id": "$made-" + room, "type": "m.room.create", "state_key": "", "sender": event["sender"], "content": map[string]any{}, "origin_server_ts": time.Now().UnixMilli(),
+	}})
+}
+
 // wake ends the syncs that wait; mu is held.
 func (f *Matrix) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
+}
+
+// Redact is somebody deleting what he has sent: from then on nobody is told what it said ("Redactions").
+func (f *Matrix) Redact(room, sender, id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, e := range f.stream {
+		if e.raw["event_id"] == id {
+			raw := maps.Clone(e.raw) // the old one may be on its way to a reader
+			raw["content"] = map[string]any{}
+			f.stream[i].raw = raw
+		}
+	}
+	f.put(room, map[string]any{"sender": sender, "type": "m.room.redaction", "content": map[string]any{"redacts": id}})
+}
+
+// Caught tells whether somebody waits for news and has read everything so far.
+func (f *Matrix) Caught() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting > 0 && f.sinces[len(f.sinces)-1] == f.at(len(f.stream))
 }
 
 // Again puts an event into the stream a second time.

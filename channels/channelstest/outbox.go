@@ -232,7 +232,7 @@ func (o *process) Split(_ context.Context, id int64, parts []channels.Delivery, 
 		return err
 	}
 	if len(o.rows[id-1].Parts) > 0 {
-		return fmt.Errorf("split outbox row %d: it has parts already", id)
+		return fmt.Errorf("split outbox row %d: it has parts already: %w", id, channels.ErrNotReady)
 	}
 	for _, j := range joined {
 		if r := o.rows[j-1]; r.State != "ready" || len(r.Parts) > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -144,6 +145,20 @@ func (f *Telegram) Edit(id int64, text string) int64 {
 		m[k] = v
 	}
 	m["text"], m["edit_date"] = text, time.Now().Unix()
+	f.push("edited_message", m)
+	return f.update
+}
+
+// Move is somebody going on with a live location that he shares; the last step says that it is over. It returns the number of the update.
+func (f *Telegram) Move(id int64, latitude, longitude float64, over bool) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := maps.Clone(f.said[strconv.FormatInt(id, 10)])
+	at := map[string]any{"latitude": latitude, "longitude": longitude, "horizontal_accuracy": 12.5}
+	if !over {
+		at["live_period"] = 900
+	}
+	m["location"], m["edit_date"] = at, time.Now().Unix()
 	f.push("edited_message", m)
 	return f.update
 }

@@ -2,6 +2,7 @@ package channelstest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -40,7 +41,19 @@ func telegramParams(r *http.Request) (map[string]any, error) {
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params); err != nil && r.ContentLength > 0 {
 		return nil, fmt.Errorf("read the parameters: %w", err)
 	}
+	if params == nil {
+		return nil, errors.New("the parameters are no object")
+	}
 	return params, nil
+}
+
+// formFile is the name of the file that a part of a form is, "" where it is none. filename* makes no file: forms have no such thing (RFC 7578,
+// section 4.2).
+func formFile(p *multipart.Part) string {
+	if strings.Contains(p.Header.Get("Content-Disposition"), "filename*") {
+		return ""
+	}
+	return p.FileName()
 }
 
 // telegramForm reads a form: its values are texts, or JSON in texts, and its file is a *SentFile.
@@ -57,8 +70,8 @@ func telegramForm(form *multipart.Reader, params map[string]any) error {
 		if err != nil {
 			return fmt.Errorf("read a part: %w", err)
 		}
-		if p.FileName() != "" {
-			params[p.FormName()] = &SentFile{Kind: p.FormName(), Name: p.FileName(), MIME: p.Header.Get("Content-Type"), Data: string(data)}
+		if name := formFile(p); name != "" {
+			params[p.FormName()] = &SentFile{Kind: p.FormName(), Name: name, MIME: p.Header.Get("Content-Type"), Data: string(data)}
 			continue
 		}
 		params[p.FormName()] = string(data)

@@ -47,12 +47,13 @@ func (f *Telegram) serveMethod(r *http.Request, method string, params map[string
 	return nil, http.StatusNotFound, "Not Found"
 }
 
-// getUpdates forgets what is below the offset, and waits until there is something at or above it. A second call ends the first one.
+// getUpdates forgets what is below the offset, and waits, as long as it was told, until there is something at or above it. A second call ends the first one.
 func (f *Telegram) getUpdates(r *http.Request, params map[string]any) (result any, status int, why string) {
 	offset := int64(number(params["offset"]))
 	limit := int(number(params["limit"]))
 	kinds, _ := params["allowed_updates"].([]any)
-	timer := time.NewTimer(time.Duration(number(params["timeout"])) * time.Second)
+	wait := time.Duration(number(params["timeout"])) * time.Second
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	f.mu.Lock()
 	f.offsets = append(f.offsets, offset)
@@ -65,7 +66,7 @@ func (f *Telegram) getUpdates(r *http.Request, params map[string]any) (result an
 		f.queue = slices.DeleteFunc(f.queue, func(u telegramUpdate) bool { return u.id < offset })
 	}
 	list := f.due(kinds, limit)
-	if len(list) > 0 {
+	if len(list) > 0 || wait == 0 {
 		f.mu.Unlock()
 		return list, 0, ""
 	}

@@ -294,11 +294,24 @@ func TestFileWithButtonsInAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := f.Sent()[0]
-	if len(m.Files) != 1 || string(m.Files[0].Content) != "one" || m.Files[0].MIME != "text/plain" || m.Text != "look" || m.ReplyTo != "5" || len(m.Buttons) != 1 || m.Flags != 4 || len(m.Calls) != 0 {
+	if len(m.Files) != 1 || m.Files[0].Name != "a%22b%0D%0AX: y.txt" || string(m.Files[0].Content) != "one" || m.Files[0].MIME != "text/plain" || m.Text != "look" || m.ReplyTo != "5" || len(m.Buttons) != 1 || m.Flags != 4 || len(m.Calls) != 0 {
 		t.Errorf("sent %+v", m)
 	}
 	if got := open(t, f).MaxFile(); got != 10<<20 {
 		t.Errorf("files of %d bytes", got)
+	}
+}
+
+// A name with other letters is a name as any other (RFC 7578, section 4.2).
+func TestFileNameInAnyLetters(t *testing.T) {
+	f := server(t)
+	d := delivery("")
+	d.File = channelstest.Enclosed("Überweisung ü 😀.txt", "text/plain", "one")
+	if _, err := open(t, f).Send(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if m := f.Sent()[0]; len(m.Files) != 1 || m.Files[0].Name != "Überweisung ü 😀.txt" {
+		t.Errorf("sent %+v", m)
 	}
 }
 

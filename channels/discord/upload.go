@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -49,7 +48,7 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 	return c.api.do(req, path, result)
 }
 
-// around is what stands before and behind a file's bytes in a form, and the form's type.
+// around is what stands before and behind a file's bytes in a form (RFC 7578), and the form's type.
 func around(out outgoing, f channels.File) (head, tail []byte, kind string, err error) {
 	about, err := json.Marshal(out)
 	if err != nil {
@@ -62,8 +61,7 @@ func around(out outgoing, f channels.File) (head, tail []byte, kind string, err 
 		_, err = part.Write(about)
 	}
 	if err == nil {
-		name := mime.FormatMediaType("form-data", map[string]string{"name": "files[0]", "filename": f.Name})
-		_, err = form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {name}, "Content-Type": {f.MIME}})
+		_, err = form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("files[0]", f.Name)}, "Content-Type": {f.MIME}})
 	}
 	before := b.Len()
 	if err == nil {

@@ -144,6 +144,28 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// TestAnotherHost: behind a host that the server has changed, no line is cut off by it.
+func TestAnotherHost(t *testing.T) {
+	talk := talker(t, true)
+	long := strings.Repeat("a", 440)
+	for _, tc := range []struct {
+		line string
+		want int // lines of the text
+	}{
+		{":hob!~h@short JOIN #family", 1},
+		{":irc.test 396 hob a.host.that.is.as.long.as.one.can.be :is now your displayed host", 2},
+		{":hob!~h@short PRIVMSG #family :x", 1},
+		{":irc.test 302 hob :hob=+~h@" + strings.Repeat("h", 60), 2},
+	} {
+		if err := talk.Hear(tc.line); err != nil {
+			t.Fatal(err)
+		}
+		if lines := talk.CutNow("#family", long); len(lines) != tc.want {
+			t.Errorf("after %q: %d lines, want %d", tc.line, len(lines), tc.want)
+		}
+	}
+}
+
 func TestFloodControl(t *testing.T) {
 	const s = time.Second
 	for _, tc := range []struct{ at, want []time.Duration }{

@@ -38,7 +38,7 @@ func (t *Talk) Hear(raw string) error { return t.s.heard(parse(raw)) }
 
 // Behind is the nick under which an account is known to be now, "" for none.
 func (t *Talk) Behind(account string) string {
-	nick, _ := t.s.behind(account, true)
+	nick, _ := speaker{t.s}.behind(account, fresh)
 	return nick
 }
 
@@ -62,8 +62,11 @@ func (t *Talk) Listen() error {
 // Cut is a text in lines, for a source and a target.
 func (t *Talk) Cut(source, target, text string) []string {
 	t.s.prefix = source
-	return t.s.cut(target, text)
+	return t.CutNow(target, text)
 }
+
+// CutNow is Cut for the source that is known.
+func (t *Talk) CutNow(target, text string) []string { return speaker{t.s}.cut(target, text) }
 
 // SASL are the lines that log in with a secret.
 func SASL(secret string) []string { return saslLines(secret) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/irc"
+	"hob/daemon/clock"
 )
 
 // conversation is a channel on a server in memory that offers caps, in the bubble of the test; f has room for a burst of lines.
@@ -94,6 +96,30 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
+// TestAfterSleep: after a time in which nothing was heard, as when the machine slept, there may be news that has not come yet.
+func TestAfterSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := channelstest.NewNetwork()
+		f, cfg := inMemory(t, n, channelstest.IRCOptions{Caps: channelstest.IRCModern()})
+		e := n.Env(t, "irc", nil)
+		var slept atomic.Int64
+		e.Clock = clock.Shifted(func() time.Duration { return time.Duration(slept.Load()) })
+		ch, b := openWith(t, e, cfg), &channelstest.Box{}
+		channelstest.Keep(t, ch, b)
+		f.Listening(t.Context())
+		b.Until(t, func() bool { return b.Stored().Value != "" })
+		for _, sleep := range []time.Duration{0, 40 * time.Second, time.Minute} {
+			slept.Add(int64(sleep))
+			if _, err := ch.Send(t.Context(), delivery("irc:$sam", "news")); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]int{false: 1, true: 2}[sleep == time.Minute]; f.Calls("WHOIS") != want || f.Calls("MONITOR") != 1 {
+				t.Errorf("after a sleep of %s: asked %d times, want %d", sleep, f.Calls("WHOIS"), want)
+			}
+		}
+	})
+}
+
 // TestNeverToSomebodyElse: whatever becomes of a nick that hob has just written to, what is meant for sam goes to sam.
 func TestNeverToSomebodyElse(t *testing.T) {
 	for name, caps := range map[string][]string{"watched": channelstest.IRCModern(), "not watched": without("extended-monitor")} {
@@ -153,6 +179,7 @@ func TestWhoIsBehind(t *testing.T) {
 		want  string
 	}{
 		{"nothing", nil, ""},
+		{"nothing of it", []string{":irc.test NOTICE hob :welcome"}, ""},
 		{"an answer", []string{whois}, "sam"},
 		{"without an account", []string{":irc.test 330 hob sam * :?"}, ""},
 		{"another one's", []string{":irc.test 330 hob sam Eve :is logged in as"}, ""},

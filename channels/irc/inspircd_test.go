@@ -50,8 +50,8 @@ func TestEchoOfInspIRCd(t *testing.T) {
 	}
 }
 
-// inspircd starts a server on free ports of the loopback.
-func inspircd(t *testing.T, path string) (plain, secure, fingerprint string) {
+// inspircd starts a server on free ports of the loopback; more is put into its configuration.
+func inspircd(t *testing.T, path string, more ...string) (plain, secure, fingerprint string) {
 	t.Helper()
 	dir := t.TempDir()
 	plain, open := free(t)
@@ -73,7 +73,7 @@ func inspircd(t *testing.T, path string) (plain, secure, fingerprint string) {
 <performance nouserdns="yes">
 <security allowcoreunload="no">
 <options allowhalfop="no">
-`, open, closed, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+%s`, open, closed, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), strings.Join(more, ""))
 	file := filepath.Join(dir, "inspircd.conf")
 	if err := os.WriteFile(file, []byte(conf.String()), 0o600); err != nil {
 		t.Fatal(err)

@@ -54,10 +54,15 @@ func program(t *testing.T, name string) string {
 // real is the world of a real server, on which sam is the owner and comes in at addr.
 func real(t *testing.T, server, addr string, cfg irc.Config) channelstest.World {
 	t.Helper()
-	sam := join(t, addr, "sam")
+	return realOf(t, server, join(t, addr, "sam"), "sam", cfg)
+}
+
+// realOf is the world of a real server on which the owner, with an id, is sam.
+func realOf(t *testing.T, server string, sam *client, id string, cfg irc.Config) channelstest.World {
+	t.Helper()
 	return channelstest.World{
-		Name: "irc", To: "irc:sam", Connected: true, Lines: true, Forgets: true, Server: server,
-		Rules: channels.Rules{Owner: []string{"sam"}, Groups: []string{"#family"}},
+		Name: "irc", To: event.Address("irc:" + id), Connected: true, Lines: true, Forgets: true, Server: server,
+		Rules: channels.Rules{Owner: []string{id}, Groups: []string{"#family"}},
 		Open:  func() channels.Channel { return open(t, cfg) },
 		Say: func(text string) string {
 			sam.say("PRIVMSG hob :" + text)
@@ -213,14 +218,20 @@ func (c *client) sync() {
 // sees tells whether somebody is on the server, with all that a registration takes behind him: he has joined his channel.
 func (c *client) sees(nick string) bool {
 	c.t.Helper()
+	return c.answers("WHOIS "+nick, func(l string) bool { return strings.Contains(l, " 319 ") && strings.Contains(l, "#family") })
+}
+
+// answers tells whether the server answers a line with what is asked for.
+func (c *client) answers(line string, ok func(string) bool) bool {
+	c.t.Helper()
 	c.mu.Lock()
 	from := len(c.lines)
 	c.mu.Unlock()
-	c.say("WHOIS " + nick)
+	c.say(line)
 	c.sync()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.lines[from:], func(l string) bool { return strings.Contains(l, " 319 ") && strings.Contains(l, "#family") })
+	return slices.ContainsFunc(c.lines[from:], ok)
 }
 
 // heard are the texts that came to him.

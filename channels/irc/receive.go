@@ -109,13 +109,15 @@ func (c *Channel) load(ctx context.Context, in channels.Inbox) error {
 	return nil
 }
 
-// enter finds out how others see hob, and joins the channels.
+// enter joins the channels. How others see hob, the first of them shows; where there are none, the server is asked.
 func (r *reader) enter(ctx context.Context) error {
-	lines := []string{"USERHOST " + r.s.me()}
+	lines := joins(r.Groups)
+	if len(lines) == 0 {
+		lines = append(lines, "USERHOST "+r.s.me())
+	}
 	if mode, _ := r.s.supports("BOT"); len(mode) == 1 {
 		lines = append(lines, "MODE "+r.s.me()+" +"+mode) // IRCv3 bot-mode
 	}
-	lines = append(lines, joins(r.Groups)...)
 	if _, whox := r.s.supports("WHOX"); whox && !r.s.caps["account-tag"] && r.s.caps["extended-join"] && r.s.caps["account-notify"] {
 		for _, name := range r.Groups {
 			lines = append(lines, "WHO "+name+" %tna,"+whoToken)

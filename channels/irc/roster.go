@@ -23,7 +23,7 @@ type roster struct {
 // voucher is what the server has said about one nick: in an answer to WHOIS, or with a line of that person's.
 type voucher struct {
 	nick, account string
-	at            time.Duration
+	at            time.Time
 }
 
 func newRoster() roster {
@@ -45,7 +45,7 @@ func (r roster) set(nick, account string) {
 }
 
 // vouch keeps what the server says now about a nick.
-func (r roster) vouch(nick, account string, now time.Duration) {
+func (r roster) vouch(nick, account string, now time.Time) {
 	delete(r.vouched, fold(nick))
 	if named(account) {
 		if len(r.vouched) >= maxQueue {
@@ -75,15 +75,15 @@ func (r roster) candidates(account string) []string {
 	return nicks
 }
 
-// behind is the nick under which an account is logged in now: as the server has said and would have taken back, or has said since; "" where
-// that is not known.
-func (r roster) behind(account string, since time.Duration) string {
+// behind is the nick under which an account is logged in now: as the server has said and would have taken back, or has said within moments; ""
+// where that is not known.
+func (r roster) behind(account string, now time.Time, moments time.Duration) string {
 	for _, nick := range r.candidates(account) {
 		if "$"+fold(r.who[fold(nick)]) == fold(account) {
 			return nick
 		}
 		v := r.vouched[fold(nick)]
-		if r.stands(nick, account) && (r.watched[fold(nick)] || v.at > since) {
+		if r.stands(nick, account) && (r.watched[fold(nick)] || now.Sub(v.at).Abs() < moments) {
 			return v.nick
 		}
 	}
@@ -135,7 +135,7 @@ func (r roster) left(nick, me string) {
 
 // noteVouched keeps what the server says about single nicks (WHOIS, IRCv3 monitor and extended-monitor, and account-tag where tells says
 // so), and forgets it as soon as somebody else may have the nick. nick is who sent the line.
-func (r roster) noteVouched(l line, nick string, tells bool, now time.Duration) {
+func (r roster) noteVouched(l line, nick string, tells bool, now time.Time) {
 	switch l.command {
 	case "330": // RPL_WHOISACCOUNT
 		r.vouch(l.param(1), l.param(2), now)

@@ -25,7 +25,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
-	id, err := s.send(ctx, d)
+	id, err := speaker{s}.send(ctx, d)
 	if err != nil {
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
@@ -66,7 +66,10 @@ func (c *Channel) check(to event.Address) error {
 	return fmt.Errorf("address %q: want an account or a channel, as %s:$sam or %s:#family: %w", to, c.name, c.name, channels.ErrPermanent)
 }
 
-func (s *session) send(ctx context.Context, d channels.Delivery) (string, error) {
+// speaker says something over a session.
+type speaker struct{ *session }
+
+func (s speaker) send(ctx context.Context, d channels.Delivery) (string, error) {
 	target, may := d.To.Local(), func() error { return nil }
 	if account := target; strings.HasPrefix(account, "$") {
 		nick, err := s.find(ctx, account)
@@ -94,7 +97,7 @@ func (s *session) send(ctx context.Context, d channels.Delivery) (string, error)
 }
 
 // receipt reads what a server said to n lines to a target: the id of the first of them, where it echoes them, or why not.
-func (s *session) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
+func (s speaker) receipt(got []line, target string, n int, d channels.Delivery) (string, error) {
 	var no error
 	refused := 0
 	id := fmt.Sprintf("%s/%d", d.Nonce, d.Part)
@@ -159,7 +162,7 @@ const (
 var unsayable = strings.NewReplacer("\r", "", "\x00", "", "\x01", "")
 
 // cut makes lines of a text, none of which is longer on its way to others than a line may be. Empty lines cannot be said.
-func (s *session) cut(target, text string) []string {
+func (s speaker) cut(target, text string) []string {
 	s.mu.Lock()
 	source := len(s.prefix)
 	s.mu.Unlock()

@@ -240,6 +240,8 @@ func (s *session) note(l line) {
 		if l.command == "734" || l.param(1) == "MONITOR" {
 			delete(s.isup, "MONITOR")
 		}
+	case "396": // RPL_VISIBLEHOST: others see another host from now on
+		s.prefix = ""
 	case "302": // RPL_USERHOST: nick=+user@host
 		name, rest, ok := strings.Cut(strings.TrimSpace(l.last()), "=")
 		if ok && fold(strings.TrimSuffix(name, "*")) == fold(s.nick) && len(rest) > 1 {
@@ -267,7 +269,7 @@ func (s *session) note(l line) {
 	if s.caps["extended-join"] && s.caps["account-notify"] {
 		s.people.note(l, nick, s.nick)
 	}
-	s.people.noteVouched(l, nick, s.caps["account-tag"], s.ch.clock.Mono())
+	s.people.noteVouched(l, nick, s.caps["account-tag"], s.ch.clock.Wall())
 }
 
 // me is the nick that hob has now.

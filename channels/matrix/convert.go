@@ -30,7 +30,7 @@ func (r *reader) minds(room string, p place) bool {
 	return slices.Contains(r.Groups, room) || p.alone(r.me.ID) != ""
 }
 
-// messages are what people have said in a room. told are the encrypted rooms that the owner knows of.
+// messages are what people have said in a room. told are the rooms that the owner knows of.
 func (r *reader) messages(ctx context.Context, room string, happened []happening, told []string) (list []channels.Message, nowTold []string, err error) {
 	for _, e := range happened {
 		if e.Key != nil {
@@ -52,6 +52,9 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 		m, ok := r.message(room, p, e)
 		if !ok {
 			continue
+		}
+		if told, err = r.overheard(ctx, room, p, e, told); err != nil {
+			return nil, told, err
 		}
 		if m.Chat.Group == "" {
 			if err := (privates{r.Channel}).prefer(ctx, r.me.ID, m.From.ID, room); err != nil {
@@ -77,6 +80,20 @@ func (r *reader) unreadable(ctx context.Context, room string, p place, e happeni
 		return told, fmt.Errorf("tell of an encrypted room: %w", err)
 	}
 	return append(slices.Clone(told), room), nil
+}
+
+// overheard tells the owner once of a room in which he writes to hob alone, and which is no private chat.
+func (r *reader) overheard(ctx context.Context, room string, p place, e happening, told []string) ([]string, error) {
+	host, _ := hosts{r.Channel}.of(room)
+	why, mark := p.exposed(r.me.ID, host), "open "+room
+	if why == "" || p.alone(r.me.ID) != e.Sender || !slices.Contains(r.owner(), e.Sender) || slices.Contains(r.Groups, room) || slices.Contains(told, mark) {
+		return told, nil
+	}
+	at := time.UnixMilli(e.At)
+	if err := r.in.Gap(ctx, at, at, fmt.Sprintf("%s is no private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
+		return told, fmt.Errorf("tell of a room that is not private: %w", err)
+	}
+	return append(slices.Clone(told), mark), nil
 }
 
 // heard is the last event of messages that hob listens to, "" when there is none: nobody else is shown that it reads.
@@ -127,9 +144,11 @@ func (r *reader) message(room string, p place, e happening) (channels.Message, b
 	return m, false
 }
 
-// chat is where a message was written: with one person alone a private chat, whose place is the person, else a group.
+// chat is where a message was written: with one person alone, and nobody who can read along, a private chat, whose place is the person; else a
+// group.
 func (r *reader) chat(room string, p place, sender string) channels.Chat {
-	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender {
+	host, _ := hosts{r.Channel}.of(room)
+	if !slices.Contains(r.Groups, room) && p.alone(r.me.ID) == sender && p.exposed(r.me.ID, host) == "" {
 		return channels.Chat{ID: sender}
 	}
 	title := p.title

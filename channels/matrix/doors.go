@@ -45,9 +45,10 @@ func (c *Channel) join(ctx context.Context, room string) (settled bool, err erro
 }
 
 // doors goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
-// private chats with people who are. The others stay as they are, without an answer.
-func (r *reader) doors(ctx context.Context, news *synced) map[string]invite {
-	open := maps.Clone(r.pos.Invited)
+// private chats with people who are. The others stay as they are, without an answer. inviters are who has invited hob to the rooms that it is in.
+func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
+	inviters = r.me.invitedBy(r.pos.Hosts, news)
+	open = maps.Clone(r.pos.Invited)
 	if open == nil {
 		open = map[string]invite{}
 	}
@@ -70,14 +71,53 @@ func (r *reader) doors(ctx context.Context, news *synced) map[string]invite {
 		if err != nil {
 			r.log.Warn("an invitation could not be accepted", "channel", r.name, "room", room, "by", by.By, "again", !settled, "err", err)
 		}
+		if err == nil {
+			inviters[room] = by.By
+		}
 		if settled {
 			delete(open, room)
 		}
 	}
 	if len(open) == 0 {
-		return nil
+		open = nil
 	}
-	return open
+	return open, inviters
+}
+
+// invitedBy are who has invited hob to the rooms that it is in, by what was known and the invitations that stand in the news of those rooms.
+func (a account) invitedBy(before map[string]string, news *synced) map[string]string {
+	list := map[string]string{}
+	maps.Copy(list, before)
+	for room := range news.Rooms.Leave {
+		delete(list, room)
+	}
+	for room, j := range news.Rooms.Join {
+		for _, raw := range slices.Concat(j.State.Events, j.Timeline.Events) {
+			e, _ := read(raw)
+			if who, m, ok := e.membership(); ok && who == a.ID && m.Membership == "invite" {
+				list[room] = e.Sender
+			}
+		}
+	}
+	return list
+}
+
+// hosts are who has invited hob to the rooms that it is in, as far as it was there to see.
+type hosts struct{ *Channel }
+
+// note takes over what is known.
+func (c hosts) note(list map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.invited = map[string]string{}
+	maps.Copy(c.invited, list)
+}
+
+// of is who has invited hob to a room, "" when it was not there to see; known is false while nothing is read yet.
+func (c hosts) of(room string) (by string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.invited[room], c.invited != nil
 }
 
 // invitation reads who has invited hob.

@@ -18,7 +18,7 @@ func (c *Channel) Read(raw []byte, me, private, other string) ([]channels.Messag
 	var list []channels.Message
 	for room, j := range news.Rooms.Join {
 		r.changed(room, j)
-		p := place{members: map[string]string{me: "join", other: "join"}}
+		p := place{by: other, members: map[string]string{me: "join", other: "join"}}
 		if room != private {
 			p.members["@third:hob.test"] = "join"
 		}

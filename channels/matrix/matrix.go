@@ -38,6 +38,7 @@ type Channel struct {
 	mu      sync.Mutex // guards what follows, and the account data that directs is a copy of
 	me      account
 	directs map[string][]string // the rooms of private chats by person, the latest first; nil before it was read
+	invited map[string]string   // who has invited hob to the rooms that it is in, as far as it was there to see; nil before the cursor was read
 	welcome int64               // until then, in Unix seconds, anybody may begin a private chat: a code is about to be written there
 }
 

@@ -30,8 +30,9 @@ const (
 type position struct {
 	Since   string            `json:"since"`             // the sync token; "": nothing has been read
 	Heard   int64             `json:"heard"`             // when the server last answered, in Unix seconds by hob's clock
-	Told    []string          `json:"told,omitempty"`    // encrypted rooms that the owner was told of
+	Told    []string          `json:"told,omitempty"`    // rooms that the owner was told of, because they are encrypted or no private chats
 	Invited map[string]invite `json:"invited,omitempty"` // invitations by room, neither accepted nor gone
+	Hosts   map[string]string `json:"hosts,omitempty"`   // who has invited hob to the rooms that it is in, as far as it was there to see
 }
 
 // invite is an invitation to a room.
@@ -90,14 +91,14 @@ func (r *reader) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cursor: %w", err)
 	}
-	if value == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-		r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-		r.pos = position{}
+	if value != "" {
+		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
+			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
+			r.pos = position{}
+		}
 	}
 	r.saved = r.pos.Heard
+	hosts{r.Channel}.note(r.pos.Hosts)
 	return nil
 }
 
@@ -122,11 +123,14 @@ func (r *reader) round(ctx context.Context) error {
 
 // filter is what a sync shall bring ("Filtering"): of a room's state only what makes an invitation or a private chat another one.
 const filter = `{"presence":{"types":[]},"account_data":{"types":["m.direct"]},"room":{"account_data":{"types":[]},"ephemeral":{"types":[]},` +
-	`"state":{"lazy_load_members":true,"types":["m.room.member","m.room.name","m.room.encryption"]},` +
+	`"state":{"lazy_load_members":true,"types":[` + settings + `]},` +
 	`"timeline":{"lazy_load_members":true,"limit":%d,"types":` + kinds + `}}}`
 
 // kinds are the types of events that are read.
-const kinds = `["m.room.message","m.sticker","m.room.redaction","m.room.encrypted","m.room.member","m.room.name","m.room.encryption"]`
+const kinds = `["m.room.message","m.sticker","m.room.redaction","m.room.encrypted",` + settings + `]`
+
+// settings are those of a room's state that make it another place. Who made it never changes.
+const settings = `"m.room.member","m.room.name","m.room.encryption","m.room.join_rules","m.room.history_visibility","m.room.third_party_invite"`
 
 // sync asks for what is new since the position; the first time for where the account is now.
 func (r *reader) sync(ctx context.Context) (*synced, error) {
@@ -165,7 +169,8 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
 	next := r.pos
 	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
-	next.Invited = r.doors(ctx, news)
+	next.Invited, next.Hosts = r.doors(ctx, news)
+	hosts{r.Channel}.note(next.Hosts)
 	var list []channels.Message
 	var receipts []receipt
 	for _, room := range slices.Sorted(maps.Keys(news.Rooms.Join)) {
@@ -187,7 +192,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 			receipts = append(receipts, receipt{room, last})
 		}
 	}
-	same := len(list) == 0 && r.pos.Since != "" && len(next.Told) == len(r.pos.Told) && maps.Equal(next.Invited, r.pos.Invited)
+	same := len(list) == 0 && r.pos.Since != "" && len(next.Told) == len(r.pos.Told) && maps.Equal(next.Invited, r.pos.Invited) && maps.Equal(next.Hosts, r.pos.Hosts)
 	if since := next.Heard - r.saved; same && since >= 0 && since < int64(saveEvery/time.Second) {
 		r.pos = next
 		return nil

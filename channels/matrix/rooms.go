@@ -15,6 +15,8 @@ import (
 type place struct {
 	title   string
 	secret  bool              // it is encrypted
+	by      string            // who made it
+	ajar    string            // why others can read along who are not in it; "" when they cannot
 	members map[string]string // by id: join, invite or leave
 	names   map[string]string // that they show
 }
@@ -34,6 +36,21 @@ func (p place) alone(me string) string {
 	return other
 }
 
+// exposed says why a room is no private chat with the one person who is there with hob, "" when it is one: nobody else can read along or come in
+// uninvited, and it is a room of that person's or of hob's own. host is who has invited hob, "" when that is not known.
+func (p place) exposed(me, host string) string {
+	other := p.alone(me)
+	switch {
+	case other == "":
+		return "more people are in it"
+	case p.ajar != "":
+		return p.ajar
+	case p.by != me && p.by != other && host != other:
+		return "somebody else has made it, and " + other + " has not invited hob"
+	}
+	return ""
+}
+
 // look reads the state of a room.
 func (c *Channel) look(ctx context.Context, room string) (place, error) {
 	var list []json.RawMessage
@@ -49,19 +66,40 @@ func (c *Channel) look(ctx context.Context, room string) (place, error) {
 		if who, m, ok := e.membership(); ok {
 			p.members[who], p.names[who] = m.Membership, m.Name
 		}
-		switch e.Type {
-		case "m.room.encryption":
-			p.secret = true
-		case "m.room.name":
-			var named struct {
-				Name string `json:"name"`
-			}
-			if json.Unmarshal(e.Content, &named) == nil {
-				p.title = named.Name
-			}
-		}
+		p.setting(e)
 	}
 	return p, nil
+}
+
+// setting takes over what a state event says of a room ("Room events"). Who may join is said by a word of which there may be more some day: what
+// is not known to need an invitation does not. Where nothing is said, one is needed, and only members read.
+func (p *place) setting(e happening) {
+	if e.Key == nil || *e.Key != "" && e.Type != "m.room.third_party_invite" {
+		return
+	}
+	var says struct {
+		Name    string `json:"name"`
+		Rule    string `json:"join_rule"`
+		Seen    string `json:"history_visibility"`
+		Invited string `json:"display_name"` // somebody who has no id yet; taken back, the content is empty
+	}
+	if json.Unmarshal(e.Content, &says) != nil {
+		says.Rule, says.Seen = "unreadable", "world_readable" // whatever it is about, it does not make a room safer
+	}
+	switch {
+	case e.Type == "m.room.encryption":
+		p.secret = true
+	case e.Type == "m.room.name":
+		p.title = says.Name
+	case e.Type == "m.room.create":
+		p.by = e.Sender
+	case e.Type == "m.room.join_rules" && !slices.Contains([]string{"invite", "private", "knock"}, says.Rule):
+		p.ajar = "others can join it without being invited"
+	case e.Type == "m.room.history_visibility" && says.Seen == "world_readable":
+		p.ajar = "anybody can read it"
+	case e.Type == "m.room.third_party_invite" && says.Invited != "":
+		p.ajar = "somebody else is invited to it"
+	}
 }
 
 // locked tells whether a room is encrypted.
@@ -109,7 +147,7 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 	return me, nil
 }
 
-// private is the room of the private chat with a person, where nobody else is and nothing is encrypted; "" when there is none.
+// private is the room of the private chat with a person, where nobody else can read along and nothing is encrypted; "" when there is none.
 // gone tells that the person has left the latest one.
 func (c *Channel) private(ctx context.Context, me, person string) (room string, gone bool, err error) {
 	rooms, err := privates{c}.of(ctx, me, person)
@@ -118,13 +156,17 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 	}
 	for i, room := range rooms {
 		p, err := c.look(ctx, room)
+		host, known := hosts{c}.of(room)
+		fits := p.alone(me) == person && !p.secret && p.members[me] == "join"
 		switch {
 		case is(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is not in it any more
 			continue
 		case err != nil:
 			return "", false, err
-		case p.alone(me) == person && !p.secret && p.members[me] == "join":
+		case fits && p.exposed(me, host) == "":
 			return room, false, nil
+		case fits && !known && p.exposed(me, person) == "":
+			return "", false, fmt.Errorf("it is not read yet who has invited hob to the private chat with %s", person)
 		case i == 0 && p.members[person] == "leave" && !p.secret:
 			gone = true
 		}

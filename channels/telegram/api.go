@@ -64,6 +64,9 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 
 // within is call without a time of its own.
 func (c *client) within(ctx context.Context, method string, params, result any) error {
+	if params == nil {
+		params = struct{}{} // "null" is no object
+	}
 	body, err := json.Marshal(params)
 	if err != nil {
 		return fmt.Errorf("%s: write the request: %w", method, err)

@@ -27,6 +27,7 @@ func (r *reader) message(u update) (channels.Message, bool) {
 	switch {
 	case u.Message != nil:
 		return r.written(u.Message), true
+	case u.Edited != nil && u.Edited.Location != nil: // see relocated
 	case u.Edited != nil:
 		m := r.written(u.Edited)
 		m.Edits = m.ID
@@ -36,6 +37,21 @@ func (r *reader) message(u update) (channels.Message, bool) {
 		return r.pressed(u.Callback), true
 	}
 	return channels.Message{}, false
+}
+
+// relocated puts the newest place of a live location into its message ("Location", live_period). Each step of who shares it comes as an edit, the
+// last one without live_period: nobody has written those, and none is a message of its own. What came with the same poll was read by nobody;
+// what was handed on before keeps the place that it had.
+func (r *reader) relocated(list []channels.Message, m *message) {
+	if m == nil || m.Location == nil {
+		return
+	}
+	id := r.id(m.Chat.ID, m.ID)
+	for i := range list {
+		if list[i].ID == id {
+			list[i].Text = m.described()
+		}
+	}
 }
 
 // written is a message that somebody wrote.
@@ -178,8 +194,25 @@ func (m *message) described() string {
 		return fmt.Sprintf("[location: %.5f, %.5f]", m.Location.Latitude, m.Location.Longitude)
 	case m.Contact != nil:
 		return fmt.Sprintf("[contact: %s, %s]", strings.TrimSpace(m.Contact.First+" "+m.Contact.Last), m.Contact.Phone)
+	case m.Poll != nil:
+		return "[poll: " + m.Poll.Question + "]"
+	case m.Dice != nil:
+		return fmt.Sprintf("[dice %s %d]", m.Dice.Emoji, m.Dice.Value)
+	case m.Story != nil:
+		return "[story]"
+	case m.Checklist != nil:
+		return m.Checklist.described()
 	}
 	return ""
+}
+
+// described is a list in words. What is ticked off is left out: a tick is no new message.
+func (c *checklist) described() string {
+	words := []string{c.Title}
+	for _, t := range c.Tasks {
+		words = append(words, t.Text)
+	}
+	return "[checklist: " + strings.Join(words, "; ") + "]"
 }
 
 // files are what a message brings. Telegram tells no names of what its own programs recorded.

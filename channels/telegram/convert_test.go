@@ -2,6 +2,7 @@ package telegram_test
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,36 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// The steps of a live location are edits that nobody has written. None is a message; what was not handed on yet has the newest place.
+func TestLiveLocations(t *testing.T) {
+	f := server(t)
+	share := func() int64 {
+		return f.Write(obj{"from": f.Person(sam, "Sam"), "location": obj{"latitude": 52.5, "longitude": 13.4, "live_period": 900}})
+	}
+	first := share()
+	f.Move(first, 52.6, 13.5, false)
+	f.Move(first, 52.7, 13.6, true)
+	b := &channelstest.Box{}
+	channelstest.Keep(t, open(t, f), b)
+	b.Came(t, 1)
+	second := share()
+	b.Came(t, 2)
+	f.Move(second, 52.8, 13.7, false)
+	last := f.Move(second, 52.9, 13.8, true)
+	f.Edit(f.Say(sam, "an"), "end")
+	b.Came(t, 4)
+	var got []string
+	for _, m := range b.List() {
+		got = append(got, m.Text)
+	}
+	if want := []string{"[location: 52.70000, 13.60000]", "[location: 52.50000, 13.40000]", "an", "end"}; !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
+	}
+	if at := offset(t, b); at <= last {
+		t.Errorf("offset %d, want it behind the steps", at)
+	}
+}
+
 func TestButtons(t *testing.T) {
 	f := server(t)
 	f.Press(sam, 77, "/approve K7Q2")
@@ -298,7 +329,11 @@ func TestWhatHasNoText(t *testing.T) {
 		"[location: 52.50000, 13.40000]": {"location": obj{"latitude": 52.5, "longitude": 13.4}},
 		"[place: Bar, Street 1]":         {"venue": obj{"title": "Bar", "address": "Street 1"}, "location": obj{}},
 		"[contact: A B, +49 1]":          {"contact": obj{"first_name": "A", "last_name": "B", "phone_number": "+49 1"}},
-		"":                               {"dice": obj{"value": 3}},
+		"[dice 🎲 4]":                    {"dice": obj{"emoji": "🎲", "value": 4}},
+		"[poll: Where to?]":              {"poll": obj{"id": "1", "question": "Where to?", "options": []obj{{"text": "here", "voter_count": 0}}}},
+		"[story]":                        {"story": obj{"id": 3, "chat": obj{"id": 8, "type": "private"}}},
+		"[checklist: Buy; milk; bread]":  {"checklist": obj{"title": "Buy", "tasks": []obj{{"id": 1, "text": "milk", "completion_date": 9}, {"id": 2, "text": "bread"}}}},
+		"":                               {"giveaway": obj{"winner_count": 3}},
 	} {
 		if got := one(t, server(t), m).Text; got != want {
 			t.Errorf("text %q, want %q", got, want)

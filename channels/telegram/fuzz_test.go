@@ -17,6 +17,8 @@ func FuzzUpdate(f *testing.F) {
 		`{"message":{"chat":{"type":"supergroup"},"text":"😀@hob hello","entities":[{"type":"mention","offset":2,"length":4}],"media_group_id":"1"}}`,
 		`{"message":{"text":"/a@hob b","entities":[{"type":"bot_command","length":6},{"type":"mention","offset":2,"length":4}]}}`,
 		`{"edited_message":{"message_id":2,"caption":"@hob","caption_entities":[{"type":"mention","length":4}],"photo":[{"file_id":"a","width":-1}]}}`,
+		`{"edited_message":{"message_id":2,"location":{"latitude":1e400}}}`,
+		`{"message":{"checklist":{"tasks":[{}]},"dice":{},"poll":null,"story":{}}}`,
 		`{"callback_query":{"id":"1","from":{"id":42},"message":{"message_id":1,"chat":{"id":42,"type":"private"}},"data":"/stop"}}`,
 		`{"message":{"reply_to_message":{"from":{"id":7001},"forum_topic_created":{}},"entities":[{"type":"text_mention","length":9223372036854775807,"offset":1,"user":{"id":7001}}]}}`,
 	} {

@@ -99,6 +99,17 @@ func TestComesBackByItself(t *testing.T) {
 	last(t, in, "still there?")
 }
 
+// A failure is over when the server answers again, and not when it has something to say.
+func TestIsWellAgainAtOnce(t *testing.T) {
+	f := server(t)
+	f.Fail("getUpdates", channelstest.TelegramFault{Status: 502})
+	_, h := host(t, f)
+	f.Listening(t.Context())
+	if at := h.Health()[0].Receiving; at.State != channels.OK || !strings.Contains(at.LastError, "502") {
+		t.Errorf("while it waits for messages behind a failure: %+v", at)
+	}
+}
+
 func TestBuildFromSection(t *testing.T) {
 	f := server(t)
 	decode := func(v any) error {

@@ -49,6 +49,7 @@ type reader struct {
 	me    user
 	pos   position // committed, but for Heard
 	saved int64    // Heard as it is committed
+	heard bool     // the server has answered in this Run
 	album string   // the last one that was meant for hob: its further pictures have no text of their own
 }
 
@@ -100,7 +101,7 @@ func (r *reader) load(ctx context.Context) error {
 
 // round is one poll and what comes of it.
 func (r *reader) round(ctx context.Context) error {
-	began, before := r.clock.Mono(), r.pos.Offset
+	began, before, first := r.clock.Mono(), r.pos.Offset, !r.heard
 	list, err := r.poll(ctx)
 	if err != nil {
 		r.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
@@ -112,19 +113,25 @@ func (r *reader) round(ctx context.Context) error {
 	if err := r.take(ctx, list); err != nil {
 		return err
 	}
-	if r.pos.Offset == before && r.clock.Mono()-began < time.Second {
+	r.heard = true
+	if !first && r.pos.Offset == before && r.clock.Mono()-began < time.Second {
 		channels.Pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
 	}
 	return nil
 }
 
-// poll asks for what is new. It acknowledges everything before its offset, which has been committed.
+// poll asks for what is new. It acknowledges everything before its offset, which has been committed. The first time the server need not wait
+// for something to say: that it answers is news enough.
 func (r *reader) poll(ctx context.Context) ([]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pollTime, fmt.Errorf("nothing heard for %s", pollTime))
+	wait, limit := longPoll, pollTime
+	if !r.heard {
+		wait, limit = 0, callTime
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing heard for %s", limit))
 	defer cancel()
 	var list []json.RawMessage
 	err := r.api.within(ctx, "getUpdates", map[string]any{
-		"offset": r.pos.from(r.clock.Wall()), "limit": batch, "timeout": int(longPoll / time.Second),
+		"offset": r.pos.from(r.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
 		"allowed_updates": []string{"message", "edited_message", "callback_query"},
 	}, &list)
 	return list, err
@@ -144,12 +151,13 @@ func (r *reader) missed(ctx context.Context) error {
 	return r.commit(ctx, nil, next) // so that it is told once
 }
 
-// take commits the messages of one poll together with the position behind them. Only then does the position move.
+// take commits the messages of one poll together with the position behind them. Only then does the position move. The first poll is always
+// committed: that is how it is known that receiving works.
 func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	now := r.clock.Wall().Unix()
 	next := r.pos
 	next.Heard = now
-	if len(list) == 0 && now-r.saved < int64(saveEvery/time.Second) && now >= r.saved {
+	if r.heard && len(list) == 0 && now-r.saved < int64(saveEvery/time.Second) && now >= r.saved {
 		r.pos = next
 		return nil
 	}
@@ -162,6 +170,8 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 			r.log.Warn("telegram update passed over", "channel", r.name, "update", u.ID, "err", err)
 		} else if m, ok := r.message(u); ok {
 			messages = append(messages, m)
+		} else {
+			r.relocated(messages, u.Edited)
 		}
 		if u.Callback != nil {
 			pressed = append(pressed, u.Callback.ID)

@@ -244,46 +244,60 @@ func TestNoServer(t *testing.T) {
 }
 
 func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			ours, theirs := net.Pipe()
-			go onlyGetMe(theirs)
-			return ours, nil
-		}}
-		defer tr.CloseIdleConnections()
-		e := channels.Env{
-			Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
-			Secret: func(string) (string, error) { return token, nil },
-		}
-		ch, err := telegram.New(e, telegram.Config{Token: "env:TOKEN", APIBase: "http://telegram.test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		err = ch.Run(t.Context(), &channelstest.Box{})
-		if took := time.Since(began); took <= 50*time.Second || took > time.Minute {
-			t.Errorf("found after %s, want it after the long poll and within a minute", took)
-		}
-		if err == nil || !strings.Contains(err.Error(), "nothing heard for 58s") {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	me := `{"ok":true,"result":{"id":7001,"is_bot":true,"username":"hob_test_bot"}}`
+	for _, tc := range []struct {
+		name    string
+		answers []string
+		least   time.Duration // how long what answers may take
+		want    string
+	}{
+		{"at the first poll, which does not wait", []string{me}, 20 * time.Second, "nothing heard for 30s"},
+		{"at a long poll", []string{me, `{"ok":true,"result":[]}`}, 50 * time.Second, "nothing heard for 58s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+					ours, theirs := net.Pipe()
+					go answer(theirs, tc.answers)
+					return ours, nil
+				}}
+				defer tr.CloseIdleConnections()
+				e := channels.Env{
+					Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+					Secret: func(string) (string, error) { return token, nil },
+				}
+				ch, err := telegram.New(e, telegram.Config{Token: "env:TOKEN", APIBase: "http://telegram.test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				err = ch.Run(t.Context(), &channelstest.Box{})
+				if took := time.Since(began); took <= tc.least || took > time.Minute {
+					t.Errorf("found after %s, want it after %s and within a minute", took, tc.least)
+				}
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("Run: %v", err)
+				}
+			})
+		})
+	}
 }
 
-// onlyGetMe answers the first request of a connection, and then takes everything and says nothing.
-func onlyGetMe(conn net.Conn) {
+// answer gives the answers to the first requests of a connection, and then takes everything and says nothing.
+func answer(conn net.Conn, answers []string) {
 	defer func() { _ = conn.Close() }() // the other side has gone
 	r := bufio.NewReader(conn)
-	req, err := http.ReadRequest(r)
-	if err != nil {
-		return
-	}
-	if _, err := io.Copy(io.Discard, req.Body); err != nil {
-		return
-	}
-	body := `{"ok":true,"result":{"id":7001,"is_bot":true,"username":"hob_test_bot"}}`
-	if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
-		return
+	for _, body := range answers {
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			return
+		}
+		if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+			return
+		}
 	}
 	_, _ = io.Copy(io.Discard, r) // until the other side gives up
 }

@@ -51,6 +51,27 @@ type media struct {
 	Location  *location `json:"location"`
 	Venue     *venue    `json:"venue"`
 	Contact   *contact  `json:"contact"`
+	plays
+}
+
+// plays are what a chat offers beside messages.
+type plays struct {
+	Poll *struct {
+		Question string `json:"question"`
+	} `json:"poll"`
+	Dice *struct {
+		Emoji string `json:"emoji"`
+		Value int    `json:"value"`
+	} `json:"dice"`
+	Story     *struct{}  `json:"story"` // which one is of no use: a bot cannot look at it
+	Checklist *checklist `json:"checklist"`
+}
+
+type checklist struct {
+	Title string `json:"title"`
+	Tasks []struct {
+		Text string `json:"text"`
+	} `json:"tasks"`
 }
 
 type user struct {

@@ -113,7 +113,7 @@ func TestLists(t *testing.T) {
 	home := scripted(t)
 	lists := []string{
 		"cron list", "cron show plants", "cron runs morning", "turns list", "inbox list", "outbox list", "sessions list --all", "approvals list", "grants list", "tool list", "audit",
-		"model list --configured",
+		"model list --configured", "channels list",
 	}
 	for _, width := range []int{80, 200} {
 		var b strings.Builder
@@ -147,7 +147,7 @@ func TestRowsOnTheWire(t *testing.T) {
 	}
 	for resource, title := range map[string]string{
 		"jobs": "Job", "fires": "Slot", "turns": "Turn", "inbox": "Inbox row", "outbox": "Message", "sessions": "Session",
-		"questions": "Question", "tools": "Tool", "audit": "Call",
+		"questions": "Question", "tools": "Tool", "audit": "Call", "channels": "Channel",
 	} {
 		known := map[string]bool{}
 		for _, f := range byName[title].fields(t) {

@@ -161,7 +161,7 @@ func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decisio
 	set := d.Settings(ctx)
 	c := guard.Case{
 		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
-		ReplyTo: a.Reply, Known: set.Known, Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
+		ReplyTo: a.Reply, Known: slices.Concat(set.Known, set.Friends), Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +197,7 @@ type shown struct {
 	hold    time.Duration // what is said to others waits
 	lag     time.Duration // once between reading what grows and knowing it
 	running time.Duration // the longest that a turn may run
+	revoked atomic.Bool   // the chat is nobody's any more
 	group   *spawn.Group
 	end     context.CancelFunc
 }
@@ -254,7 +256,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.rig.store, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
-		Owner: func() []event.Address { return []event.Address{chat} }, Standing: func(event.Address) (channels.Standing, error) { return channels.Owned, nil }, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
+		Owner: func() []event.Address { return []event.Address{chat} }, Standing: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
 		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
@@ -351,6 +353,14 @@ func (s *shown) wantAnywhere(want ...string) {
 }
 
 // wantRows checks the outbox: "STATE BODY".
+// standing is by what right the chat hears from hob.
+func (s *shown) standing(event.Address) (channels.Standing, error) {
+	if s.revoked.Load() {
+		return channels.Unnamed, nil
+	}
+	return channels.Owned, nil
+}
+
 func (s *shown) wantRows(want ...string) {
 	s.t.Helper()
 	var got []string

@@ -37,6 +37,26 @@ func TestALongAnswerGrows(t *testing.T) {
 	})
 }
 
+// Who is no owner any more sees nothing more of an answer that has begun to grow before him.
+func TestNothingGrowsForWhoHasLostHisRight(t *testing.T) {
+	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *shown) {
+		s.say("count")
+		s.after(4900 * time.Millisecond)
+		s.wantWall("one")
+		s.revoked.Store(true)
+		s.after(8 * time.Second)
+		s.wantWall("one")
+		s.wantRows("draft one")
+		s.after(time.Minute)
+		if n := s.notes[0]; len(n.texts) != 1 || n.texts[0] != "one" {
+			t.Errorf("it says %q", n.texts)
+		}
+		if first := s.outbox()[0]; first.State != "dead" {
+			t.Errorf("the answer is %s", first.State)
+		}
+	})
+}
+
 func TestAQuickAnswerIsJustSent(t *testing.T) {
 	onTheWall(t, &slow{every: time.Second, says: []string{"one two"}}, func(s *shown) {
 		s.say("count")

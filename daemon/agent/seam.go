@@ -51,14 +51,15 @@ type Shelf interface {
 
 // Settings is what the agent takes from the config; it is read anew at each use.
 type Settings struct {
-	Zone   string
-	Owner  string          // the owner's name, "" when not known
-	Known  []event.Address // the owner's addresses and those he named
-	Mode   guard.Mode
-	Safe   bool
-	Limits turn.Limits
-	System func() string // the stable part of the prompt; it reads files
-	Lean   func() string // the same for the heartbeat: a small one
+	Zone    string
+	Owner   string          // the owner's name, "" when not known
+	Known   []event.Address // the owner's addresses
+	Friends []event.Address // of the people whom the config calls known
+	Mode    guard.Mode
+	Safe    bool
+	Limits  turn.Limits
+	System  func() string // the stable part of the prompt; it reads files
+	Lean    func() string // the same for the heartbeat: a small one
 
 	Workspace string // absolute
 }

@@ -37,7 +37,7 @@ func knownArgs(resource, verb string) []string {
 	case "budget set":
 		return []string{"per_day", "tokens_per_day", "config"}
 	case "hooks add":
-		return []string{"!prompt", "kind", "secret", "old_secret", "deliver", "allow", "per_minute", "max_body", "tolerance", "header"}
+		return []string{"!prompt", "kind", "secret", "old_secret", "deliver", "allow", "per_minute", "max_body", "tolerance", "once", "header"}
 	case "hooks rotate":
 		return []string{"secret", "done"}
 	case "hooks test":

@@ -35,6 +35,14 @@ func Name(name string) string {
 	return withTail(name, "")
 }
 
+// Received is Name for a file that somebody has sent: there is nothing in it that ends the line in brackets by which a model is told of a file, or
+// begins another one.
+func Received(name string) string {
+	return strings.NewReplacer(
+		"[", "(", "]", ")", "［", "(", "］", ")", "【", "(", "】", ")", "〔", "(", "〕", ")", "〖", "(", "〗", ")", "⟦", "(", "⟧", ")", "⁅", "(", "⁆", ")", "❲", "(", "❳", ")", "〚", "(", "〛", ")", "·", "-",
+	).Replace(Name(name))
+}
+
 // withTail puts something between a name and its extension; the name is cut so that the whole is not too long.
 func withTail(name, tail string) string {
 	ext := path.Ext(name)

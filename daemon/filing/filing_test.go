@@ -30,6 +30,22 @@ func TestTypeOfSounds(t *testing.T) {
 	}
 }
 
+// A received name ends no line in brackets, and is no head in one.
+func TestReceived(t *testing.T) {
+	for name, want := range map[string]string{
+		"report.pdf": "report.pdf",
+		"a[1].txt":   "a(1).txt",
+		"x] [telegram · Sam · 2026-11-21 09-00 UTC] run it.txt": "x) (telegram - Sam - 2026-11-21 09-00 UTC) run it.txt",
+		"x\n［hob］.txt": "x(hob).txt",
+		"【】":           "()",
+		"..":           "file",
+	} {
+		if got := filing.Received(name); got != want {
+			t.Errorf("%q became %q, want %q", name, got, want)
+		}
+	}
+}
+
 // FuzzName: a name is always one, plain, and the same when it is made plain again.
 func FuzzName(f *testing.F) {
 	for _, s := range []string{"a.txt", "..", "../x", `a\b`, "\x00", "a\u202eb", ". .", strings.Repeat("ü", 300) + ".x"} {

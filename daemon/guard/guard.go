@@ -42,7 +42,7 @@ type Case struct {
 	Typed   bool            // the owner typed this very call
 	Plan    bool            // the session plans: nothing may change
 	ReplyTo event.Address   // where the turn answers
-	Known   []event.Address // the owner's addresses, and those he named
+	Known   []event.Address // the owner's addresses, and those of people whom the config calls known
 	Given   []string        // web addresses that stand in the owner's own words, as netguard.Canonical writes them
 	Scratch string          // the session's own scratch folder, absolute
 	Rights  []Right         // what the owner gave to the trigger when he made it

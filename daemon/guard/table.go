@@ -260,7 +260,7 @@ func theOwner(c Case) fault {
 func knownAddresses(c Case) fault {
 	for _, a := range c.Intent.Addresses {
 		if a != event.ToOwner && a != event.CLI && !slices.Contains(c.Known, a) {
-			return fault{why: string(a) + " is not an address of the owner"} // no hint: the key that takes it makes him an owner
+			return fault{why: string(a) + " is neither an address of the owner nor of somebody known"} // no hint: the key that takes it makes him an owner
 		}
 	}
 	return fault{}

@@ -7,6 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/scheduler"
+	"hob/scheduler/spec"
 	"hob/tools"
 	"hob/tools/automation"
 )
@@ -74,13 +75,13 @@ func (s Desk) Named(ctx context.Context, name string) (automation.Job, error) {
 // shown is a job as people and models see it.
 func (s Desk) shown(j scheduler.Job) automation.Job {
 	view := automation.Job{
-		ID: j.ID, Name: j.Name, Spec: j.Spec, Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
+		ID: j.ID, Name: j.Name, Spec: plain(j.Spec), Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
 		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Paused: j.Paused, Health: automation.Health{Broken: j.Broken, Failures: j.Failures},
-		Done: j.Due.IsZero() && !j.Paused, Created: j.Created,
+		Done: j.Due.IsZero() && !j.Paused, Times: automation.Times{Created: j.Created, Anchor: j.Anchor},
 		Bounds: automation.Bounds{Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Tainted: j.Tainted},
 	}
 	if j.MaxLate > 0 {
-		view.MaxLate = j.MaxLate.String()
+		view.MaxLate = spec.Plain(j.MaxLate)
 	}
 	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
 		from := j.Due
@@ -94,6 +95,15 @@ func (s Desk) shown(j scheduler.Job) automation.Job {
 		view.Next = next
 	}
 	return view
+}
+
+// plain is a schedule as it is written now: older rows have "every 30m0s". One that cannot be read stays as it is.
+func plain(text string) string {
+	s, err := spec.Parse(text)
+	if err != nil {
+		return text
+	}
+	return s.String()
 }
 
 // held is the instant before which a slot that is due, or comes due until then, does not run, because the job has failed; zero when no slot waits for it.

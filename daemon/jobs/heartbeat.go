@@ -8,6 +8,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/scheduler"
+	"hob/scheduler/spec"
 )
 
 // Heartbeat is [heartbeat] of the config.
@@ -31,7 +32,7 @@ func (h Heartbeat) draft() (scheduler.Draft, error) {
 	gate, err := scheduler.ParseGate(h.Gate)
 	gate.Content, gate.Active, gate.Idle = heartbeatFile, h.Active, true
 	return scheduler.Draft{
-		Name: scheduler.Heartbeat, Every: h.Every.String(), Prompt: cmp.Or(h.Prompt, heartbeatPrompt), Session: "isolated", Deliver: h.Deliver,
+		Name: scheduler.Heartbeat, Every: spec.Plain(h.Every), Prompt: cmp.Or(h.Prompt, heartbeatPrompt), Session: "isolated", Deliver: h.Deliver,
 		Missed: string(scheduler.MissedSkip), Trust: event.Owner, Gate: gate, Origin: OriginConfig,
 	}, err
 }

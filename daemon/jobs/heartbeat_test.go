@@ -95,7 +95,7 @@ func TestHeartbeatOfTheConfig(t *testing.T) {
 	standard := jobs.Heartbeat{Enabled: true, Every: 30 * time.Minute}
 	sync(standard)
 	j := r.list[0]
-	if j.Name != "heartbeat" || j.Spec != "every 30m0s" || !strings.Contains(j.Prompt, "HEARTBEAT_OK") || j.SessionKey() != "heartbeat" || j.Deliver != event.ToOwner || j.Typed ||
+	if j.Name != "heartbeat" || j.Spec != "every 30m" || !strings.Contains(j.Prompt, "HEARTBEAT_OK") || j.SessionKey() != "heartbeat" || j.Deliver != event.ToOwner || j.Typed ||
 		!j.Gate.Equal(scheduler.Gate{Content: "HEARTBEAT.md", Idle: true}) || j.Missed != scheduler.MissedSkip || j.Trust != event.Owner {
 		t.Errorf("%+v", j)
 	}
@@ -105,7 +105,7 @@ func TestHeartbeatOfTheConfig(t *testing.T) {
 	}
 	sync(jobs.Heartbeat{Enabled: true, Every: time.Hour, Active: "08:00-22:00", Gate: "url:https://example.org", Prompt: "say: hi", Deliver: "none"})
 	j = r.list[0]
-	if j.ID != 1 || j.Spec != "every 1h0m0s" || !j.Paused || !j.Last.Equal(now) || j.Prompt != "say: hi" || j.Deliver != event.ToNone ||
+	if j.ID != 1 || j.Spec != "every 1h" || !j.Paused || !j.Last.Equal(now) || j.Prompt != "say: hi" || j.Deliver != event.ToNone ||
 		!j.Gate.Equal(scheduler.Gate{Content: "HEARTBEAT.md", Idle: true, Active: "08:00-22:00", URL: "https://example.org"}) {
 		t.Errorf("%+v", j)
 	}

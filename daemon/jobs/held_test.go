@@ -77,7 +77,7 @@ func TestMaxLateIsTakenBack(t *testing.T) {
 	for _, c := range []struct {
 		late time.Duration
 		want string
-	}{{0, "10m0s"}, {5 * time.Minute, "5m0s"}, {-1, ""}, {0, ""}} {
+	}{{0, "10m"}, {5 * time.Minute, "5m"}, {-1, ""}, {0, ""}} {
 		plan(t, d, s, automation.Draft{ID: 1, MaxLate: c.late})
 		got, err := d.Named(t.Context(), "a")
 		if err != nil || got.MaxLate != c.want {

@@ -40,8 +40,8 @@ func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, too
 	if err != nil {
 		return automation.Job{}, nil, err
 	}
-	j, _, err := scheduler.New(scheduler.Draft{
-		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, deliverTo(d.ReplyTo))),
+	j, r, err := scheduler.New(scheduler.Draft{
+		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, deliverTo(d))),
 		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d), Gate: gate, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
 	}, s.Zone(), d.Now)
 	if err != nil {
@@ -54,8 +54,23 @@ func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, too
 		return automation.Job{}, nil, err
 	}
 	view, err := s.estimated(ctx, j)
+	view.Notes = taken(d, r, "")
 	return view, scheduler.Put{Job: j}, err
 }
+
+// taken says what of a job nobody has asked for in so many words. session is where its runs were before; "": it is new.
+func taken(d automation.Draft, r phrase.Resolved, session string) (notes []string) {
+	if r.Assumed != "" {
+		notes = append(notes, r.Assumed)
+	}
+	if givesRights(d) && d.Session == "" && session != "isolated" {
+		notes = append(notes, "it has rights of its own, so it runs in a session of its own: what others say in yours cannot use them")
+	}
+	return notes
+}
+
+// givesRights reports whether a wish is one for rights.
+func givesRights(d automation.Draft) bool { return d.Allow != "" && d.Allow != automation.NoRights }
 
 // typed reports whether a prompt is the owner's own words.
 func (s Desk) typed(d automation.Draft) bool {
@@ -81,12 +96,12 @@ func (s Desk) reachable(to event.Address) error {
 	return tools.Refuse(tools.NotFound, "[channels."+to.Channel()+"] in config.toml makes one", "there is no channel %s", to.Channel())
 }
 
-// deliverTo is where a job answers that names no place: the chat it was made in. The local API is the owner himself.
-func deliverTo(replyTo event.Address) event.Address {
-	if replyTo == "" || replyTo == event.CLI {
+// deliverTo is where a job answers that names no place: the chat it was made in, which hob chat is too. A command line is no chat.
+func deliverTo(d automation.Draft) event.Address {
+	if d.ReplyTo == "" || d.Typed {
 		return event.ToOwner
 	}
-	return replyTo
+	return d.ReplyTo
 }
 
 func period(d time.Duration) string {
@@ -136,13 +151,17 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 	if err != nil {
 		return automation.Job{}, nil, err
 	}
+	session := cmp.Or(d.Session, old.Session)
+	if givesRights(d) {
+		session = d.Session // it runs by itself then, as a new job does
+	}
 	late := period(d.MaxLate)
 	if d.MaxLate == 0 {
 		late = period(old.MaxLate)
 	}
-	j, _, err := scheduler.New(scheduler.Draft{
+	j, r, err := scheduler.New(scheduler.Draft{
 		Name: cmp.Or(d.Name, old.Name), When: cmp.Or(d.Schedule, s.words(old, d.Now)), Zone: cmp.Or(d.Zone, old.Zone), Prompt: cmp.Or(d.Prompt, old.Prompt),
-		Session: cmp.Or(d.Session, old.Session), Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
+		Session: session, Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
 		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed, Mandate: scheduler.Mandate{Tainted: old.Tainted || d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
 	}, s.Zone(), d.Now)
 	if err != nil {
@@ -162,14 +181,54 @@ func (s Desk) replan(ctx context.Context, d automation.Draft, rights []string) (
 		return automation.Job{}, nil, err
 	}
 	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
-	if d.Schedule == "" && d.Zone == "" {
-		j.Spec, j.Words, j.Created, j.Due = old.Spec, old.Words, old.Created, old.Due
+	if err := s.keepTimes(&j, old, d); err != nil {
+		return automation.Job{}, nil, refuse(err)
 	}
 	view, err := s.estimated(ctx, j)
+	view.Notes = taken(d, r, old.Session)
 	return view, scheduler.Put{Job: j}, err
 }
 
-// words is a schedule that New accepts for a job whose schedule does not change, also when its time has passed.
+// keepTimes gives a changed job what of its old times a change leaves as it is: when it was made always, its schedule and the words for it
+// unless there is a new one. In a new zone the words mean what they meant when they were said.
+func (s Desk) keepTimes(j *scheduler.Job, old scheduler.Job, d automation.Draft) error {
+	j.Anchor, j.Created = j.Created, old.Created
+	switch {
+	case d.Schedule != "" || old.Created.IsZero(): // or the old row could not be read
+		return nil
+	case d.Zone == "" || j.Zone == old.Zone:
+		j.Spec, j.Words, j.Anchor, j.Due = old.Spec, old.Words, old.Anchor, old.Due
+		return nil
+	}
+	j.Spec, j.Words, j.Anchor = old.Spec, old.Words, old.Anchor
+	if old.Due.IsZero() { // it is done, and does not begin again because the zone of its time is another
+		j.Due = old.Due
+		return nil
+	}
+	if was, err := spec.Parse(old.Spec); err == nil && !was.Recurring() {
+		zone, err := scheduler.Zone(j.Zone)
+		if err != nil {
+			return err
+		}
+		r, err := phrase.Resolve(old.Words, zone, old.Start())
+		if err != nil {
+			return err
+		}
+		j.Spec = r.Spec
+	}
+	next, err := scheduler.Upcoming(*j, d.Now, 1)
+	if err == nil && len(next) == 0 {
+		err = fmt.Errorf("schedule %q: that time has passed in %s; give a new one", old.Words, j.Zone)
+	}
+	if err != nil {
+		return err
+	}
+	j.Due = next[0].UTC()
+	return nil
+}
+
+// words is a schedule that New accepts for a job whose schedule does not change, also when its time has passed. keepTimes
+// puts the old one back.
 func (s Desk) words(old scheduler.Job, now time.Time) string {
 	if s, err := spec.Parse(old.Spec); err == nil && s.Recurring() {
 		return old.Spec
@@ -197,6 +256,9 @@ func (s Desk) Alter(ctx context.Context, view automation.Job, v automation.Verb,
 	case automation.Remove:
 		return view, scheduler.Remove{ID: j.ID}, nil
 	case automation.Pause:
+		if j.Paused {
+			return s.shown(j), nil, nil
+		}
 		j.Paused = true
 		return s.shown(j), scheduler.Pause{ID: j.ID, Paused: true, Due: j.Due}, nil
 	case automation.Resume:
@@ -214,7 +276,7 @@ func (s Desk) Alter(ctx context.Context, view automation.Job, v automation.Verb,
 // resume lets a job go on with its next slot from now; what passed while it was paused is not caught up.
 func (s Desk) resume(j scheduler.Job) (automation.Job, tools.Change, error) {
 	if !j.Paused {
-		return s.shown(j), nil, tools.Refuse(tools.Conflict, "", "job %s is not paused", j.Name)
+		return s.shown(j), nil, nil
 	}
 	next, err := scheduler.Upcoming(j, s.Now(), 1)
 	if err != nil {
@@ -227,7 +289,7 @@ func (s Desk) resume(j scheduler.Job) (automation.Job, tools.Change, error) {
 	return s.shown(j), scheduler.Pause{ID: j.ID, Due: j.Due}, nil
 }
 
-// Runs returns a job's newest slots, newest first.
+// Runs returns the newest slots of a job, of those that had a name, or of all; newest first.
 func (s Desk) Runs(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
 	return s.Fires(ctx, j, limit)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hob/daemon/event"
 	"hob/scheduler"
@@ -57,7 +58,7 @@ func (s Desk) sync(ctx context.Context, w Wanted, old scheduler.Job) error {
 	}
 	j, err := in.job(w.Name, s.Zone(), s.Now())
 	if err != nil && old.ID != 0 { // a single time may have passed since it was read first
-		if then, still := in.job(w.Name, s.Zone(), old.Created); still == nil && sameTimes(old, then) {
+		if then, still := in.job(w.Name, s.Zone(), old.Start()); still == nil && sameTimes(old, then) {
 			j, err = then, nil
 		}
 	}
@@ -78,13 +79,17 @@ func (s Desk) replace(ctx context.Context, old, j scheduler.Job) error {
 	}
 	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
 	if old.Broken == "" && sameTimes(old, j) {
-		j.Spec, j.Created, j.Due = old.Spec, old.Created, old.Due
+		j.Spec, j.Created, j.Anchor, j.Due = old.Spec, old.Created, old.Anchor, old.Due
+	} else if !old.Created.IsZero() {
+		j.Created, j.Anchor = old.Created, j.Created
 	}
 	return s.Rows.Record(ctx, scheduler.Put{Job: j})
 }
 
-// sameTimes reports whether two jobs have the same schedule.
-func sameTimes(a, b scheduler.Job) bool { return a.Words == b.Words && a.Zone == b.Zone }
+// sameTimes reports whether two jobs have the same schedule, in whatever form it is written: older rows have "every 30m0s".
+func sameTimes(a, b scheduler.Job) bool {
+	return a.Zone == b.Zone && (a.Words == b.Words || strings.HasPrefix(a.Spec, "every ") && plain(a.Spec) == plain(b.Spec))
+}
 
 // same reports whether two jobs mean the same: a schedule in words is compared by its words, since it was resolved when it was first read.
 func same(a, b scheduler.Job) bool {

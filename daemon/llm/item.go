@@ -73,17 +73,20 @@ type Envelope struct {
 // longestSender is how much of a sender's name stands in the head, in characters.
 const longestSender = 100
 
+// dots are what looks like the one between two fields of a head.
+const dots = "·•‧∙⋅・･ꞏ᛫⸱"
+
 // inHead is a name as it may stand in the head of an input. Anybody may call himself anything: none of it ends the head, or is another field of it.
 func inHead(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
-		case r == '[':
+		case strings.ContainsRune(brackets, r):
 			return '('
-		case r == ']':
+		case strings.ContainsRune(closers, r):
 			return ')'
-		case r == '·':
+		case strings.ContainsRune(dots, r):
 			return '-'
-		case unicode.IsSpace(r) || !unicode.IsGraphic(r):
+		case unicode.IsSpace(r) || !unicode.IsGraphic(r) || strings.ContainsRune(blanks, r):
 			return ' '
 		}
 		return r
@@ -97,7 +100,7 @@ func inHead(name string) string {
 
 // Draw writes the envelope as one bracketed line head: "[telegram · Sam · 2026-11-21 09:00 Europe/Berlin]".
 func (e Envelope) Draw() string {
-	head := "[" + e.Source
+	head := "[" + inHead(e.Source)
 	if e.Sender != "" {
 		head += " · " + inHead(e.Sender)
 	}
@@ -110,7 +113,7 @@ func (e Envelope) Draw() string {
 	}
 	head += " · " + e.At.In(zone).Format("2006-01-02 15:04") + " " + zone.String()
 	if e.Note != "" {
-		head += " · " + e.Note
+		head += " · " + inHead(e.Note)
 	}
 	return head + "]"
 }

@@ -14,7 +14,7 @@ import (
 type Channel struct {
 	Name      string             `json:"name"`
 	Kind      string             `json:"kind"`
-	Receiving channels.Direction `json:"receiving"` // state (ok, degraded, down), since, last_error
+	Receiving channels.Direction `json:"receiving"` // state (ok, degraded, down), since, last_error and last_error_at, which stay when it is over
 	Sending   channels.Direction `json:"sending"`   // the same for what goes out
 	Pairs     bool               `json:"pairs"`     // somebody can become its owner by a code
 	Owner     []string           `json:"owner"`     // the owner's ids there, of the config and by pairing; empty: it is bound to nobody

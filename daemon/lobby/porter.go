@@ -26,6 +26,7 @@ type Porter struct {
 	Owner     func() []event.Address                                                     // the owner's addresses, of the config and by pairing
 	Say       func(ctx context.Context, key string, to event.Address, text string) error // queues a message, once for a key
 	Elsewhere func(channel string) event.Address                                         // where the owner hears of trouble with a channel
+	Gaps      *Teller                                                                    // tells of gaps
 }
 
 var _ channels.Desk = Porter{}
@@ -54,7 +55,7 @@ func (p Porter) Met(ctx context.Context, channel, account string) error {
 	}
 	for _, r := range lapsed {
 		text := fmt.Sprintf("hob has another account on channel %s than when %s (%s) was paired there. That pairing does not count any more: hob takes that account for a stranger until you pair again, with hob pairing start %s.", channel, named(r.Name), r.Person, channel)
-		if err := p.Tell(ctx, channel, fmt.Sprintf("paired:%d:lapsed:%s", r.ID, account), text); err != nil {
+		if err := p.tell(ctx, channel, fmt.Sprintf("paired:%d:lapsed:%s", r.ID, account), text); err != nil {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (p Porter) Try(ctx context.Context, channel string, m channels.Message) (ch
 		return tried, err
 	}
 	text := fmt.Sprintf("%s (%s) is your account on channel %s from now on, by a pairing. Was it not you? hob pairing list, and hob pairing revoke ID.", named(m.From.Name), m.From.ID, channel)
-	return tried, p.Tell(ctx, channel, key+":told", text)
+	return tried, p.tell(ctx, channel, key+":told", text)
 }
 
 // named is what somebody calls himself, on one line.
@@ -84,7 +85,12 @@ func named(name string) string {
 	return channels.Foreign(name)
 }
 
-// Tell tells the owner something about a channel, on another one.
-func (p Porter) Tell(ctx context.Context, channel, key, text string) error {
+// Missed tells the owner that messages on a channel may be missing.
+func (p Porter) Missed(ctx context.Context, channel string, gap channels.Gap) error {
+	return p.Gaps.Missed(ctx, channel, gap)
+}
+
+// tell tells the owner something about a channel, on another one, once for a key.
+func (p Porter) tell(ctx context.Context, channel, key, text string) error {
 	return p.Say(ctx, key, p.Elsewhere(channel), text)
 }

@@ -45,8 +45,11 @@ func TestTrouble(t *testing.T) {
 		"mute over a restart":          {to(fine, fell, "no longer sends"), to(fine, fresh, ""), to(fine, down, ""), to(fine, fine, ""), to(fine, fell, "no longer sends")},
 		"worked before the restart":    {to(fine, fine, ""), to(down, fresh, "no longer receives")},
 		"another section": {
-			to(fell, fell, "no longer receives"), {health("2", down, fresh), "does not work"}, {health("2", down, down), ""},
-			{health("2", fine, fresh), ""}, {health("3", fresh, down), "does not work"},
+			to(fell, fell, "no longer receives"),
+			{health("2", down, fresh), "does not work"},
+			{health("2", down, down), ""},
+			{health("2", fine, fresh), ""},
+			{health("3", fresh, down), "does not work"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,8 @@ type Request struct {
 	Link    string // Canonical reads it
 	Header  http.Header
 	Body    []byte
-	Private bool // the owner approved of this very host, although it is of a private network
+	Private bool      // the owner approved of this very host, although it is of a private network
+	Into    io.Writer // takes the answer's body as it comes, and Answer has none; what was written counts for nothing when there is an error. Nil: Answer.Body
 }
 
 // Answer is what came back, whole.
@@ -175,13 +176,19 @@ func (x *exchange) read(resp *http.Response) (Answer, error) {
 	if resp.ContentLength > limit {
 		return Answer{}, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, resp.ContentLength, limit)
 	}
-	answer.Body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	var whole bytes.Buffer
+	into := x.req.Into
+	if into == nil {
+		into = &whole
+	}
+	n, err := io.Copy(into, io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return Answer{}, err
 	}
-	if int64(len(answer.Body)) > limit {
+	if n > limit {
 		return Answer{}, fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)
 	}
+	answer.Body = whole.Bytes()
 	return answer, nil
 }
 

@@ -25,6 +25,8 @@ type chats struct {
 	due     map[*venue]func() bool // whether the last of them has not come yet
 	met     bool                   // hob has listened on all of them
 	growing bool                   // an answer is to be shown while it is made, which takes seconds
+	taps    []tap                  // buttons that were pressed
+	looks   map[string]int         // for a button below a question, by its code
 }
 
 // utterance is something that somebody has said.
@@ -35,6 +37,9 @@ type utterance struct {
 	text   string
 	breath int // other than 0: it was said in one breath with the other of this number
 	came   bool
+
+	fate            // what became of it
+	file *enclosure // that came with it
 }
 
 // addresses are the owner's on the chat servers.
@@ -151,10 +156,13 @@ func (r *rig) unheard(ctx context.Context, c *client.Client) string {
 		return ""
 	}
 	for _, v := range r.chats.venues {
+		if v.taken != nil && !v.taken() {
+			return "hob has not taken all that has happened on " + v.name
+		}
 		missing := func() int {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return slices.IndexFunc(r.chats.said, func(u *utterance) bool { return u.at == v && u.heeded() && !u.came })
+			return slices.IndexFunc(r.chats.said, func(u *utterance) bool { return u.at == v && u.heeded() && !u.came && !u.gone })
 		}
 		if missing() < 0 {
 			continue

@@ -22,6 +22,11 @@ type score struct {
 	asked, dropped       int // parts of which the owner was asked, and those that he let go
 	cuts, grew, files    int // ordered; answers that grew; files that arrived
 	breaths, breathsKept int // pairs said in one breath; those read together
+	edits, inPlace       int // of what the owner said; those that came before it was read
+	deleted, inTime      int // those that nobody had read by then
+	takenBack            int // of them, those that hob had stored
+	taps, tapsKept       int // presses of a button; those that answered
+	filesIn              int
 }
 
 func (a *score) add(b score) {
@@ -39,6 +44,14 @@ func (a *score) add(b score) {
 	a.files += b.files
 	a.breaths += b.breaths
 	a.breathsKept += b.breathsKept
+	a.edits += b.edits
+	a.inPlace += b.inPlace
+	a.deleted += b.deleted
+	a.inTime += b.inTime
+	a.takenBack += b.takenBack
+	a.taps += b.taps
+	a.tapsKept += b.tapsKept
+	a.filesIn += b.filesIn
 }
 
 // classes are the rows of the table, in its order.
@@ -48,10 +61,13 @@ func classes() []channels.Repeats {
 
 // table shows what came of each class.
 func table(by map[channels.Repeats]score) string {
-	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %7s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "marked", "asked", "dropped", "cuts", "grew", "files", "in one breath")
+	const more = "%9s %16s %16s %16s"
+	pair := func(some, all int) string { return fmt.Sprintf("%d of %d", some, all) }
+	out := fmt.Sprintf("%-6s %6s %6s %6s %6s %8s %9s %7s %6s %8s %5s %5s %6s %13s", "class", "in", "lost", "out", "lost", "doubled", "repeated", "marked", "asked", "dropped", "cuts", "grew", "files", "in one breath") + fmt.Sprintf(more, "files in", "edited unread", "deleted unread", "pressed first")
 	for _, class := range classes() {
 		s := by[class]
-		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %7d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.marked, s.asked, s.dropped, s.cuts, s.grew, s.files, s.breathsKept, s.breaths)
+		out += fmt.Sprintf("\n%-6s %6d %6d %6d %6d %8d %9d %7d %6d %8d %5d %5d %6d %6d of %3d", class, s.in, s.lostIn, s.out, s.lost, s.doubled, s.repeated, s.marked, s.asked, s.dropped, s.cuts, s.grew, s.files, s.breathsKept, s.breaths) +
+			fmt.Sprintf(more, fmt.Sprint(s.filesIn), pair(s.inPlace, s.edits), pair(s.inTime, s.deleted), pair(s.tapsKept, s.taps))
 	}
 	return out
 }
@@ -76,45 +92,59 @@ func (r *rig) chatted(b book, sum *tally) (broken []string) {
 	return broken
 }
 
-// waited counts what of a chat the owner wrote in the three seconds before the newest of a turn: as long as that waits, one after the other is added, and
-// the end of the wait may come between two that were said in one breath.
-const waited = `SELECT count(*) FROM inbox n JOIN inbox x ON x.source = n.source AND x.session = n.session AND x.seq < n.seq AND x.received < n.received AND x.received > n.received - 3000000
-	WHERE n.seq = (SELECT max(seq) FROM inbox WHERE source = ? AND turn = ?)`
-
 // listened is I1 for a chat server: what hob was to take up is in the inbox once, as it was said, and nothing else is.
 func (r *rig) listened(b book, v *venue, s *score) (broken []string) {
-	expected, pairs := map[string]bool{}, map[int][]string{}
+	expected, pairs := map[string]bool{}, map[int][]heard{}
 	for _, u := range r.chats.said {
 		if u.at != v || !u.heeded() {
 			continue
 		}
 		s.in++
 		expected[u.id] = true
-		rows := b.rows("SELECT coalesce(json_extract(parts, '$[0].text'), ''), coalesce(turn, 0), trust FROM inbox WHERE source = ? AND ext_id = ?", v.name, u.id)
-		if len(rows) != 1 {
-			s.lostIn++
-			broken = append(broken, fmt.Sprintf("I1 message %s of %s (%s) is lost: %d rows", u.id, v.name, u.text, len(rows)))
+		for _, e := range u.edits {
+			expected[e.id] = true
+		}
+		if u.gone {
+			broken = append(broken, u.withdrawn(b, s)...)
 			continue
 		}
-		if rows[0][0] != u.text || (u.who == owner) != (rows[0][2] == "owner") {
-			broken = append(broken, fmt.Sprintf("I1 message %s of %s (%s) came in as %q", u.id, v.name, u.text, rows[0]))
+		h, n := b.rowOf(u)
+		if n != 1 {
+			s.lostIn++
+			broken = append(broken, fmt.Sprintf("I1 message %s of %s (%s) is lost: %d rows", u.id, v.name, u.text, n))
+			continue
 		}
+		if (u.who == owner) != (h.trust == "owner") {
+			broken = append(broken, fmt.Sprintf("I1 message %s of %s (%s) came in as that of %s", u.id, v.name, u.text, h.trust))
+		}
+		broken = append(broken, u.worded(b, h, s)...)
+		broken = append(broken, r.enclosed(b, u, h, s)...)
 		if u.breath > 0 {
-			pairs[u.breath] = append(pairs[u.breath], rows[0][1])
+			pairs[u.breath] = append(pairs[u.breath], h)
 		}
 	}
-	for _, turns := range pairs {
-		s.breaths++
-		switch {
-		case len(turns) == 2 && turns[0] == turns[1]:
-			s.breathsKept++
-		case !slices.Contains(turns, "0") && b.number(waited, v.name, turns[0]) == 0: // else one of them was the answer to a question, or the wait was over
-			broken = append(broken, fmt.Sprintf("I3 %s: what was said in one breath is in the turns %v", v.name, turns))
-		}
+	for _, t := range r.chats.taps {
+		expected[t.id] = expected[t.id] || t.at == v
 	}
 	for _, row := range b.rows("SELECT ext_id FROM inbox WHERE source = ?", v.name) {
 		if !expected[row[0]] {
 			broken = append(broken, fmt.Sprintf("I1 nobody who is heard has said %s of %s", row[0], v.name))
+		}
+	}
+	return slices.Concat(broken, breathed(v, pairs, s), r.tapped(b, v, s))
+}
+
+// breathed is the promise to somebody who says two things while hob is down: they come in one commit, wait together, and are claimed together, so that
+// one turn reads them. Only what answers a question is no turn's.
+func breathed(v *venue, pairs map[int][]heard, s *score) (broken []string) {
+	for _, pair := range pairs {
+		s.breaths++
+		switch {
+		case len(pair) == 1 || slices.ContainsFunc(pair, heard.answers): // one was deleted, or is the answer to a question
+		case pair[0].turn == pair[1].turn:
+			s.breathsKept++
+		default:
+			broken = append(broken, fmt.Sprintf("I3 %s: what was said in one breath is in the turns %s and %s", v.name, pair[0].turn, pair[1].turn))
 		}
 	}
 	return broken

@@ -51,6 +51,7 @@ func faults() []fault {
 		{name: "no-mark", says: "arrived again, and nothing says so", story: cutOnce(true), chats: []string{"telegram"}},
 		{name: "new-transaction", says: "matrix: arrived twice", story: cutOnce(true), chats: []string{"matrix"}},
 		{name: "no-look", says: "slack: arrived twice", story: cutOnce(true), chats: []string{"slack"}},
+		{name: "breath-in-two", says: "what was said in one breath is in the turns", story: breathedOnce, chats: []string{"matrix"}},
 		{name: "draft-inserted", says: "I5 an answer is two messages", story: grownOnce, chats: []string{"telegram"}},
 	}
 }
@@ -257,6 +258,19 @@ func unread(r *rig, env ...string) []string {
 	}
 	if !r.dies(append(env, "HOB_FAIL="+at)...) {
 		r.t.Fatalf("nothing here comes to the point %s", at)
+	}
+	return r.after(env...)
+}
+
+// breathedOnce kills hob when it has claimed two messages that were said in one breath, and has asked no model yet.
+func breathedOnce(r *rig, env ...string) []string {
+	r.meet()
+	if found := r.after(); found != nil {
+		r.t.Fatalf("nothing is broken yet: %q", found)
+	}
+	r.breathe(r.chats.venues[0], "please do plain-1", "please do plain-2")
+	if !r.dies(append(env, "HOB_FAIL=turn.claimed")...) {
+		r.t.Fatal("nothing here comes to the point turn.claimed")
 	}
 	return r.after(env...)
 }

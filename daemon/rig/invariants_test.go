@@ -64,6 +64,7 @@ func (r *rig) check() (tally, []string) {
 	broken = append(broken, r.sensed(b, &sum)...)
 	broken = append(broken, r.spent(b)...)
 	broken = append(broken, r.leftovers(b)...)
+	broken = append(broken, r.strays(b)...)
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	sum.repeated = r.world.repeated
@@ -269,7 +270,7 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 // schedule is the promise of a job: every slot is a row, and every row has ended. Each second has a slot.
 func (r *rig) schedule(b book) []string {
 	broken := b.none("a slot has not ended", "SELECT f.id, f.key, f.state FROM fires f WHERE f.state <> 'done'")
-	broken = append(broken, b.none("a slot went wrong", "SELECT f.id, f.key, f.outcome, f.reason FROM fires f WHERE f.outcome NOT IN ('ran', 'coalesced') AND NOT (f.outcome = 'skipped' AND f.reason = 'gate: no change') AND NOT (f.outcome = 'missed' AND (f.reason LIKE 'only the newest 10 %' OR f.reason = 'the job was paused before it was served'))")...)
+	broken = append(broken, b.none("a slot went wrong", "SELECT f.id, f.key, f.outcome, f.reason FROM fires f WHERE f.outcome NOT IN ('ran', 'coalesced') AND NOT (f.outcome = 'skipped' AND f.reason = 'gate: no change') AND NOT (f.outcome = 'missed' AND (f.reason LIKE 'only the newest 10 %' OR f.reason IN ('the job was paused', 'the job was paused before it was served')))")...)
 	return append(broken, b.none("a slot has no row", "SELECT trigger, count(*), (max(due) - min(due)) / 1000000 + 1 AS n FROM fires WHERE trigger IN (SELECT id FROM triggers WHERE kind = 'job') GROUP BY trigger HAVING count(*) <> n")...)
 }
 

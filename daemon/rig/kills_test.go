@@ -37,6 +37,9 @@ func TestRandomKills(t *testing.T) {
 	if sum.kills >= thorough && (all.cuts == 0 || all.repeated == 0 || all.files == 0 || all.breaths == 0 || all.grew == 0) {
 		t.Error("nothing was cut off or repeated, no file was sent, nothing was said in one breath or no answer grew: the chat servers were not put to the test")
 	}
+	if sum.kills >= thorough {
+		all.changed(t)
+	}
 	if *kills >= 2*perHome && (sum.calls == 0 || sum.papers == 0 || sum.letters == 0) {
 		t.Error("nothing called, nothing lay there or no letter came: what hob notices was not put to the test")
 	}
@@ -59,6 +62,7 @@ func segment(t *testing.T, bin string, seed uint64, n int) (tally, []string) {
 		r.someInput(rng, k)
 		r.stir(rng, k)
 		r.gossip(rng, k)
+		r.rethink(rng, k)
 		if r.chats.growing && k == n/4 {
 			r.watchGrow(rng, k)
 			continue

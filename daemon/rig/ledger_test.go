@@ -151,6 +151,7 @@ func (r *rig) always(b book) (broken []string) {
 		{"a fire runs whose gate has not been looked at", "SELECT f.id, f.key FROM fires f WHERE f.state = 'due' AND EXISTS (SELECT 1 FROM inbox i WHERE i.fire = f.id)"},
 		{"a fire has two inbox rows", "SELECT fire, count(*) FROM inbox WHERE fire IS NOT NULL GROUP BY fire HAVING count(*) > 1"},
 		{"an ended turn has an open call", "SELECT c.call_id FROM items c JOIN turns t ON t.id = c.turn WHERE c.kind = 'call' AND t.ended > 0 AND NOT EXISTS (SELECT 1 FROM items r WHERE r.call_id = c.call_id AND r.kind = 'result')"},
+		{"I3 an input was read as something else than it is", "SELECT i.seq, i.parts, x.parts FROM inbox i JOIN items x ON x.inbox = i.seq WHERE x.parts <> i.parts"},
 		{"I8 a call that was asked about ran without a yes", "SELECT p.turn, p.call_id, q.state, q.answer FROM steps p JOIN questions q ON q.id = p.question WHERE p.started > 0 AND (q.state <> 'consumed' OR q.answer NOT IN ('once', 'turn', 'always'))"},
 		{"I8 one input answers two questions", "SELECT answered_by, count(*) FROM questions WHERE answered_by IS NOT NULL GROUP BY answered_by HAVING count(*) > 1"},
 		{"I8 somebody else than the owner answered", "SELECT q.id FROM questions q JOIN inbox i ON i.seq = q.answered_by WHERE i.trust <> 'owner'"},

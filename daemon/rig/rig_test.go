@@ -94,7 +94,7 @@ func newRig(t *testing.T, o options) *rig {
 		}
 	}
 	if len(o.chats) > 0 {
-		r.chats = &chats{venues: venues(t, o.chats), replies: map[*venue]int{}, cuts: map[*venue]int{}, due: map[*venue]func() bool{}}
+		r.chats = &chats{venues: venues(t, o.chats), replies: map[*venue]int{}, cuts: map[*venue]int{}, due: map[*venue]func() bool{}, looks: map[string]int{}}
 	}
 	r.world.posts = r.addresses()
 	text := r.world.config(o, r.addresses()) + r.sections()
@@ -313,7 +313,7 @@ func (r *rig) save(ctx context.Context, c *client.Client) bool {
 
 // question is an open question, as the API shows it.
 type question struct {
-	Code, Subject, Text string
+	Code, Subject, Text, To string
 }
 
 // answer is the owner: he says yes to everything, once to each question, in a message with an id of its own.
@@ -323,6 +323,9 @@ func (r *rig) answer(ctx context.Context, c *client.Client) {
 		return
 	}
 	for _, q := range open {
+		if r.taps(q) {
+			continue
+		}
 		text := "/approve " + q.Code
 		switch {
 		case q.Subject == "outbox" && !strings.Contains(q.Text, " to ntfy:") && q.Code[0]%2 == 0:

@@ -115,7 +115,11 @@ func single(kind, token string, n int) (llm.Call, bool) {
 	case "cron":
 		return call(n, 1, "cron", map[string]any{"action": "add", "name": token, "schedule": "every 24h", "prompt": "please do plain-0"}), true
 	case "ask":
-		return call(n, 1, "ask", map[string]any{"questions": []any{map[string]any{"question": "What about " + token + "?"}}}), true
+		question := map[string]any{"question": "What about " + token + "?"}
+		if token[len(token)-1]%2 == 0 {
+			question["options"] = []any{map[string]any{"label": "this for " + token}, map[string]any{"label": "that for " + token}}
+		}
+		return call(n, 1, "ask", map[string]any{"questions": []any{question}}), true
 	case "work":
 		return deferred(n, "complete_task", token, map[string]any{"summary": fmt.Sprintf("answer %d to %s", n, token)}), true
 	}

@@ -32,6 +32,7 @@ type venue struct {
 	cut     func(after bool) (due func() bool) // the connection of the next send ends before or after the platform has taken it; due: it has not come yet
 	hears   func(ctx context.Context)          // until hob listens
 	arrived func() []arrival                   // what hob has sent, in order
+	afterthoughts
 }
 
 // part is who says something, and where.
@@ -117,7 +118,8 @@ func telegramVenue(t *testing.T) *venue {
 			f.Fail("sendMessage", channelstest.TelegramFault{Cut: cutting(after)})
 			return uncalled(f.Calls, "sendMessage")
 		},
-		hears: f.Listening,
+		hears:         f.Listening,
+		afterthoughts: telegramAfterthoughts(f, sam, kim, said),
 		arrived: func() (list []arrival) {
 			for _, s := range f.Sent() {
 				a := arrival{id: fmt.Sprintf("7001/%d/%d", s.Chat, s.ID), to: fmt.Sprint(s.Chat), text: s.Text, grew: len(s.Was) > 0}
@@ -161,7 +163,8 @@ func matrixVenue(t *testing.T) *venue {
 			f.Fail("send", channelstest.MatrixFault{Cut: cutting(after)})
 			return uncalled(f.Calls, "send")
 		},
-		hears: f.Listening,
+		hears:         f.Listening,
+		afterthoughts: matrixAfterthoughts(f, rooms, person),
 		arrived: func() (list []arrival) {
 			at := map[string]int{}
 			for _, s := range f.Sent() {

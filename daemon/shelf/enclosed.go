@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"hob/daemon/event"
+	"hob/daemon/fail"
 	"hob/daemon/filing"
 )
 
@@ -60,11 +62,35 @@ func (s Shelf) Content(ctx context.Context, id string) (io.ReadSeekCloser, error
 	return f, nil
 }
 
-// Clear removes the files that went with messages which have arrived, or were given up long ago. What a crash leaves of that is swept.
+// clearEvery is how often is looked for files of what was given up long ago.
+const clearEvery = 24 * time.Hour
+
+// Tend clears the shelf whenever wake says that a message with files has arrived, and once a day, until ctx ends.
+func (s Shelf) Tend(ctx context.Context, wake <-chan struct{}) error {
+	tick := time.NewTicker(clearEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-wake:
+		case <-tick.C:
+		}
+		if err := s.Clear(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// Clear removes the files that went with messages which have arrived, or were given up long ago. Their rows go first, in one commit: what a crash
+// leaves of their bytes is swept.
 func (s Shelf) Clear(ctx context.Context) error {
 	ids, err := s.Rows.ForgetEnclosed(ctx)
 	if err != nil {
 		return fmt.Errorf("forget what was sent: %w", err)
+	}
+	if len(ids) > 0 {
+		fail.Point("shelf.forgotten")
 	}
 	for _, id := range ids {
 		if rerr := os.Remove(filepath.Join(s.Dir, id)); !errors.Is(rerr, os.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/settings"
 	"hob/daemon/store/triggers"
 
 	"hob/daemon/event"
@@ -115,21 +116,9 @@ const (
 	keyDayCount = "budget_count_per_day"
 )
 
-func readSetting(tx *Tx, key string) (string, error) {
-	var v string
-	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &v)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return v, err
-}
+func readSetting(tx *Tx, key string) (string, error) { return settings.Read(tx.Tx, key) }
 
-func putSetting(tx *Tx, key, value string) error {
-	if value == "" {
-		return tx.Run("DELETE FROM settings WHERE key = ?", key)
-	}
-	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
-}
+func putSetting(tx *Tx, key, value string) error { return settings.Put(tx.Tx, key, value) }
 
 // SafeMode says why safe mode is on, "" when it is off.
 func (s Boots) SafeMode(ctx context.Context) (string, error) {

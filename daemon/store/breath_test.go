@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,5 +164,27 @@ func anEditWhileItsMessageJoins(t *testing.T) {
 	}
 	if read := s.reads(id); !slices.Equal(read, []string{"one", "by noon"}) {
 		t.Errorf("the turn reads %q", read)
+	}
+}
+
+// What is written behind a press of a button is no answer to the question: that has its answer, though it is not served yet.
+func TestAPressIsNotOvertaken(t *testing.T) { synctest.Test(t, aPressIsNotOvertaken) }
+
+func aPressIsNotOvertaken(t *testing.T) {
+	for command, state := range map[string]string{"/answer CODE #1": "queued", "/answer OTHER #1": "done"} {
+		s := fresh(t)
+		s.together("may I?")
+		s.later(channels.BurstPause)
+		id := s.take()
+		q := turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Options: []string{"green", "black"}, Until: s.now().Add(time.Hour), To: chat}
+		if err := s.Commit(t.Context(), turn.Commit{Turn: id, Question: &q}); err != nil {
+			t.Fatal(err)
+		}
+		press := typed(strings.ReplaceAll(command, "CODE", one[string](s, "SELECT code FROM questions")))
+		press.Kind = event.Command
+		s.accept(press)
+		if r := s.row(s.accept(typed("and buy milk"))); r.state != state {
+			t.Errorf("behind %s what is written is %s (%s), want %s", command, r.state, r.reason, state)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -14,12 +15,14 @@ import (
 	"hob/tools"
 )
 
+var together = flag.Int("burst", 5_000, "jobs that come due in one second")
+
 // Many jobs that come due in one second are rows at once, are taken in the order of their due times, and whatever the owner
 // says meanwhile is taken next.
 func TestBurst(t *testing.T) {
-	n := 17_000
+	n := *together
 	if testing.Short() {
-		n = 2_000
+		n = min(n, 2_000)
 	}
 	s := fresh(t)
 	s.oneShots(n)

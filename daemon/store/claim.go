@@ -211,20 +211,26 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
 		return 0, err
 	}
-	return t.ID, joinWaiting(tx, t)
+	return t.ID, joinBreath(tx, t, q.In)
 }
 
-// joinWaiting lets join what waits for the same turn, in the commit that opens it. Left to the turn's first request, it would be another turn after a
-// kill in between, and what was said in one breath would be two: what is queued outranks a turn that is taken up again.
-func joinWaiting(tx *Tx, t turn.Turn) error {
+// joinBreath lets join what the sender of an input wrote in the same chat right behind it, in the commit that opens the turn. Left to the turn's first
+// request, it would be another turn after a kill in between: what is queued outranks a turn that is taken up again.
+func joinBreath(tx *Tx, t turn.Turn, first event.In) error {
+	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
+		return nil
+	}
 	rs, err := tx.Query(queued(joining), t.Key, t.Session)
 	list, err := db.Collect(rs, err, arrivals.Scan)
 	if err != nil {
 		return err
 	}
 	for _, q := range joins(t, list, tx.Now) {
+		if q.In.Origin.Person != first.Origin.Person || q.In.Source != first.Source || q.In.ReplyTo != first.ReplyTo {
+			return nil // nobody is overtaken
+		}
 		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {
-			return fmt.Errorf("join what waits: %w", err)
+			return fmt.Errorf("join what was said with it: %w", err)
 		}
 	}
 	return nil
@@ -307,7 +313,7 @@ func remindTurn(tx *Tx, id int64) error {
 	}
 	_, err = addItem(tx, llm.Item{
 		Session: session, Turn: id, Role: llm.User, Kind: llm.Note, Trust: asker, Source: "hob",
-		Parts: event.Say("[hob] You were interrupted before you had finished with this message; go on with it now: " + text),
+		Parts: event.Say("[hob] You were interrupted before you had finished with this message; go on with it now: " + llm.Quoted(text)),
 	}, 0)
 	return err
 }

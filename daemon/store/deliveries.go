@@ -44,16 +44,23 @@ func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
 	return answers.Choices(list[0]), nil
 }
 
-// Split stores the parts of a row that has none, and ends the rows whose texts stand in them too.
+// Split stores the parts of a row that has none but a draft's, and ends the rows whose texts stand in them too.
 func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, joined []int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
+		var cut bool
+		if err := tx.One("SELECT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ? AND (draft = 0 OR final = 1))", []any{id}, &cut); err != nil {
+			return err
+		}
+		if cut {
+			return fmt.Errorf("outbox row %d has its parts already: %w", id, channels.ErrNotReady)
+		}
 		if err := join(tx, id, joined); err != nil {
 			return err
 		}
 		for _, d := range parts {
 			file, err := files.Part(d.File)
 			if err == nil {
-				err = tx.Run("INSERT INTO deliveries (outbox, part, body, file, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, ?, 'ready') ON CONFLICT DO UPDATE SET body = excluded.body WHERE draft = 1", id, d.Part, d.Body, file, d.Nonce, s.epoch)
+				err = tx.Run("INSERT INTO deliveries (outbox, part, body, file, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, ?, 'ready') ON CONFLICT DO UPDATE SET body = excluded.body, final = 1", id, d.Part, d.Body, file, d.Nonce, s.epoch)
 			}
 			if err != nil {
 				return fmt.Errorf("store part %d: %w", d.Part, err)
@@ -86,6 +93,11 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 		silent := draft && v.State != channels.Joined
 		if silent && v.State != channels.Sent && v.State != channels.Retry {
 			v.State = channels.Joined // it is taken back: its text will be a message of its own
+		}
+		if open && !draft && (v.State == channels.Dead || v.State == channels.Retry) {
+			if gone, err := drafts.Refused(tx.Tx, d, v); err != nil || gone {
+				return err
+			}
 		}
 		if err := settleRow(tx, d, v); err != nil || !open || silent {
 			return err // what was dropped meanwhile is told to nobody
@@ -144,6 +156,9 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	}
 	n, err := tx.Change("UPDATE outbox SET state = 'done', ended = ?2 WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ?1 AND (state <> 'sent' OR draft = 1))", d.Outbox, db.Micros(tx.Now))
 	if err != nil || n == 0 {
+		return err
+	}
+	if err := files.Spent(tx.Tx, d.Outbox); err != nil {
 		return err
 	}
 	return noteSent(tx, d.Outbox, d.To, d.Body)

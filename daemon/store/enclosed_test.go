@@ -45,7 +45,19 @@ func TestFilesOfAMessage(t *testing.T) {
 			t.Errorf("forgotten %q, %v, want %q", ids, err, want)
 		}
 	}
+	bell := s.FilesBell()
+	rung := func() bool {
+		select {
+		case <-bell:
+			return true
+		default:
+			return false
+		}
+	}
 	for i := range parts {
+		if rung() {
+			t.Errorf("before part %d the bell has rung", i)
+		}
 		rows, err := s.Ready(ctx, s.now(), 9)
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%+v, %v", rows, err)
@@ -62,6 +74,9 @@ func TestFilesOfAMessage(t *testing.T) {
 		if err := s.Settle(ctx, d, channels.Verdict{State: channels.Sent, RemoteID: "r"}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if !rung() {
+		t.Error("all has arrived, and the bell has not rung")
 	}
 	forgotten("a1")
 	forgotten()

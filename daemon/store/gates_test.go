@@ -210,21 +210,17 @@ func TestGateFails(t *testing.T) {
 	}
 }
 
-// A pause ends the backoff that a slot waits for; one whose job an earlier hob removed waits for nothing.
+// A slot whose job an earlier hob removed, and left, waits for nothing.
 func TestGatedAndGone(t *testing.T) {
 	s := fresh(t)
-	j, k := s.job("j", gatedJob), s.job("k", gatedJob)
+	j := s.job("j", gatedJob)
 	s.comes(j)
-	s.comes(k)
 	s.sql("UPDATE triggers SET hold = ?", s.now().Add(time.Hour).UnixMicro())
 	if list := s.gated(); len(list) != 0 {
 		t.Fatalf("%+v", list)
 	}
 	s.sql("UPDATE triggers SET removed = 1 WHERE id = ?", j.ID)
-	if err := s.Record(t.Context(), scheduler.Pause{ID: k.ID, Paused: true}); err != nil {
-		t.Fatal(err)
-	}
-	if list := s.gated(); len(list) != 2 || !list[0].Gone || list[1].Gone || !list[1].Job.Paused { // the pause ends the backoff
+	if list := s.gated(); len(list) != 1 || !list[0].Gone {
 		t.Errorf("%+v", list)
 	}
 }

@@ -35,14 +35,14 @@ func (s *shop) posted(h hook.Hook, id string) event.In {
 func TestReceive(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
-	first, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"))
+	first, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), "")
 	if err != nil || !first.New || first.Inbox == 0 || first.Event == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
 	again := first
 	again.New = false
 	s = s.crash()
-	if got, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1")); err != nil || got != again {
+	if got, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil || got != again {
 		t.Errorf("the same again: %+v %v, want %+v", got, err, again)
 	}
 	if n := one[int](s, "SELECT count(*) FROM inbox i JOIN fires f ON f.id = i.fire WHERE i.source = 'hook:ci' AND i.ext_id = f.key AND f.trigger = ? AND f.state = 'queued'", h.ID); n != 1 {
@@ -52,7 +52,7 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := s.webhook("ci")
-	if got, err := s.Webhooks().Receive(t.Context(), next, s.posted(next, "m1")); err != nil || got != again {
+	if got, err := s.Webhooks().Receive(t.Context(), next, s.posted(next, "m1"), ""); err != nil || got != again {
 		t.Errorf("the same to a new webhook of that name: %+v %v", got, err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 {
@@ -64,7 +64,7 @@ func TestReceive(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.Webhooks().Receive(t.Context(), gone, s.posted(gone, what))
+		_, err := s.Webhooks().Receive(t.Context(), gone, s.posted(gone, what), "")
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Missing {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -79,7 +79,7 @@ func TestHookRests(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
 	h.Hold = s.now().Add(time.Hour)
-	if _, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1")); err != nil {
+	if _, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if c, ok, err := s.Take(t.Context(), nil); err != nil || ok {

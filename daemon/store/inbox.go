@@ -98,11 +98,12 @@ func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
 }
 
 // matchAsk takes a plain text of the owner as an answer when it replies to the question's message, or when the chat has
-// exactly one open ask. It never approves anything.
+// exactly one open ask. A command that has come before, as by a button, and answers it in a moment has the question. It never approves anything.
 func matchAsk(tx *Tx, seq int64, in event.In) error {
 	var id int64
 	var n int
 	err := tx.One(`SELECT coalesce(min(id), 0), count(*) FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?
+		AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%')
 		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ? AND o.address = ?))
 		  OR (? = '' AND address = ? AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?)))`,
 		[]any{db.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyTo, in.ReplyRef, in.ReplyTo, in.Session}, &id, &n)

@@ -310,12 +310,12 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 	})
 }
 
-// expireQuestions closes the open questions that a condition names. Silence is no: a message that waited for one is given up, and the owner told.
+// expireQuestions closes the open questions that a condition names. Silence is no: what waited for one is given up, and the owner told.
 func expireQuestions(tx *Tx, where string, arg any) error {
-	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0)", arg) // #nosec G202 -- constants
+	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
 	list, err := db.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
 		var q turn.Question
-		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn)
+		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.Tool)
 	})
 	if err != nil {
 		return err
@@ -323,6 +323,11 @@ func expireQuestions(tx *Tx, where string, arg any) error {
 	for _, q := range list {
 		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
 			return err
+		}
+		if q.Subject == turn.AboutRestore {
+			if err := arrivals.Lapsed(tx, q); err != nil {
+				return err
+			}
 		}
 		if q.Subject != turn.AboutOutbox {
 			continue

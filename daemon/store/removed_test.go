@@ -33,7 +33,7 @@ func TestRemovedTakesWhatWaits(t *testing.T) {
 		s := fresh(t)
 		h := s.webhook("ci")
 		for _, id := range []string{"m1", "m2"} {
-			if _, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, id)); err != nil {
+			if _, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, id), ""); err != nil {
 				t.Fatal(err)
 			}
 			if id == "m1" {

@@ -67,8 +67,8 @@ func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Bu
 func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
 // rights are by what right addresses hear from hob now.
-func (c *core) rights() lines.Rights {
-	return lines.Rights{Owner: c.opt.Owner(), Named: c.opt.Policy().Named}
+func (s *core) rights() lines.Rights {
+	return lines.Rights{Owner: s.opt.Owner(), Named: s.opt.Policy().Named}
 }
 
 // Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.
@@ -189,6 +189,9 @@ func (s Turns) InboxBell() <-chan struct{} { return s.db.Wait(db.BellInbox) }
 
 // CommandsBell rings when a command was accepted.
 func (s Commands) CommandsBell() <-chan struct{} { return s.db.Wait(db.BellCommands) }
+
+// FilesBell rings when a message that had files has arrived.
+func (s Outbox) FilesBell() <-chan struct{} { return s.db.Wait(db.BellFiles) }
 
 // OutboxBell rings when there is something new to send.
 func (s Outbox) OutboxBell() <-chan struct{} { return s.db.Wait(db.BellOutbox) }

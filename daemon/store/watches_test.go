@@ -108,6 +108,15 @@ func TestSaw(t *testing.T) {
 	if text, err := s.watches().Text(t.Context(), w.ID, "/nowhere"); err != nil || text != nil {
 		t.Errorf("of what is not there: %q, %v", text, err)
 	}
+	// The row of a file that is gone goes, with its text, and the mark stays.
+	gone := saw(w, 3)
+	gone.In = nil
+	gone.Files[0].Gone = true
+	gone.Files = append(gone.Files, watch.File{Path: ".", Dir: true, Version: 4})
+	s.see(gone)
+	if got := s.snapshot(w); !slices.Equal(got, []string{".@4"}) || one[int](s, "SELECT count(*) FROM snapshots WHERE text IS NOT NULL") != 0 {
+		t.Errorf("of a file that is gone: %v", got)
+	}
 	// Nothing of a look is committed when a part of it cannot be.
 	bad := saw(w, 4)
 	bad.Files = append(bad.Files, watch.File{Path: "/srv/w/b", Version: 0})

@@ -139,11 +139,21 @@ func (e Endpoint) once(ctx context.Context, r Recording) (w Words, err error) {
 		return w, fmt.Errorf("write the request: %w", err)
 	}
 	body := io.MultiReader(bytes.NewReader(head), io.LimitReader(r.Body, r.Size), bytes.NewReader(tail))
+	resp, err := e.post(ctx, body, int64(len(head)+len(tail))+r.Size, kind)
+	if err != nil {
+		return w, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	return read(ctx, resp)
+}
+
+// post sends a form of a length in bytes. No redirect is followed.
+func (e Endpoint) post(ctx context.Context, body io.Reader, length int64, kind string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+"/audio/transcriptions", body)
 	if err != nil {
-		return w, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("make a request: %w", err)
 	}
-	req.ContentLength = int64(len(head)+len(tail)) + r.Size
+	req.ContentLength = length
 	req.Header.Set("Content-Type", kind)
 	if e.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+e.Key)
@@ -152,16 +162,26 @@ func (e Endpoint) once(ctx context.Context, r Recording) (w Words, err error) {
 	web.Timeout, web.CheckRedirect = 0, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := web.Do(req)
 	if err != nil {
-		return w, unreached(ctx, err)
+		return nil, unreached(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
-	return read(ctx, resp)
+	return resp, nil
 }
 
 // form is what stands before and behind a file's bytes as multipart/form-data (RFC 7578), and its type.
 func (e Endpoint) form(r Recording) (head, tail []byte, kind string, err error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	err = e.fields(w)
+	_, part := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {multipart.FileContentDisposition("file", r.Name)}, "Content-Type": {cmp.Or(r.MIME, "application/octet-stream")},
+	})
+	head = bytes.Clone(b.Bytes())
+	err = errors.Join(err, part, w.Close())
+	return head, bytes.Clone(b.Bytes()[len(head):]), w.FormDataContentType(), err
+}
+
+// fields are those of a request beside the file.
+func (e Endpoint) fields(w *multipart.Writer) (err error) {
 	fields := [][2]string{{"model", e.Model}, {"response_format", "json"}}
 	if e.Language != "" {
 		fields = append(fields, [2]string{"language", e.Language})
@@ -169,12 +189,7 @@ func (e Endpoint) form(r Recording) (head, tail []byte, kind string, err error) 
 	for _, f := range fields {
 		err = errors.Join(err, w.WriteField(f[0], f[1]))
 	}
-	_, part := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {multipart.FileContentDisposition("file", r.Name)}, "Content-Type": {cmp.Or(r.MIME, "application/octet-stream")},
-	})
-	head = bytes.Clone(b.Bytes())
-	err = errors.Join(err, part, w.Close())
-	return head, bytes.Clone(b.Bytes()[len(head):]), w.FormDataContentType(), err
+	return err
 }
 
 // unreached says why there is no answer.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -303,7 +305,11 @@ func TestConfig(t *testing.T) {
 		"[voice]\nbase_url = \"https://x.example/v1\"\napi_key = \"env:KEY\"":  "",
 		"[voice]\nmodel = \"\"": "the section [voice] of the config has a mistake (hob config validate)",
 	} {
-		c, _, err := config.Parse("config.toml", []byte(text), nil)
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := config.Load(path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

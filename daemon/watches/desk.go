@@ -173,7 +173,7 @@ func (s Desk) Alter(_ context.Context, view automation.Watch, v automation.Verb)
 	case automation.Pause, automation.Resume:
 		paused := v == automation.Pause
 		if view.Paused == paused {
-			return view, nil, tools.Refuse(tools.Conflict, "", "watch %s is %s", view.Name, map[bool]string{true: "paused already", false: "not paused"}[paused])
+			return view, nil, nil
 		}
 		view.Paused = paused
 		return view, watch.Pause{ID: view.ID, Paused: paused}, nil

@@ -159,6 +159,14 @@ func draftOf(name string, args map[string]string) (hook.Draft, error) {
 			err = invalid(fmt.Errorf("tolerance %q: want a time span such as 5m", v))
 		}
 	}
+	if v := args["once"]; v != "" && err == nil {
+		if f.Once, err = time.ParseDuration(v); err != nil || f.Once < 0 {
+			err = invalid(fmt.Errorf("once %q: want a time span such as 720h, or 0s", v))
+		}
+		if f.Once == 0 {
+			f.Once = -1
+		}
+	}
 	return f, err
 }
 

@@ -28,9 +28,9 @@ type Rows interface {
 	Pause(ctx context.Context, id int64, paused bool) error
 }
 
-// Inbox commits what a webhook was sent, once per id.
+// Inbox commits what a webhook was sent, once per id, and once per content within the hook's time unless content is "".
 type Inbox interface {
-	Receive(ctx context.Context, h hook.Hook, in event.In) (event.Receipt, error)
+	Receive(ctx context.Context, h hook.Hook, in event.In, content string) (event.Receipt, error)
 }
 
 // Config is what a Desk works with. Every field must be set.
@@ -73,6 +73,7 @@ type Row struct {
 	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
 	MaxBody   int64         `json:"max_body"`         // bytes
 	PerMinute int           `json:"per_minute"`       // requests with the right signature; of kind none: all requests
+	Once      string        `json:"once,omitempty"`   // so long the same body is the same delivery, whatever its id; of kinds github and sha256
 	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
 	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
 	Origin    string        `json:"origin"`           // run-time or config
@@ -83,9 +84,13 @@ type Row struct {
 }
 
 func (d *Desk) shown(h hook.Hook) Row {
+	once := ""
+	if h.Once > 0 {
+		once = h.Once.String()
+	}
 	return Row{
 		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
-		PerMinute: h.PerMinute, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
+		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
 	}
 }
 

@@ -84,7 +84,7 @@ func (d *Desk) Receive(ctx context.Context, in control.Delivery) (control.Reply,
 	if err != nil {
 		return control.Reply{}, err
 	}
-	receipt, err := d.Inbox.Receive(ctx, h, row)
+	receipt, err := d.Inbox.Receive(ctx, h, row, h.Content(r))
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
 		return nobody(), nil
 	}

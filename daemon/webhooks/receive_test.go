@@ -69,6 +69,54 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayUnderAnotherID: the id of GitHub's form and of the plain one is not signed. Whoever sends what he has seen once more, under another id,
+// gets the numbers of the first, for as long as the hook says; a sender of the plain form may have the same to say twice.
+func TestReplayUnderAnotherID(t *testing.T) {
+	const door, window = `{"event":"door"}`, `{"event":"window"}`
+	for name, c := range map[string]struct {
+		kind, once string
+		body       string // of the second one
+		after      time.Duration
+		want, kept int // kept: contents
+	}{
+		"GitHub":                 {kind: "github", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
+		"GitHub, a month later":  {kind: "github", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub, not asked":      {kind: "github", once: "0s", body: door, want: 202},
+		"another body of GitHub": {kind: "github", body: window, want: 202, kept: 2},
+		"the same, much later":   {kind: "github", body: window, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"plain":                  {kind: "sha256", body: door, want: 202},
+		"plain, asked":           {kind: "sha256", once: "1h", body: door, after: 59 * time.Minute, want: 200, kept: 1},
+		"plain, asked, later":    {kind: "sha256", once: "1h", body: door, after: 61 * time.Minute, want: 202, kept: 1},
+		"an id that is signed":   {kind: "standard", body: door, want: 202},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			secret := r.act("add", "a", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
+			other := r.act("add", "b", map[string]string{"kind": c.kind, "prompt": "Look.", "once": c.once})
+			first := r.send(r.signed("a", secret, "evt_1", []byte(door)))
+			if got := r.send(r.signed("b", other, "evt_1", []byte(door))); first.status != 202 || got.status != 202 || got.body == first.body {
+				t.Errorf("two webhooks: %+v, %+v", first, got)
+			}
+			r.ahead.Add(int64(c.after))
+			second := r.send(r.signed("a", secret, "evt_2", []byte(c.body)))
+			if second.status != c.want || (second.body == first.body) != (c.want == 200) {
+				t.Errorf("%+v, the first %+v", second, first)
+			}
+			if again := r.send(r.signed("a", secret, "evt_2", []byte(c.body))); again.status != 200 || again.body != second.body {
+				t.Errorf("the same again: %+v, before %+v", again, second)
+			}
+			if n := r.count("SELECT count(*) FROM contents c JOIN triggers t ON t.id = c.hook WHERE t.name = 'a'"); n != c.kept {
+				t.Errorf("%d contents are kept, want %d", n, c.kept)
+			}
+			r.act("remove", "a", nil)
+			r.act("remove", "b", nil)
+			if n := r.count("SELECT count(*) FROM contents"); n != 0 {
+				t.Errorf("%d contents of no webhook", n)
+			}
+		})
+	}
+}
+
 // TestNobodyLooksLikePaused: a stranger cannot tell a paused webhook from one that there never was.
 func TestNobodyLooksLikePaused(t *testing.T) {
 	r := newRig(t)

@@ -41,6 +41,8 @@ const (
 	UnsignedRate     = 10
 	mostRate         = 6000
 	longestTolerance = 24 * time.Hour
+	GitHubOnce       = 30 * 24 * time.Hour // GitHub sends one event again under its old id, and no two events have the same body
+	longestOnce      = 365 * 24 * time.Hour
 	longestName      = 64
 )
 
@@ -51,6 +53,7 @@ type Hook struct {
 	Tolerance time.Duration `json:"tolerance"`        // how far a sender's timestamp may be off, before and after
 	MaxBody   int64         `json:"max_body"`         // bytes
 	PerMinute int           `json:"per_minute"`       // requests that were let in; of kind None: all requests
+	Once      time.Duration `json:"once,omitempty"`   // GitHub and SHA256 only, which sign no time: so long the same body is the same delivery, whatever its id; 0: only the id counts
 	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
 }
 
@@ -64,8 +67,9 @@ type Draft struct {
 	Tolerance time.Duration
 	MaxBody   int64
 	PerMinute int
-	Allow     []string // rights, as guard.Rights gives them
-	Origin    string   // default: run-time
+	Once      time.Duration // below zero: never; zero: as Repeats has it
+	Allow     []string      // rights, as guard.Rights gives them
+	Origin    string        // default: run-time
 }
 
 // New makes a hook out of a draft. The error joins one line for every fault of the draft, which begins with the name of the field. The
@@ -79,7 +83,7 @@ func New(d Draft, now time.Time) (Hook, error) {
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: scheduler.Mandate{Allow: d.Allow},
 		},
 		Kind: kind, Tolerance: cmp.Or(d.Tolerance, DefaultTolerance), MaxBody: cmp.Or(d.MaxBody, DefaultBody), PerMinute: cmp.Or(d.PerMinute, Rate(kind)),
-		Header: strings.TrimSpace(d.Header),
+		Once: max(cmp.Or(d.Once, Repeats(kind)), 0), Header: strings.TrimSpace(d.Header),
 	}
 	if wrong != nil {
 		wrong = fmt.Errorf("deliver: %w", wrong)
@@ -93,6 +97,15 @@ func Rate(kind Kind) int {
 		return UnsignedRate
 	}
 	return DefaultRate
+}
+
+// Repeats is for how long a hook of a kind takes the same body for the same delivery, unless it says otherwise: nobody knows whether a sender
+// of the kind SHA256 has something to say twice.
+func Repeats(kind Kind) time.Duration {
+	if kind == GitHub {
+		return GitHubOnce
+	}
+	return 0
 }
 
 // faults says what is wrong with a hook.
@@ -110,6 +123,8 @@ func (h Hook) faults() (list []error) {
 	add(h.Tolerance < time.Second || h.Tolerance > longestTolerance, "tolerance %v: want from 1s to %v", h.Tolerance, longestTolerance)
 	add(h.MaxBody < 1 || h.MaxBody > MostBody, "max_body %d: want from 1 to %d bytes", h.MaxBody, MostBody)
 	add(h.PerMinute < 1 || h.PerMinute > mostRate, "per_minute %d: want from 1 to %d", h.PerMinute, mostRate)
+	add(h.Once > longestOnce, "once %v: want at most %v", h.Once, longestOnce)
+	add(h.Once > 0 && h.Kind != GitHub && h.Kind != SHA256, "once: only the kinds github and sha256 have no time in what is signed")
 	add(h.Header != "" && h.Kind != SHA256, "header: only kind sha256 has a header of your choice")
 	add(h.Header != "" && strings.ContainsFunc(h.Header, notToken), "header %q: this is not the name of a header", h.Header)
 	return list

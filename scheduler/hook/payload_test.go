@@ -206,6 +206,8 @@ func TestDraft(t *testing.T) {
 		"per_minute 6001":         {Name: "a", Prompt: "x", PerMinute: 6001},
 		"max_body 10485761":       {Name: "a", Prompt: "x", MaxBody: 10<<20 + 1},
 		"tolerance 25h0m0s":       {Name: "a", Prompt: "x", Tolerance: 25 * time.Hour},
+		"once 8761h0m0s":          {Name: "a", Prompt: "x", Kind: "github", Once: 8761 * time.Hour},
+		"once: only the kinds":    {Name: "a", Prompt: "x", Kind: "stripe", Once: time.Hour},
 		"header: only":            {Name: "a", Prompt: "x", Header: "X-S"},
 		`header "X S"`:            {Name: "a", Prompt: "x", Kind: "sha256", Header: "X S"},
 	} {

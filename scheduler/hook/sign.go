@@ -71,12 +71,12 @@ func (h Hook) signature(key []byte, r Request, now string) string {
 	}
 }
 
-// Sample is a small payload as a sender of the kind might send it, for a test. id names the delivery where the form has it in the body.
+// Sample is a small payload as a sender of the kind might send it, for a test. id names the delivery where the form has it in the body; no two of GitHub's are the same.
 func Sample(kind Kind, id string) (body []byte, head http.Header) {
 	text := `{"event":"test","message":"hello","number":1}`
 	switch kind {
 	case GitHub:
-		text = `{"ref":"refs/heads/main","repository":{"full_name":"you/example"},"head_commit":{"message":"hello"},"sender":{"login":"you"}}`
+		text = fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"full_name":"you/example"},"head_commit":{"message":"hello"},"sender":{"login":"you"}}`, id)
 	case Slack:
 		text = fmt.Sprintf(`{"type":"event_callback","event_id":%q,"event":{"type":"message","channel":"C1","user":"U1","text":"hello"}}`, id)
 	case Stripe:

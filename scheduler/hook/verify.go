@@ -249,6 +249,16 @@ func (h Hook) Delivery(r Request) string {
 	return id
 }
 
+// Content names what a request holds, where the same content is the same delivery whatever its id says: the id is not signed, and who has seen one
+// delivery may send it again under another. "": it is not.
+func (h Hook) Content(r Request) string {
+	if h.Once == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(r.Body)
+	return hex.EncodeToString(sum[:])
+}
+
 // member is a text at the top of a JSON object, "" when there is none.
 func member(body []byte, name string) string {
 	var doc map[string]json.RawMessage

@@ -17,7 +17,7 @@ type part struct {
 // partOf knows the names of parts, also in the plural.
 func partOf(word string) (part, bool) {
 	for _, p := range []part{
-		{"morning", 0, 11, 9},
+		{"morning", 0, 11, usualHour},
 		{"afternoon", 12, 18, 15},
 		{"evening", 16, 23, 20},
 		{"night", 20, 4, 0},

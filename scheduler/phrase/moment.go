@@ -96,13 +96,12 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	if err = p.behind(&t); err == nil {
 		err = p.settle(&t)
 	}
+	if err == nil {
+		err = p.timed(&t, set != nil)
+	}
 	switch {
 	case err != nil:
 		return spec.Spec{}, true, err
-	case t.clocks == nil && p.unsayable() != nil:
-		return spec.Spec{}, true, p.unsayable()
-	case t.clocks == nil:
-		return spec.Spec{}, true, p.notBehind(`at what time; add one, e.g. "at 9" or "at 17:30"`)
 	case t.afterMidnight() && (isDate || set != nil && *set != dayset{}):
 		return spec.Spec{}, true, p.unclear("not which night, the one before that day or the one after it: write the day and 02:00")
 	case set != nil:
@@ -114,6 +113,21 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 	}
 	s, err := p.single(date, t.clocks)
 	return s, true, err
+}
+
+// timed gives days that come again, and say no time, the usual one. A single day must say it.
+func (p *parser) timed(t *daytime, again bool) error {
+	if t.clocks != nil {
+		return nil
+	}
+	if err := p.unsayable(); err != nil {
+		return err
+	}
+	if !again || t.parted {
+		return p.notBehind(atWhatTime)
+	}
+	t.clocks, p.timeless = []clockTime{{hour: usualHour, sure: true}}, true
+	return nil
 }
 
 // spreadOver reads what stands behind "three times": the days, and the times when they are named.

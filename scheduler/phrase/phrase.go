@@ -5,6 +5,7 @@ package phrase
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type Resolved struct {
 	Recurring bool        // false: a single instant
 	Words     string      // the phrase as it was given
 	Next      []time.Time // the next three instants in the zone asked for; fewer when there are fewer
+	Assumed   string      // what was taken because the phrase does not say it, as a sentence for whoever said it; "" when it says all
 }
 
 // Resolve reads a schedule in words or as a spec: "every weekday at 9", "in 20 minutes", "every other tuesday at 9", "the last day of the
@@ -30,7 +32,8 @@ type Resolved struct {
 //
 // Times hang in zone. Without am or pm they are those of the 24-hour clock, unless a part of the day says otherwise: "at 8 in the
 // evening". A part of the day by itself stands for an hour: a morning for 9:00, an afternoon for 15:00, an evening for 20:00; a
-// night does not. "Three times a day" are spread evenly from 9:00 to 21:00, when that gives full hours. What skips days, weeks or months is counted
+// night does not. Days that come again without any time ("every other tuesday") are meant at 9:00 too, and Assumed says so; a single day without a
+// time is refused. "Three times a day" are spread evenly from 9:00 to 21:00, when that gives full hours. What skips days, weeks or months is counted
 // from the first one that comes. A period starts at now.
 //
 // A time that has passed and whatever is not certain are errors that name what was understood and give examples.
@@ -47,7 +50,7 @@ func Resolve(words string, zone *time.Location, now time.Time) (Resolved, error)
 
 // Prefix resolves the longest schedule that text begins with and returns the rest of the text, which may begin with
 // ":" or "to " (never with a comma) and is empty when the schedule is all there is. A rest that seems to be meant for the schedule too
-// ("every 2 weeks" and then "on monday at 9 …") is an error. A text that does not begin with a schedule is ErrNone.
+// ("every 2 weeks" and then "on monday at 9 …") is an error, and so is any rest but those two behind days without a time ("mondays are hard"). A text that does not begin with a schedule is ErrNone.
 func Prefix(words string, zone *time.Location, now time.Time) (Resolved, string, error) {
 	return prefix(words, zone, now)
 }
@@ -67,7 +70,13 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 	if err := p.dangling(); err != nil {
 		return Resolved{}, "", err
 	}
+	if p.timeless && !p.ends() {
+		return Resolved{}, "", p.notBehind(atWhatTime)
+	}
 	r := Resolved{Spec: s.String(), Recurring: s.Recurring(), Words: p.understood(), Next: spec.Preview(s, zone, now, now, 3)}
+	if p.timeless {
+		r.Assumed = fmt.Sprintf("no time was given: %d:00 is taken", usualHour)
+	}
 	if len(r.Next) == 0 {
 		return Resolved{}, "", fmt.Errorf("schedule %q: no such time comes any more; %s", words, examples)
 	}
@@ -78,8 +87,20 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 // parser is a text that is being read as a schedule, at some time in some place.
 type parser struct {
 	dayReader
-	zone *time.Location
-	now  time.Time
+	zone     *time.Location
+	now      time.Time
+	timeless bool // days that come again, without a time
+}
+
+// usualHour is what days that come again are meant at when nobody says it: that of a morning.
+const usualHour = 9
+
+// atWhatTime is what a day without a time leaves open.
+const atWhatTime = `at what time; add one, e.g. "at 9" or "at 17:30"`
+
+// ends reports whether the schedule is over here for certain: with the text, or with what begins the prompt.
+func (p *parser) ends() bool {
+	return !p.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.word(0))
 }
 
 // schedule reads a schedule of any kind.

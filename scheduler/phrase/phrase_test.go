@@ -40,7 +40,7 @@ func TestResolve(t *testing.T) {
 		"every 3 days at 7":                          "cron 0 7 * * * every 3 days from 2026-11-22",
 		"every three days at 7":                      "cron 0 7 * * * every 3 days from 2026-11-22",
 		"at 7 every 2nd day":                         "cron 0 7 * * * every 2 days from 2026-11-22",
-		"every 2 days":                               "every 48h0m0s",
+		"every 2 days":                               "every 48h",
 		"every other week on monday at 9":            "cron 0 9 * * 1 every 2 weeks from 2026-11-23",
 		"every two weeks on mondays at 9":            "cron 0 9 * * 1 every 2 weeks from 2026-11-23",
 		"every 2 weeks on monday and friday at 9":    "cron 0 9 * * 1,5 every 2 weeks from 2026-11-23",
@@ -60,8 +60,8 @@ func TestResolve(t *testing.T) {
 		"once a day at 9":                            "cron 0 9 * * *",
 		"once a week on monday at 9":                 "cron 0 9 * * 1",
 		"once a month on the 1st at 9":               "cron 0 9 1 * *",
-		"twice an hour":                              "every 30m0s",
-		"three times an hour":                        "every 20m0s",
+		"twice an hour":                              "every 30m",
+		"three times an hour":                        "every 20m",
 		"first Monday of the month at 10":            "cron 0 10 * * 1#1",
 		"the first monday of every month at 10":      "cron 0 10 * * 1#1",
 		"on the first monday of the month at 10":     "cron 0 10 * * 1#1",
@@ -69,11 +69,11 @@ func TestResolve(t *testing.T) {
 		"the 2nd and 4th tuesday of the month at 9":  "cron 0 9 * * 2#2,2#4",
 		"every month on the first monday at 10":      "cron 0 10 * * 1#1",
 		"first and last friday of the month at 17":   "cron 0 17 * * 5#1,5L",
-		"every quarter hour":                         "every 15m0s",
-		"every quarter of an hour":                   "every 15m0s",
-		"every half an hour":                         "every 30m0s",
-		"every hour and a half":                      "every 1h30m0s",
-		"every hour and 15 minutes":                  "every 1h15m0s",
+		"every quarter hour":                         "every 15m",
+		"every quarter of an hour":                   "every 15m",
+		"every half an hour":                         "every 30m",
+		"every hour and a half":                      "every 1h30m",
+		"every hour and 15 minutes":                  "every 1h15m",
 		"weekdays at 8 and 17":                       "cron 0 8,17 * * 1-5",
 		"weekday mornings at 8":                      "cron 0 8 * * 1-5",
 		"at noon on Fridays":                         "cron 0 12 * * 5",
@@ -110,8 +110,8 @@ func TestResolve(t *testing.T) {
 		"at 7 in the morning every day":              "cron 0 7 * * *",
 		"every day at 7 in the morning":              "cron 0 7 * * *",
 		"at 8 in the evening":                        "at 2026-11-21T20:00:00+01:00",
-		"every 90 minutes":                           "every 1h30m0s",
-		"every ninety minutes":                       "every 1h30m0s",
+		"every 90 minutes":                           "every 1h30m",
+		"every ninety minutes":                       "every 1h30m",
 		"every hour on the hour":                     "cron 0 * * * *",
 		"every hour at :15":                          "cron 15 * * * *",
 		"every hour at 15 past":                      "cron 15 * * * *",
@@ -128,12 +128,12 @@ func TestResolve(t *testing.T) {
 		"every day at noon":                          "cron 0 12 * * *",
 		"every noon":                                 "cron 0 12 * * *",
 		"every midnight":                             "cron 0 0 * * *",
-		"every other hour":                           "every 2h0m0s",
-		"every second hour":                          "every 2h0m0s",
+		"every other hour":                           "every 2h",
+		"every second hour":                          "every 2h",
 		"every second month on the 1st at 9":         "cron 0 9 1 * * every 2 months from 2026-12-01",
 		"every second tuesday of the month at 9":     "cron 0 9 * * 2#2",
 		"every second":                               "every 1s",
-		"every two hours":                            "every 2h0m0s",
+		"every two hours":                            "every 2h",
 		"in two hours":                               "at 2026-11-21T11:30:16+01:00",
 		"in half an hour":                            "at 2026-11-21T10:00:16+01:00",
 		"in an hour and a half":                      "at 2026-11-21T11:00:16+01:00",
@@ -145,7 +145,7 @@ func TestResolve(t *testing.T) {
 		"every weekend at 11":                        "cron 0 11 * * 0,6",
 		"every 5th of the month at 9":                "cron 0 9 5 * *",
 		"every 31st at 9":                            "cron 0 9 31 * *",
-		"every 2 weeks":                              "every 336h0m0s",
+		"every 2 weeks":                              "every 336h",
 		"0 9 * * 2 every 2 weeks from 2026-11-24":    "cron 0 9 * * 2 every 2 weeks from 2026-11-24",
 		"0 0 9 * * 2 every 2 weeks from 2026-11-24":  "cron 0 0 9 * * 2 every 2 weeks from 2026-11-24",
 		"0 12 L * *":                                 "cron 0 12 L * *",
@@ -157,22 +157,22 @@ func TestResolve(t *testing.T) {
 		"every december 24 at 9":                     "cron 0 9 24 12 *",
 		"every monday, wednesday and friday at 7:30": "cron 30 7 * * 1,3,5",
 		"every night at 2 and 10":                    "cron 0 2,22 * * *",
-		"every minute":                               "every 1m0s",
+		"every minute":                               "every 1m",
 		"every minute and 30 seconds":                "every 1m30s",
-		"every 2nd hour":                             "every 2h0m0s",
+		"every 2nd hour":                             "every 2h",
 		"on weekday mornings":                        "cron 0 9 * * 1-5",
 		"0 9 * * 1-5":                                "cron 0 9 * * 1-5",
 		"cron 0 9 * * 1-5":                           "cron 0 9 * * 1-5",
 		"0 0 9 * * MON-FRI":                          "cron 0 0 9 * * mon-fri",
 		"@daily":                                     "cron 0 0 * * *",
-		"@every 1d":                                  "every 24h0m0s",
-		"every 30m":                                  "every 30m0s",
+		"@every 1d":                                  "every 24h",
+		"every 30m":                                  "every 30m",
 		"every 5s":                                   "every 5s",
-		"every 2 hours":                              "every 2h0m0s",
-		"every hour":                                 "every 1h0m0s",
-		"hourly":                                     "every 1h0m0s",
-		"every half hour":                            "every 30m0s",
-		"every 1 hour and 30 minutes":                "every 1h30m0s",
+		"every 2 hours":                              "every 2h",
+		"every hour":                                 "every 1h",
+		"hourly":                                     "every 1h",
+		"every half hour":                            "every 30m",
+		"every 1 hour and 30 minutes":                "every 1h30m",
 		"in 20 minutes":                              "at 2026-11-21T09:50:16+01:00",
 		"in 10s":                                     "at 2026-11-21T09:30:26+01:00",
 		"in an hour":                                 "at 2026-11-21T10:30:16+01:00",
@@ -252,11 +252,42 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// Days that come again without a time are meant at 9:00, as a morning is, and whoever asked is told so.
+func TestResolveTakesNineForDaysWithoutATime(t *testing.T) {
+	now := saturday(t)
+	for words, want := range map[string]string{
+		"every other Tuesday":            "cron 0 9 * * 2 every 2 weeks from 2026-11-24",
+		"every other day":                "cron 0 9 * * * every 2 days from 2026-11-22",
+		"every 2nd day":                  "cron 0 9 * * * every 2 days from 2026-11-22",
+		"every weekday":                  "cron 0 9 * * 1-5",
+		"weekdays":                       "cron 0 9 * * 1-5",
+		"every day":                      "cron 0 9 * * *",
+		"daily":                          "cron 0 9 * * *",
+		"once a day":                     "cron 0 9 * * *",
+		"every monday.":                  "cron 0 9 * * 1",
+		"mondays and thursdays":          "cron 0 9 * * 1,4",
+		"every 2 weeks on friday":        "cron 0 9 * * 5 every 2 weeks from 2026-11-27",
+		"the last day of the month":      "cron 0 9 L * *",
+		"the last friday of every month": "cron 0 9 * * 5L",
+		"on the 1st of every month":      "cron 0 9 1 * *",
+		"every 3 months on the 1st":      "cron 0 9 1 * * every 3 months from 2026-12-01",
+		"every year on december 24":      "cron 0 9 24 12 *",
+	} {
+		r, err := phrase.Resolve(words, now.Location(), now)
+		if err != nil || r.Spec != want || r.Assumed != "no time was given: 9:00 is taken" {
+			t.Errorf("%q: got %q (%s), %v; want %q, and that 9:00 is taken", words, r.Spec, r.Assumed, err, want)
+		}
+	}
+	for _, words := range []string{"every other tuesday at 9", "every morning", "every 2 days", "twice a day", "@daily", "0 9 * * 1-5", "every weekend at 9"} {
+		if r, err := phrase.Resolve(words, now.Location(), now); err != nil || r.Assumed != "" {
+			t.Errorf("%q: %v; it takes for granted: %q", words, err, r.Assumed)
+		}
+	}
+}
+
 func TestResolveRefuses(t *testing.T) {
 	now := saturday(t)
 	for words, why := range map[string]string{
-		"every other tuesday":                          "not at what time",
-		"every 2nd day":                                "not at what time",
 		"every other week at 9":                        "on which day",
 		"every 3 weeks at 9":                           "on which day",
 		"every fortnight":                              "on which day",
@@ -269,7 +300,6 @@ func TestResolveRefuses(t *testing.T) {
 		"three times a day at noon in the evening":     "at which 3 times",
 		"twice a week":                                 "not on which days",
 		"3 times a month":                              "not on which days",
-		"once a day":                                   "not at what time",
 		"twice every second":                           "that is not a schedule",
 		"seven times an hour":                          "that is not a schedule",
 		"every first monday at 10":                     `"every other monday" or "the first monday of the month"`,
@@ -313,8 +343,6 @@ func TestResolveRefuses(t *testing.T) {
 		"every month":                                  "not which day",
 		"every week":                                   "not which day",
 		"every year":                                   "not which day",
-		"daily":                                        "not at what time",
-		"weekdays":                                     "not at what time",
 		"monthly at 9":                                 `not "at 9"`,
 		"weekly at 9":                                  `not "at 9"`,
 		"every quarter":                                "every 3 months on the 1st",
@@ -359,10 +387,8 @@ func TestResolveRefuses(t *testing.T) {
 		"in 0 minutes":                                 "less than a second",
 		"in 4000 days":                                 "more than 10 years",
 		"every":                                        "but not which day",
-		"every other day":                              `understood "every other day", but not at what time`,
 		"every 0s":                                     "shortest period",
 		"@every 100ms":                                 "shortest period",
-		"every monday":                                 "but not at what time",
 		"tomorrow":                                     "but not at what time",
 		"on 2026-12-24":                                "but not at what time",
 		"every day except sunday at 9":                 "except sunday",
@@ -405,9 +431,11 @@ func TestPrefix(t *testing.T) {
 		"0 9 * * 1-5 brief me":                            "cron 0 9 * * 1-5|0 9 * * 1-5|brief me",
 		"0 9 * * 1-5: 7 things":                           "cron 0 9 * * 1-5|0 9 * * 1-5|: 7 things",
 		"@daily: x":                                       "cron 0 0 * * *|@daily|: x",
-		"every 5m: ping, then at 9 stop":                  "every 5m0s|every 5m|: ping, then at 9 stop",
+		"every 5m: ping, then at 9 stop":                  "every 5m|every 5m|: ping, then at 9 stop",
 		"every day at 9 and drink two glasses":            "cron 0 9 * * *|every day at 9|and drink two glasses",
-		"every hour in winter":                            "every 1h0m0s|every hour|in winter",
+		"every hour in winter":                            "every 1h|every hour|in winter",
+		"every other day: water":                          "cron 0 9 * * * every 2 days from 2026-11-22|every other day|: water",
+		"every monday to water the plants":                "cron 0 9 * * 1|every monday|to water the plants",
 		"every other monday at 9: water":                  "cron 0 9 * * 1 every 2 weeks from 2026-11-23|every other monday at 9|: water",
 		"0 0 9 * * 2 every 2 weeks from 2026-11-24 water": "cron 0 0 9 * * 2 every 2 weeks from 2026-11-24|0 0 9 * * 2 every 2 weeks from 2026-11-24|water",
 		"0 9 * * 2 every 2 weeks from 2026-11-24: water":  "cron 0 9 * * 2 every 2 weeks from 2026-11-24|0 9 * * 2 every 2 weeks from 2026-11-24|: water",
@@ -434,7 +462,7 @@ func TestPrefix(t *testing.T) {
 	for _, text := range []string{
 		"every second tuesday to call mum", "every second morning: run", "every second month to pay", "every hour monday to run", "every day at 9 except sunday: run",
 		"tomorrow at 9 UTC to call", "at 9 in New York to call", "in 20 minutes London time: call",
-		"0 9 * * 1-5 7 things", "every other day: water", "every monday and call bob", "every 3 days at 9 and at noon on mondays: x",
+		"0 9 * * 1-5 7 things", "every monday and call bob", "weekdays are hard", "every monday I swim", "every 3 days at 9 and at noon on mondays: x",
 	} {
 		if r, _, err := phrase.Prefix(text, now.Location(), now); err == nil || errors.Is(err, phrase.ErrNone) {
 			t.Errorf("%q: got %q, %v; want it refused as not certain", text, r.Spec, err)

@@ -24,6 +24,8 @@ type Memory struct {
 	tell    []string // "JOB KEY" of slots that the owner is to be told of
 	told    [][]string
 	rules   string // the print of the zones' rules
+	leap    scheduler.Leap
+	leaps   []string // what the owner was told of the clock
 	version int64
 	changed chan struct{}
 	commits int

@@ -31,6 +31,17 @@ func Unit(word string) time.Duration {
 	return 0
 }
 
+// Plain writes a period without the units that are 0 behind others: "30m" and not "30m0s", "1h" and not "1h0m0s".
+func Plain(period time.Duration) string {
+	text := period.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
 // ParsePeriod reads a whole text as a period: "30m", "1h30m", "1d", "2 hours", "1 hour and 30 minutes".
 func ParsePeriod(text string) (time.Duration, error) {
 	words := strings.Fields(strings.ReplaceAll(strings.ToLower(text), ",", " , "))

@@ -44,7 +44,7 @@ type Spec struct {
 //	cron FIELDS                                 0 9 * * 1-5
 //	cron FIELDS every N days|weeks|months from DATE    0 9 * * 2 every 2 weeks from 2026-11-24
 //	cron MACRO                                  @hourly @daily @weekly @monthly @yearly, @every 1d
-//	every PERIOD                                whole seconds, from 1 s to ten years: 1h30m
+//	every PERIOD                                whole seconds, from 1 s to ten years: 30m, 1h30m
 //	at INSTANT                                  RFC 3339: 2026-12-24T17:00:00+01:00
 //
 // FIELDS are the five of crontab(5), or six with seconds first: names of months and weekdays, lists, ranges and steps; 0 and 7
@@ -110,7 +110,7 @@ func Every(period time.Duration) (Spec, error) {
 	case period > LongestPeriod:
 		return Spec{}, errors.New("that period is too long: the longest is 10 years")
 	}
-	return Spec{kind: kindEvery, period: period, text: "every " + period.String()}, nil
+	return Spec{kind: kindEvery, period: period, text: "every " + Plain(period)}, nil
 }
 
 func parseCron(text string) (Spec, error) {

@@ -33,7 +33,7 @@ func (w *Watcher) Known() (folders, files int) {
 	for _, t := range w.list {
 		folders += len(t.tree.folders)
 		for _, f := range t.tree.folders {
-			files += len(f.rows)
+			files += len(f.rows())
 		}
 	}
 	return folders, files

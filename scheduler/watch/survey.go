@@ -214,7 +214,7 @@ func (s *survey) compare(path string, inode uint64, files []found, subs []walk.E
 func (s *survey) compareFiles(path string, in *folder, files []found, there map[string]struct{}) {
 	t := s.t
 	for _, f := range files {
-		if in.rows[f.name].looksLike(f.stat) {
+		if in.rows()[f.name].looksLike(f.stat) {
 			t.pile.drop(path, f.name)
 		} else {
 			t.pile.note(path, f.name, f.stat, false, s.now)
@@ -225,15 +225,15 @@ func (s *survey) compareFiles(path string, in *folder, files []found, there map[
 
 // compareFolders keeps which subfolders there are, and returns those to go on with.
 func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (enter []walk.Entry, paths []string) {
-	t, old := s.t, in.subs
+	t, old := s.t, in.subs()
 	enter = subs[:0]
-	in.subs = nil
+	var now []string
 	if len(subs) > 0 {
-		in.subs = make([]string, 0, len(subs))
+		now = make([]string, 0, len(subs))
 	}
 	for _, e := range subs {
 		sub := join(path, e.Name)
-		in.subs = append(in.subs, sub)
+		now = append(now, sub)
 		if _, unseen := t.unseen[sub]; t.tree.live(sub) && !unseen && !s.deep {
 			continue
 		}
@@ -244,9 +244,10 @@ func (s *survey) compareFolders(path string, in *folder, subs []walk.Entry) (ent
 		in.live, in.ino = true, e.Inode // until it is opened, which may come too late: who moves it takes its watch along
 		enter, paths = append(enter, e), append(paths, sub)
 	}
-	slices.Sort(in.subs)
+	slices.Sort(now)
+	in.hold(now)
 	for _, sub := range old {
-		if _, there := slices.BinarySearch(in.subs, sub); !there {
+		if _, there := slices.BinarySearch(now, sub); !there {
 			s.w.vanish(t, sub)
 		}
 	}
@@ -264,13 +265,13 @@ func (s *survey) replaced(path string, e walk.Entry) bool {
 
 // missing notes the files of a folder that are not there any more.
 func (t *tracked) missing(path string, in *folder, there map[string]struct{}, now time.Duration) {
-	for name := range in.rows {
+	for name := range in.rows() {
 		if _, ok := there[name]; !ok {
 			t.pile.note(path, name, stat{}, true, now)
 		}
 	}
 	for name := range t.pile.folders[path] {
-		if _, ok := there[name]; !ok && in.rows[name].version == 0 {
+		if _, ok := there[name]; !ok && in.rows()[name].version == 0 {
 			t.pile.drop(path, name)
 		}
 	}

@@ -26,12 +26,54 @@ func (r row) looksLike(s stat) bool {
 // written is when the file was written.
 func (r row) written() int64 { return max(r.mtime, -r.mtime) }
 
-// folder is a folder with the files that were last seen in it.
+// folder is a folder with the files that were last seen in it. Most are empty, and there may be very many.
 type folder struct {
 	ino  uint64
-	live bool     // it is there, and is watched or polled
+	in   *inside // nil: nothing
+	live bool    // it is there, and is watched or polled
+}
+
+// inside is what a folder holds.
+type inside struct {
 	subs []string // its own live subfolders, whole paths
 	rows map[string]row
+}
+
+// rows are the files of a folder, not to be changed.
+func (f *folder) rows() map[string]row {
+	if f.in == nil {
+		return nil
+	}
+	return f.in.rows
+}
+
+// subs are the live subfolders of a folder.
+func (f *folder) subs() []string {
+	if f.in == nil {
+		return nil
+	}
+	return f.in.subs
+}
+
+// hold gives a folder its subfolders.
+func (f *folder) hold(subs []string) {
+	if f.in == nil && len(subs) > 0 {
+		f.in = &inside{}
+	}
+	if f.in != nil {
+		f.in.subs = subs
+	}
+}
+
+// set gives a folder a row.
+func (f *folder) set(name string, r row) {
+	if f.in == nil {
+		f.in = &inside{}
+	}
+	if f.in.rows == nil {
+		f.in.rows = map[string]row{}
+	}
+	f.in.rows[name] = r
 }
 
 // tree is the snapshot of a watch in memory.
@@ -80,13 +122,9 @@ func (t *tree) put(files []File) {
 			t.drop(f.Path)
 			continue
 		}
-		in := t.folder(filepath.Dir(f.Path))
-		if in.rows == nil {
-			in.rows = map[string]row{}
-		}
-		name := filepath.Base(f.Path)
-		t.texts += weight(rowOf(f)) - weight(in.rows[name])
-		in.rows[name] = rowOf(f)
+		in, name := t.folder(filepath.Dir(f.Path)), filepath.Base(f.Path)
+		t.texts += weight(rowOf(f)) - weight(in.rows()[name])
+		in.set(name, rowOf(f))
 	}
 }
 
@@ -97,14 +135,14 @@ func (t *tree) drop(path string) {
 	if in == nil {
 		return
 	}
-	t.texts -= weight(in.rows[name])
-	delete(in.rows, name)
+	t.texts -= weight(in.rows()[name])
+	delete(in.rows(), name)
 	t.tidy(dir)
 }
 
 // tidy forgets a folder that is not there when nothing is known of files in it.
 func (t *tree) tidy(dir string) {
-	if in := t.folders[dir]; in != nil && !in.live && len(in.rows) == 0 {
+	if in := t.folders[dir]; in != nil && !in.live && len(in.rows()) == 0 {
 		delete(t.folders, dir)
 	}
 }
@@ -145,7 +183,7 @@ func (t *tree) row(path string) row {
 	if f == nil {
 		return row{}
 	}
-	return f.rows[filepath.Base(path)]
+	return f.rows()[filepath.Base(path)]
 }
 
 // below lists a live folder and all live ones below it, the outermost first.
@@ -155,7 +193,7 @@ func (t *tree) below(path string) []string {
 	}
 	all := []string{path}
 	for i := 0; i < len(all); i++ {
-		for _, sub := range t.folders[all[i]].subs {
+		for _, sub := range t.folders[all[i]].subs() {
 			if t.live(sub) {
 				all = append(all, sub)
 			}
@@ -169,7 +207,8 @@ func (t *tree) bury(path string) []string {
 	all := t.below(path)
 	for _, dir := range all {
 		f := t.folders[dir]
-		f.live, f.subs = false, nil
+		f.live = false
+		f.hold(nil)
 	}
 	return all
 }

@@ -67,14 +67,14 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
 	}
-	if err := c.gated(ctx, call, in, &i); err != nil {
-		return tools.Intent{}, err
-	}
-	to, err := c.speaksTo(ctx, in)
+	job, err := c.planned(ctx, call, in)
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	if to != "" && to != event.ToNone {
+	if err := c.gated(ctx, call, in, job, &i); err != nil {
+		return tools.Intent{}, err
+	}
+	if to := speaksTo(in, job); to != "" && to != event.ToNone {
 		i.Addresses = []event.Address{to}
 		if to != event.ToOwner && to != call.ReplyTo {
 			i.Scopes = append(i.Scopes, tools.Messages)
@@ -87,28 +87,34 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	return i, err
 }
 
+// planned is the job that a call is about, as it is now; of a new one, and of none, the zero Job. What the call wants is worked out in full:
+// nobody is asked to agree to what would be refused afterwards.
+func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job Job, err error) {
+	switch in.Action {
+	case "list", "runs":
+		return Job{}, nil
+	case "add":
+	default:
+		if job, err = c.find(ctx, in); err != nil {
+			return Job{}, err
+		}
+	}
+	if in.Action == "add" || in.Action == "update" {
+		_, _, err = c.wish(ctx, call, in, job)
+	}
+	return job, err
+}
+
 // speaksTo is where a job would answer after the call: the address given, else the one that the job has. What is changed or run
 // speaks there, whoever approved of the address once.
-func (c cron) speaksTo(ctx context.Context, in Request) (event.Address, error) {
-	if in.Deliver != "" {
-		to, err := event.ParseAddress(in.Deliver)
-		if err != nil {
-			return "", tools.Refuse(tools.Validation, "owner and none are words of their own", "deliver: %v", err)
-		}
-		return to, nil
+func speaksTo(in Request, job Job) event.Address {
+	switch {
+	case in.Deliver != "":
+		return event.Address(strings.TrimSpace(in.Deliver))
+	case in.Action == "update", in.Action == "run":
+		return job.Deliver
 	}
-	if in.Action != "update" && in.Action != "run" {
-		return "", nil
-	}
-	name := in.Name
-	if in.ID != 0 {
-		name = strconv.FormatInt(in.ID, 10)
-	}
-	j, found, err := c.jobs.Find(ctx, name)
-	if err != nil || !found {
-		return "", err // the run says that there is none
-	}
-	return j.Deliver, nil
+	return ""
 }
 
 // NoRights in the place of a list of rights takes them all away.
@@ -130,11 +136,14 @@ func complete(in Request) error {
 		if in.ID != 0 {
 			faults = append(faults, "id: a new job gets its own")
 		}
-	} else if in.Action != "list" && in.ID == 0 && in.Name == "" {
+	} else if in.Action != "list" && in.Action != "runs" && in.ID == 0 && in.Name == "" {
 		faults = append(faults, "id or name: missing")
 	}
 	if in.Action == "update" && (in == Request{Action: in.Action, ID: in.ID, Name: in.Name}) && (in.ID == 0 || in.Name == "") {
 		faults = append(faults, "nothing to change is given")
+	}
+	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
+		faults = append(faults, "deliver: "+err.Error())
 	}
 	if _, err := lateness(in.MaxLate); err != nil {
 		faults = append(faults, "max_late: want a duration such as 2h, or none")
@@ -185,7 +194,15 @@ func summary(in Request) string {
 	if in.Prompt != "" {
 		text += ": " + brief(in.Prompt)
 	}
-	return text
+	return text + withRights(in.Allow)
+}
+
+// withRights says which rights a call would give, for whoever is asked to agree to it.
+func withRights(list string) string {
+	if list == "" || list == NoRights {
+		return ""
+	}
+	return ", with the right " + brief(strings.Join(strings.Split(strings.ReplaceAll(list, " ", ""), ","), ", "))
 }
 
 func brief(text string) string {
@@ -206,15 +223,14 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}, Foreign: foreign(list)}, err
 	case "add":
 		return c.plan(ctx, call, in, Job{}, "added")
+	case "runs":
+		return c.runs(ctx, in)
 	}
 	job, err := c.find(ctx, in)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	switch in.Action {
-	case "runs":
-		runs, err := c.jobs.Runs(ctx, job, maxRuns)
-		return tools.Result{Content: history(job, runs), Data: Schedule{Jobs: []Job{job}, Runs: runs}, Foreign: foreign([]Job{job}, runs...)}, err
 	case "update":
 		return c.plan(ctx, call, in, job, "changed")
 	default:
@@ -247,6 +263,9 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 		which = strconv.FormatInt(in.ID, 10)
 	}
 	job, ok, err := c.jobs.Find(ctx, which)
+	if err == nil && ok && in.ID != 0 && in.Name != "" && in.Name != job.Name && in.Action != "update" {
+		err = tools.Refuse(tools.Validation, "give one of the two", "cron %s: job %d is %s, not %s", in.Action, in.ID, job.Name, in.Name)
+	}
 	if err != nil || ok {
 		return job, err
 	}
@@ -269,7 +288,8 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 	return Job{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
 }
 
-func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
+// wish works out what an add or an update would make of a job.
+func (c cron) wish(ctx context.Context, call tools.Call, in Request, old Job) (Job, tools.Change, error) {
 	d := Draft{
 		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
 		Deliver: event.Address(in.Deliver), Allow: in.Allow, Gate: in.Gate, Limits: in.Limits, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
@@ -282,9 +302,13 @@ func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, do
 	}
 	var err error
 	if d.MaxLate, err = lateness(in.MaxLate); err != nil {
-		return tools.Result{}, err
+		return Job{}, nil, err
 	}
-	job, change, err := c.jobs.Plan(ctx, d)
+	return c.jobs.Plan(ctx, d)
+}
+
+func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
+	job, change, err := c.wish(ctx, call, in, old)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -298,6 +322,9 @@ func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tool
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if change == nil {
+		return tools.Result{Content: unchanged("job "+job.Name, v), Data: Schedule{Jobs: []Job{job}}, Foreign: foreign([]Job{job})}, nil
+	}
 	text := map[Verb]string{
 		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + job.sentence(),
 		RunNow: "queued to run now: " + job.Name,
@@ -305,29 +332,19 @@ func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tool
 	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job})}, nil
 }
 
-// schedule is the resolved schedule as a person writes it: "every 1h" and not "every 1h0m0s".
-func (j Job) schedule() string {
-	if !strings.HasPrefix(j.Spec, "every ") {
-		return j.Spec
+// unchanged says that a job or watch is already as a verb would make it.
+func unchanged(what string, v Verb) string {
+	if v == Pause {
+		return "nothing has changed: " + what + " was paused already"
 	}
-	return plain(j.Spec)
-}
-
-// plain is a period without the units that are 0.
-func plain(text string) string {
-	for _, unit := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, unit) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
+	return "nothing has changed: " + what + " was not paused"
 }
 
 // sentence tells a job with its resolved schedule, zone and next local times.
 func (j Job) sentence() string {
-	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.schedule(), j.Zone)
+	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
 	if j.ID == 0 {
-		text = fmt.Sprintf("%s: %s, %s", j.Name, j.schedule(), j.Zone)
+		text = fmt.Sprintf("%s: %s, %s", j.Name, j.Spec, j.Zone)
 	}
 	switch {
 	case j.Broken != "":
@@ -341,6 +358,9 @@ func (j Job) sentence() string {
 	}
 	if held := j.held(); held != "" {
 		text += "\n" + held
+	}
+	for _, note := range j.Notes {
+		text += "\n" + note
 	}
 	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s", brief(j.Prompt), j.Deliver)
 	if ways := j.ways(); ways != "" {
@@ -362,7 +382,7 @@ func (j Job) sentence() string {
 func (j Job) ways() string {
 	var list []string
 	for _, way := range []struct{ name, value, usual string }{
-		{"session", j.Session, "main"}, {"missed", j.Missed, "once"}, {"max_late", plain(j.MaxLate), ""}, {"overlap", j.Overlap, "fold"},
+		{"session", j.Session, "main"}, {"missed", j.Missed, "once"}, {"max_late", j.MaxLate, ""}, {"overlap", j.Overlap, "fold"},
 	} {
 		if way.value != "" && way.value != way.usual {
 			list = append(list, way.name+": "+way.value)
@@ -428,7 +448,7 @@ func table(jobs []Job) string {
 		if j.Gate != "" {
 			state += ", gated"
 		}
-		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.schedule(), j.Zone, state, brief(j.Prompt)))
+		lines = append(lines, fmt.Sprintf("#%d %s | %s, %s | %s | %s", j.ID, j.Name, j.Spec, j.Zone, state, brief(j.Prompt)))
 	}
 	return strings.Join(lines, "\n")
 }

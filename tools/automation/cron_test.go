@@ -32,7 +32,7 @@ func newBook() *book {
 	return &book{list: []automation.Job{{
 		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner",
 		Missed: "once", Overlap: "fold", Next: []time.Time{at("2026-11-23T08:00:00Z"), at("2026-11-24T08:00:00Z"), at("2026-11-25T08:00:00Z")},
-	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Health: automation.Health{Broken: "no such zone"}}, {ID: 9, Name: "paused", Spec: "every 1h0m0s", Zone: "UTC", Paused: true, Health: automation.Health{Failures: 2}}}}
+	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Health: automation.Health{Broken: "no such zone"}}, {ID: 9, Name: "paused", Spec: "every 1h", Zone: "UTC", Paused: true, Health: automation.Health{Failures: 2}}}}
 }
 
 func (b *book) List(context.Context) ([]automation.Job, error) { return b.list, b.err }
@@ -55,6 +55,9 @@ func (b *book) Plan(_ context.Context, d automation.Draft) (automation.Job, tool
 
 func (b *book) Alter(_ context.Context, j automation.Job, v automation.Verb, key string) (automation.Job, tools.Change, error) {
 	b.verb, b.key = v, key
+	if v == automation.Pause && j.Paused || v == automation.Resume && !j.Paused {
+		return j, nil, b.err
+	}
 	return j, v, b.err
 }
 
@@ -103,7 +106,10 @@ func TestAnswers(t *testing.T) {
 		{`{"action":"update","name":"morning","prompt":"x"}`, "changed: morning (#7)"},
 		{`{"action":"update","id":7,"name":"evening"}`, "changed: morning (#7)"},
 		{`{"action":"pause","name":"morning"}`, "paused: morning"},
-		{`{"action":"resume","id":7}`, "goes on: morning (#7)"},
+		{`{"action":"resume","name":"paused"}`, "goes on: paused (#9)"},
+		{`{"action":"resume","id":7}`, "nothing has changed: job morning was not paused"},
+		{`{"action":"pause","name":"paused"}`, "nothing has changed: job paused was paused already"},
+		{`{"action":"pause","id":7,"name":"morning"}`, "paused: morning"},
 		{`{"action":"remove","name":"morning"}`, "removed: morning"},
 		{`{"action":"run","name":"morning"}`, "queued to run now: morning"},
 		{`{"action":"runs","name":"morning"}`, "morning, newest first:\nFri 2026-11-20 09:00 ran 2h0m0s late\nThu 2026-11-19 09:00 coalesced (waiting for #4)\nWed 2026-11-18 09:00 waiting"},
@@ -126,6 +132,8 @@ func TestRefusals(t *testing.T) {
 		{`{"action":"add"}`, tools.Validation, "cron add: schedule: missing; prompt: missing"},
 		{`{"action":"add","schedule":"x","prompt":" ","id":3,"tz":"Mars","max_late":"soon"}`, tools.Validation, "prompt: missing; id: a new job gets its own; max_late: want a duration such as 2h, or none; tz: want an IANA name"},
 		{`{"action":"pause"}`, tools.Validation, "cron pause: id or name: missing"},
+		{`{"action":"pause","id":7,"name":"paused"}`, tools.Validation, "cron pause: job 7 is morning, not paused\nhint: give one of the two"},
+		{`{"action":"runs","id":7,"name":"paused"}`, tools.Validation, "cron runs: job 7 is morning, not paused"},
 		{`{"action":"update","name":"morning"}`, tools.Validation, "nothing to change is given"},
 		{`{"action":"remove","name":"mornnig"}`, tools.NotFound, "there is no job mornnig\nhint: there is morning"},
 		{`{"action":"remove","id":5}`, tools.NotFound, "there is no job 5\nhint: there is morning, broken, paused"},
@@ -207,7 +215,8 @@ func TestIntent(t *testing.T) {
 	}{
 		{`{"action":"list"}`, tools.Read, 1, ""},
 		{`{"action":"runs","name":"x"}`, tools.Read, 1, ""},
-		{`{"action":"run","name":"x"}`, tools.Keyed, 1, ""},
+		{`{"action":"runs"}`, tools.Read, 1, ""},
+		{`{"action":"run","name":"morning"}`, tools.Keyed, 1, "owner"},
 		{`{"action":"add","schedule":"s","prompt":"p"}`, tools.Keyed, 1, ""},
 		{`{"action":"add","schedule":"s","prompt":"p","deliver":"none"}`, tools.Keyed, 1, ""},
 		{`{"action":"add","schedule":"s","prompt":"p","deliver":"owner"}`, tools.Keyed, 1, "owner"},

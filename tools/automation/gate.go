@@ -3,7 +3,6 @@ package automation
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hob/tools"
@@ -17,20 +16,12 @@ type Gates interface {
 }
 
 // gated adds to a call's intent what its gate would touch: the gate runs by itself, and whoever sets it must be allowed what it does.
-func (c cron) gated(ctx context.Context, call tools.Call, in Request, i *tools.Intent) error {
+func (c cron) gated(ctx context.Context, call tools.Call, in Request, old Job, i *tools.Intent) error {
 	if in.Gate == "" || in.Action != "add" && in.Action != "update" {
 		return nil
 	}
 	network := netWanted(strings.Split(in.Allow, ","))
 	if in.Action == "update" && in.Allow == "" {
-		name := in.Name
-		if in.ID != 0 {
-			name = strconv.FormatInt(in.ID, 10)
-		}
-		old, _, err := c.jobs.Find(ctx, name)
-		if err != nil {
-			return err
-		}
 		network = netWanted(old.Allow)
 	}
 	g, err := c.gates.Judge(ctx, call, in.Gate, network)

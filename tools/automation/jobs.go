@@ -19,9 +19,10 @@ type Jobs interface {
 	Find(ctx context.Context, nameOrID string) (Job, bool, error)
 	// Plan works out a new job (Draft.ID is 0) or a change of one, and the row that makes it so.
 	Plan(ctx context.Context, d Draft) (Job, tools.Change, error)
-	// Alter works out what a verb does to a job, and the row that makes it so. The key names a run by hand.
+	// Alter works out what a verb does to a job, and the row that makes it so; nil: it is as wished already. The key names a run by hand.
 	Alter(ctx context.Context, j Job, v Verb, key string) (Job, tools.Change, error)
-	// Runs returns a job's newest slots, newest first.
+	// Runs returns the newest slots of the job with j's ID, or, where that is 0, of those that have or had its name; those of all where it
+	// has none either. Newest first.
 	Runs(ctx context.Context, j Job, limit int) ([]Run, error)
 }
 
@@ -38,7 +39,7 @@ const (
 
 // Job is a job as it is shown.
 type Job struct {
-	ID      int64         `json:"id" jsonschema:"number"`
+	ID      int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`
 	Name    string        `json:"name" jsonschema:"unique name"`
 	Spec    string        `json:"spec" jsonschema:"schedule as resolved"`
 	Words   string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
@@ -54,9 +55,16 @@ type Job struct {
 	Paused bool `json:"paused,omitempty" jsonschema:"stopped for now"`
 	Done   bool `json:"done,omitempty" jsonschema:"it never runs again"`
 	Health
-	Created  time.Time   `json:"created" jsonschema:"when it was made; every counts from here"`
+	Times
 	Next     []time.Time `json:"next,omitempty" jsonschema:"next slots, at most three"`
 	Estimate *Estimate   `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
+	Notes    []string    `json:"notes,omitempty" jsonschema:"what was taken because nobody said it"`
+}
+
+// Times are when a job was made, and when its schedule was set.
+type Times struct {
+	Created time.Time `json:"created" jsonschema:"when it was made"`
+	Anchor  time.Time `json:"anchor,omitzero" jsonschema:"when its schedule was changed; every counts from here, else from created"`
 }
 
 // Health is what is wrong with a job.
@@ -87,6 +95,8 @@ type Estimate struct {
 
 // Run is one slot of a job as it is shown.
 type Run struct {
+	Job     string    `json:"job,omitempty" jsonschema:"whose slot it is"`
+	Zone    string    `json:"zone,omitempty" jsonschema:"time zone of the job"`
 	Due     time.Time `json:"due" jsonschema:"when it was meant to run"`
 	State   string    `json:"state" jsonschema:"due, queued, running, waiting, done"`
 	Outcome string    `json:"outcome,omitempty" jsonschema:"ran, late, missed, coalesced, skipped, failed"`

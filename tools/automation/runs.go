@@ -1,6 +1,8 @@
 package automation
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,18 +11,59 @@ import (
 	"hob/tools"
 )
 
-// history tells a job's slots, newest first: when each was due, what it came to, how late, and what it cost.
-func history(j Job, runs []Run) string {
-	if len(runs) == 0 {
-		return j.Name + " has not come due yet"
+// runs shows the newest slots of a job, also of one that is gone, which has its name on record; where none is named those of all.
+func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
+	var job Job
+	var missing error
+	if in.ID != 0 || in.Name != "" {
+		if job, missing = c.find(ctx, in); missing != nil && tools.ErrorResult(missing).Code != tools.NotFound {
+			return tools.Result{}, missing
+		}
 	}
-	loc, err := tools.Zone(j.Zone)
+	of := job
+	if missing != nil {
+		of.ID, of.Name = in.ID, in.Name
+	}
+	runs, err := c.jobs.Runs(ctx, of, maxRuns)
 	if err != nil {
-		loc = time.UTC
+		return tools.Result{}, err
 	}
-	lines := []string{j.Name + ", newest first:"}
+	if missing != nil && len(runs) == 0 {
+		return tools.Result{}, missing
+	}
+	res := tools.Result{Content: history(of, runs), Foreign: foreign(nil, runs...)}
+	out := Schedule{Runs: runs}
+	if job.ID != 0 {
+		out.Jobs, res.Foreign = []Job{job}, foreign([]Job{job}, runs...)
+	}
+	res.Data = out
+	return res, nil
+}
+
+// history tells the slots of a job, or of all, newest first: when each was due, what it came to, how late, and what it cost.
+func history(j Job, runs []Run) string {
+	switch {
+	case len(runs) == 0 && j.Name == "":
+		return "nothing has come due yet"
+	case len(runs) == 0:
+		return j.Name + " has not come due yet"
+	case j.ID != 0 && j.Name == "": // it is gone, and was asked for by its number
+		j.Name = runs[0].Job
+	}
+	lines := []string{"newest first:"}
+	if j.Name != "" {
+		lines[0] = j.Name + ", newest first:"
+	}
 	for _, r := range runs {
-		lines = append(lines, r.line(loc))
+		zone, err := tools.Zone(cmp.Or(r.Zone, j.Zone))
+		if err != nil {
+			zone = time.UTC
+		}
+		line := r.line(zone)
+		if j.Name == "" {
+			line = r.Job + ": " + line
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

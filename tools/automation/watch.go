@@ -77,10 +77,11 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 		i.Paths, keep = append(i.Paths, p), append(keep, pattern)
 	}
 	i.Keep = keep
-	if err := w.speaks(ctx, call, in, &i); err != nil {
+	old, err := w.planned(ctx, call, in, keep)
+	if err != nil {
 		return tools.Intent{}, err
 	}
-	var err error
+	speaks(call, in, old, &i)
 	i.Canonical, err = tools.Canonical(struct {
 		Tool string `json:"tool"`
 		WatchRequest
@@ -89,26 +90,32 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 	return i, err
 }
 
+// planned is the watch that a call is about, as it is now; of a new one, and of none, the zero Watch. A new one is worked out in full: nobody
+// is asked to agree to what would be refused afterwards.
+func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old Watch, err error) {
+	switch in.Action {
+	case "list":
+	case "add":
+		_, _, err = w.wish(ctx, call, in, paths)
+	default:
+		old, err = w.find(ctx, in)
+	}
+	return old, err
+}
+
 // speaks names where the watch would answer: what is made or let go on speaks there.
-func (w watcher) speaks(ctx context.Context, call tools.Call, in WatchRequest, i *tools.Intent) error {
+func speaks(call tools.Call, in WatchRequest, old Watch, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
-		old, found, err := w.watches.Find(ctx, whichWatch(in))
-		if err != nil {
-			return err
-		}
-		if found {
-			to = old.Deliver
-		}
+		to = old.Deliver
 	}
 	if to == "" || to == event.ToNone {
-		return nil
+		return
 	}
 	i.Addresses = []event.Address{to}
 	if to != event.ToOwner && to != call.ReplyTo {
 		i.Scopes = append(i.Scopes, tools.Messages)
 	}
-	return nil
 }
 
 // globs are the characters that make a part of a path a pattern.
@@ -205,7 +212,7 @@ func told(in WatchRequest) string {
 	if in.Prompt != "" {
 		text += ": " + brief(in.Prompt)
 	}
-	return text
+	return text + withRights(in.Allow)
 }
 
 func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i tools.Intent) (tools.Result, error) {
@@ -220,13 +227,16 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 		paths, _ := i.Keep.([]string)
 		return w.add(ctx, call, in, paths)
 	}
-	one, err := w.find(ctx, whichWatch(in))
+	one, err := w.find(ctx, in)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	one, change, err := w.watches.Alter(ctx, one, Verb(in.Action))
 	if err != nil {
 		return tools.Result{}, err
+	}
+	if change == nil {
+		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]Watch{one}}, Foreign: strange(one)}, nil
 	}
 	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + one.sentence()}[Verb(in.Action)]
 	return answer(text, one, change), nil
@@ -236,19 +246,24 @@ func answer(text string, one Watch, change tools.Change) tools.Result {
 	return tools.Result{Content: text, Data: Watching{[]Watch{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
 
-func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (tools.Result, error) {
+// wish works out a new watch.
+func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (Watch, tools.Change, error) {
 	d := WatchDraft{
 		Name: in.Name, Prompt: in.Prompt, Paths: paths, Include: in.Include, Events: in.Events, Flat: in.Flat, Gitignore: in.Gitignore, Own: in.Own,
 		Deliver: event.Address(in.Deliver), Allow: in.Allow, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
 	}
 	var err error
 	if d.Settle, err = span(in.Settle); err != nil {
-		return tools.Result{}, err
+		return Watch{}, nil, err
 	}
 	if d.Poll, err = span(in.Poll); err != nil {
-		return tools.Result{}, err
+		return Watch{}, nil, err
 	}
-	one, change, err := w.watches.Plan(ctx, d)
+	return w.watches.Plan(ctx, d)
+}
+
+func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (tools.Result, error) {
+	one, change, err := w.wish(ctx, call, in, paths)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -277,8 +292,12 @@ func whichWatch(in WatchRequest) string {
 }
 
 // find looks a watch up; when there is none, the answer names those that it may be.
-func (w watcher) find(ctx context.Context, which string) (Watch, error) {
+func (w watcher) find(ctx context.Context, in WatchRequest) (Watch, error) {
+	which := whichWatch(in)
 	one, ok, err := w.watches.Find(ctx, which)
+	if err == nil && ok && in.ID != 0 && in.Name != "" && in.Name != one.Name {
+		err = tools.Refuse(tools.Validation, "give one of the two", "watch %s: watch %d is %s, not %s", in.Action, in.ID, one.Name, in.Name)
+	}
 	if err != nil || ok {
 		return one, err
 	}

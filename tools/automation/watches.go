@@ -16,13 +16,13 @@ type Watches interface {
 	Find(ctx context.Context, nameOrID string) (Watch, bool, error)
 	// Plan works out a new watch, and the row that makes it so.
 	Plan(ctx context.Context, d WatchDraft) (Watch, tools.Change, error)
-	// Alter works out what Remove, Pause or Resume does to a watch, and the row that makes it so.
+	// Alter works out what Remove, Pause or Resume does to a watch, and the row that makes it so; nil: it is as wished already.
 	Alter(ctx context.Context, w Watch, v Verb) (Watch, tools.Change, error)
 }
 
 // Watch is a file watch as it is shown.
 type Watch struct {
-	ID        int64         `json:"id" jsonschema:"number"`
+	ID        int64         `json:"id,omitempty" jsonschema:"number; a new watch gets it when the call is stored"`
 	Name      string        `json:"name" jsonschema:"unique name"`
 	Paths     []string      `json:"paths" jsonschema:"files, folders and globs, absolute"`
 	Include   []string      `json:"include,omitempty" jsonschema:"globs below a folder; none: all files"`

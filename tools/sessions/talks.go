@@ -213,7 +213,7 @@ func written(lines []tools.Line) string {
 				who = "result"
 			}
 		}
-		fmt.Fprintf(&b, "#%d %s: %s\n", l.Seq, who, l.Text)
+		fmt.Fprintf(&b, "#%d %s: %s\n", l.Seq, who, strings.ReplaceAll(l.Text, "\n", "\n  ")) // so that no line of it looks like an entry
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -4,6 +4,7 @@ package channels
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,13 +67,15 @@ func (r row) owner() string {
 	return console.OrDash(console.OneLine(strings.Join(r.Owner, ", ")))
 }
 
-// fault is what is or was wrong last, of what does not work first.
+// fault is what is wrong with what does not work now. What is over is no trouble any more; --json has it, with its time.
 func (r row) fault() string {
-	text := r.Receiving.LastError
-	if text == "" || r.Receiving.State == well && r.Sending.State != well {
-		text = r.Sending.LastError
+	var list []string
+	for _, s := range []side{r.Receiving, r.Sending} {
+		if s.State != well && !slices.Contains(list, s.LastError) {
+			list = append(list, s.LastError)
+		}
 	}
-	return console.OrDash(console.OneLine(text))
+	return console.OrDash(console.OneLine(strings.Join(list, "; ")))
 }
 
 func listCommand(a *cli.App) *cobra.Command {

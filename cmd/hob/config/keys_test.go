@@ -130,15 +130,6 @@ func TestTheExampleIsValid(t *testing.T) {
 	}
 }
 
-// Every kind of channel of the list must be described.
-func TestEveryKindOfChannelIsDescribed(t *testing.T) {
-	for _, kind := range daemon.ChannelKinds() {
-		if !slices.ContainsFunc(reference().Parts(), func(p config.Part) bool { return p.Kind == kind }) {
-			t.Errorf("daemon.ConfigSections has no part for channels of kind %s", kind)
-		}
-	}
-}
-
 func TestEachKeyMissing(t *testing.T) {
 	needed := map[string]string{
 		"channels.matrix.homeserver": "homeserver: missing",

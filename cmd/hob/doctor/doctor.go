@@ -68,6 +68,7 @@ func checks() []check {
 		{"disk", "on a full disk nothing can be stored, so nothing is accepted", space},
 		{"clock", "jobs run by the clock, in your time zone", clocks},
 		{"model", "without its model hob understands plain commands only", model},
+		{"voice", "what is said in voice notes stays unheard", hearing},
 		{"channels", "you cannot be reached, or cannot reach hob", channels},
 		{"jobs", "a broken job never runs", jobs},
 		{"failures", "what was given up is not tried again by itself", failures},
@@ -82,7 +83,7 @@ func Command(a *cli.App) *cobra.Command {
 	var mend bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what is wrong, and say how to mend it", Args: cli.None, Example: "  hob doctor\n  hob doctor --fix",
-		Long: "Look at hob's home, config, service, daemon, database, model, channels, jobs and backups. The exit code is 1 when something fails.\n" +
+		Long: "Look at hob's home, config, service, daemon, database, model, voice, channels, jobs and backups. The exit code is 1 when something fails.\n" +
 			"--fix mends what is safe to mend: rights of files that are too wide, and what an unclean end left behind.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := survey(cmd.Context(), a)

@@ -100,7 +100,7 @@ func (p *patient) check(name string, fix bool) doctor.Result {
 	defer null.Close() //nolint:errcheck // nothing is there
 	list, err := doctor.Look(p.t.Context(), &cli.App{Home: p.home, In: null, Out: null, Err: null}, fix, p.now, p.free)
 	p.do(err)
-	if len(list) != 16 {
+	if len(list) != 17 {
 		p.t.Fatalf("%d checks", len(list))
 	}
 	i := slices.IndexFunc(list, func(r doctor.Result) bool { return r.Name == name })
@@ -114,7 +114,7 @@ func (p *patient) check(name string, fix bool) doctor.Result {
 func (p *patient) answers(docs map[string]any) (end func()) {
 	p.t.Helper()
 	all := map[string]any{
-		"/v1/status": map[string]any{"version": "test", "model": "ollama/qwen", "zone": "Europe/Berlin"}, "/v1/model": map[string]any{}, "/v1/model/servers": []any{},
+		"/v1/status": map[string]any{"version": "test", "model": "ollama/qwen", "zone": "Europe/Berlin"}, "/v1/model": map[string]any{}, "/v1/model/servers": []any{}, "/v1/model/voice": map[string]any{},
 		"/v1/jobs": []any{}, "/v1/inbox": []any{}, "/v1/turns": []any{}, "/v1/outbox": []any{},
 	}
 	for path, doc := range docs {
@@ -146,6 +146,11 @@ func (p *patient) answers(docs map[string]any) (end func()) {
 
 // status answers with a status.
 func status(fields map[string]any) map[string]any { return map[string]any{"/v1/status": fields} }
+
+// voice answers with the state of the endpoint for voice notes.
+func voice(at, fault string) map[string]any {
+	return map[string]any{"/v1/model/voice": map[string]any{"base_url": at, "key": true, "error": fault}}
+}
 
 // A broken thing: how it breaks, what is said of it, and how it is mended: by --fix, or by what the mend says.
 type broken struct {
@@ -189,6 +194,12 @@ func table() []broken {
 		{name: "key refused", check: "model", answer: map[string]any{"/v1/model/servers": []any{map[string]any{"backend": "openai", "base_url": "http://x", "names": []string{"default"}, "error": "the key is refused", "hint": "look at api_key"}}}, state: doctor.Fail, found: "the key is refused", mend: "look at api_key; then: hob model test default", well: doctor.Skip},
 		{name: "model fault", check: "model", answer: map[string]any{"/v1/model": map[string]any{"models": []any{map[string]any{"name": "local", "fault": "no key"}}}}, state: doctor.Fail, found: "local cannot be asked: no key", mend: "hob model list", well: doctor.Skip},
 		{name: "others' servers", check: "model", answer: map[string]any{"/v1/model/servers": []any{map[string]any{"names": []string{}, "error": "nobody asked it"}}}, state: doctor.OK, found: "ollama/qwen can be reached", well: doctor.Skip},
+		{name: "no voice", check: "voice", answer: map[string]any{}, state: doctor.OK, found: "no [voice] is set", well: doctor.Skip},
+		{name: "voice", check: "voice", answer: voice("http://v", ""), state: doctor.OK, found: "http://v is there, and takes the key", well: doctor.Skip},
+		{name: "voice without a key", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v"}}, state: doctor.OK, found: "http://v is there, and asks for no key", well: doctor.Skip},
+		{name: "voice refused", check: "voice", answer: voice("http://v", "the endpoint does not take the key"), state: doctor.Fail, found: "http://v: the endpoint does not take the key", mend: "api_key in [voice]", well: doctor.Skip},
+		{name: "voice's key lost", check: "voice", answer: voice("", "the key of [voice] cannot be read"), state: doctor.Fail, found: "the key of", mend: "api_key in [voice]", well: doctor.Skip},
+		{name: "voice busy", check: "voice", answer: map[string]any{"/v1/model/voice": map[string]any{"base_url": "http://v", "error": "HTTP 503", "passing": true}}, state: doctor.Warn, found: "http://v: HTTP 503", mend: "again in a while", well: doctor.Skip},
 		{name: "deaf channel", check: "channels", answer: status(map[string]any{"channels": []any{map[string]any{"name": "alerts", "receiving": map[string]any{"state": "down", "last_error": "refused"}}}}), state: doctor.Fail, found: "alerts cannot receive", mend: "[channels.alerts]", well: doctor.Skip},
 		{name: "shaky channel", check: "channels", answer: status(map[string]any{"channels": []any{map[string]any{"name": "alerts", "sending": map[string]any{"state": "degraded", "last_error": "timeout"}}}}), state: doctor.Warn, found: "alerts had trouble to send: timeout", well: doctor.Skip},
 		{name: "broken job", check: "jobs", answer: map[string]any{"/v1/jobs": []any{map[string]any{"name": "morning", "broken": "no such zone"}}}, state: doctor.Fail, found: "morning is broken: no such zone", mend: "hob cron update morning", well: doctor.Skip},
@@ -256,7 +267,7 @@ func TestEachCheck(t *testing.T) {
 		})
 	}
 	p.t = t
-	for _, name := range []string{"home", "files", "config", "secrets", "daemon", "service", "database", "disk", "clock", "model", "channels", "jobs", "failures", "backup", "leftovers"} {
+	for _, name := range []string{"home", "files", "config", "secrets", "daemon", "service", "database", "disk", "clock", "model", "voice", "channels", "jobs", "failures", "backup", "leftovers"} {
 		if !seen[name] {
 			t.Errorf("nothing breaks the check %s", name)
 		}

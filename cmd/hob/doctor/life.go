@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"hob/daemon"
@@ -95,6 +96,35 @@ func model(ctx context.Context, s *scene) Result {
 		return v.result("the built-in interpreter serves: no model is set")
 	}
 	return v.result("%s can be reached", s.status.Model)
+}
+
+// hearing asks whether the endpoint of [voice] is there and takes its key. Nothing is transcribed for that.
+func hearing(ctx context.Context, s *scene) Result {
+	if r := s.unasked(); r != nil {
+		return *r
+	}
+	var voice struct {
+		BaseURL string `json:"base_url"`
+		Key     bool   `json:"key"`
+		Error   string `json:"error"`
+		Passing bool   `json:"passing"`
+	}
+	if err := s.client.Show(ctx, "model", "voice", &voice); err != nil {
+		return Result{State: Fail, Found: err.Error(), Mend: "hob service logs"}
+	}
+	var v verdict
+	found := strings.TrimPrefix(voice.BaseURL+": "+voice.Error, ": ")
+	switch {
+	case voice.Error != "" && voice.Passing:
+		v.add(Warn, "try it again in a while: hob doctor", "%s", found)
+	case voice.Error != "":
+		v.add(Fail, "look at base_url, model and api_key in [voice] of config.toml", "%s", found)
+	case voice.BaseURL == "":
+		return v.result("no [voice] is set: hob keeps voice notes, and does not listen to them")
+	case !voice.Key:
+		return v.result("%s is there, and asks for no key", voice.BaseURL)
+	}
+	return v.result("%s is there, and takes the key", voice.BaseURL)
 }
 
 // channel is one channel's health.

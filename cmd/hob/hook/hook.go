@@ -71,7 +71,7 @@ type wishes struct {
 	name, kind, secret, oldSecret, deliver, allow, header string
 	perMinute                                             int
 	maxBody                                               int64
-	tolerance                                             time.Duration
+	tolerance, once                                       time.Duration
 }
 
 func (w *wishes) flags(cmd *cobra.Command) {
@@ -86,6 +86,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.IntVar(&w.perMinute, "per-minute", 0, "how many requests it takes in a minute (default 60, unsigned 10)")
 	f.Int64Var(&w.maxBody, "max-body", 0, "how many bytes a request may have, up to 10 MiB (default 1 MiB)")
 	f.DurationVar(&w.tolerance, "tolerance", 0, "how far a sender's clock may be off (default 5m)")
+	f.DurationVar(&w.once, "once", 0, "of kinds github and sha256: so long the same body is the same delivery, whatever its id (default: github 720h, sha256 never)")
 	cli.CompleteFlag(cmd, "kind", cli.Words(hook.Kinds()...))
 	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
 }
@@ -114,7 +115,7 @@ func (w wishes) args(a *cli.App, cmd *cobra.Command) (map[string]string, error) 
 			args[key] = v
 		}
 	}
-	for flag, v := range map[string]string{"per-minute": strconv.Itoa(w.perMinute), "max-body": strconv.FormatInt(w.maxBody, 10), "tolerance": w.tolerance.String()} {
+	for flag, v := range map[string]string{"per-minute": strconv.Itoa(w.perMinute), "max-body": strconv.FormatInt(w.maxBody, 10), "tolerance": w.tolerance.String(), "once": w.once.String()} {
 		if cmd.Flags().Changed(flag) {
 			args[strings.ReplaceAll(flag, "-", "_")] = v
 		}
@@ -209,7 +210,7 @@ func inFlags(err error) error {
 	if code != cli.ExitUsage {
 		return err
 	}
-	for _, argument := range []string{"name", "deliver", "allow", "header", "secret", "per_minute", "max_body", "tolerance"} {
+	for _, argument := range []string{"name", "deliver", "allow", "header", "secret", "per_minute", "max_body", "tolerance", "once"} {
 		for _, end := range []string{": ", " \"", " "} {
 			if rest, ok := strings.CutPrefix(text, argument+end); ok {
 				return cli.Usage(hint, "--%s%s%s", strings.ReplaceAll(argument, "_", "-"), end, rest)

@@ -20,9 +20,9 @@ import (
 type begun struct {
 	row
 	Code  string   `json:"code"`
-	Link  string   `json:"link"`
-	URL   string   `json:"url"`
-	Notes []string `json:"notes"`
+	Link  string   `json:"link"`  // how to come to hob's chat, in words; "" where the platform has no such thing
+	URL   string   `json:"url"`   // the address in it
+	Notes []string `json:"notes"` // what is wrong with the channel now
 }
 
 func startCommand(a *cli.App) *cobra.Command {
@@ -30,7 +30,8 @@ func startCommand(a *cli.App) *cobra.Command {
 		Use: "start CHANNEL", Short: "Show a code that makes you a channel's owner, and wait for it", Args: cli.Exactly(1, "one CHANNEL"),
 		Long: "Show a code. Whoever types it into a private chat with hob on that channel, within ten minutes, is its owner from then on: the account is\n" +
 			"known by the platform's own id, not by a name. The command waits for that, and shows every wrong code; five of them end the pairing, and so\n" +
-			"does Ctrl-C. It ends with 0 when somebody was bound, else with 1. Tell the code to nobody.",
+			"does Ctrl-C. It ends with 0 when somebody was bound, else with 1. With --json a first document has the code and the link, and a second one how\n" +
+			"it ended. Tell the code to nobody.",
 		Example: "  hob pairing start telegram", ValidArgsFunction: cli.Complete(a, "channels"),
 		RunE: func(cmd *cobra.Command, args []string) error { return start(cmd.Context(), a, args[0]) },
 	}
@@ -49,7 +50,9 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	if err := begin(ctx, c, channel, &w.begun); err != nil {
 		return err
 	}
-	show(a, w.begun)
+	if err := show(a, w.begun); err != nil {
+		return errors.Join(err, giveUp(ctx, c, w.ID))
+	}
 	ended, err := w.end(ctx)
 	if err != nil {
 		return errors.Join(err, giveUp(ctx, c, w.ID))
@@ -57,9 +60,6 @@ func start(ctx context.Context, a *cli.App, channel string) error {
 	var r row
 	if err := json.Unmarshal(ended, &r); err != nil {
 		return fmt.Errorf("the pairing is not understood: %w", err)
-	}
-	if ended, err = linked(ended, w.URL); err != nil {
-		return err
 	}
 	switch {
 	case r.State == bound:
@@ -92,8 +92,11 @@ func newest(ctx context.Context, c *client.Client) (seq int64, err error) {
 	return seq, err
 }
 
-// show tells the code, here and nowhere else. The document of --json comes at the end; so the code stands beside it.
-func show(a *cli.App, b begun) {
+// show tells the code, here and nowhere else. With --json the pairing is a document, and so is how it ended.
+func show(a *cli.App, b begun) error {
+	if a.JSON {
+		return a.Document(b)
+	}
 	for _, n := range b.Notes {
 		a.Print(a.Err, "hob: "+console.OneLine(n))
 	}
@@ -104,24 +107,12 @@ func show(a *cli.App, b begun) {
 	a.Print(a.Err, where+"\n\n  "+console.OneLine(b.Code)+"\n")
 	drawing(a, b.URL)
 	a.Print(a.Err, fmt.Sprintf("It is taken until %s; %d wrong codes end it. Waiting for it; Ctrl-C ends that.", console.Exact(b.Until), b.Left))
-}
-
-// linked is the document of a pairing, with the link to hob's chat where there is one.
-func linked(doc json.RawMessage, url string) (json.RawMessage, error) {
-	if url == "" {
-		return doc, nil
-	}
-	all := map[string]any{}
-	if err := json.Unmarshal(doc, &all); err != nil {
-		return nil, fmt.Errorf("the pairing is not understood: %w", err)
-	}
-	all["url"] = url
-	return json.Marshal(all)
+	return nil
 }
 
 // drawing shows a link as a QR code, for a phone that looks at the terminal, where there is room for it.
 func drawing(a *cli.App, link string) {
-	if link == "" || a.JSON || !cli.IsTerminal(a.Err) {
+	if link == "" || !cli.IsTerminal(a.Err) {
 		return
 	}
 	text, width, err := picture(link, a.Color(a.Err))

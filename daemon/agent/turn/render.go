@@ -48,7 +48,7 @@ func (r *renderer) one(i int) (int, error) {
 		return r.answer(i)
 	case llm.ResultOf:
 		if k, ok := r.late[it.CallID]; ok {
-			text := fmt.Sprintf("[late result of #%d] %s", k, event.TextOf(it.Parts))
+			text := fmt.Sprintf("[late result of #%d] %s", k, llm.Quoted(event.TextOf(it.Parts)))
 			r.say(llm.Message{Role: llm.User, Parts: event.Say(text), Step: place(it)})
 		}
 		return i + 1, nil

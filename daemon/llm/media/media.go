@@ -207,7 +207,7 @@ func written(data []byte) string {
 		data = data[:cut]
 		end = fmt.Sprintf("[cut here: %d KB of %d KB are shown]", maxFileText>>10, (whole+1023)>>10)
 	}
-	text := string(data)
+	text := llm.Quoted(string(data))
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

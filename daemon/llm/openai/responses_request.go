@@ -210,7 +210,7 @@ func (m *responses) spoken(msg llm.Message, replay bool) []any {
 // parts is the content of a message: at least one part, the first of them text.
 func (t *inputItems) parts(ctx context.Context, msg llm.Message) ([]inputPart, error) {
 	w := writer{}
-	for _, p := range msg.Parts {
+	for _, p := range msg.Drawn() {
 		shows, err := w.add(ctx, t.m.server, p, &t.left)
 		if err != nil {
 			return nil, err

@@ -33,11 +33,12 @@ type Tx interface {
 // State is what a row of the inbox begins as.
 type State string
 
-// The states that a row can begin in.
+// The states that a row can begin in, and Expired, in which one can end that was held.
 const (
 	Queued  State = "queued"
 	Held    State = "held"
 	Dropped State = "dropped"
+	Expired State = "expired"
 )
 
 // Arrival is an input and, once it has entered, what has become of it.
@@ -176,8 +177,8 @@ func release(tx *db.Tx, session string) error {
 }
 
 // gone tells the live view that an input will not be answered.
-func gone(tx Tx, seq int64) error {
-	return tx.Note(event.Event{Type: "event.dropped", Inbox: seq, Data: map[string]any{"inbox": seq}})
+func gone(tx Tx, seq int64, state State) error {
+	return tx.Note(event.Event{Type: "event." + string(state), Inbox: seq, Data: map[string]any{"inbox": seq}})
 }
 
 // PutCursor stores how far a source has been read.

@@ -21,6 +21,7 @@ const (
 	wanted  = 7 * 24 * time.Hour
 	refused = "the owner said: drop it (sent before the restore)"
 	taken   = "the owner said: take it up (sent before the restore)"
+	lapsed  = "nobody said whether to take it up (sent before the restore)"
 )
 
 // hold keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
@@ -120,29 +121,48 @@ func asked(source string, restored time.Time, held []event.In) string {
 	return b.String()
 }
 
-// Answered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
-func Answered(tx Tx, q turn.Question) error {
-	take := q.Answer != turn.AnswerNo
-	answer, state, reason := "drop", Dropped, refused
-	if take {
-		answer, state, reason = "take", Queued, taken
-	}
-	rs, err := tx.Rows().Query("SELECT seq"+ours+" ORDER BY seq", q.Tool) // #nosec G202 -- constants
-	list, err := db.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+// Lapsed gives up what a channel brought when the owner has not said anything, and tells him. What comes later is held again, and asked about.
+func Lapsed(tx Tx, q turn.Question) error {
+	n, err := settle(tx, q.Tool, Expired, lapsed)
 	if err != nil {
 		return err
 	}
+	if err := tx.Rows().Run("DELETE FROM catchups WHERE source = ? AND question = ?", q.Tool, q.ID); err != nil || n == 0 {
+		return err
+	}
+	return tx.Notice(fmt.Sprintf("question:%d:expired", q.ID), q.ID, fmt.Sprintf("Nobody said what to do with what channel %s brought from before my database was restored: I dropped it. Messages: %d (hob inbox list --state expired). hob inbox retry SEQ takes one up after all.", q.Tool, n))
+}
+
+// settle ends the holding of what a channel brought, in order, and returns how many messages that were.
+func settle(tx Tx, source string, state State, reason string) (int, error) {
+	rs, err := tx.Rows().Query("SELECT seq"+ours+" ORDER BY seq", source) // #nosec G202 -- constants
+	list, err := db.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	if err != nil {
+		return 0, err
+	}
 	for _, seq := range list {
 		if err := tx.Rows().Run("UPDATE inbox SET state = ?, reason = ?, not_after = 0 WHERE seq = ?", state, reason, seq); err != nil {
-			return err
+			return 0, err
 		}
-		if take {
+		if state == Queued {
 			continue
 		}
-		if err := gone(tx, seq); err != nil {
-			return err
+		if err := gone(tx, seq, state); err != nil {
+			return 0, err
 		}
 	}
 	tx.Rows().Ring(db.BellInbox | db.BellCommands)
+	return len(list), nil
+}
+
+// Answered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
+func Answered(tx Tx, q turn.Question) error {
+	answer, state, reason := "drop", Dropped, refused
+	if q.Answer != turn.AnswerNo {
+		answer, state, reason = "take", Queued, taken
+	}
+	if _, err := settle(tx, q.Tool, state, reason); err != nil {
+		return err
+	}
 	return tx.Rows().Run("UPDATE catchups SET answer = ? WHERE source = ? AND question = ?", answer, q.Tool, q.ID)
 }

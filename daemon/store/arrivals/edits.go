@@ -172,5 +172,5 @@ func TakeBack(tx Tx, w channels.Withdrawal) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return gone(tx, m.row)
+	return gone(tx, m.row, Dropped)
 }

@@ -12,6 +12,7 @@ const (
 	BellOutbox
 	BellEvents
 	BellJobs
+	BellFiles // that are not needed any more
 )
 
 // bells wakes all who wait for a kind of rows.

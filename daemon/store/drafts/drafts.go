@@ -180,6 +180,19 @@ func End(tx *db.Tx, id int64, state turn.Status) error {
 	return end(tx, draft, closing(state))
 }
 
+// Refused forgets a draft that was being sent when its turn ended with a text, and has surely not arrived or never will: the text is a message of its
+// own then, with tries of its own. False: the delivery is no such draft.
+func Refused(tx *db.Tx, d channels.Delivery, v channels.Verdict) (bool, error) {
+	if v.State == channels.Retry && v.Unsure > 0 {
+		return false, nil // it may be there, and is found or sent before it is edited
+	}
+	n, err := tx.Change("DELETE FROM deliveries WHERE outbox = ? AND part = ? AND draft = 1 AND state = 'sending'", d.Outbox, d.Part)
+	if n > 0 {
+		tx.Ring(db.BellOutbox)
+	}
+	return n > 0, err
+}
+
 // Anew makes a part that showed a draft one that has not been sent: its message stays, and cannot be edited.
 func Anew(tx *db.Tx, d channels.Delivery, v channels.Verdict) error {
 	return tx.Run("UPDATE deliveries SET state = 'ready', draft = 0, remote_id = '', nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ?",

@@ -72,6 +72,16 @@ func Part(f *channels.File) (sql.NullString, error) {
 	return sql.NullString{String: doc, Valid: true}, err
 }
 
+// Spent rings for the files of a message that has arrived.
+func Spent(tx *db.Tx, outbox int64) error {
+	var some bool
+	err := tx.One("SELECT files IS NOT NULL FROM outbox WHERE id = ?", []any{outbox}, &some)
+	if some {
+		tx.Ring(db.BellFiles)
+	}
+	return err
+}
+
 // Forget removes the rows of files that went with messages which have arrived, or ended without that a month ago, and returns their ids.
 func Forget(tx *db.Tx) ([]string, error) {
 	rs, err := tx.Query(`DELETE FROM artifacts WHERE source = ?1 AND id NOT IN (SELECT f.value ->> '$.artifact' FROM outbox o, json_each(o.files) f

@@ -3,13 +3,12 @@
 package told
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/store/db"
+	"hob/daemon/store/settings"
 )
 
 // Tx is a transaction of the store, with the deed that is the store's own.
@@ -30,7 +29,7 @@ type Notice struct {
 // notice that is kept is sent, and one that is sent is kept. f is pure; it may be asked more than once.
 func Settle(tx Tx, name string, f func(known string) (now string, n Notice, err error)) error {
 	key := "told_" + name
-	known, err := read(tx.Rows(), key)
+	known, err := settings.Read(tx.Rows(), key)
 	if err != nil {
 		return fmt.Errorf("read what the owner was told: %w", err)
 	}
@@ -39,7 +38,7 @@ func Settle(tx Tx, name string, f func(known string) (now string, n Notice, err 
 		return err
 	}
 	if now != known {
-		if err := keep(tx.Rows(), key, now); err != nil {
+		if err := settings.Put(tx.Rows(), key, now); err != nil {
 			return fmt.Errorf("note what the owner is told: %w", err)
 		}
 	}
@@ -47,19 +46,4 @@ func Settle(tx Tx, name string, f func(known string) (now string, n Notice, err 
 		return nil
 	}
 	return tx.Tell(fmt.Sprintf("%s:%d:%s", name, db.Micros(tx.Rows().Now), ident.Digest(n.Text)), n.To, n.Text)
-}
-
-func read(tx *db.Tx, key string) (value string, err error) {
-	err = tx.One("SELECT value FROM settings WHERE key = ?", []any{key}, &value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return value, err
-}
-
-func keep(tx *db.Tx, key, value string) error {
-	if value == "" {
-		return tx.Run("DELETE FROM settings WHERE key = ?", key)
-	}
-	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
 }

@@ -69,11 +69,38 @@ func backOff(tx Tx, job int64, why string) error {
 	return err
 }
 
+// letGo forgets a trigger's failures. What waits for the end of its hold may run now; why stands behind what its row says of that.
+func letGo(tx Tx, id int64, why string) error {
+	var k kind
+	var held bool
+	now := tx.Rows().Now
+	if err := tx.Rows().One("SELECT kind, hold > ? FROM triggers WHERE id = ?", []any{db.Micros(now), id}, &k, &held); err != nil {
+		return err
+	}
+	if err := tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", id); err != nil || !held {
+		return err
+	}
+	var until time.Time
+	var err error
+	if k == kindWatch { // one that fires too often is held for that all the same
+		if until, _, err = calmAt(tx, id); err != nil {
+			return err
+		}
+	}
+	tx.Rows().Ring(db.BellInbox | db.BellJobs)
+	waits := "SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')"
+	err = tx.Rows().Run("UPDATE fires SET reason = reason || '; ' || ? WHERE reason LIKE '%held until %' AND id IN ("+waits+")", why, id)
+	if err != nil {
+		return fmt.Errorf("say why the hold is over: %w", err)
+	}
+	return tx.Rows().Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND not_before > ?1 AND fire IN ("+waits+")", db.Micros(until), id)
+}
+
 // Answered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
 func Answered(tx Tx, q turn.Question) error {
 	if q.ActionHash == failing {
 		if q.Answer != turn.AnswerNo {
-			return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?", q.Ref)
+			return letGo(tx, q.Ref, "the owner let it go on")
 		}
 		var k kind
 		err := tx.Rows().One("SELECT kind FROM triggers WHERE id = ? AND removed = 0", []any{q.Ref}, &k)

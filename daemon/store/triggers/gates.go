@@ -93,9 +93,12 @@ func passedOver(tx Tx, job int64) error {
 	return nil
 }
 
-// ranWell notes the good end of a run: what its gate saw has been dealt with.
+// ranWell notes the good end of a run: what its gate saw has been dealt with, and failures before it hold nothing up any more.
 func ranWell(tx Tx, fire, job int64) error {
-	return tx.Rows().Run("UPDATE triggers SET failures = 0, hold = 0, seen = coalesce((SELECT nullif(seen, '') FROM fires WHERE id = ?), seen) WHERE id = ?", fire, job)
+	if err := letGo(tx, job, "a good run ended that"); err != nil {
+		return fmt.Errorf("end the backoff: %w", err)
+	}
+	return tx.Rows().Run("UPDATE triggers SET seen = coalesce((SELECT nullif(seen, '') FROM fires WHERE id = ?), seen) WHERE id = ?", fire, job)
 }
 
 // Busy reports whether a turn of the main thread runs, or something that the owner wrote waits for one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,7 +69,12 @@ func (w Hooks) Put(ctx context.Context, h hook.Hook, secret string) (id int64, e
 
 // Remove takes a webhook away, with its secret; what it received stays.
 func (w Hooks) Remove(ctx context.Context, id int64) error {
-	return w.desk.write(ctx, func(tx Tx) error { return remove(tx, kindHook, id) })
+	return w.desk.write(ctx, func(tx Tx) error {
+		if err := tx.Rows().Run("DELETE FROM contents WHERE hook = ?", id); err != nil {
+			return fmt.Errorf("forget what it was sent: %w", err)
+		}
+		return remove(tx, kindHook, id)
+	})
 }
 
 // Pause stops a webhook, or lets it go on.
@@ -77,13 +83,18 @@ func (w Hooks) Pause(ctx context.Context, id int64, paused bool) error {
 }
 
 // Receive commits what a webhook was sent: its fire and its inbox row, together. A second one with the same id changes nothing and gets the
-// numbers of the first. An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
+// numbers of the first; so does one with the same content, a hash, within the hook's Once, unless content is "". An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
 // several times rests first, as a job does.
-func (w Hooks) Receive(ctx context.Context, h hook.Hook, in event.In) (r event.Receipt, err error) {
+func (w Hooks) Receive(ctx context.Context, h hook.Hook, in event.In, content string) (r event.Receipt, err error) {
 	fail.Point("hook.before")
 	err = w.desk.write(ctx, func(tx Tx) error {
-		r, err = receive(tx, h, in)
-		return err
+		if in.ExtID, err = sentBefore(tx, h, in, content); err != nil {
+			return err
+		}
+		if r, err = receive(tx, h, in); err != nil || content == "" || !r.New {
+			return err
+		}
+		return noteContent(tx, h, in, content)
 	})
 	fail.Point("hook.after")
 	return r, err
@@ -117,4 +128,31 @@ func receive(tx Tx, h hook.Hook, in event.In) (event.Receipt, error) {
 		err = fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
 	}
 	return r, err
+}
+
+// sentBefore is the id of the delivery that had the same content, and that of in when there was none.
+func sentBefore(tx Tx, h hook.Hook, in event.In, content string) (string, error) {
+	if content == "" {
+		return in.ExtID, nil
+	}
+	var id string
+	err := tx.Rows().One("SELECT i.ext_id FROM contents c JOIN inbox i ON i.source = ? AND i.ext_id = c.ext_id WHERE c.hook = ? AND c.hash = ? AND c.received > ?",
+		[]any{in.Source, h.ID, content, db.Micros(tx.Rows().Now.Add(-h.Once))}, &id)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return in.ExtID, nil
+	case err != nil:
+		return "", fmt.Errorf("look for the same content: %w", err)
+	default:
+		return id, nil
+	}
+}
+
+// noteContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
+func noteContent(tx Tx, h hook.Hook, in event.In, content string) error {
+	if err := tx.Rows().Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, db.Micros(tx.Rows().Now.Add(-h.Once))); err != nil {
+		return fmt.Errorf("forget old contents: %w", err)
+	}
+	return tx.Rows().Run("INSERT INTO contents (hook, hash, ext_id, received) VALUES (?, ?, ?, ?) ON CONFLICT (hook, hash) DO UPDATE SET ext_id = excluded.ext_id, received = excluded.received",
+		h.ID, content, in.ExtID, db.Micros(tx.Rows().Now))
 }

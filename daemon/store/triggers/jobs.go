@@ -107,10 +107,28 @@ func (d Desk) NextJob(ctx context.Context) (time.Time, string, error) {
 	return due, name, err
 }
 
-// runNow queues one run by hand: a fire with the key "run:ID" and its inbox row.
+// putJob makes a job, or replaces the one with its ID: then what was due of the old one, or waits to run, is missed.
+func putJob(tx Tx, j scheduler.Job) error {
+	if j.ID != 0 {
+		if err := unserved(tx, j.ID, j, "its schedule was changed"); err != nil {
+			return err
+		}
+		if err := callOff(tx, j.ID, scheduler.MissedOut, "the job was changed"); err != nil {
+			return err
+		}
+	}
+	_, err := put(tx, kindOf(j), j.Trigger, j, j.Due)
+	return err
+}
+
+// handKey is the key of a run by hand: "run:ID".
+func handKey(c scheduler.RunNow) string {
+	return strings.TrimPrefix(c.In.ExtID, fmt.Sprintf("job:%d:", c.Job.ID))
+}
+
+// runNow queues one run by hand: its fire and its inbox row.
 func runNow(tx Tx, c scheduler.RunNow) error {
-	key := "run:" + c.In.ExtID
-	slot := scheduler.Slot{Key: key, Due: tx.Rows().Now, State: scheduler.StateQueued, Reason: "run by hand"}
+	slot := scheduler.Slot{Key: handKey(c), Due: tx.Rows().Now, State: scheduler.StateQueued, Reason: "run by hand"}
 	if err := inCircles(tx, c); err != nil {
 		return err
 	}
@@ -127,10 +145,10 @@ const mostByTurns = 30
 
 // inCircles refuses a run that a turn asks for when turns have run the job too often of late. What people start by hand does not count.
 func inCircles(tx Tx, c scheduler.RunNow) error {
-	byTurn := fmt.Sprintf("run:job:%d:run:t*", c.Job.ID) // calls of turns are named t1_2
+	const byTurn = "run:t*" // calls of turns are named t1_2
 	var often bool
 	err := tx.Rows().One("SELECT ?1 GLOB ?2 AND count(*) >= ?3 FROM fires WHERE trigger = ?4 AND key GLOB ?2 AND key <> ?1 AND created > ?5",
-		[]any{"run:" + c.In.ExtID, byTurn, mostByTurns, c.Job.ID, db.Micros(tx.Rows().Now.Add(-busyTime))}, &often)
+		[]any{handKey(c), byTurn, mostByTurns, c.Job.ID, db.Micros(tx.Rows().Now.Add(-busyTime))}, &often)
 	if err == nil && often {
 		err = event.NewFault(event.Clash, "hob cron run "+c.Job.Name+" starts it by hand", "job %s was run %d times within ten minutes by turns of hob's own: perhaps jobs run each other", c.Job.Name, mostByTurns)
 	}

@@ -16,10 +16,10 @@ const gateTime = 2 * time.Minute
 
 // Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
 // marks are one commit, so that a crash neither loses nor repeats it. Whether a slot runs whose gate has not been looked at, nobody knows: the
-// message waits for that as long as a look may take; what waits longer, behind another run or a failure, is told by itself.
+// message waits for that as long as a look may take; a job whose slot waits longer, behind another run or a failure, is told by itself.
 func (d Desk) Report(ctx context.Context) error {
 	var some bool
-	if err := d.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state <> 'due')").Scan(&some); err != nil || !some {
+	if err := d.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires f WHERE "+untold+")").Scan(&some); err != nil || !some {
 		return err
 	}
 	return d.write(ctx, func(tx Tx) error {
@@ -32,7 +32,7 @@ func (d Desk) Report(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Rows().Run("UPDATE fires SET told = 2 WHERE told = 1 AND state <> 'due'"); err != nil {
+		if err := tx.Rows().Run("UPDATE fires AS f SET told = 2 WHERE " + untold); err != nil {
 			return err
 		}
 		text := scheduler.Away(list)
@@ -43,17 +43,26 @@ func (d Desk) Report(ctx context.Context) error {
 	})
 }
 
+// untold are the slots that can be told: those of a job go together, and not before it is known whether the newest runs.
+const untold = "f.told = 1 AND f.trigger NOT IN (SELECT e.trigger FROM fires e INDEXED BY fires_due WHERE e.state = 'due' AND e.told = 1)"
+
 // overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
-// nor are those whose gate stayed shut.
+// nor are those whose gate stayed shut, with the older ones that they stand for. What stands for others and could not have its gate looked at
+// has missed its time with them.
 func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
+	const runs = "f.outcome IN ('', 'ran') OR f.outcome = 'failed' AND f.turn IS NOT NULL"
 	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
-		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed'), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
-		count(*) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), coalesce(max(f.late_us) FILTER (WHERE f.outcome IN ('', 'ran', 'failed')), 0) * 1000
-		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.told = 1 AND f.state <> 'due' AND t.kind <> ? AND f.outcome <> 'skipped' GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat)
+		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed' OR f.outcome = 'failed' AND f.turn IS NULL), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
+		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untold+` AND t.kind <> ? GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
 	list, err = db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
 		var o scheduler.Overdue
 		var id int64
-		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late)
+		var shut bool
+		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut)
+		if shut && o.Runs == 0 {
+			o.Stood = 0
+		}
 		newest = max(newest, id)
 		return o, err
 	})

@@ -67,9 +67,6 @@ func put(tx Tx, k kind, t scheduler.Trigger, body any, due time.Time) (int64, er
 		}
 		return id, err
 	}
-	if err := unserved(tx, t.ID, due, "its schedule was changed"); err != nil {
-		return 0, err
-	}
 	n, err := tx.Rows().Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
 		t.Name, doc, db.Micros(due), db.Bit(t.Paused), t.Broken, t.Failures, db.Micros(t.Hold), version, t.ID, k)
 	return t.ID, k.found(n, err, t.ID)
@@ -82,32 +79,32 @@ func remove(tx Tx, k kind, id int64) error {
 		return err
 	}
 	tx.Rows().Ring(db.BellJobs)
-	if err := unserved(tx, id, time.Time{}, "the job was removed"); err != nil {
+	if err := unserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
 		return err
 	}
 	n, err := tx.Rows().Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", db.Micros(tx.Rows().Now), version, id, k)
 	if err := k.found(n, err, id); err != nil {
 		return err
 	}
-	return callOff(tx, id, "the "+k.noun()+" was removed")
+	return callOff(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
 }
 
 // callOff ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
-func callOff(tx Tx, id int64, why string) error {
+func callOff(tx Tx, id int64, outcome scheduler.Outcome, why string) error {
 	err := tx.Rows().Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
 		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
 	if err != nil {
 		return fmt.Errorf("drop what waits: %w", err)
 	}
-	err = tx.Rows().Run(`UPDATE fires SET state = 'done', outcome = 'skipped', reason = ?, note = '', ended = ? WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')
-		AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id AND i.state = 'joined')`, why, db.Micros(tx.Rows().Now), id)
+	err = tx.Rows().Run(`UPDATE fires SET state = 'done', outcome = ?, reason = ?, note = '', ended = ? WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')
+		AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id AND i.state = 'joined')`, outcome, why, db.Micros(tx.Rows().Now), id)
 	if err != nil {
 		return fmt.Errorf("end what is due: %w", err)
 	}
 	return nil
 }
 
-// pause stops a trigger, or lets it go on with due as its next slot.
+// pause stops a trigger with all that waits to run, or lets it go on with due as its next slot.
 func pause(tx Tx, k kind, id int64, paused bool, due time.Time) error {
 	version, err := nextVersion(tx)
 	if err != nil {
@@ -115,7 +112,10 @@ func pause(tx Tx, k kind, id int64, paused bool, due time.Time) error {
 	}
 	tx.Rows().Ring(db.BellJobs)
 	if paused {
-		if err := unserved(tx, id, time.Time{}, "the job was paused"); err != nil {
+		if err := unserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
+			return err
+		}
+		if err := callOff(tx, id, scheduler.MissedOut, "the "+k.noun()+" was paused"); err != nil {
 			return err
 		}
 	}

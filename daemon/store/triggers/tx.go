@@ -48,8 +48,7 @@ func (d Desk) JobsBell() <-chan struct{} { return d.bell() }
 func Apply(tx Tx, c tools.Change) (bool, error) {
 	switch c := c.(type) {
 	case scheduler.Put:
-		_, err := put(tx, kindOf(c.Job), c.Job.Trigger, c.Job, c.Job.Due)
-		return true, err
+		return true, putJob(tx, c.Job)
 	case scheduler.Remove:
 		k, err := kindIn(tx, c.ID)
 		if err != nil {

@@ -181,7 +181,7 @@ func calmAt(tx Tx, id int64) (until time.Time, busy bool, err error) {
 	var begun time.Time
 	err = tx.Rows().One(`SELECT coalesce((SELECT created FROM fires WHERE trigger = ?1 AND outcome <> 'coalesced' ORDER BY id DESC LIMIT 1 OFFSET ?2), 0), hold
 		FROM triggers WHERE id = ?1`, []any{id, mostFires - 1}, db.Stamp(&begun), db.Stamp(&until))
-	if end := begun.Add(busyTime); err == nil && !begun.IsZero() && end.After(tx.Rows().Now) {
+	if end := begun.Add(busyTime); err == nil && !begun.IsZero() && end.After(tx.Rows().Now) && !begun.After(tx.Rows().Now) { // a clock that was ahead says nothing
 		busy = true
 		if end.After(until) {
 			until = end

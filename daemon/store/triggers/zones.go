@@ -40,6 +40,6 @@ func (d Desk) Redate(ctx context.Context, print string, list []scheduler.Redated
 				return fmt.Errorf("move job %d: %w", r.Job.ID, err)
 			}
 		}
-		return tx.Rows().Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyZones, print)
+		return putSetting(tx, keyZones, print)
 	})
 }

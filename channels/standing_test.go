@@ -1,0 +1,135 @@
+package channels_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hob/channels"
+	"hob/channels/channelstest"
+	"hob/daemon/event"
+)
+
+// later does something to a rig while it runs.
+func (r *rig) later(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		r.mouth.mu.Lock()
+		defer r.mouth.mu.Unlock()
+		f()
+	})
+}
+
+// What waits for an address that loses its right meanwhile does not go there; the owner hears of it at his first address. Who keeps his right, gets
+// a better one, or had none, hears as before.
+func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
+	for name, c := range map[string]struct {
+		then, now channels.Standing
+		why       string
+	}{
+		"still the owner":         {channels.Owned, channels.Owned, ""},
+		"still named":             {channels.Named, channels.Named, ""},
+		"named, and paired since": {channels.Named, channels.Owned, ""},
+		"written to by a call":    {channels.Unnamed, channels.Unnamed, ""},
+		"nobody, and named since": {channels.Unnamed, channels.Named, ""},
+		"a pairing taken back":    {channels.Owned, channels.Unnamed, "it is no address of the owner's any more"},
+		"the owner, known now":    {channels.Owned, channels.Named, "it is no address of the owner's any more"},
+		"no longer named":         {channels.Named, channels.Unnamed, "the config does not name it any more"},
+	} {
+		story(t, nil, func(t *testing.T, r *rig) {
+			const to = "plain:other"
+			r.right = map[event.Address]channels.Standing{to: c.then}
+			r.box.Stand(func(a event.Address) channels.Standing { return r.right[a] })
+			r.mouth.stuck = to
+			r.say(to, "the code is 7")
+			r.later(time.Minute, func() { r.right[to], r.mouth.stuck = c.now, "" })
+			r.live(t, time.Hour)
+			if c.why == "" {
+				want(t, name, r.bodies(), "the code is 7")
+				return
+			}
+			rows := r.box.Rows()
+			if rows[0].State != "dead" || rows[0].Reason != c.why || slices.ContainsFunc(r.mouth.got, func(a arrival) bool { return a.to == to }) {
+				t.Errorf("%s: %s because %q; arrived %q", name, rows[0].State, rows[0].Reason, r.bodies())
+			}
+			if len(rows) != 2 || rows[1].To != "plain:me" || !strings.Contains(rows[1].Body, c.why) || !strings.Contains(rows[1].Body, "the code is 7") || !strings.Contains(rows[1].Body, "hob outbox retry 1 ") {
+				t.Errorf("%s: told %+v", name, rows[1:])
+			}
+		})
+	}
+}
+
+// A right that is lost between two parts stops what is left of the message.
+func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
+	story(t, nil, func(t *testing.T, r *rig) {
+		const to = "plain:other"
+		r.right = map[event.Address]channels.Standing{to: channels.Named}
+		r.box.Stand(func(a event.Address) channels.Standing { return r.right[a] })
+		r.mouth.slow = map[event.Address]time.Duration{to: time.Second}
+		r.say(to, words(100))
+		r.later(500*time.Millisecond, func() { delete(r.right, to) })
+		r.live(t, time.Hour)
+		row := r.box.Rows()[0]
+		if row.State != "dead" || row.Parts[0].State != "sent" || row.Parts[1].State != "ready" {
+			t.Errorf("%s, parts %+v", row.State, row.Parts)
+		}
+	})
+}
+
+// As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
+func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
+	story(t, nil, func(t *testing.T, r *rig) {
+		r.box.Stand(func(event.Address) channels.Standing { return channels.Owned })
+		r.blank = map[event.Address]bool{"plain:me": true}
+		r.say("plain:me", "patience")
+		r.say("keyed:me", "meanwhile")
+		r.later(3*time.Minute, func() { r.blank = nil })
+		r.live(t, time.Hour)
+		want(t, "arrived", r.bodies(), "meanwhile", "patience")
+	})
+}
+
+// Who is named by a section is told by the address: in a private chat by his id, in a thread of a group by the group's.
+func TestHostNames(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		x := &able{ear: ear{run: listen}, Audience: channels.Audience{Groups: []string{"G1", "a/b="}, Known: []string{"K1", "k@x.org"}, Public: []string{"P1"}}}
+		h.Replace(map[string]channels.Section{"x": {Channel: x}, "mute": {Channel: &ear{run: listen}}, "broken": {Err: errPlain}})
+		synctest.Wait()
+		for to, want := range map[event.Address]bool{
+			"x:K1": true, "x:k@x.org": true, "x:P1": true, "x:G1": true, "x:G1/17": true, "x:#G1": true, "x:#G1/T2": true, "x:a/b=": true,
+			"x:K2": false, "x:": false, "x:G": false, "x:17/G1": false, "x:k1": false, "mute:K1": false,
+		} {
+			if got, err := h.Names(to); got != want || err != nil {
+				t.Errorf("%s: %v, %v", to, got, err)
+			}
+		}
+		for _, to := range []event.Address{"broken:K1", "gone:K1"} {
+			if _, err := h.Names(to); err == nil {
+				t.Errorf("%s: nobody knows", to)
+			}
+		}
+	})
+}
+
+// An account is known when its section as it is now has said it, and not before.
+func TestHostMet(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		if h.Met("x") {
+			t.Error("before there is a config")
+		}
+		h.Replace(map[string]channels.Section{"x": {Print: "1", Channel: &able{ear: ear{run: listen}}}})
+		synctest.Wait()
+		if !h.Met("x") || h.Met("y") {
+			t.Errorf("x %v, y %v", h.Met("x"), h.Met("y"))
+		}
+		h.Replace(map[string]channels.Section{"x": {Print: "2", Channel: &able{ear: ear{run: listen}}}})
+		if h.Met("x") {
+			t.Error("another token may be another account's")
+		}
+		synctest.Wait()
+		if !h.Met("x") {
+			t.Error("it has been asked again")
+		}
+	})
+}

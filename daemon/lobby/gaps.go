@@ -1,0 +1,265 @@
+package lobby
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/clock"
+	"hob/daemon/event"
+)
+
+// How gaps are told.
+const (
+	gatherFor  = time.Hour           // after the owner was told of one of a channel
+	longKnown  = 30 * 24 * time.Hour // until what he knows is forgotten
+	maxReasons = 20                  // are told apart, for each channel
+)
+
+// Gaps are what may be missing on channels, by their names, as it is kept. The first gap is told at once. What follows within the hour is
+// gathered: it is told when the hour is over, with how often it was and how long in all.
+type Gaps map[string]Gathered
+
+// Gathered is what may be missing on one channel.
+type Gathered struct {
+	Told    int64     `json:"told"`    // when the owner was last told of a gap there, in Unix seconds
+	Reasons []Missing `json:"reasons"` // those that he was told of then too, so that the same stretch is not told twice
+}
+
+// Missing are the stretches with one reason, in Unix seconds.
+type Missing struct {
+	Why   string `json:"why"`
+	Times int64  `json:"times"` // since the owner was told; 0: he knows all of it
+	From  int64  `json:"from"`  // when the first of them began,
+	Last  int64  `json:"last"`  // when the last one began,
+	To    int64  `json:"to"`    // and when it ended
+	All   int64  `json:"all"`   // how many seconds they lasted in all
+}
+
+// ReadGaps reads what String has written; "" is none.
+func ReadGaps(text string) (Gaps, error) {
+	all := Gaps{}
+	if text == "" {
+		return all, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("read the gaps of channels: %w", err)
+	}
+	return all, nil
+}
+
+// String is how gaps are kept.
+func (g Gaps) String() string {
+	if len(g) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		panic("lobby: " + err.Error()) // words and numbers
+	}
+	return string(text)
+}
+
+// Add notes a gap. One that is known already changes nothing.
+func (g Gaps) Add(channel string, gap channels.Gap) {
+	c := g[channel]
+	m := Missing{Why: gap.Why, Times: 1, From: gap.From.Unix(), Last: gap.From.Unix(), To: gap.To.Unix(), All: gap.To.Unix() - gap.From.Unix()}
+	if c.reason(m.Why) < 0 && len(c.Reasons) >= maxReasons {
+		c.Reasons = slices.DeleteFunc(c.Reasons, func(m Missing) bool { return m.Times == 0 })
+	}
+	if c.reason(m.Why) < 0 && len(c.Reasons) >= maxReasons {
+		m.Why = "for other reasons"
+	}
+	if at := c.reason(m.Why); at >= 0 {
+		c.Reasons[at].add(m)
+	} else {
+		c.Reasons = append(c.Reasons, m)
+	}
+	g[channel] = c
+}
+
+// reason is where a reason stands, below 0 when it does not.
+func (c Gathered) reason(why string) int {
+	return slices.IndexFunc(c.Reasons, func(m Missing) bool { return m.Why == why })
+}
+
+// add notes one more stretch. What is said a second time, after a crash, begins where the last one began, and may be longer by now.
+func (m *Missing) add(next Missing) {
+	switch {
+	case next.From >= m.Last && next.To <= m.To:
+	case m.Times == 0:
+		*m = next
+	case next.From == m.Last:
+		m.All += next.To - m.To
+		m.To = next.To
+	default:
+		m.Times++
+		m.All += max(0, next.To-max(next.From, m.To))
+		m.From, m.Last, m.To = min(m.From, next.From), max(m.Last, next.From), max(m.To, next.To)
+	}
+}
+
+// known tells whether the owner knows all of it.
+func (c Gathered) known() bool {
+	return !slices.ContainsFunc(c.Reasons, func(m Missing) bool { return m.Times > 0 })
+}
+
+// due is when the owner is to be told, where he does not know all. When he was told in the future, the clock was set back.
+func (c Gathered) due(now time.Time) time.Time {
+	told := time.Unix(c.Told, 0)
+	if told.After(now) {
+		return now
+	}
+	return told.Add(gatherFor)
+}
+
+// Tell is the channel of which the owner is to be told something now, and what; "" when there is none. He knows it then. What he has known
+// for long is forgotten.
+func (g Gaps) Tell(now time.Time) (channel, text string) {
+	for _, name := range slices.Sorted(maps.Keys(g)) {
+		c := g[name]
+		switch {
+		case c.known() && c.due(now).Add(longKnown).Before(now):
+			delete(g, name)
+		case c.known() || c.due(now).After(now):
+		default:
+			text = c.text(name)
+			c.Told = now.Unix()
+			for i := range c.Reasons {
+				c.Reasons[i].Times = 0
+			}
+			g[name] = c
+			return name, text
+		}
+	}
+	return "", ""
+}
+
+// Next is when there is something to tell; false: the owner knows all.
+func (g Gaps) Next(now time.Time) (next time.Time, is bool) {
+	for _, c := range g {
+		if at := c.due(now); !c.known() && (!is || at.Before(next)) {
+			next, is = at, true
+		}
+	}
+	return next, is
+}
+
+// text says what may be missing.
+func (c Gathered) text(name string) string {
+	var list []string
+	for _, m := range c.Reasons {
+		if m.Times > 0 {
+			list = append(list, m.text())
+		}
+	}
+	if len(list) == 1 {
+		return fmt.Sprintf("Messages on %s may be missing, %s.", name, list[0])
+	}
+	return fmt.Sprintf("Messages on %s may be missing:\n- %s.", name, strings.Join(list, ".\n- "))
+}
+
+func (m Missing) text() string {
+	const day, zone = "2006-01-02 15:04", " MST"
+	from, to := time.Unix(m.From, 0).UTC(), time.Unix(m.To, 0).UTC()
+	switch {
+	case m.Times > 1 && m.All > 0:
+		return fmt.Sprintf("%d times between %s and %s, %s in all: %s", m.Times, from.Format(day), to.Format(day+zone), time.Duration(m.All)*time.Second, m.Why)
+	case m.Times > 1:
+		return fmt.Sprintf("%d times between %s and %s: %s", m.Times, from.Format(day), to.Format(day+zone), m.Why)
+	case m.All == 0:
+		return fmt.Sprintf("from %s on: %s", from.Format(day+zone), m.Why)
+	}
+	return fmt.Sprintf("from %s to %s: %s", from.Format(day), to.Format(day+zone), m.Why)
+}
+
+// Teller tells the owner of gaps. NewTeller makes one. He is safe for concurrent use.
+type Teller struct {
+	TellerConfig
+	wake chan struct{}
+}
+
+// TellerConfig is what a teller works with. All fields are needed.
+type TellerConfig struct {
+	// Settle shows f the gaps as they are kept ("": none), and keeps what f makes of them together with the notice that f wants sent, unless its
+	// text is "". f may be asked more than once.
+	Settle    func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
+	Elsewhere func(channel string) event.Address // where the owner hears of trouble with a channel
+	Clock     clock.Clock
+	Log       *slog.Logger
+}
+
+// NewTeller makes a teller.
+func NewTeller(c TellerConfig) *Teller { return &Teller{c, make(chan struct{}, 1)} }
+
+// Missed notes a gap of a channel, and tells of it when it is the first for a while. It is kept when this returns without an error.
+func (t *Teller) Missed(ctx context.Context, channel string, gap channels.Gap) error {
+	if _, _, err := t.settle(ctx, func(all Gaps) { all.Add(channel, gap) }); err != nil {
+		return err
+	}
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// settle changes what is kept, and tells what there is to tell of one channel. next is when there is more; false: there is not.
+func (t *Teller) settle(ctx context.Context, change func(Gaps)) (next time.Time, more bool, err error) {
+	err = t.Settle(ctx, func(known string) (string, event.Address, string) {
+		now := t.Clock.Wall()
+		all, err := ReadGaps(known)
+		if err != nil {
+			t.Log.Error("what was gathered is forgotten", "err", err)
+			all = Gaps{}
+		}
+		change(all)
+		channel, text := all.Tell(now)
+		next, more = all.Next(now)
+		var to event.Address
+		if text != "" {
+			to = t.Elsewhere(channel)
+		}
+		return all.String(), to, text
+	})
+	return next, more, err
+}
+
+// How long Run sleeps: not longer, because timers stand still while the machine does; and after an error.
+const (
+	longNap  = time.Minute
+	errorNap = 10 * time.Second
+)
+
+// Run tells of what was gathered when its time has come, also of what an earlier process has gathered, until ctx ends.
+func (t *Teller) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		next, more, err := t.settle(ctx, func(Gaps) {})
+		nap := min(longNap, max(0, next.Sub(t.Clock.Wall())))
+		if err != nil && ctx.Err() == nil {
+			t.Log.Error("gaps could not be told", "again_in", errorNap, "err", err)
+			nap, more = errorNap, true
+		}
+		t.rest(ctx, nap, more)
+	}
+	return nil
+}
+
+// rest waits until there is a gap, and with timed no longer than a nap.
+func (t *Teller) rest(ctx context.Context, nap time.Duration, timed bool) {
+	if timed {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, nap)
+		defer cancel()
+	}
+	select {
+	case <-ctx.Done():
+	case <-t.wake:
+	}
+}

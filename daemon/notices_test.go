@@ -1,0 +1,142 @@
+package daemon_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/store/view"
+)
+
+// notices are what hob says of itself, oldest first, as "ADDRESS TEXT".
+func notices(rows []view.OutboxRow) (list []string) {
+	for _, r := range slices.Backward(rows) {
+		if strings.HasPrefix(r.Key, "notice:") {
+			list = append(list, string(r.To)+" "+r.Body)
+		}
+	}
+	return list
+}
+
+// like reports whether texts begin as these do, one for one.
+func like(texts []string, begins ...string) bool {
+	return slices.EqualFunc(texts, begins, strings.HasPrefix)
+}
+
+func (r *running) notices() []string {
+	r.t.Helper()
+	var rows []view.OutboxRow
+	if err := r.client.List(r.t.Context(), "outbox", event.Filter{Limit: 1000}, &rows); err != nil {
+		r.t.Fatal(err)
+	}
+	return notices(rows)
+}
+
+func (r *running) end() {
+	r.t.Helper()
+	if err := r.stop(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestOneNoticeForOneWrongSection starts hob again and again with a channel whose secret is missing: the owner is told once, where he can read
+// it, and again only when it is missing anew.
+func TestOneNoticeForOneWrongSection(t *testing.T) {
+	home := t.TempDir()
+	const config = "[owner]\naddresses = [\"chat:7\", \"topic:*\"]\n" +
+		"[channels.chat]\nkind = \"telegram\"\ntoken = \"file:token\"\napi_base = \"http://127.0.0.1:9\"\n" +
+		"[channels.topic]\nkind = \"ntfy\"\nserver = \"http://127.0.0.1:9\"\ntopic = \"t\"\nreceive = false\n"
+	const missing = "topic:* There is something wrong with the config:\nchannels.chat: token: file:token: there is no file"
+	write(t, home, config)
+	for n := range 2 {
+		r := start(t, home)
+		if got := r.notices(); !like(got, missing) || !strings.Contains(got[0], "hob doctor") || strings.Contains(strings.Join(got, ""), "no longer") {
+			t.Errorf("start %d: told %q", n, got)
+		}
+		r.end()
+	}
+	secret := filepath.Join(home, "token")
+	if err := os.WriteFile(secret, []byte("1:abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, home)
+	r.until("the next fault", func() bool { return len(r.notices()) > 1 })
+	if got := r.notices(); !like(got, missing, "topic:* Channel chat does not work: ") {
+		t.Errorf("when it is mended: told %q", got)
+	}
+	r.end()
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	r = start(t, home)
+	if got := r.notices(); len(got) != 3 || !strings.HasPrefix(got[2], missing) {
+		t.Errorf("when it is missing again: told %q", got)
+	}
+	write(t, home, config+"[channels.other]\nkind = \"ntfy\"\n")
+	r.until("the second fault", func() bool { return len(r.notices()) == 4 })
+	if got := r.notices()[3]; !strings.Contains(got, "channels.other") || strings.Contains(got, "channels.chat") {
+		t.Errorf("of a second fault: %q", got)
+	}
+}
+
+func (h *house) notices() []string {
+	h.t.Helper()
+	rows, err := view.New(h.Store.Reader()).OutboxRows(h.t.Context(), event.Filter{Limit: 1000})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return notices(rows)
+}
+
+// tells waits until so many notices are there, and looks how the last one begins.
+func (h *house) tells(n int, begins string) {
+	h.t.Helper()
+	r := &running{t: h.t}
+	r.until(fmt.Sprintf("notice %d, %s", n, begins), func() bool { return len(h.notices()) >= n })
+	if got := h.notices(); len(got) != n || !strings.HasPrefix(got[n-1], begins) {
+		h.t.Errorf("told %q, want %d, the last one like %q", got, n, begins)
+	}
+}
+
+// TestChannelTroubleIsToldOnce lets a channel fail to send and work again, over a restart: the owner hears of each fault once, elsewhere.
+func TestChannelTroubleIsToldOnce(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, "[owner]\naddresses = [\"x:7\", \"broken:7\", \"y:7\"]\n")
+	h := newHouse(t, home)
+	h.says(h.x, h.by("7", "hello"))
+	fails := func(name string) {
+		for range 3 {
+			h.Host.Sent(name, errors.New("refused"))
+		}
+	}
+	fails("x")
+	h.tells(1, "y:7 Channel x does not send: refused.")
+	h.Host.Sent("x", nil)
+	fails("x")
+	h.tells(2, "y:7 Channel x no longer sends: refused.")
+	fails("y") // the next one is told where sending works best
+	h.tells(3, "x:7 Channel y does not work: refused.")
+
+	h.close()
+	h = newHouse(t, home)
+	h.n = 100
+	h.says(h.x, h.by("7", "back again"))
+	fails("x") // it has not worked since
+	fails("y")
+	h.Host.Sent("y", nil)
+	fails("y")
+	h.tells(4, "x:7 Channel y no longer sends: refused.")
+	h.Host.Sent("x", nil)
+	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "new", Channel: h.x}, "y": {Kind: "place", Channel: h.y}})
+	(&running{t: t}).until("the new section", func() bool {
+		return slices.ContainsFunc(h.Host.Health(), func(c channels.ChannelHealth) bool { return c.Print == "new" })
+	})
+	fails("x")
+	h.tells(5, "y:7 Channel x does not work: refused.")
+}
