@@ -6,7 +6,6 @@ package channels
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -24,7 +23,7 @@ type Channel interface {
 	Run(ctx context.Context, in Inbox) error
 	// Send delivers one part and returns the platform's id of it. The row is committed as "sending" before
 	// and as "sent" right after. Errors: ErrPermanent, *RetryAfter, ErrUnknown; any other error means surely
-	// not delivered, to be tried again.
+	// not delivered, to be tried again. ErrAddress stands beside these.
 	Send(ctx context.Context, d Delivery) (remoteID string, err error)
 }
 
@@ -84,20 +83,29 @@ type Choice struct {
 var (
 	ErrPermanent = errors.New("will never be delivered")
 	ErrUnknown   = errors.New("may or may not have been delivered")
+	ErrAddress   = errors.New("this address takes nothing at the moment") // it alone: the channel may work
 )
 
-// RetryAfter is a send that the platform asked to repeat later.
+// RetryAfter is what the platform asked to repeat later. Its text is that of the cause.
 type RetryAfter struct {
 	After time.Duration
 	Err   error
+	Lasts bool // it will hardly be over by itself: something must be put right first
 }
 
-func (e *RetryAfter) Error() string {
-	return fmt.Sprintf("retry after %s: %v", e.After, e.Err)
-}
+func (e *RetryAfter) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RetryAfter) Unwrap() error { return e.Err }
+
+// Refused is a refusal that lasts: of a log-in, an account, a setting. It is tried again every five minutes.
+func Refused(err error) error { return &RetryAfter{After: longRest, Err: err, Lasts: true} }
+
+// lasts reports whether an error is a refusal that will hardly be over by itself.
+func lasts(err error) bool {
+	var no *RetryAfter
+	return errors.As(err, &no) && no.Lasts
+}
 
 // Dial connects to an address "host:port" of a network, as "tcp".
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -12,7 +12,7 @@ type Health string
 const (
 	OK       Health = "ok"
 	Degraded Health = "degraded" // the last attempt failed; it is tried again
-	Down     Health = "down"     // three attempts in a row failed, or the section cannot be used
+	Down     Health = "down"     // three attempts in a row failed, or two with a refusal that lasts; or the section cannot be used
 )
 
 // Direction is the health of receiving or of sending.
@@ -35,7 +35,7 @@ type ChannelHealth struct {
 	Unfit     bool      `json:"-"` // its section cannot be used: nothing is tried
 }
 
-// downAfter is how many failures in a row make a direction down.
+// downAfter is how many failures in a row make a direction down. A refusal that lasts counts for two: it needs only to be confirmed.
 const downAfter = 3
 
 // note records an attempt, and tells whether the state has changed, or was proven for the first time.
@@ -45,6 +45,9 @@ func (d *Direction) note(now time.Time, err error) bool {
 		d.failures, d.Proven = 0, true
 	} else {
 		d.failures++
+		if lasts(err) {
+			d.failures++
+		}
 		d.LastError, d.LastAt = err.Error(), now
 		state = Degraded
 		if d.failures >= downAfter {

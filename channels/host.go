@@ -37,6 +37,7 @@ type HostConfig struct {
 // Backoff between two runs of a channel that stopped receiving.
 const (
 	firstRest  = time.Second
+	confirming = 5 * time.Second // until a refusal that lasts is tried once more, so that the owner hears of it at once and of no blip
 	longRest   = 5 * time.Minute
 	longestNap = time.Hour       // even when the platform asks for more
 	calm       = 2 * time.Minute // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
@@ -170,7 +171,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 
 // receive runs one channel again and again until ctx ends.
 func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
-	rest := firstRest
+	rest, refused := firstRest, false
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
 		err := h.once(ctx, t, in)
@@ -187,6 +188,11 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 		nap := spread(rest)
 		if later := (*RetryAfter)(nil); errors.As(err, &later) {
 			nap = min(max(nap, later.After), longestNap)
+		}
+		if again := lasts(err); again && !refused {
+			nap, refused = confirming, true
+		} else {
+			refused = again
 		}
 		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
 		Pause(ctx, nap)
@@ -265,12 +271,12 @@ func (h *Host) Channel(name string) (Channel, error) {
 	return s.Channel, nil
 }
 
-// Sent records how a send went. What the platform refused for good says nothing about the channel.
+// Sent records how a send went. What the platform refused for good, or to one address, says nothing about the channel.
 func (h *Host) Sent(name string, err error) {
 	h.mu.Lock()
 	t := h.have[name]
 	h.mu.Unlock()
-	if t != nil && !errors.Is(err, ErrPermanent) {
+	if t != nil && !errors.Is(err, ErrPermanent) && !errors.Is(err, ErrAddress) {
 		h.note(t, sending, err)
 	}
 }

@@ -150,6 +150,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			v = p.digest([]Row{row})
 		}
 		if v.State != Retry || v.At.After(p.Clock.Wall()) {
+			if o.Looked == Found {
+				p.Report(row.To.Channel(), nil) // it was sent all the same
+			}
 			p.finish(ctx, row, d, v)
 			return v.State == Sent, nil
 		}

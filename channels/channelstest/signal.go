@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,8 @@ type SignalSent struct {
 }
 
 // Signal is a fake of signal-cli's HTTP daemon (signal-cli-jsonrpc(5)) on a real socket, started with --receive-mode=on-connection: what is
-// written while nobody reads its events waits with Signal's server. The faults of "events" are those of streams.
+// written while nobody reads its events waits with Signal's server. The faults of "events" are those of streams. Serving several accounts, it
+// finds one by its number only.
 type Signal struct {
 	web
 	script[SignalFault]
@@ -47,7 +49,7 @@ type Signal struct {
 	account string
 
 	mu        sync.Mutex
-	plain     bool // a version that gives its events no ids
+	plain     bool // an older version: its events have no ids, and it decodes a query twice
 	started   int64
 	seq       int64
 	buffer    []signalEvent
@@ -65,11 +67,20 @@ type Signal struct {
 
 type signalEvent struct {
 	id, data string
+	account  string // whose it is, "" where it does not say
 	seq      int64
 }
 
-// signalStream is somebody who reads events.
-type signalStream struct{ lines chan string }
+// signalStream is somebody who reads events: those of one account, or "" of all.
+type signalStream struct {
+	account string
+	lines   chan string
+}
+
+// hears tells whether an event is for it.
+func (s *signalStream) hears(e signalEvent) bool {
+	return s.account == "" || e.account == "" || s.account == e.account
+}
 
 // NewSignal starts a fake on addr, "" for any free port of the loopback, for an account. Its URL is the address to configure as url.
 func NewSignal(addr, account string) (*Signal, error) {
@@ -90,7 +101,7 @@ func SignalOn(l net.Listener, account string) *Signal {
 	return f
 }
 
-// Plain makes it a version that gives its events no ids and hands nothing on twice.
+// Plain makes it an older version: it gives its events no ids, hands nothing on twice, and decodes queries twice.
 func (f *Signal) Plain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,14 +184,18 @@ func (f *Signal) Push(raw string) {
 // emit hands an event to all who read.
 func (f *Signal) emit(raw string) {
 	f.seq++
-	e := signalEvent{data: raw, seq: f.seq}
+	var about struct{ Account string }
+	_ = json.Unmarshal([]byte(raw), &about) // what is none is for everybody
+	e := signalEvent{data: raw, account: about.Account, seq: f.seq}
 	if !f.plain {
 		e.id = fmt.Sprintf("%d-%d", f.started, f.seq)
 		f.buffer = append(f.buffer, e)
 		f.buffer = f.buffer[max(0, len(f.buffer)-1000):]
 	}
 	for s := range f.streams {
-		s.lines <- e.lines()
+		if s.hears(e) {
+			s.lines <- e.lines()
+		}
 	}
 }
 
@@ -293,12 +308,13 @@ func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.mu.Lock()
-	if f.listed != nil && !slices.ContainsFunc(f.listed, func(a map[string]any) bool { return a["number"] == r.URL.Query().Get("account") }) {
+	account := f.asked(r.URL)
+	if account != "" && !slices.ContainsFunc(f.listed, func(a map[string]any) bool { return a["number"] == account }) {
 		f.mu.Unlock()
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	s := &signalStream{lines: make(chan string, 20_000)}
+	s := &signalStream{account: account, lines: make(chan string, 20_000)}
 	last := r.Header.Get("Last-Event-ID")
 	f.lastIDs = append(f.lastIDs, last)
 	f.replay(s, last)
@@ -320,6 +336,28 @@ func (f *Signal) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.pour(w, r, s)
+}
+
+// asked is the account in a query, as signal-cli's HttpServerHandler reads it: what URI.getQuery has decoded already an older version decodes once
+// more, and "+" is then a space. A newer one takes the raw query, and "+" as it is. A daemon for one account does not look.
+func (f *Signal) asked(u *url.URL) string {
+	if f.listed == nil {
+		return ""
+	}
+	_, name, _ := strings.Cut(u.RawQuery, "account=")
+	var err error
+	if f.plain {
+		name, err = url.PathUnescape(name)
+	} else {
+		name = strings.ReplaceAll(name, "+", "%2B")
+	}
+	if err == nil {
+		name, err = url.QueryUnescape(name)
+	}
+	if err != nil {
+		return "no account"
+	}
+	return name
 }
 
 // pour writes what comes to a stream.
@@ -356,7 +394,7 @@ func (f *Signal) replay(s *signalStream, last string) {
 		after, _ = strconv.ParseInt(n, 10, 64) // one that is none is not known
 	}
 	for _, e := range f.buffer {
-		if e.seq > after {
+		if e.seq > after && s.hears(e) {
 			s.lines <- e.lines()
 		}
 	}

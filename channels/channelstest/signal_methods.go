@@ -30,13 +30,13 @@ func (f *Signal) rpc(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnsupportedMediaType)
 		return
 	}
-	var q struct {
+	var q struct { // params are an object or none (JSON-RPC 2.0, section 4.2)
 		Version string          `json:"jsonrpc"`
 		ID      any             `json:"id"`
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
 	}
-	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<20)).Decode(&q); err != nil || q.Version != "2.0" || q.ID == nil {
+	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<20)).Decode(&q); err != nil || q.Version != "2.0" || q.ID == nil || string(q.Params) == "null" {
 		reply(w, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32600, "message": "no request"}})
 		return
 	}
@@ -103,7 +103,7 @@ func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) 
 		ID        string   `json:"id"`
 		Files     []string `json:"attachments"`
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := json.Unmarshal(raw, &p); err != nil && raw != nil {
 		return nil, &signalRefusal{code: -32600, why: err.Error()}
 	}
 	f.mu.Lock()

@@ -294,7 +294,7 @@ func TestFileWithButtonsInAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := f.Sent()[0]
-	if len(m.Files) != 1 || m.Files[0].Name != "a%22b%0D%0AX: y.txt" || string(m.Files[0].Content) != "one" || m.Files[0].MIME != "text/plain" || m.Text != "look" || m.ReplyTo != "5" || len(m.Buttons) != 1 || m.Flags != 4 || len(m.Calls) != 0 {
+	if len(m.Files) != 1 || m.Files[0].Name != `a"b%0D%0AX: y.txt` || string(m.Files[0].Content) != "one" || m.Files[0].MIME != "text/plain" || m.Text != "look" || m.ReplyTo != "5" || len(m.Buttons) != 1 || m.Flags != 4 || len(m.Calls) != 0 {
 		t.Errorf("sent %+v", m)
 	}
 	if got := open(t, f).MaxFile(); got != 10<<20 {

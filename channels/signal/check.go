@@ -19,7 +19,7 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 // Account is the account of the section: signal-cli has no other name for it before it runs.
 func (c *Channel) Account(context.Context) (string, error) { return c.account, nil }
 
-// Test asks whether the daemon is there and knows the account, and looks for the groups. It receives nothing.
+// Test asks whether the daemon is there, knows the account and hands on its messages, and looks for the groups. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if err := c.rpc.check(ctx); err != nil {
 		return nil, fmt.Errorf("signal-cli does not answer at %s: %w", c.rpc.base, err)
@@ -33,6 +33,10 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		return lines, r.trouble(err)
 	}
 	lines = append(lines, fmt.Sprintf("It has the account %s, with the account id %s.", c.account, orUnknown(r.me.UUID)))
+	if err := r.hears(ctx); err != nil {
+		return lines, r.trouble(err)
+	}
+	lines = append(lines, "It hands on what comes for that account.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}

@@ -175,7 +175,11 @@ func (r *reader) read(raw []byte) (channels.Message, bool, error) {
 		r.log.Warn("signal event passed over", "channel", r.name, "err", err)
 		return channels.Message{}, false, nil
 	}
-	if got.Account != "" && !r.me.is(got.Account, got.Account) {
+	switch {
+	case got.Account == "" || r.me.is(got.Account, got.Account) || r.me.Number == "" && !personForm.MatchString(got.Account):
+	case r.lists:
+		return channels.Message{}, false, nil // of another account, that came to the daemon just now
+	default:
 		return channels.Message{}, false, fmt.Errorf("signal-cli serves the account %s here, not %s: set account, or start it with -a %s", got.Account, r.account, r.account)
 	}
 	if got.Exception != nil {

@@ -1,12 +1,11 @@
 package signal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +46,9 @@ type reader struct {
 	pos    position // read so far, and committed if anything that was read is a message
 	saved  int64    // Heard as it is committed
 	mine   bool     // hob runs the daemon itself, so that it takes nothing from Signal while nobody reads
-	shared bool     // the daemon counts the events of other accounts too
+	lists  bool     // the daemon may have other accounts: it lists them
+	shared bool     // it has, and counts the events of those too
+	named  string   // with shared: by what name it knows hob's
 	judged bool     // whether something is missing has been found out for this stream
 	broken bool     // the last stream before this one did not end in good order
 }
@@ -115,12 +116,13 @@ func (r *reader) know(ctx context.Context) error {
 	if err != nil && (!errors.As(err, &no) || no.Code != noMethod) { // a daemon for a single account has no list
 		return err
 	}
-	r.shared = len(all) > 1
+	r.lists, r.shared, r.named = err == nil, len(all) > 1, r.account
 	i := slices.IndexFunc(all, func(a account) bool { return r.me.is(a.Number, a.ACI) })
 	switch {
-	case i >= 0 && all[i].ACI != "":
-		r.me.UUID = strings.ToLower(all[i].ACI)
-	case i < 0 && err == nil && r.me.Number != "":
+	case i >= 0:
+		r.me = me{Number: cmp.Or(all[i].Number, r.me.Number), UUID: cmp.Or(strings.ToLower(all[i].ACI), r.me.UUID)}
+		r.named = cmp.Or(all[i].Number, r.account)
+	case r.lists && r.me.Number != "":
 		return &channels.RetryAfter{After: slowly, Err: r.unknown()}
 	}
 	if r.me.UUID == "" {
@@ -158,31 +160,15 @@ func (r *reader) stream(ctx context.Context) error {
 	defer cancel(nil)
 	alarm := time.AfterFunc(r.quiet, func() { cancel(fmt.Errorf("nothing heard from signal-cli for %s", r.quiet)) })
 	defer alarm.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.rpc.base+"/api/v1/events?account="+url.QueryEscape(r.account), nil)
-	if err != nil {
-		return fmt.Errorf("make a request: %w", err)
+	last := r.pos.Event
+	if r.pos.Heard != 0 && last == "" {
+		last = "0" // one that no daemon knows: all that it keeps
 	}
-	req.Header.Set("Accept", "text/event-stream")
-	if r.pos.Heard != 0 {
-		last := r.pos.Event
-		if last == "" {
-			last = "0" // one that no daemon knows: all that it keeps
-		}
-		req.Header.Set("Last-Event-ID", last)
-	}
-	resp, err := r.rpc.http.Do(req)
+	resp, err := r.listen(ctx, last)
 	if err != nil {
-		return fmt.Errorf("listen to signal-cli: %w", wire.Bare(ctx, err))
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // a stream has no end to be read to
-	switch {
-	case resp.StatusCode == http.StatusBadRequest:
-		return &channels.RetryAfter{After: slowly, Err: r.unknown()}
-	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("listen to signal-cli: %w", status(resp, r.clock.Wall()))
-	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-		return fmt.Errorf("listen to signal-cli: what answers sends no events: check url")
-	}
 	opened := r.pos
 	opened.Open = true
 	if opened.Heard == 0 {

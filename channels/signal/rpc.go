@@ -70,7 +70,11 @@ func (e *unread) Unwrap() error { return e.err }
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": "1", "method": method, "params": params})
+	request := map[string]any{"jsonrpc": "2.0", "id": "1", "method": method}
+	if params != nil {
+		request["params"] = params // where there are any: null is none (section 4.2)
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("%s: write the request: %w", method, err)
 	}

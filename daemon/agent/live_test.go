@@ -343,7 +343,7 @@ func TestTheNumberAheadBecomesTheAnswer(t *testing.T) {
 			}
 			s.after(15 * time.Second)
 			if every > 15*time.Second {
-				s.wantAnywhere("*Working…*", "1 ahead of you.")
+				s.wantAnywhere("*Working…*", "1 ahead of you.", "2 ahead of you.")
 			}
 			s.after(3 * time.Minute)
 			s.wantAnywhere("one", "two", "three")

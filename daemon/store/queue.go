@@ -47,13 +47,13 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	})
 }
 
-// wantsAhead tells whether somebody is told in his chat how many are ahead of him: where that message becomes the answer, those whom the owner knows; else
+// wantsAhead tells whether somebody is told in his chat how many are ahead of him: where that message becomes the answer, everybody; else
 // the owner in a chat of his own. Nobody is while it is quiet, nor who sees the answer grow that his message will join.
 func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
 	edits := tx.core.opt.Policy().edits(to)
 	own := q.In.Trust == event.Owner && slices.Contains(tx.core.opt.Owner(), to)
-	if to == "" || to.Channel() == event.CLI.Channel() || !own && (!edits || q.In.Trust != event.Owner && q.In.Trust != event.Known) {
+	if to == "" || to.Channel() == event.CLI.Channel() || !own && (!edits || q.In.Trust == event.Machine) {
 		return false, nil
 	}
 	until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)

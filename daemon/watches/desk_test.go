@@ -166,18 +166,19 @@ func TestAlter(t *testing.T) {
 	for _, c := range []struct {
 		view automation.Watch
 		verb automation.Verb
-		want tools.Change // nil: it is refused
+		want tools.Change // nil: it is refused, or as wished already
+		same bool
 	}{
-		{automation.Watch{ID: 3}, automation.Remove, watch.Drop{ID: 3}},
-		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Remove, nil},
-		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}},
-		{automation.Watch{ID: 3, Paused: true}, automation.Pause, nil},
-		{automation.Watch{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}},
-		{automation.Watch{ID: 3}, automation.Resume, nil},
-		{automation.Watch{ID: 3}, automation.RunNow, nil},
+		{automation.Watch{ID: 3}, automation.Remove, watch.Drop{ID: 3}, false},
+		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Remove, nil, false},
+		{automation.Watch{ID: 3, Origin: watches.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}, false},
+		{automation.Watch{ID: 3, Paused: true}, automation.Pause, nil, true},
+		{automation.Watch{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}, false},
+		{automation.Watch{ID: 3}, automation.Resume, nil, true},
+		{automation.Watch{ID: 3}, automation.RunNow, nil, false},
 	} {
 		view, change, err := desk.Alter(t.Context(), c.view, c.verb)
-		if change != c.want || (err == nil) != (c.want != nil) {
+		if change != c.want || (err == nil) != (c.want != nil || c.same) {
 			t.Errorf("%s of %+v: %v, %v", c.verb, c.view, change, err)
 		}
 		if p, ok := change.(watch.Pause); ok && view.Paused != p.Paused {

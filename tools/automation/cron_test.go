@@ -155,6 +155,58 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// What would be refused is refused before anybody is asked to agree to it, whatever else of the call needs a yes.
+func TestRefusedBeforeAnybodyIsAsked(t *testing.T) {
+	for _, args := range []string{
+		`{"action":"add","schedule":"never","prompt":"x","allow":"exec"}`,
+		`{"action":"update","name":"morning","schedule":"never","deliver":"telegram:5"}`,
+		`{"action":"update","name":"mornnig","prompt":"x","allow":"exec"}`,
+		`{"action":"run","id":7,"name":"paused"}`,
+	} {
+		if i, err := automation.NewCron(newBook(), newBook()).Intent(t.Context(), call(args, "")); err == nil {
+			t.Errorf("%s: %+v is put to the owner", args, i)
+		}
+	}
+	s := newShed()
+	s.err = tools.Refuse(tools.NotFound, "", "there is no channel nochan")
+	g, _ := ground(t)
+	if i, err := automation.NewWatch(s, g).Intent(t.Context(), call(`{"action":"add","paths":["/d"],"prompt":"x","deliver":"nochan:1"}`, "")); err == nil {
+		t.Errorf("a watch: %+v is put to the owner", i)
+	}
+}
+
+// Who is asked to agree to rights reads which: in one line, as a command without a terminal prints it.
+func TestRightsAreNamed(t *testing.T) {
+	g, _ := ground(t)
+	for args, want := range map[string]string{
+		`{"action":"add","schedule":"s","prompt":"p","allow":"exec, net:a.org"}`: "cron add: s: p, with the right exec, net:a.org",
+		`{"action":"update","name":"morning","allow":"write:/srv"}`:              "cron update morning, with the right write:/srv",
+		`{"action":"update","name":"morning","allow":"none"}`:                    "cron update morning",
+	} {
+		if i, err := automation.NewCron(newBook(), newBook()).Intent(t.Context(), call(args, "")); err != nil || i.Summary != want {
+			t.Errorf("%s: %q, %v; want %q", args, i.Summary, err, want)
+		}
+	}
+	i, err := automation.NewWatch(newShed(), g).Intent(t.Context(), call(`{"action":"add","paths":["/d"],"prompt":"p","allow":"net"}`, ""))
+	if want := "watch add: /d: p, with the right net"; err != nil || i.Summary != want {
+		t.Errorf("%q, %v; want %q", i.Summary, err, want)
+	}
+}
+
+// What was taken because nobody said it stands in the echo, and a job that has no number yet does not seem to be number 0.
+func TestNotesAreTold(t *testing.T) {
+	b := newBook()
+	b.list[0].ID, b.list[0].Notes = 0, []string{"no time was given: 9:00 is taken"}
+	res := do(t, b, call(`{"action":"add","schedule":"every weekday","prompt":"brief me"}`, ""))
+	if want := "\nno time was given: 9:00 is taken\nprompt: brief me"; !strings.Contains(res.Content, want) {
+		t.Errorf("%s\nwant in it%s", res.Content, want)
+	}
+	doc, err := json.Marshal(res.Data)
+	if err != nil || strings.Contains(string(doc), `"id"`) {
+		t.Errorf("%s, %v", doc, err)
+	}
+}
+
 // To take all rights away needs no right, and none is not one among others.
 func TestRightsAreTakenAway(t *testing.T) {
 	b := newBook()

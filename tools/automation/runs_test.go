@@ -43,6 +43,44 @@ Fri 2026-11-20 09:00 missed 1m30s late (1 min 30 s late, the limit is 1 min)`
 	}
 }
 
+// past is a book of a job that is gone: its slots are found by the name or the number that it had, and among those of all.
+type past struct {
+	*book
+	asked automation.Job
+}
+
+func (p *past) Runs(_ context.Context, j automation.Job, _ int) ([]automation.Run, error) {
+	p.asked = j
+	if j.ID != 0 && j.ID != 4 || j.Name != "" && j.Name != "gone" {
+		return nil, nil
+	}
+	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	return []automation.Run{{Job: "gone", Zone: "Asia/Tokyo", Due: due, State: "done", Outcome: "ran"}}, nil
+}
+
+func TestRunsOfAllAndOfWhatIsGone(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{`{"action":"runs"}`, "newest first:\ngone: Fri 2026-11-20 17:00 ran"},
+		{`{"action":"runs","name":"gone"}`, "gone, newest first:\nFri 2026-11-20 17:00 ran"},
+		{`{"action":"runs","id":4}`, "gone, newest first:\nFri 2026-11-20 17:00 ran"},
+		{`{"action":"runs","name":"morning"}`, "morning has not come due yet"},
+		{`{"action":"runs","name":"mornnig"}`, "NOT_FOUND: there is no job mornnig\nhint: there is morning"},
+	} {
+		p := &past{book: newBook()}
+		tool := automation.NewCron(p, p)
+		in := call(c.args, "")
+		i, err := tool.Intent(t.Context(), in)
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		res, err := tool.Run(t.Context(), in, i)
+		if err != nil || res.Content != c.want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", c.args, err, res.Content, c.want)
+		}
+	}
+}
+
 // Who makes a job reads its limits and what it may cost, and what he wished for reaches whoever keeps it.
 func TestLimitsAndEstimateAreTold(t *testing.T) {
 	b := newBook()

@@ -52,6 +52,9 @@ func (s *shed) Plan(_ context.Context, d automation.WatchDraft) (automation.Watc
 
 func (s *shed) Alter(_ context.Context, w automation.Watch, v automation.Verb) (automation.Watch, tools.Change, error) {
 	s.verb = v
+	if v == automation.Pause && w.Paused || v == automation.Resume && !w.Paused {
+		return w, nil, s.err
+	}
 	return w, v, s.err
 }
 
@@ -94,6 +97,8 @@ func TestWatchAnswers(t *testing.T) {
 		{`{"action":"add","paths":["/d/*.pdf"],"prompt":"name it"}`, "added: papers (#3): /d/*.pdf\nafter a rest of 2s\nprompt: name it\nanswers go to: telegram:5"},
 		{`{"action":"pause","name":"papers"}`, "paused: papers"},
 		{`{"action":"remove","id":3}`, "removed: papers"},
+		{`{"action":"pause","name":"notes"}`, "nothing has changed: watch notes was paused already"},
+		{`{"action":"resume","id":3,"name":"papers"}`, "nothing has changed: watch papers was not paused"},
 		{`{"action":"resume","name":"notes"}`, "goes on: notes (#4): /n, /m\nonly *.md; told of create, write; without subfolders; without what .gitignore leaves out; hob's own writes too; looked at every 30s; may use net; after a rest of 1s\npaused\nprompt: look"},
 	} {
 		if res := watchDo(t, newShed(), call(c.args, "")); res.IsError || !strings.HasPrefix(res.Content, c.want) {
@@ -130,6 +135,7 @@ func TestWatchRefusals(t *testing.T) {
 		{`{"action":"add","paths":["/d"],"prompt":"x","allow":"net, exec,write:/d"}`, tools.Validation, "allow: exec is none of net, net:HOST, read:PATH and message:ADDRESS; allow: write:/d is none"},
 		{`{"action":"add","paths":["../h/state/x"],"prompt":"x"}`, tools.Denied, "../h/state/x: this is hob's own state"},
 		{`{"action":"pause"}`, tools.Validation, "watch pause: id or name: missing"},
+		{`{"action":"remove","id":3,"name":"notes"}`, tools.Validation, "watch remove: watch 3 is papers, not notes\nhint: give one of the two"},
 		{`{"action":"pause","name":"papers","prompt":"y"}`, tools.Validation, "a watch is not changed in place"},
 		{`{"action":"remove","name":"paper"}`, tools.NotFound, "there is no watch paper\nhint: there is papers"},
 		{`{"action":"remove","id":9}`, tools.NotFound, "there is no watch 9\nhint: there is papers, notes, lost, far, new"},

@@ -117,7 +117,7 @@ func asked(source string, restored time.Time, held []event.In) string {
 	if n := len(held) - listed; n > 0 {
 		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)
 	}
-	fmt.Fprintf(&b, "\nTake %s up now, or drop %s?", they, they)
+	fmt.Fprintf(&b, "\n\nTake %s up now, or drop %s?", they, they)
 	return b.String()
 }
 
