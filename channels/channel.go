@@ -101,12 +101,6 @@ func (e *RetryAfter) Unwrap() error { return e.Err }
 // Refused is a refusal that lasts: of a log-in, an account, a setting. It is tried again every five minutes.
 func Refused(err error) error { return &RetryAfter{After: longRest, Err: err, Lasts: true} }
 
-// lasts reports whether an error is a refusal that will hardly be over by itself.
-func lasts(err error) bool {
-	var no *RetryAfter
-	return errors.As(err, &no) && no.Lasts
-}
-
 // Dial connects to an address "host:port" of a network, as "tcp".
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 

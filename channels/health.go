@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -45,7 +46,7 @@ func (d *Direction) note(now time.Time, err error) bool {
 		d.failures, d.Proven = 0, true
 	} else {
 		d.failures++
-		if lasts(err) {
+		if no, ok := errors.AsType[*RetryAfter](err); ok && no.Lasts {
 			d.failures++
 		}
 		d.LastError, d.LastAt = err.Error(), now

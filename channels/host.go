@@ -59,6 +59,8 @@ type tenant struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 	met   atomic.Bool // its account is known; only receive sets it
+
+	refused atomic.Bool // its last run ended with a refusal that lasts: what it hears before the next one is no proof, only calm is
 }
 
 // NewHost makes a host without channels.
@@ -164,14 +166,18 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 		return t
 	}
 	more, _ := AudienceOf(s.Channel)
-	in := &door{Keeper: h.Inbox, desk: h.Desk, name: name, more: more, now: h.Clock.Wall, well: func() { h.note(t, receiving, nil) }}
+	in := &door{Keeper: h.Inbox, desk: h.Desk, name: name, more: more, now: h.Clock.Wall, well: func() {
+		if !t.refused.Load() {
+			h.note(t, receiving, nil)
+		}
+	}}
 	h.Go(own, "channel "+name, func(ctx context.Context) error { return h.receive(ctx, t, in) })
 	return t
 }
 
 // receive runs one channel again and again until ctx ends.
 func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
-	rest, refused := firstRest, false
+	rest := firstRest
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
 		err := h.once(ctx, t, in)
@@ -185,14 +191,12 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 			rest = firstRest
 		}
 		h.note(t, receiving, err)
-		nap := spread(rest)
-		if later := (*RetryAfter)(nil); errors.As(err, &later) {
-			nap = min(max(nap, later.After), longestNap)
+		nap, refused := spread(rest), false
+		if later, ok := errors.AsType[*RetryAfter](err); ok {
+			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
 		}
-		if again := lasts(err); again && !refused {
-			nap, refused = confirming, true
-		} else {
-			refused = again
+		if !t.refused.Swap(refused) && refused {
+			nap = confirming
 		}
 		h.Log.Warn("channel stopped receiving", "channel", t.gauge.read().Name, "again_in", nap, "err", err)
 		Pause(ctx, nap)
@@ -213,6 +217,7 @@ func (h *Host) once(ctx context.Context, t *tenant, in Inbox) (err error) {
 	defer cancel()
 	timer := time.AfterFunc(calm, func() {
 		if own.Err() == nil {
+			t.refused.Store(false)
 			h.note(t, receiving, nil)
 		}
 	})

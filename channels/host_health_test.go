@@ -97,3 +97,92 @@ func TestHostFollowsWhatASectionRefersTo(t *testing.T) {
 		}
 	})
 }
+
+// errToken is what an adapter returns whose log-in is refused.
+var errToken = fmt.Errorf("listen: %w", channels.Refused(errors.New("Unauthorized: set a new token")))
+
+// What will hardly be over by itself is asked for once more after some seconds, and then slowly: the owner hears of it at once, and in words of his own.
+func TestHostTellsOfARefusalAtOnce(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		var at []time.Duration
+		start := time.Now()
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(context.Context, int, channels.Inbox) error {
+			at = append(at, time.Since(start))
+			return errToken
+		}}}})
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		if got := h.Health()[0].Receiving; got.State != channels.Down || got.LastError != "listen: Unauthorized: set a new token" {
+			t.Errorf("after ten seconds: %+v", got)
+		}
+		<-time.After(10 * time.Minute)
+		synctest.Wait()
+		want(t, "runs at", at, 0, 5*time.Second, 5*time.Minute+5*time.Second, 10*time.Minute+5*time.Second)
+		var states []channels.Health
+		for _, c := range *changes {
+			states = append(states, c.Receiving.State)
+		}
+		want(t, "told", states, channels.Degraded, channels.Down)
+	})
+}
+
+// A blip that looks like a refusal takes nothing down; the next one, long after, is asked for again too.
+func TestHostTakesABlipForWhatItIs(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			if n%2 == 1 {
+				return errToken
+			}
+			ctx, stop := context.WithTimeout(ctx, time.Hour)
+			defer stop()
+			return listen(ctx, n, in)
+		}}}})
+		<-time.After(3 * time.Hour)
+		synctest.Wait()
+		for _, c := range *changes {
+			if c.Receiving.State == channels.Down {
+				t.Errorf("it was down: %q", c.Receiving.LastError)
+			}
+		}
+		if got := h.Health()[0].Receiving; got.State != channels.OK || got.LastError == "" {
+			t.Errorf("at the end: %+v", got)
+		}
+	})
+}
+
+// A platform that lets hob in, and then refuses it each time, is no channel that works in between: the owner is told once.
+func TestHostIsNotFooledByAWelcome(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			if err := in.Receive(ctx, nil, &channels.Cursor{Source: "a", Value: "1"}); err != nil {
+				return err
+			}
+			if n == 5 {
+				return listen(ctx, n, in)
+			}
+			return errToken
+		}}}})
+		<-time.After(time.Hour)
+		synctest.Wait()
+		var states []channels.Health
+		for _, c := range *changes {
+			states = append(states, c.Receiving.State)
+		}
+		want(t, "told", states, channels.OK, channels.Degraded, channels.Down, channels.OK)
+	})
+}
+
+// What one address refuses says nothing about the channel, neither good nor bad.
+func TestHostSendsToOthersAllTheSame(t *testing.T) {
+	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: listen}}})
+		synctest.Wait()
+		for range 9 {
+			h.Sent("a", &channels.RetryAfter{After: time.Second, Err: fmt.Errorf("%w: greylisted", channels.ErrAddress)})
+			h.Sent("a", fmt.Errorf("ana: %w", channels.ErrAddress))
+		}
+		if got := h.Health()[0].Sending; got.State != channels.OK || got.Proven || got.LastError != "" || len(*changes) != 0 {
+			t.Errorf("%+v, told %d times", got, len(*changes))
+		}
+	})
+}

@@ -366,3 +366,21 @@ func TestPumpLetsASendFinishAtShutdown(t *testing.T) {
 		}
 	})
 }
+
+// What a look finds was sent: the channel works. A look that finds nothing, or fails, says nothing.
+func TestPumpReportsWhatWasFound(t *testing.T) {
+	for to, reported := range map[event.Address]string{"finder:me": "[%s <nil>]", "blind:me": "[%s <nil>]"} {
+		story(t, []string{"kept", "ok"}, func(t *testing.T, r *rig) {
+			r.say(to, "hello")
+			r.live(t, time.Hour)
+			if got, want := fmt.Sprint(r.sent), fmt.Sprintf(reported, errLost); got != want {
+				t.Errorf("%s: %s, want %s", to, got, want)
+			}
+		})
+	}
+	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+		r.say("shut:me", "hello")
+		r.live(t, time.Hour)
+		want(t, "reported", r.sent, errLost)
+	})
+}

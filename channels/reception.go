@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -108,7 +109,7 @@ type reception struct {
 // receive takes a list of messages and the cursor behind them. What came with files is committed by itself, everything before it first: the
 // cursor moves only with the last of them.
 func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) error {
-	rules := r.rules()
+	rules, gone := r.rules(), deleted(list)
 	for _, m := range list {
 		if m.Deletes != "" {
 			if err := r.takeBack(ctx, m); err != nil {
@@ -127,7 +128,7 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 				continue // the code is no message
 			}
 		}
-		if refusal != Admitted {
+		if refusal != Admitted || gone[beside(m, m.ID)] || gone[beside(m, m.Edits)] {
 			continue
 		}
 		if err := r.take(ctx, in, m); err != nil {
@@ -136,6 +137,25 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 	}
 	_, err := r.Accept(ctx, r.in, c)
 	return err
+}
+
+// authored names a message, with who wrote it and where.
+type authored struct{ id, person, chat string }
+
+// beside names another message of whoever wrote m, where that was written.
+func beside(m Message, id string) authored {
+	return authored{id, m.From.ID, cmp.Or(m.Chat.Group, m.Chat.ID)}
+}
+
+// deleted is what a list takes back: what else it has of that, as an edit of something that was never let in, is not read either.
+func deleted(list []Message) map[authored]bool {
+	gone := map[authored]bool{}
+	for _, m := range list {
+		if m.Deletes != "" {
+			gone[beside(m, m.Deletes)] = true
+		}
+	}
+	return gone
 }
 
 // takeBack drops what was deleted before it was read; what came before it is committed first, for it may be among that.

@@ -156,6 +156,31 @@ func TestReceiveTakesBack(t *testing.T) {
 	}
 }
 
+// What is said, edited and deleted before anybody listens is not read, and its files are not fetched. Others take back nothing.
+func TestReceivePassesOverWhatIsGone(t *testing.T) {
+	file := typed("look")
+	file.Files = []channels.Attachment{attached("a", "text/plain", 1, func() (io.Reader, error) {
+		t.Error("a file that is gone was opened")
+		return nil, io.EOF
+	})}
+	list := []channels.Message{typed("one"), typed("two"), typed("two, changed"), file, typed(""), typed(""), typed(""), typed("three")}
+	for i := range list {
+		list[i].ID = fmt.Sprint(i)
+	}
+	list[2].Edits = "1"
+	list[4].Deletes, list[5].Deletes, list[6].Deletes = "1", "3", "0"
+	list[6].From.ID = "somebody else"
+	in, err := received(t, nothing, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, r := range in.Rows() {
+		texts = append(texts, r.Text())
+	}
+	want(t, "texts", texts, "one", "three")
+}
+
 // A channel brings in only what is its own, and a gap is told.
 func TestTheDoorIsOfOneChannel(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, _ *[]channels.ChannelHealth, box *channelstest.Inbox) {

@@ -81,7 +81,9 @@ func (p guard) turnedAway(ctx context.Context, row Row, whole Delivery) bool {
 		return false
 	}
 	v := dead(whole, why)
-	v.Tell.To = p.firstOwner() // the channel itself works
+	if v.Tell.To = p.firstOwner(); v.Tell.To == row.To { // the channel itself works
+		v.Tell.To = event.CLI
+	}
 	v.Tell.Text += fmt.Sprintf("\nhob outbox retry %d sends it there all the same.", row.ID)
 	p.finish(ctx, row, whole, v)
 	return true

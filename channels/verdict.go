@@ -170,8 +170,7 @@ func notice(d Delivery, what, text string) *Notice {
 // wait is the time until the next try: what the platform asked for, an hour at most, else doubling from 1 s to 5 min,
 // of which the upper half is spread by the nonce so that many rows do not come back at one instant.
 func wait(d Delivery, err error) time.Duration {
-	var later *RetryAfter
-	if errors.As(err, &later) && later.After > 0 {
+	if later, ok := errors.AsType[*RetryAfter](err); ok && later.After > 0 {
 		return min(later.After, longestNap)
 	}
 	full := longBackoff

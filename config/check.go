@@ -85,6 +85,23 @@ func (c *checks) baseURL(address string) {
 	}
 }
 
+func checkHeartbeat(c *checks, h *Heartbeat) {
+	first, last, ok := strings.Cut(h.Active, "-")
+	if h.Active != "" && (!ok || !clock(first) || !clock(last)) {
+		c.wrong("active", "want hours of the day like 08:00-22:00, found %q", h.Active)
+	}
+	if channel, place, _ := strings.Cut(h.Deliver, ":"); h.Deliver != "" && h.Deliver != "owner" && h.Deliver != "none" && (channel == "" || place == "") {
+		c.wrong("deliver", "want channel:address, owner or none, found %q", h.Deliver)
+	}
+}
+
+// clock reports whether a text is a time of day like 08:00, or the end of the day.
+func clock(text string) bool {
+	text = strings.TrimSpace(text)
+	_, err := time.Parse("15:04", text)
+	return err == nil || text == "24:00"
+}
+
 func checkVoice(c *checks, v *Voice) {
 	c.baseURL(v.BaseURL)
 	if n := len(v.Language); n > 0 && (n < 2 || n > 3 || strings.Trim(v.Language, "abcdefghijklmnopqrstuvwxyz") != "") {

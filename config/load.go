@@ -70,7 +70,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
 	typed(l, l.root.child("outbox"), "outbox", &s.Outbox, nil)
 	typed(l, l.root.child("voice"), "voice", &s.Voice, checkVoice)
-	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, nil) && s.Heartbeat.Enabled
+	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, checkHeartbeat) && s.Heartbeat.Enabled
 	l.tools()
 	l.hooks()
 }

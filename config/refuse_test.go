@@ -129,3 +129,25 @@ func TestOtherModels(t *testing.T) {
 		t.Errorf("got %+v", local)
 	}
 }
+
+// Each mistake in the section has its own line, and any of them switches the heartbeat off: one at hours that are none would never be awake.
+func TestHeartbeat(t *testing.T) {
+	for active, ok := range map[string]bool{"": true, "08:00-22:00": true, "22:00-06:00": true, "8:00 - 24:00": true, "25:00-99:00": false, "08:00": false, "morning": false, "08:00-": false} {
+		s, got := parsed(t, "[heartbeat]\nactive = \""+active+"\"\n")
+		var want []string
+		if !ok {
+			want = []string{`config.toml:2:10: active: want hours of the day like 08:00-22:00, found "` + active + `", so [heartbeat] is off`}
+		}
+		if !slices.Equal(got, want) || s.Heartbeat.Enabled != ok {
+			t.Errorf("%q: %q, enabled %v", active, got, s.Heartbeat.Enabled)
+		}
+	}
+	_, got := parsed(t, "[heartbeat]\nevery = \"1ms\"\nactive = \"25:00-99:00\"\ndeliver = \"nowhere\"\n")
+	if want := []string{
+		`config.toml:2:9: every: want "1s" to "8760h", found "1ms", so [heartbeat] is off`,
+		`config.toml:3:10: active: want hours of the day like 08:00-22:00, found "25:00-99:00", so [heartbeat] is off`,
+		`config.toml:4:11: deliver: want channel:address, owner or none, found "nowhere", so [heartbeat] is off`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}

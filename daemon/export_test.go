@@ -10,7 +10,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/lobby"
-	"hob/daemon/notify"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/scheduler"
@@ -28,11 +27,6 @@ func Idle(now time.Duration, r *scheduler.Runner, k *gate.Keeper, w *watch.Watch
 
 // Moves lets the tests see what feeds the watchdog.
 var Moves = Status.moves
-
-// Lifeline lets the tests starve the watchdog.
-func Lifeline(ctx context.Context, m notify.Manager, look func(context.Context) (bool, string)) error {
-	return lifeline{m, look}.run(ctx)
-}
 
 // House is who may write and what is kept of it, with a host for channels, and without the rest of a daemon.
 type House struct {

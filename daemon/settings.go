@@ -2,8 +2,11 @@ package daemon
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"hob/channels"
@@ -68,9 +71,37 @@ func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
 	return faults(section, watches.Check(section.Decode, clock.Real().Wall()))
 }
 
-// checkHook makes the webhook of a section, as the daemon does.
+// checkHook makes the webhook of a section, as the daemon does. A variable or file that is not here, and would hold its secret, is worth a
+// remark and no more: hob may run where it is.
 func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, webhooks.Check(section.Name, section.Decode, clock.Real().Wall()))
+	if list := faults(section, webhooks.Check(section.Name, section.Decode, clock.Real().Wall())); len(list) > 0 {
+		return list
+	}
+	var list []config.Problem
+	for key, ref := range webhooks.Secrets(section.Decode) {
+		if why := absent(ref); why != "" {
+			p := section.Fault(key, key+": "+why)
+			p.Fatal, p.Advice, p.Hint = false, true, "without it the webhook is off where hob runs"
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// absent says that what a reference names is not here; "" when it is, and of what would have to be asked.
+func absent(ref string) string {
+	scheme, rest, _ := strings.Cut(ref, ":")
+	switch rest = strings.TrimSpace(rest); scheme {
+	case "env":
+		if _, ok := os.LookupEnv(rest); !ok {
+			return "the variable " + rest + " is not set here"
+		}
+	case "file":
+		if _, err := os.Stat(rest); filepath.IsAbs(rest) && errors.Is(err, fs.ErrNotExist) {
+			return rest + " is not there"
+		}
+	}
+	return ""
 }
 
 // faults are the problems behind an owner's error, each line of which begins with the key it is about.

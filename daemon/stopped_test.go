@@ -35,6 +35,15 @@ func (r *running) open(job string) (list []slot) {
 	return list
 }
 
+// untilHeld waits until a slot of a job waits for the end of the pause after a failure.
+func (r *running) untilHeld(job string) {
+	r.t.Helper()
+	r.until(job+" is held", func() bool {
+		open := r.open(job)
+		return len(open) == 1 && strings.HasPrefix(open[0].Reason, "held until ")
+	})
+}
+
 // atWork starts a daemon with a model that breaks for as long as broken says, and answers anything else.
 func atWork(t *testing.T) (r *running, broken *atomic.Bool) {
 	broken = &atomic.Bool{}
@@ -63,11 +72,7 @@ func TestPausedIsStopped(t *testing.T) {
 		r.cron(add)
 	}
 	for _, name := range []string{"gated", "plain"} {
-		held := func() bool {
-			open := r.open(name)
-			return len(open) == 1 && strings.HasPrefix(open[0].Reason, "held until ")
-		}
-		r.until(name+" is held", held)
+		r.untilHeld(name)
 		r.cron(map[string]any{"action": "pause", "name": name})
 		count := map[string]int{}
 		for _, s := range r.slots(name) {
@@ -90,7 +95,7 @@ func TestPausedIsStopped(t *testing.T) {
 func TestChangedRunsAtOnce(t *testing.T) {
 	r, broken := atWork(t)
 	r.cron(map[string]any{"action": "add", "name": "j", "schedule": "cron * * * * * *", "prompt": "break"})
-	r.until("it is held", func() bool { open := r.open("j"); return len(open) == 1 && open[0].State == "queued" && open[0].Reason != "" })
+	r.untilHeld("j")
 	broken.Store(false)
 	r.cron(map[string]any{"action": "update", "name": "j", "prompt": "go on"})
 	r.until("it runs", func() bool { return r.tally("j")["ran"] > 0 })
@@ -103,7 +108,7 @@ func TestChangedRunsAtOnce(t *testing.T) {
 func TestGoodRunEndsTheHold(t *testing.T) {
 	r, broken := atWork(t)
 	r.cron(map[string]any{"action": "add", "name": "j", "schedule": "cron * * * * * *", "prompt": "break"})
-	r.until("it is held", func() bool { open := r.open("j"); return len(open) == 1 && open[0].State == "queued" && open[0].Reason != "" })
+	r.untilHeld("j")
 	broken.Store(false)
 	r.cron(map[string]any{"action": "run", "name": "j"})
 	r.until("it goes on", func() bool { return r.tally("j")["ran"] >= 3 })

@@ -5,20 +5,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"hob/daemon/notify"
 )
-
-// Pause between two lines for people where no watchdog asks for signs of life.
-const statusEvery = time.Minute
-
-// lifeline tells the service manager how hob does. Its watchdog is fed by the progress of thread and scheduler: the ticker
-// only looks, and what it sees is what /healthz says. A manager that hears nothing kills the process and starts another.
-type lifeline struct {
-	manager notify.Manager
-	look    func(context.Context) (alive bool, text string)
-}
 
 // supervise reports to the service manager that started hob, if one did, from now until the stage ends. It belongs after
 // everything else: its first word is that hob is ready.
@@ -28,40 +17,8 @@ func (d *daemon) supervise(in stage) {
 		d.log.Warn("the service manager is not understood", "err", err)
 	}
 	if manager.Listens() {
-		in.Go(in.ctx, "lifeline", lifeline{manager, overview{d}.sign}.run)
+		in.Go(in.ctx, "lifeline", notify.Lifeline{Manager: manager, Look: overview{d}.sign}.Run)
 	}
-}
-
-func (l lifeline) run(ctx context.Context) error {
-	_, text := l.look(ctx)
-	if err := l.manager.Ready(text); err != nil {
-		return err
-	}
-	pause := statusEvery
-	if w := l.manager.Watchdog(); w > 0 {
-		pause = max(w/3, time.Millisecond) // two looks may be late before one is missed
-	}
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return l.manager.Stopping("stopping")
-		case <-tick.C:
-			if err := l.beat(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// beat feeds the watchdog when there is progress; when there is none it only says so.
-func (l lifeline) beat(ctx context.Context) error {
-	alive, text := l.look(ctx)
-	if alive && l.manager.Watchdog() > 0 {
-		return l.manager.Alive(text)
-	}
-	return l.manager.Status(text)
 }
 
 // sign is one line for people, and whether hob makes progress.

@@ -85,12 +85,12 @@ func TestWatchdogStarves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- daemon.Lifeline(ctx, manager, func(context.Context) (bool, string) {
+		ended <- notify.Lifeline{Manager: manager, Look: func(context.Context) (bool, string) {
 			if moves.Load() {
 				return true, "moves"
 			}
 			return false, "stands"
-		})
+		}}.Run(ctx)
 	}()
 	hear(t, conn, "READY=1", "")
 	hear(t, conn, "WATCHDOG=1\nSTATUS=moves", "")

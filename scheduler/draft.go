@@ -66,6 +66,9 @@ func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, err
 	if d.Trust == "" {
 		f.add(errors.New("trust: nobody stands behind the job"))
 	}
+	if zone == nil {
+		zone = time.UTC // the schedule is read for its own mistakes
+	}
 	r := f.resolve(j.Words, zone, now)
 	if len(f.list) > 0 {
 		return Job{}, phrase.Resolved{}, errors.Join(f.list...)
@@ -100,6 +103,8 @@ func (f *faults) name(d Draft) string {
 		f.add(errors.New("name heartbeat: it is kept for what HEARTBEAT.md asks for; [heartbeat] in config.toml says when"))
 	case utf8.RuneCountInString(name) > longestName:
 		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
+	case name[0] == '-':
+		f.add(fmt.Errorf("name %q: it would look like a flag; let it begin with a letter or a digit", name))
 	case strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) }):
 		f.add(fmt.Errorf("name %q: want only letters, digits, - and _", name))
 	case strings.Trim(name, "0123456789") == "":
@@ -150,7 +155,7 @@ func (f *faults) words(d Draft) string {
 }
 
 func (f *faults) resolve(words string, zone *time.Location, now time.Time) phrase.Resolved {
-	if words == "" || zone == nil {
+	if words == "" {
 		return phrase.Resolved{}
 	}
 	r, err := phrase.Resolve(words, zone, now)

@@ -51,6 +51,9 @@ func TestALeapIsTakenBack(t *testing.T) {
 				t.Errorf("%s: %d runs for the leap, want %d; rows %+v", c.job.Spec, len(got), c.want, r.rows(c.job.ID))
 			}
 		}
+		if why := r.rows(daily.ID)[0].Reason; !strings.HasSuffix(why, "only the newest is caught up") {
+			t.Errorf("the others of a job with the policy all: %s", why)
+		}
 		if told := r.Leaps(); len(told) != 1 || !strings.HasPrefix(told[0], "The clock went ahead by 183 days, from 1 Jan 2000 00:") {
 			t.Errorf("told %q", told)
 		}

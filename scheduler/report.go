@@ -77,6 +77,10 @@ func (o Overdue) text() string {
 		return fmt.Sprintf("%s: %d missed, one run stands for %s", o.Job, missed, pick(missed, "it", "them"))
 	case o.Gone == 0 && o.Runs == 0:
 		return fmt.Sprintf("%s: %d folded into a run that is not done", o.Job, missed)
+	case o.Stood > 0 && o.Runs == 0:
+		return fmt.Sprintf("%s: %d missed, %d folded into a run that is not done", o.Job, o.Gone, o.Stood)
+	case o.Stood > 0 && o.Runs == 1:
+		return fmt.Sprintf("%s: %d missed, one run stands for %d more", o.Job, o.Gone, o.Stood)
 	case o.Runs == 0 || o.Late <= Downtime:
 		return fmt.Sprintf("%s: %d %s missed", o.Job, missed, pick(missed, "run", "runs"))
 	default:

@@ -44,6 +44,8 @@ func TestAway(t *testing.T) {
 		{"folded into a run before", []scheduler.Overdue{{Job: "tick", Stood: 7}}, "tick: 7 folded into a run that is not done"},
 		{"missed, the newest late", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: 20 * time.Minute}}, "backup: 2 missed, 1 ran 20 min late"},
 		{"missed, the newest in time", []scheduler.Overdue{{Job: "backup", Gone: 2, Runs: 1, Late: time.Second}}, "backup: 2 runs missed"},
+		{"missed, and one stands for others", []scheduler.Overdue{{Job: "backup", Gone: 5, Stood: 1, Runs: 1, Late: 12 * time.Second}}, "backup: 5 missed, one run stands for 1 more"},
+		{"missed, and others folded", []scheduler.Overdue{{Job: "backup", Gone: 2, Stood: 3}}, "backup: 2 missed, 3 folded into a run that is not done"},
 		{"missed, ten late", []scheduler.Overdue{{Job: "all", Gone: 2, Runs: 10, Late: 9 * time.Hour}}, "all: 2 missed, 10 ran up to 9 h late"},
 		{
 			"of all kinds",

@@ -237,8 +237,15 @@ func Received(t testing.TB, ch channels.Channel, n int) []channels.Message {
 	return b.List()
 }
 
-// Kind is what an error of a send says: ok, later, permanent, unknown or plain.
+// Kind is what an error of a send says: ok, later, permanent, unknown or plain; with " there" behind it when it concerns the address alone.
 func Kind(err error) string {
+	if errors.Is(err, channels.ErrAddress) {
+		return kind(err) + " there"
+	}
+	return kind(err)
+}
+
+func kind(err error) string {
 	later := (*channels.RetryAfter)(nil)
 	switch {
 	case err == nil:

@@ -18,6 +18,7 @@ type DiscordFault struct {
 	Status     int     // answer with this error, in the words of the API; of "identify" and "resume": close with this code
 	Code       int     // with Status: Discord's own number; 0: as a proxy that knows nothing of it
 	RetryAfter float64 // with Status: in seconds
+	Global     bool    // with Status 429: it is about all that the bot does
 	Cut        string  // "before" drops the connection without doing anything, "after" does it first
 	Raw        string  // answer 200 with this
 }

@@ -319,5 +319,5 @@ func discordDeny(w http.ResponseWriter, no DiscordFault, why string) {
 		_, _ = io.WriteString(w, "<html>no</html>") // a reader that has gone is no trouble of the fake's
 		return
 	}
-	reply(w, map[string]any{"code": no.Code, "message": why, "retry_after": no.RetryAfter})
+	reply(w, map[string]any{"code": no.Code, "message": why, "retry_after": no.RetryAfter, "global": no.Global})
 }

@@ -240,6 +240,9 @@ func (u *ircUser) privmsg(target, text string) bool {
 	if len(u.f.faults) > 0 {
 		fault, u.f.faults = u.f.faults[0], u.f.faults[1:]
 	}
+	if fault.Numeric == "400" { // it names the command
+		target = "PRIVMSG"
+	}
 	if fault.Numeric != "" {
 		u.numeric(fault.Numeric, target+" :It is not taken")
 		return true

@@ -17,7 +17,9 @@ import (
 type MatrixFault struct {
 	Status     int    // answer with this status,
 	Code       string // this errcode ("": M_UNKNOWN),
-	RetryAfter string // this header,
+	Why        string // this error ("": scripted),
+	Location   string // these headers,
+	RetryAfter string
 	RetryMS    int64  // and this retry_after_ms
 	Cut        string // "before" drops the connection without doing anything, "after" does it first
 	Raw        string // answer 200 with this
@@ -47,9 +49,11 @@ type Matrix struct {
 
 	mu      sync.Mutex
 	stream  []matrixEvent
-	count   int // of ids
-	directs map[string]any
-	txns    map[string]string // event ids, by room and transaction id
+	count   int                       // of ids
+	kept    map[string]map[string]any // account data, by type
+	old     bool                      // it is of before v1.11
+	seals   bool                      // it encrypts new rooms
+	txns    map[string]string         // event ids, by room and transaction id
 	uploads []SentFile
 	files   map[string][]byte
 	notes   []string // receipts and signs
@@ -77,7 +81,7 @@ func NewMatrix(addr, me, token string) (*Matrix, error) {
 
 // MatrixOn is NewMatrix with a listener.
 func MatrixOn(l net.Listener, me, token string) *Matrix {
-	f := &Matrix{me: me, token: token, directs: map[string]any{}, txns: map[string]string{}, files: map[string][]byte{}, changed: make(chan struct{})}
+	f := &Matrix{me: me, token: token, kept: map[string]map[string]any{}, txns: map[string]string{}, files: map[string][]byte{}, changed: make(chan struct{})}
 	f.serveOn(l, f.serve)
 	return f
 }
@@ -196,9 +200,27 @@ func (f *Matrix) Again(id string) {
 }
 
 // state is the present state of a room, by type and key; mu is held.
-func (f *Matrix) state(room string) map[string]map[string]any {
+func (f *Matrix) state(room string) map[string]map[string]any { return matrixState(f.stream, room) }
+
+// shown is the state of a room as hob may see it: of one that it has left, as it was then; mu is held.
+func (f *Matrix) shown(room string) (state map[string]map[string]any, ok bool) {
+	switch f.is(room, f.me) {
+	case "join":
+		return f.state(room), true
+	case "leave":
+		left := len(f.stream)
+		for f.stream[left-1].room != room || f.stream[left-1].raw["type"] != "m.room.member" || f.stream[left-1].raw["state_key"] != f.me {
+			left--
+		}
+		return matrixState(f.stream[:left], room), true
+	}
+	return nil, false
+}
+
+// matrixState is the state of a room after events.
+func matrixState(events []matrixEvent, room string) map[string]map[string]any {
 	all := map[string]map[string]any{}
-	for _, e := range f.stream {
+	for _, e := range events {
 		if key, ok := e.raw["state_key"].(string); ok && e.room == room {
 			kind, _ := e.raw["type"].(string)
 			all[kind+" "+key] = e.raw
@@ -215,10 +237,13 @@ func (f *Matrix) is(room, person string) string {
 }
 
 // Joined tells whether hob is in a room.
-func (f *Matrix) Joined(room string) bool {
+func (f *Matrix) Joined(room string) bool { return f.Membership(room, f.me) == "join" }
+
+// Membership is what a person is in a room: join, invite, leave, or "".
+func (f *Matrix) Membership(room, person string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.is(room, f.me) == "join"
+	return f.is(room, person)
 }
 
 // Fail scripts what happens to the next calls of an endpoint, one fault each: sync, send, messages, state, join, download and so on, as the
@@ -262,18 +287,38 @@ func (f *Matrix) Forget() {
 	f.wake()
 }
 
+// Seal lets the homeserver encrypt all new rooms (Synapse, encryption_enabled_by_default_for_room_type).
+func (f *Matrix) Seal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seals = true
+}
+
+// Age makes a homeserver of it that speaks only what there was before v1.11: its files need no token, and are in another place.
+func (f *Matrix) Age() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.old = true
+}
+
+// matrixDirects is the type of account data that says which rooms are private chats.
+const matrixDirects = "m.direct"
+
 // Direct sets the rooms of private chats with a person.
 func (f *Matrix) Direct(person string, rooms ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.directs[person] = rooms
+	if f.kept[matrixDirects] == nil {
+		f.kept[matrixDirects] = map[string]any{}
+	}
+	f.kept[matrixDirects][person] = rooms
 }
 
 // Directs are the private chats as hob has noted them, as JSON.
 func (f *Matrix) Directs() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	raw, err := json.Marshal(f.directs)
+	raw, err := json.Marshal(f.kept[matrixDirects])
 	if err != nil {
 		panic(err) // it was JSON
 	}

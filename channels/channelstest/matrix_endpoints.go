@@ -1,10 +1,10 @@
 package channelstest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,7 +20,11 @@ type matrixNo struct {
 	why    string
 }
 
-var matrixForbidden = &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "not in the room"}
+// What a homeserver says in more than one place.
+var (
+	matrixForbidden = &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "not in the room"}
+	matrixUnheard   = &matrixNo{http.StatusNotFound, "M_UNRECOGNIZED", "Unrecognized request"}
+)
 
 func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 	var at []string
@@ -43,16 +47,7 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 	fault := f.fault(endpoint)
 	switch {
 	case fault.Status != 0:
-		w.Header().Set("Retry-After", fault.RetryAfter)
-		more := map[string]any{}
-		if fault.RetryMS > 0 {
-			more["retry_after_ms"] = fault.RetryMS
-		}
-		code := fault.Code
-		if code == "" {
-			code = "M_UNKNOWN"
-		}
-		matrixDeny(w, fault.Status, code, "scripted", more)
+		fault.refuse(w)
 		return
 	case fault.Raw != "":
 		_, _ = io.WriteString(w, fault.Raw) // a reader that has gone is no trouble of the fake's
@@ -81,6 +76,19 @@ func (f *Matrix) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse answers with the fault's status.
+func (fault MatrixFault) refuse(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", fault.RetryAfter)
+	if fault.Location != "" {
+		w.Header().Set("Location", fault.Location)
+	}
+	more := map[string]any{}
+	if fault.RetryMS > 0 {
+		more["retry_after_ms"] = fault.RetryMS
+	}
+	matrixDeny(w, fault.Status, cmp.Or(fault.Code, "M_UNKNOWN"), cmp.Or(fault.Why, "scripted"), more)
+}
+
 // endpoint finds what a path names, and what does it.
 func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func() (any, *matrixNo)) {
 	is := func(method string, pattern ...string) bool {
@@ -105,12 +113,16 @@ func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func
 		return "joined_rooms", f.joinedRooms
 	case is("POST", "v3", "createRoom"):
 		return "createRoom", func() (any, *matrixNo) { return f.create(r) }
-	case is("GET", "v3", "user", f.me, "account_data", "m.direct"):
-		return "account_data", f.readDirects
-	case is("PUT", "v3", "user", f.me, "account_data", "m.direct"):
-		return "account_data", func() (any, *matrixNo) { return f.writeDirects(r) }
+	case is("GET", "v3", "user", f.me, "account_data", "*"):
+		return "account_data", func() (any, *matrixNo) { return f.readKept(at[4]) }
+	case is("PUT", "v3", "user", f.me, "account_data", "*"):
+		return "account_data", func() (any, *matrixNo) { return f.keep(r, at[4]) }
 	case is("POST", "v3", "rooms", "*", "join"):
 		return "join", func() (any, *matrixNo) { return f.join(at[2]) }
+	case is("POST", "v3", "rooms", "*", "leave"):
+		return "leave", func() (any, *matrixNo) { return f.remove(at[2], f.me) }
+	case is("POST", "v3", "rooms", "*", "kick"):
+		return "kick", func() (any, *matrixNo) { return f.kick(r, at[2]) }
 	case is("GET", "v3", "rooms", "*", "state"):
 		return "state", func() (any, *matrixNo) { return f.allState(at[2]) }
 	case is("GET", "v3", "rooms", "*", "state", "*"):
@@ -126,11 +138,11 @@ func (f *Matrix) endpoint(r *http.Request, at []string) (name string, serve func
 	case is("POST", "", "_matrix", "media", "v3", "upload"):
 		return "upload", func() (any, *matrixNo) { return f.upload(r) }
 	case is("GET", "v1", "media", "download", "hob.test", "*"):
-		return "download", func() (any, *matrixNo) { return f.download(at[4]) }
+		return "download", func() (any, *matrixNo) { return f.download(at[4], false) }
+	case is("GET", "", "_matrix", "media", "v3", "download", "hob.test", "*"):
+		return "media", func() (any, *matrixNo) { return f.download(at[6], true) }
 	}
-	return "unknown", func() (any, *matrixNo) {
-		return nil, &matrixNo{http.StatusNotFound, "M_UNRECOGNIZED", "Unrecognized request"}
-	}
+	return "unknown", func() (any, *matrixNo) { return nil, matrixUnheard }
 }
 
 // matrixFilter is what of a filter the fake heeds.
@@ -204,7 +216,7 @@ func (f *Matrix) at(n int) string { return fmt.Sprintf("s%d_%d", f.epoch, n) }
 
 // news are what has happened from a place on.
 func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
-	join, invite := map[string]any{}, map[string]any{}
+	join, invite, leave := map[string]any{}, map[string]any{}, map[string]any{}
 	done := map[string]bool{}
 	for _, e := range f.stream[from:] {
 		if done[e.room] {
@@ -214,6 +226,10 @@ func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
 		switch f.is(e.room, f.me) {
 		case "join":
 			join[e.room] = f.joined(e.room, from, first, filter)
+		case "leave":
+			if !first {
+				leave[e.room] = map[string]any{"timeline": map[string]any{"events": []any{}}, "state": map[string]any{"events": []any{}}}
+			}
 		case "invite":
 			mine := f.state(e.room)["m.room.member "+f.me]
 			invite[e.room] = map[string]any{"invite_state": map[string]any{"events": []any{
@@ -221,7 +237,7 @@ func (f *Matrix) news(from int, first bool, filter matrixFilter) any {
 			}}}
 		}
 	}
-	return map[string]any{"next_batch": f.at(len(f.stream)), "rooms": map[string]any{"join": join, "invite": invite}}
+	return map[string]any{"next_batch": f.at(len(f.stream)), "rooms": map[string]any{"join": join, "invite": invite, "leave": leave}}
 }
 
 // joined is a room's part of the news. Of a room that hob has just come into it begins before the token.
@@ -286,27 +302,15 @@ func (f *Matrix) joinedRooms() (any, *matrixNo) {
 	return map[string]any{"joined_rooms": rooms}, nil
 }
 
-// join takes hob into a room that it was invited to.
-func (f *Matrix) join(room string) (any, *matrixNo) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.is(room, f.me) != "join" {
-		if f.is(room, f.me) != "invite" {
-			return nil, &matrixNo{http.StatusForbidden, "M_FORBIDDEN", "You are not invited to this room."}
-		}
-		f.put(room, map[string]any{"type": "m.room.member", "state_key": f.me, "sender": f.me, "content": map[string]any{"membership": "join"}})
-	}
-	return map[string]any{"room_id": room}, nil
-}
-
 func (f *Matrix) allState(room string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.is(room, f.me) != "join" {
+	state, ok := f.shown(room)
+	if !ok {
 		return nil, matrixForbidden
 	}
 	list := []any{}
-	for _, e := range f.state(room) {
+	for _, e := range state {
 		list = append(list, e)
 	}
 	return list, nil
@@ -315,54 +319,15 @@ func (f *Matrix) allState(room string) (any, *matrixNo) {
 func (f *Matrix) oneState(room, kind string) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := f.state(room)[kind+" "]
+	state, ok := f.shown(room)
+	e := state[kind+" "]
 	switch {
-	case f.is(room, f.me) != "join":
+	case !ok:
 		return nil, matrixForbidden
 	case e == nil:
 		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "Event not found."}
 	}
 	return e["content"], nil
-}
-
-// create makes a room with hob in it, and invites people.
-func (f *Matrix) create(r *http.Request) (any, *matrixNo) {
-	var p struct {
-		Invite []string `json:"invite"`
-		Direct bool     `json:"is_direct"`
-	}
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&p); err != nil {
-		return nil, &matrixNo{http.StatusBadRequest, "M_NOT_JSON", err.Error()}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.count++
-	room := fmt.Sprintf("!made%d:hob.test", f.count)
-	f.put(room, map[string]any{"type": "m.room.member", "state_key": f.me, "sender": f.me, "content": map[string]any{"membership": "join"}})
-	for _, person := range p.Invite {
-		f.put(room, map[string]any{"type": "m.room.member", "state_key": person, "sender": f.me, "content": map[string]any{"membership": "invite", "is_direct": p.Direct}})
-	}
-	return map[string]any{"room_id": room}, nil
-}
-
-func (f *Matrix) readDirects() (any, *matrixNo) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.directs) == 0 {
-		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "Account data not found."}
-	}
-	return maps.Clone(f.directs), nil
-}
-
-func (f *Matrix) writeDirects(r *http.Request) (any, *matrixNo) {
-	var directs map[string]any
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&directs); err != nil {
-		return nil, &matrixNo{http.StatusBadRequest, "M_NOT_JSON", err.Error()}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.directs = directs
-	return map[string]any{}, nil
 }
 
 // send takes a message, once for each transaction id of a room.
@@ -420,11 +385,15 @@ func (f *Matrix) upload(r *http.Request) (any, *matrixNo) {
 	return map[string]any{"content_uri": "mxc://hob.test/" + id}, nil
 }
 
-func (f *Matrix) download(id string) (any, *matrixNo) {
+// download is a file. legacy: it is asked for as before v1.11, where nothing that has come since can be had.
+func (f *Matrix) download(id string, legacy bool) (any, *matrixNo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	content, ok := f.files[id]
-	if !ok {
+	switch {
+	case f.old && !legacy:
+		return nil, matrixUnheard
+	case !ok, f.old != legacy:
 		return nil, &matrixNo{http.StatusNotFound, "M_NOT_FOUND", "no such file"}
 	}
 	return content, nil

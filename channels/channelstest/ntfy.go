@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -193,6 +194,14 @@ func (n *Ntfy) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "page not found")
 		return
 	}
+	if !n.known(r.Header.Get("Authorization")) { // whatever it asks for
+		refuse(w, http.StatusUnauthorized, "unauthorized")
+		return
+	}
+	if r.URL.Path == "/v1/health" {
+		reply(w, map[string]bool{"healthy": true})
+		return
+	}
 	for _, topic := range strings.Split(topics, ",") {
 		if !n.allowed(topic, r.Header.Get("Authorization")) {
 			refuse(w, http.StatusForbidden, "forbidden")
@@ -207,6 +216,14 @@ func (n *Ntfy) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, http.StatusNotFound, "page not found")
 	}
+}
+
+// known tells whether there is no token, or one that the server has; one without accounts looks at none.
+func (n *Ntfy) known(auth string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	token, sent := strings.CutPrefix(auth, "Bearer ")
+	return !sent || len(n.tokens) == 0 || slices.Contains(slices.Collect(maps.Values(n.tokens)), token)
 }
 
 func (n *Ntfy) allowed(topic, auth string) bool {

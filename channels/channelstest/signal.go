@@ -101,7 +101,8 @@ func SignalOn(l net.Listener, account string) *Signal {
 	return f
 }
 
-// Plain makes it an older version: it gives its events no ids, hands nothing on twice, and decodes queries twice.
+// Plain makes it an older version: it gives its events no ids, hands nothing on twice, decodes queries twice, and answers a request for events
+// with the first one.
 func (f *Signal) Plain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -360,13 +361,18 @@ func (f *Signal) asked(u *url.URL) string {
 	return name
 }
 
-// pour writes what comes to a stream.
+// pour writes what comes to a stream. An older version sends the head of its answer with the first of it.
 func (f *Signal) pour(w http.ResponseWriter, r *http.Request, s *signalStream) {
 	flusher, ok := w.(http.Flusher)
 	if !ok {
 		panic("a server that cannot flush")
 	}
-	flusher.Flush()
+	f.mu.Lock()
+	late := f.plain
+	f.mu.Unlock()
+	if !late {
+		flusher.Flush()
+	}
 	for {
 		select {
 		case line, open := <-s.lines:

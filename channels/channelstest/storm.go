@@ -24,6 +24,7 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 		"a day without":   dayWithout,
 		"cut after cut":   cutAfterCut,
 		"login refused":   loginRefused,
+		"never let in":    neverLetIn,
 		"second listener": secondListener,
 		"another account": anotherAccount,
 		"backlog":         backlog,
@@ -229,6 +230,24 @@ func loginRefused(t *testing.T, s *storm) {
 	}
 	if tries := s.net.Requests() - from; tries < 24 || tries > 24*60*2 {
 		t.Errorf("hob has written %d times in a day", tries)
+	}
+}
+
+// An account that is refused from the start is down within seconds, and is tried on without haste.
+func neverLetIn(t *testing.T, s *storm) {
+	if s.Account.Revoke == nil {
+		t.Skip("nobody logs in there, or the fake cannot refuse it")
+	}
+	s.Account.Revoke()
+	s.Station = StationFor{Name: s.Name, Channel: s.World.Open(), Rules: s.Rules, Owner: s.To, Clock: s.net.Clock()}.Open(t)
+	Wait(t, 15*time.Second, "receiving being down", func() bool { return s.Health().Receiving.State == channels.Down })
+	if said := s.Health().Receiving.LastError; !hints(said) || strings.Contains(said, "retry after") {
+		t.Errorf("it says %q: want what to do", said)
+	}
+	from := s.net.Requests()
+	<-time.After(time.Hour)
+	if tries := s.net.Requests() - from; tries < 12 || tries > 12*10 {
+		t.Errorf("hob has written %d times in an hour, want it tried about every five minutes", tries)
 	}
 }
 

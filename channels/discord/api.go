@@ -40,6 +40,7 @@ type refused struct {
 	Code    int     `json:"code"` // Discord's own ("JSON Error Codes"); 0: it is not Discord who says so
 	Message string  `json:"message"`
 	After   float64 `json:"retry_after"` // seconds
+	Global  bool    `json:"global"`      // with 429: it is not about one place ("Rate Limits")
 }
 
 func (e *refused) Error() string {

@@ -26,7 +26,6 @@ const (
 	ackTime   = 10 * time.Second
 	writeTime = 10 * time.Second
 	shortLife = 5 * time.Second // a connection that ended before is not followed by the next one at once
-	slowly    = 5 * time.Minute // between two tries of what the owner must put right
 	maxFrame  = 16 << 20        // bytes
 )
 
@@ -158,7 +157,7 @@ func (r *reader) gateway(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if left := g.Limit.Remaining; r.pos.Session == "" && left != nil && *left <= 0 {
-		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no further one today")}
+		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no further one today"), Lasts: true}
 	}
 	return g.URL, nil
 }
@@ -250,7 +249,7 @@ func (l *line) beat(ctx context.Context, every, first time.Duration, end context
 // broken says what the end of a connection means.
 func (r *reader) broken(ctx context.Context, err error) error {
 	later := func(what string) error {
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, what)}
+		return channels.Refused(fmt.Errorf("%w; %s", err, what))
 	}
 	switch code := websocket.CloseStatus(err); code {
 	case badToken:

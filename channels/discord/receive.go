@@ -280,7 +280,7 @@ func trouble(err error) error {
 	case !errors.As(err, &no):
 		return err
 	case no.Status == http.StatusUnauthorized:
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, newToken)}
+		return channels.Refused(fmt.Errorf("%w; %s", err, newToken))
 	case no.Status == http.StatusTooManyRequests:
 		return &channels.RetryAfter{After: no.after(), Err: err}
 	}

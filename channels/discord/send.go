@@ -195,6 +195,9 @@ func class(err error, maybe bool) error {
 	}
 	switch no.Status {
 	case http.StatusTooManyRequests:
+		if no.Message != "" && !no.Global { // else it is about the bot, or the address of its server
+			err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
+		}
 		if no.after() > 0 {
 			return &channels.RetryAfter{After: no.after(), Err: err}
 		}

@@ -122,7 +122,8 @@ func TestClassesOfFailure(t *testing.T) {
 		{"no such channel", channelstest.DiscordFault{Status: 404, Code: 10003}, "permanent"},
 		{"a proxy's page", channelstest.DiscordFault{Status: 403}, "plain"},
 		{"token revoked", channelstest.DiscordFault{Status: 401}, "plain"},
-		{"too many", channelstest.DiscordFault{Status: 429, Code: 1, RetryAfter: 9}, "later"},
+		{"too many", channelstest.DiscordFault{Status: 429, Code: 1, RetryAfter: 9}, "later there"},
+		{"too many everywhere", channelstest.DiscordFault{Status: 429, Code: 1, RetryAfter: 9, Global: true}, "later"},
 		{"too many, says the proxy", channelstest.DiscordFault{Status: 429, RetryAfter: 9}, "later"},
 		{"too many, without a time", channelstest.DiscordFault{Status: 429}, "plain"},
 		{"broken midway", channelstest.DiscordFault{Status: 500}, "unknown"},
@@ -151,7 +152,7 @@ func TestClassesOfFailure(t *testing.T) {
 
 // A private chat that cannot be opened has delivered nothing.
 func TestNoPrivateChat(t *testing.T) {
-	for want, fault := range map[string]channelstest.DiscordFault{"permanent": {Status: 403, Code: 50007}, "later": {Status: 429, Code: 40003, RetryAfter: 2}, "plain": {Cut: "after"}} {
+	for want, fault := range map[string]channelstest.DiscordFault{"permanent": {Status: 403, Code: 50007}, "later there": {Status: 429, Code: 40003, RetryAfter: 2}, "plain": {Cut: "after"}} {
 		f := server(t)
 		f.Fail("dm", fault)
 		ch := open(t, f)
@@ -263,7 +264,7 @@ func TestEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Fail("edit", channelstest.DiscordFault{Status: 429, Code: 1, RetryAfter: 3}, channelstest.DiscordFault{Status: 502}, channelstest.DiscordFault{Status: 403, Code: 50005})
-	for _, want := range []string{"later", "plain", "permanent", "ok"} {
+	for _, want := range []string{"later there", "plain", "permanent", "ok"} {
 		d.Body = want
 		if err := ch.Edit(t.Context(), d, id); channelstest.Kind(err) != want {
 			t.Errorf("edit: %v, want %s", err, want)

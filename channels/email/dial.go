@@ -26,7 +26,6 @@ const (
 	dialTime   = 20 * time.Second // until a server has greeted
 	answerTime = 10 * time.Second // for an answer to a short command: nobody is there after it, the connection is half open
 	fetchTime  = 3 * time.Minute  // for mails to arrive
-	slowly     = 5 * time.Minute  // between two tries with a password that is not taken
 )
 
 // noLogin says what to do about a log-in that is refused.
@@ -115,7 +114,7 @@ func notTaken(err error) error {
 	if !errors.As(err, &no) || no.Type != imap.StatusResponseTypeNo || no.Code == imap.ResponseCodeUnavailable || no.Code == imap.ResponseCodeLimit {
 		return err
 	}
-	return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, noLogin)}
+	return channels.Refused(fmt.Errorf("%w; %s", err, noLogin))
 }
 
 func (b *box) wake() {

@@ -150,7 +150,7 @@ func (c *Channel) deliver(ctx context.Context, to string, raw []byte) error {
 		return class(err)
 	}
 	if err := p.Rcpt("<" + to + ">"); err != nil {
-		return class(err)
+		return ofRecipient(err)
 	}
 	w, err := p.Data()
 	if err != nil {
@@ -182,6 +182,16 @@ func class(err error) error {
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 	}
 	return err
+}
+
+// ofRecipient is class for what is said to a recipient: that he takes nothing yet (greylisting, a full mailbox) is his own trouble, unless the server
+// is closing (421).
+func ofRecipient(err error) error {
+	var said *textproto.Error
+	if errors.As(err, &said) && said.Code/100 == 4 && said.Code != 421 {
+		err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
+	}
+	return class(err)
 }
 
 // refusedLogin adds what to do when a server does not take the log-in.

@@ -148,8 +148,9 @@ func TestClassesOfFailure(t *testing.T) {
 		want  string
 		kept  int
 	}{
-		{"greylisted", channelstest.EmailFault{At: "RCPT", Code: 451}, "later", 0},
-		{"the mailbox is full", channelstest.EmailFault{At: "RCPT", Code: 452}, "later", 0},
+		{"greylisted", channelstest.EmailFault{At: "RCPT", Code: 451}, "later there", 0},
+		{"the mailbox is full", channelstest.EmailFault{At: "RCPT", Code: 452}, "later there", 0},
+		{"closing", channelstest.EmailFault{At: "RCPT", Code: 421}, "later", 0},
 		{"nobody of that name", channelstest.EmailFault{At: "RCPT", Code: 550}, "permanent", 0},
 		{"not this sender", channelstest.EmailFault{At: "MAIL", Code: 553}, "permanent", 0},
 		{"not without a log-in", channelstest.EmailFault{At: "MAIL", Code: 530}, "plain", 0},
@@ -163,7 +164,7 @@ func TestClassesOfFailure(t *testing.T) {
 		f := server(t, channelstest.EmailOptions{})
 		f.Fail(tc.fault)
 		_, err := open(t, config(f)).Send(t.Context(), delivery("x", ""))
-		if got := kind(err); got != tc.want || len(f.Sent()) != tc.kept {
+		if got := channelstest.Kind(err); got != tc.want || len(f.Sent()) != tc.kept {
 			t.Errorf("%s: %v is %s, want %s; %d kept", tc.name, err, got, tc.want, len(f.Sent()))
 		}
 	}

@@ -11,9 +11,6 @@ import (
 	"hob/channels"
 )
 
-// slowly is how long to wait when asking again soon would only be refused again.
-const slowly = 5 * time.Minute
-
 // registerTime is how long a server may take to let hob in, whatever it says meanwhile: some look for an ident server first.
 const registerTime = 2 * time.Minute
 
@@ -69,7 +66,7 @@ func (r *registration) step(l line) (done bool, err error) {
 		r.loggedIn = true
 		return false, r.write("CAP END")
 	case "902", "904", "905", "906", "908":
-		return false, unlikely(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.ch.cfg.login(), l.last()))
+		return false, channels.Refused(fmt.Errorf("the server refuses the log-in as %s (%s); check account, password and certificate", r.ch.cfg.login(), l.last()))
 	case "433", "436", "437": // taken, or on its way to somebody else
 		r.nick += "_"
 		if len(r.nick) > 50 {
@@ -77,7 +74,7 @@ func (r *registration) step(l line) (done bool, err error) {
 		}
 		return false, r.write("NICK " + r.nick)
 	case "432":
-		return false, unlikely(fmt.Errorf("the server does not take the nick %s (%s); choose another one as nick", r.nick, l.last()))
+		return false, channels.Refused(fmt.Errorf("the server does not take the nick %s (%s); choose another one as nick", r.nick, l.last()))
 	case "464", "465", "ERROR":
 		return false, fatal(l)
 	case "001":
@@ -97,7 +94,7 @@ func (r *registration) needsLogin() bool {
 }
 
 func errNoSASL(s *session) error {
-	return unlikely(fmt.Errorf("%s offers no log-in by SASL %s; take password and certificate out, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
+	return channels.Refused(fmt.Errorf("%s offers no log-in by SASL %s; take password and certificate out, or choose another server", s.ch.cfg.Server, s.ch.cfg.mechanism()))
 }
 
 // capability is one step of the negotiation.
@@ -182,16 +179,13 @@ func saslLines(secret string) []string {
 	return append(lines, "AUTHENTICATE "+text)
 }
 
-// unlikely is an error that will hardly go away by itself: it is tried again, slowly.
-func unlikely(err error) error { return &channels.RetryAfter{After: slowly, Err: err} }
-
 // fatal says why the server ends the connection.
 func fatal(l line) error {
 	switch l.command {
 	case "464":
-		return unlikely(fmt.Errorf("the server refuses its password (%s); check server_password", l.last()))
+		return channels.Refused(fmt.Errorf("the server refuses its password (%s); check server_password", l.last()))
 	case "465":
-		return unlikely(fmt.Errorf("the server has banned hob (%s); ask those who run the network", l.last()))
+		return channels.Refused(fmt.Errorf("the server has banned hob (%s); ask those who run the network", l.last()))
 	}
 	err := fmt.Errorf("the server ends the connection: %s", l.last())
 	if lower := strings.ToLower(l.last()); strings.Contains(lower, "throttl") || strings.Contains(lower, "too fast") || strings.Contains(lower, "k-line") {

@@ -131,9 +131,17 @@ func refusal(l line, target string) error {
 	switch l.command {
 	case "401": // nobody has that nick now
 		if about(1) {
-			return fmt.Errorf("%s is not there now: %w", target, err)
+			return fmt.Errorf("%w: %s is not there now: %w", channels.ErrAddress, target, err)
 		}
-	case "263", "439": // try again; too many people written to
+	case "400": // the command could not be carried out
+		if strings.EqualFold(l.param(1), "PRIVMSG") {
+			return err
+		}
+	case "439": // too many people written to, and this one is one too many
+		if about(1) {
+			return &channels.RetryAfter{After: later, Err: fmt.Errorf("%w: %w", channels.ErrAddress, err)}
+		}
+	case "263": // try again
 		if about(1) || strings.EqualFold(l.param(1), "PRIVMSG") {
 			return &channels.RetryAfter{After: later, Err: err}
 		}

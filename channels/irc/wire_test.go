@@ -239,6 +239,18 @@ func TestPartlyRefused(t *testing.T) {
 	}
 }
 
+// TestRefusedSends: that somebody is away, or has enough for now, says nothing about the channel.
+func TestRefusedSends(t *testing.T) {
+	f := modern(t)
+	ch, _, _ := listening(t, f, config(f))
+	for numeric, want := range map[string]string{"401": "plain there", "439": "later there", "263": "later", "400": "plain", "404": "permanent"} {
+		f.Fail(channelstest.IRCFault{Numeric: numeric})
+		if _, err := ch.Send(t.Context(), delivery("irc:$sam", "x")); channelstest.Kind(err) != want {
+			t.Errorf("%s: %v is %s, want %s", numeric, err, channelstest.Kind(err), want)
+		}
+	}
+}
+
 func TestConfigErrorsNameTheKey(t *testing.T) {
 	const s = "irc.test"
 	for _, tc := range []struct {

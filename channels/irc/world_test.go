@@ -15,7 +15,7 @@ import (
 // world is one private chat with sam, who is the owner.
 func world(f *channelstest.IRC, to event.Address, open func() channels.Channel) channelstest.World {
 	faults := map[channelstest.Failure]channelstest.IRCFault{
-		channelstest.Later: {Numeric: "439"}, channelstest.Refused: {Numeric: "404"}, channelstest.Broken: {Numeric: "401"},
+		channelstest.Later: {Numeric: "439"}, channelstest.Refused: {Numeric: "404"}, channelstest.Broken: {Numeric: "400"},
 		channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	return channelstest.World{
@@ -50,7 +50,7 @@ func world(f *channelstest.IRC, to event.Address, open func() channels.Channel) 
 			Delete: func(id string) { f.Write("REDACT", "sam", "hob", id, "") },
 			Group:  func(text string) string { return f.Say("sam", "#family", "hob: "+text) },
 		},
-		Account: channelstest.Account{Drop: f.Drop},
+		Account: channelstest.Account{Drop: f.Drop, Revoke: func() { f.Refuse("464"); f.Drop() }},
 	}
 }
 

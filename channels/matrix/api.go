@@ -28,7 +28,6 @@ type client struct {
 const (
 	callTime  = 30 * time.Second // any call but a sync
 	maxAnswer = 64 << 20         // bytes
-	slowly    = 5 * time.Minute  // between two tries with a token that is not taken
 )
 
 // noToken says what to do about a token that is not taken.
@@ -41,6 +40,7 @@ type refused struct {
 	Text    string `json:"error"`
 	AfterMS int64  `json:"retry_after_ms"`
 	after   time.Duration
+	leads   string // where a redirect leads
 }
 
 func (e *refused) Error() string {
@@ -123,6 +123,20 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 	return nil
 }
 
+// data reads account data of a type into a value, which stays as it is where there is none.
+func (c *client) data(ctx context.Context, me, kind string, into any) error {
+	err := c.call(ctx, http.MethodGet, path("v3", "user", me, "account_data", kind), nil, into)
+	if is(err, "M_NOT_FOUND", "M_UNRECOGNIZED") {
+		return nil
+	}
+	return err
+}
+
+// keep writes account data of a type.
+func (c *client) keep(ctx context.Context, me, kind string, data any) error {
+	return c.call(ctx, http.MethodPut, path("v3", "user", me, "account_data", kind), data, nil)
+}
+
 // request makes a request, whose body is JSON where there is one.
 func (c *client) request(ctx context.Context, method, at string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+at, body)
@@ -151,6 +165,9 @@ func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, e
 	if err != nil || json.Unmarshal(raw, no) != nil || no.Code == "" {
 		no = &refused{Text: http.StatusText(resp.StatusCode)} // a proxy's page, or none
 	}
+	if resp.StatusCode/100 == http.StatusMultipleChoices/100 {
+		no.leads = resp.Header.Get("Location")
+	}
 	no.Status, no.after = resp.StatusCode, time.Duration(no.AfterMS)*time.Millisecond
 	if after := wire.After(resp.Header, c.clock.Wall()); after > 0 { // it counts more than the body ("Rate limiting")
 		no.after = after
@@ -165,36 +182,11 @@ func trouble(err error) error {
 	case !errors.As(err, &no):
 		return err
 	case no.Status == http.StatusUnauthorized:
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, noToken)}
+		return channels.Refused(fmt.Errorf("%w; %s", err, noToken))
 	case no.Status == http.StatusTooManyRequests:
 		return &channels.RetryAfter{After: no.after, Err: err}
 	case no.Status == http.StatusNotFound && (no.Code == "" || no.Code == "M_UNRECOGNIZED"):
 		return fmt.Errorf("%w; check homeserver: it is the address of the client API, which https://SERVER/.well-known/matrix/client names", err)
 	}
 	return err
-}
-
-// file opens what a mxc address leads to ("Content repository").
-func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
-	u, err := url.Parse(mxc)
-	if err != nil || u.Scheme != "mxc" || u.Host == "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
-		return nil, fmt.Errorf("%.100q is no address of a file", mxc)
-	}
-	at := path("v1", "media", "download", u.Host, u.Path[1:])
-	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, at) }, func(err error) bool {
-		no := (*refused)(nil)
-		return errors.As(err, &no) && no.Status < http.StatusInternalServerError
-	})
-}
-
-func (c *client) fetch(ctx context.Context, at string) (io.ReadCloser, error) {
-	req, err := c.request(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := c.send(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
 }

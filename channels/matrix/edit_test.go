@@ -3,6 +3,7 @@ package matrix_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"hob/channels"
 	"hob/channels/channelstest"
@@ -81,5 +82,43 @@ func TestEditErrors(t *testing.T) {
 	}
 	if n := len(f.Sent()); n != 1 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// TestEditsOfTheLargestTexts puts texts in the place of drafts that are as large as a part can be, in what JSON and HTML make the most of: the
+// homeserver takes them, and the text is whole. Programs that know no edits get its beginning.
+func TestEditsOfTheLargestTexts(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("plain words ", 8000), strings.Repeat("<&> ", 8000), strings.Repeat("**\u2028<**\n\n", 8000), strings.Repeat("\U0001F600 ", 8000),
+		strings.Repeat("\"\\ ", 8000), "```\n" + strings.Repeat("a <- b && c\n", 4000) + "```",
+	} {
+		f := server(t)
+		f.Room(home, "Home", sam, eve)
+		c := open(t, f)
+		parts := c.Form().Split(text)
+		if len(parts) < 2 {
+			t.Fatalf("%.10q is no large text: %d parts", text, len(parts))
+		}
+		d := delivery("draft")
+		d.To = "matrix:" + home
+		id, err := c.Send(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Body, d.Nonce = parts[0], "whole"
+		if _, err := c.Send(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Edit(t.Context(), d, id); err != nil {
+			t.Fatalf("%.10q: %v", text, err)
+		}
+		whole, edit := f.Sent()[1].Content, f.Sent()[2]
+		fresh, _ := edit.Content["m.new_content"].(obj)
+		if fresh["body"] != whole["body"] || fresh["formatted_body"] != whole["formatted_body"] || len(edit.Body()) < 300 {
+			t.Errorf("%.10q: it says %d bytes, not what was to be said", text, len(fresh["body"].(string)))
+		}
+		if edit.Content["formatted_body"] != nil || edit.Content["format"] != nil || utf8.RuneCountInString(edit.Body()) > 302 || !strings.HasPrefix(edit.Body(), "* "+whole["body"].(string)[:20]) || !strings.HasSuffix(edit.Body(), "…") {
+			t.Errorf("%.10q: programs that know no edits show %q", text, edit.Body())
+		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package matrix is the channel to a Matrix account, over plain REST (https://spec.matrix.org, Client-Server API v1.11): it asks for what is
-// new with /sync and sends messages with a transaction id, by which the server knows a repeat. It speaks no encryption, never follows redirects,
+// new with /sync and sends messages with a transaction id, by which the server knows a repeat. It speaks no encryption, follows redirects of files only,
 // never puts its token into an address, and asks for more only when what it has is committed.
 package matrix
 
@@ -39,6 +39,7 @@ type Channel struct {
 	me      account
 	directs map[string][]string // the rooms of private chats by person, the latest first; nil before it was read
 	invited map[string]string   // who has invited hob to the rooms that it is in, as far as it was there to see; nil before the cursor was read
+	sealed  map[string]string   // rooms that came out encrypted when they were made for a person, by person; nil before it was read
 	welcome int64               // until then, in Unix seconds, anybody may begin a private chat: a code is about to be written there
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"hob/channels"
@@ -24,6 +25,7 @@ const (
 	most      = 500              // messages of one commit
 	saveEvery = 10 * time.Minute // of a time in which nothing came
 	mostDoors = 100              // invitations that are remembered: anybody can send some
+	oneLoss   = time.Hour        // in which the homeserver may lose the position once
 )
 
 // position is how far an account has been read.
@@ -33,6 +35,7 @@ type position struct {
 	Told    []string          `json:"told,omitempty"`    // rooms that the owner was told of, because they are encrypted or no private chats
 	Invited map[string]invite `json:"invited,omitempty"` // invitations by room, neither accepted nor gone
 	Hosts   map[string]string `json:"hosts,omitempty"`   // who has invited hob to the rooms that it is in, as far as it was there to see
+	Lost    int64             `json:"lost,omitempty"`    // when the homeserver last did not know Since any more, in Unix seconds
 }
 
 // invite is an invitation to a room.
@@ -106,7 +109,7 @@ func (r *reader) load(ctx context.Context) error {
 func (r *reader) round(ctx context.Context) error {
 	began, before := r.clock.Mono(), r.pos.Since
 	news, err := r.sync(ctx)
-	if no := (*refused)(nil); before != "" && errors.As(err, &no) && no.Status == http.StatusBadRequest {
+	if before != "" && forgotten(err) {
 		return r.lost(ctx, err)
 	}
 	if err != nil {
@@ -152,14 +155,31 @@ func (r *reader) sync(ctx context.Context) (*synced, error) {
 	return &news, err
 }
 
-// lost goes on from now when the server does not know the position any more, and says so.
+// forgotten tells whether a sync is refused because of its token. The specification names no code for that: Synapse says M_UNKNOWN and means the
+// token in words, Dendrite M_INVALID_PARAM, earlier M_INVALID_ARGUMENT_VALUE; M_UNKNOWN_POS is that of the sliding sync (MSC4186).
+func forgotten(err error) bool {
+	no := (*refused)(nil)
+	if !errors.As(err, &no) || no.Status != http.StatusBadRequest {
+		return false
+	}
+	if no.Code == "M_UNKNOWN" {
+		return strings.Contains(strings.ToLower(no.Text), "token") || strings.Contains(no.Text, "since")
+	}
+	return is(err, "M_UNKNOWN_POS", "M_INVALID_PARAM", "M_INVALID_ARGUMENT_VALUE")
+}
+
+// lost goes on from now when the server does not know the position any more, and says so. A server that does not know what it has just given out
+// itself is broken: that is an error, after which the same position is tried again.
 func (r *reader) lost(ctx context.Context, cause error) error {
 	heard, now := time.Unix(r.pos.Heard, 0), r.clock.Wall()
+	if ago := now.Unix() - r.pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
+		return fmt.Errorf("sync: %w; check the homeserver: it has lost hob's position twice within %s", cause, oneLoss)
+	}
 	if err := r.in.Gap(ctx, heard, now, "the homeserver does not know any more what hob has read: "+cause.Error()); err != nil {
 		return fmt.Errorf("tell of a gap: %w", err)
 	}
 	next := r.pos
-	next.Since, next.Heard = "", now.Unix()
+	next.Since, next.Heard, next.Lost = "", now.Unix(), now.Unix()
 	return r.commit(ctx, nil, next)
 }
 

@@ -172,6 +172,90 @@ func TestAnUnknownTokenIsAGap(t *testing.T) {
 	}
 }
 
+// TestRefusedSyncs refuses a sync that has a token: where it is the token's fault, hob goes on from now and says so once; else it is an error,
+// and nothing is left out.
+func TestRefusedSyncs(t *testing.T) {
+	for _, tc := range []struct {
+		code, why string
+		lost      bool
+	}{
+		{"M_UNKNOWN_POS", "Connection is not known to the server", true},
+		{"M_INVALID_PARAM", "malformed sync token", true},
+		{"M_INVALID_ARGUMENT_VALUE", "malformed sync token", true},
+		{"M_UNKNOWN", "Invalid stream token: 's1_0'", true},
+		{"M_UNKNOWN", "Parameter since is wrong", true},
+		{"M_UNKNOWN", "something has happened", false},
+		{"M_BAD_JSON", "the filter is none", false},
+		{"M_MISSING_PARAM", "token", false},
+	} {
+		f := server(t)
+		f.Room(chat, "", sam)
+		b := &channelstest.Box{}
+		listening(t, f, b)()
+		again := f.Calls("sync") + 2 // with a token that the server knows
+		if tc.lost {
+			again++
+		}
+		f.Fail("sync", channelstest.MatrixFault{Status: 400, Code: tc.code, Why: tc.why})
+		stop := channelstest.Keep(t, open(t, f), b)
+		waitFor(t, "the next sync", func() bool { return f.Calls("sync") >= again && f.Caught() })
+		f.Say(chat, sam, "after")
+		b.Until(t, func() bool { return len(b.List()) == 1 })
+		errs := stop()
+		if told := len(b.Gaps()) == 1; told != tc.lost || (len(errs) == 0) != tc.lost || !tc.lost && !strings.Contains(errs[0].Error(), "sync: the homeserver says 400 ("+tc.code) {
+			t.Errorf("%s (%s): told %q, errors %v", tc.code, tc.why, b.Gaps(), errs)
+		}
+		if anew := slices.Contains(f.Sinces()[1:], ""); anew != tc.lost {
+			t.Errorf("%s (%s): asked with the tokens %q", tc.code, tc.why, f.Sinces())
+		}
+	}
+}
+
+// TestAServerThatKnowsNoToken refuses each token, also those that it has just given out: hob says once that something may be missing, each
+// further refusal is an error of Run, and the position stays. In the next hour it is lost anew, and said so.
+func TestAServerThatKnowsNoToken(t *testing.T) {
+	f := server(t)
+	f.Room(chat, "", sam)
+	b := &channelstest.Box{}
+	listening(t, f, b)()
+	no, calls := channelstest.MatrixFault{Status: 400, Code: "M_UNKNOWN", Why: "Invalid stream token"}, f.Calls("sync")
+	f.Fail("sync", no, channelstest.MatrixFault{}, no, no, no, no, no)
+	stop := channelstest.Keep(t, open(t, f), b)
+	waitFor(t, "the last refusal", func() bool { return f.Calls("sync") >= calls+8 && f.Caught() })
+	f.Say(chat, sam, "after")
+	b.Until(t, func() bool { return len(b.List()) == 1 })
+	errs := stop()
+	if len(errs) != 5 || len(b.Gaps()) != 1 {
+		t.Fatalf("errors %v, told %q; want 5, and once", errs, b.Gaps())
+	}
+	for _, err := range errs {
+		if !strings.Contains(err.Error(), "sync: the homeserver says 400") || !strings.Contains(err.Error(), "check the homeserver: it has lost hob's position twice") {
+			t.Errorf("error %v", err)
+		}
+	}
+	c := b.Stored()
+	var p map[string]any
+	if err := json.Unmarshal([]byte(c.Value), &p); err != nil {
+		t.Fatal(err)
+	}
+	for lost, gaps := range map[time.Duration]int{59 * time.Minute: 0, 61 * time.Minute: 1} {
+		p["lost"] = time.Now().Add(-lost).Unix()
+		raw, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := channelstest.BoxAt(channels.Cursor{Source: c.Source, Identity: c.Identity, Value: string(raw)})
+		f.Fail("sync", no)
+		calls := f.Calls("sync")
+		stop := channelstest.Keep(t, open(t, f), again)
+		waitFor(t, "the next sync", func() bool { return f.Calls("sync") >= calls+2+gaps && f.Caught() })
+		stop()
+		if len(again.Gaps()) != gaps {
+			t.Errorf("lost again after %s: told %q, want it %d times", lost, again.Gaps(), gaps)
+		}
+	}
+}
+
 var errDeaf = errors.New("nobody listens")
 
 type deaf struct{ *channelstest.Box }

@@ -14,7 +14,8 @@ import (
 // place is a room as its state is now.
 type place struct {
 	title   string
-	secret  bool              // it is encrypted
+	secret  bool              // it is encrypted,
+	sealer  string            // by whom
 	by      string            // who made it
 	ajar    string            // why others can read along who are not in it; "" when they cannot
 	members map[string]string // by id: join, invite or leave
@@ -88,7 +89,7 @@ func (p *place) setting(e happening) {
 	}
 	switch {
 	case e.Type == "m.room.encryption":
-		p.secret = true
+		p.secret, p.sealer = true, e.Sender
 	case e.Type == "m.room.name":
 		p.title = says.Name
 	case e.Type == "m.room.create":
@@ -112,6 +113,15 @@ func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
 		return false, fmt.Errorf("ask whether %s is encrypted: %w", room, err)
 	}
 	return true, nil
+}
+
+// clear is an error where nothing may be written, because the room is encrypted.
+func (c *Channel) clear(ctx context.Context, room string) error {
+	secret, err := c.locked(ctx, room)
+	if err == nil && secret {
+		err = fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: %w", room, channels.ErrPermanent)
+	}
+	return err
 }
 
 // self asks once which account the token belongs to.
@@ -163,6 +173,8 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 			continue
 		case err != nil:
 			return "", false, err
+		case p.sealer == me && p.members[me] == "join":
+			return "", false, openings{c}.close(ctx, me, person, room)
 		case fits && p.exposed(me, host) == "":
 			return room, false, nil
 		case fits && !known && p.exposed(me, person) == "":
@@ -193,8 +205,7 @@ func (c privates) read(ctx context.Context, me string) error {
 		return nil
 	}
 	var directs map[string][]string
-	err := c.api.call(ctx, http.MethodGet, path("v3", "user", me, "account_data", "m.direct"), nil, &directs)
-	if err != nil && !is(err, "M_NOT_FOUND") {
+	if err := c.api.data(ctx, me, "m.direct", &directs); err != nil {
 		return fmt.Errorf("read which rooms are private chats: %w", err)
 	}
 	if directs == nil {
@@ -217,37 +228,16 @@ func (c privates) prefer(ctx context.Context, me, person, room string) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(rooms), func(r string) bool { return r == room })
 	c.directs[person] = append([]string{room}, rest...)
-	if err := c.api.call(ctx, http.MethodPut, path("v3", "user", me, "account_data", "m.direct"), c.directs, nil); err != nil {
+	if err := c.api.keep(ctx, me, "m.direct", c.directs); err != nil {
 		c.log.Warn("the room of a private chat is not noted at the homeserver", "channel", c.name, "room", room, "err", err)
 	}
 	return nil
 }
 
-// begin makes a room for a private chat, and invites the person. It is not encrypted: hob could not read it.
-func (c *Channel) begin(ctx context.Context, me, person string) (string, error) {
-	var made struct {
-		Room string `json:"room_id"`
-	}
-	err := c.api.call(ctx, http.MethodPost, path("v3", "createRoom"), map[string]any{
-		"preset": "trusted_private_chat", "is_direct": true, "invite": []string{person},
-	}, &made)
-	if err == nil && made.Room == "" {
-		err = errors.New("the homeserver names no room")
-	}
-	if err != nil {
-		return "", fmt.Errorf("begin a private chat with %s: %w", person, err)
-	}
-	return made.Room, privates{c}.prefer(ctx, me, person, made.Room)
-}
-
 // room is the room of a target: for a person the private chat, which is begun where there is none.
 func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	if at.person == "" {
-		secret, err := c.locked(ctx, at.room)
-		if err == nil && secret {
-			err = fmt.Errorf("the room %s is encrypted, and hob speaks no encryption: %w", at.room, channels.ErrPermanent)
-		}
-		return at.room, err
+		return at.room, c.clear(ctx, at.room)
 	}
 	me, err := c.self(ctx)
 	if err != nil {
@@ -262,5 +252,5 @@ func (c *Channel) room(ctx context.Context, at target) (string, error) {
 	case at.person == me.ID:
 		return "", fmt.Errorf("%s is hob itself: %w", at.person, channels.ErrPermanent)
 	}
-	return c.begin(ctx, me.ID, at.person)
+	return openings{c}.begin(ctx, me.ID, at.person)
 }

@@ -39,7 +39,7 @@ func (r *reader) listen(ctx context.Context, last string) (*http.Response, error
 		}
 		return resp, nil
 	}
-	return nil, &channels.RetryAfter{After: slowly, Err: r.unknown()}
+	return nil, channels.Refused(r.unknown())
 }
 
 // lookTime is how long hears waits for the head of an answer: what is refused is refused at once, but an older signal-cli sends the head of a

@@ -20,7 +20,6 @@ const (
 	most      = 100              // messages of one commit
 	keeps     = 1000             // events that the daemon keeps for who comes back (signal-cli-jsonrpc(5))
 	saveEvery = 10 * time.Minute // of a time in which nothing came that is for hob
-	slowly    = 5 * time.Minute  // between two tries with an account that is not there
 	lastWord  = 2 * time.Second  // for the cursor of an end in good order
 )
 
@@ -123,7 +122,7 @@ func (r *reader) know(ctx context.Context) error {
 		r.me = me{Number: cmp.Or(all[i].Number, r.me.Number), UUID: cmp.Or(strings.ToLower(all[i].ACI), r.me.UUID)}
 		r.named = cmp.Or(all[i].Number, r.account)
 	case r.lists && r.me.Number != "":
-		return &channels.RetryAfter{After: slowly, Err: r.unknown()}
+		return channels.Refused(r.unknown())
 	}
 	if r.me.UUID == "" {
 		if r.me.UUID, err = r.rpc.self(ctx); err != nil {
@@ -308,7 +307,7 @@ func number(id string) (start, n int64, ok bool) {
 func (r *reader) trouble(err error) error {
 	var no *refused
 	if errors.As(err, &no) && no.Status == 0 && (no.Code == badParams || no.Code == badRequest) {
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %w", err, r.unknown())}
+		return channels.Refused(fmt.Errorf("%w; %w", err, r.unknown()))
 	}
 	if errors.As(err, &no) && no.After > 0 {
 		return &channels.RetryAfter{After: no.After, Err: err}

@@ -110,6 +110,40 @@ func several(f *channelstest.Signal) {
 	f.Accounts(obj{"number": phone, "aci": own}, obj{"number": "+49000"})
 }
 
+// TestOneOfSeveral is a daemon with other accounts too: hob gets its own messages, whatever the version makes of a name in a query.
+func TestOneOfSeveral(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		account string
+		set     func(*channelstest.Signal)
+		asked   int // times: by a name that is decoded once, and then by one that is decoded twice
+	}{
+		{"older", phone, func(f *channelstest.Signal) { f.Plain(); several(f) }, 2},
+		{"newer", phone, several, 1},
+		{"known by its account id", own, several, 1},
+		{"the only one, which needs no name", phone, func(f *channelstest.Signal) { f.Plain(); f.Accounts(obj{"number": phone}) }, 1},
+		{"the only one, known by its account id", own, func(f *channelstest.Signal) { f.Accounts(obj{"number": phone, "aci": own}) }, 1},
+	} {
+		f, b := server(t), &channelstest.Box{}
+		tc.set(f)
+		stop := channelstest.Keep(t, openAs(t, env(t), f, tc.account), b)
+		f.Listening(t.Context())
+		several(f) // from here on, whatever was there before
+		f.Push(`{"account":"+49000","envelope":{"sourceUuid":"` + sam + `","dataMessage":{"timestamp":1,"message":"for another"}}}`)
+		f.Say(sam, "for hob")
+		b.Came(t, 1)
+		if errs := stop(); len(errs) > 0 {
+			t.Errorf("%s: Run: %v", tc.name, errs)
+		}
+		if got := texts(b.List()); !slices.Equal(got, []string{"for hob"}) {
+			t.Errorf("%s: received %q", tc.name, got)
+		}
+		if n := f.Calls("events"); n != tc.asked {
+			t.Errorf("%s: asked %d times, want %d", tc.name, n, tc.asked)
+		}
+	}
+}
+
 // TestHalfOpen is a connection over which nothing comes any more: keep-alives hold it, silence ends it.
 func TestHalfOpen(t *testing.T) {
 	f, b := server(t), &channelstest.Box{}
@@ -161,6 +195,10 @@ func TestWhatIsWrong(t *testing.T) {
 		{"none of signal-cli's", func(f *channelstest.Signal) { f.Fail("listAccounts", channelstest.SignalFault{Status: 404}) }, "404", false},
 		{"a page", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Raw: "<html>"}) }, "check url", false},
 		{"no stream", func(f *channelstest.Signal) { f.Fail("events", channelstest.SignalFault{Status: 400}) }, "has no account", true},
+		{"no stream among several", func(f *channelstest.Signal) {
+			several(f)
+			f.Fail("events", channelstest.SignalFault{Status: 400}, channelstest.SignalFault{Status: 400})
+		}, "has no account", true},
 		{"of another account", func(f *channelstest.Signal) { f.Push(`{"account":"+49000","envelope":{}}`) }, "serves the account +49000", false},
 	} {
 		f := server(t)

@@ -190,7 +190,7 @@ func (c *Channel) verdict(results []result) error {
 		case "IDENTITY_FAILURE":
 			note(2, fmt.Errorf("%w: %s", channels.ErrPermanent, c.strange()))
 		case "INVALID_PRE_KEY_FAILURE":
-			note(3, errors.New("the other side's keys cannot be used now"))
+			note(3, fmt.Errorf("%w: the other side's keys cannot be used now", channels.ErrAddress))
 		case "RATE_LIMIT_FAILURE":
 			note(4, c.limited(r))
 		default: // NETWORK_FAILURE, and what newer versions may know

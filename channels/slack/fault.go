@@ -13,9 +13,6 @@ import (
 	"hob/channels"
 )
 
-// slowly is the time between two tries with a token that is not taken.
-const slowly = 5 * time.Minute
-
 // Codes of refusals, as the Web API's methods list them.
 const (
 	worthless = "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type"
@@ -71,7 +68,7 @@ func trouble(err error) error {
 	case limited:
 		return &channels.RetryAfter{After: after, Err: err}
 	case refused(err, worthless+" "+noScope):
-		return &channels.RetryAfter{After: slowly, Err: hint(err)}
+		return channels.Refused(hint(err))
 	}
 	return err
 }
@@ -82,10 +79,10 @@ func class(err error, maybe bool) error {
 	var no slack.SlackErrorResponse
 	var status slack.StatusCodeError
 	switch {
-	case limited && after > 0:
-		return &channels.RetryAfter{After: after, Err: err}
+	case limited && after > 0: // posts are counted by conversation
+		return &channels.RetryAfter{After: after, Err: fmt.Errorf("%w: %w", channels.ErrAddress, err)}
 	case limited:
-		return err
+		return fmt.Errorf("%w: %w", channels.ErrAddress, err)
 	case refused(err, never):
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, hint(err))
 	case refused(err, halfDone) && maybe:

@@ -112,8 +112,8 @@ func TestClassesOfFailure(t *testing.T) {
 		{"a scope is missing", channelstest.SlackFault{Error: "missing_scope", Needed: "chat:write"}, "plain", "lacks the scope chat:write"},
 		{"another refusal", channelstest.SlackFault{Error: "message_limit_exceeded"}, "plain", ""},
 		{"half done", channelstest.SlackFault{Error: "internal_error"}, "unknown", ""},
-		{"too many", channelstest.SlackFault{Status: 429, RetryAfter: 9}, "later", "9s"},
-		{"too many, without a time", channelstest.SlackFault{Status: 429}, "plain", ""},
+		{"too many", channelstest.SlackFault{Status: 429, RetryAfter: 9}, "later there", "9s"},
+		{"too many, without a time", channelstest.SlackFault{Status: 429}, "plain there", ""},
 		{"broken", channelstest.SlackFault{Status: 500}, "unknown", ""},
 		{"behind a proxy", channelstest.SlackFault{Status: 502}, "plain", ""},
 		{"a proxy that has waited", channelstest.SlackFault{Status: 504}, "unknown", ""},
@@ -257,7 +257,7 @@ func TestEditKeepsThePlace(t *testing.T) {
 		t.Errorf("sent %+v", f.Sent())
 	}
 	f.Fail("chat.update", channelstest.SlackFault{Status: 429, RetryAfter: 3})
-	if err := ch.Edit(t.Context(), d, remote); channelstest.Kind(err) != "later" {
+	if err := ch.Edit(t.Context(), d, remote); channelstest.Kind(err) != "later there" {
 		t.Errorf("too many edits: %v", err)
 	}
 	d.File = &channels.File{}
@@ -288,7 +288,7 @@ func TestFiles(t *testing.T) {
 		{"cut while a place is asked for", "files.getUploadURLExternal", channelstest.SlackFault{Cut: "after"}, "abc", "plain", 0},
 		{"on its way up", "upload", channelstest.SlackFault{Status: 502}, "abc", "plain", 0},
 		{"cut at the end", "files.completeUploadExternal", channelstest.SlackFault{Cut: "after"}, "abc", "unknown", 1},
-		{"too many", "files.completeUploadExternal", channelstest.SlackFault{Status: 429, RetryAfter: 3}, "abc", "later", 0},
+		{"too many", "files.completeUploadExternal", channelstest.SlackFault{Status: 429, RetryAfter: 3}, "abc", "later there", 0},
 		{"says nothing", "files.completeUploadExternal", channelstest.SlackFault{Raw: `{"ok":true}`}, "abc", "unknown", 0},
 	} {
 		f := server(t)

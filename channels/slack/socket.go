@@ -196,7 +196,7 @@ func farewell(e envelope) error {
 	case e.Type != "disconnect":
 		return nil
 	case e.Reason == "link_disabled":
-		return &channels.RetryAfter{After: slowly, Err: errors.New("the app's Socket Mode was switched off: switch it on at https://api.slack.com/apps under Socket Mode")}
+		return channels.Refused(errors.New("the app's Socket Mode was switched off: switch it on at https://api.slack.com/apps under Socket Mode"))
 	case e.Reason == "warning", e.Reason == "refresh_requested":
 		return errRefresh
 	}

@@ -329,7 +329,7 @@ func TestWhatHasNoText(t *testing.T) {
 		"[location: 52.50000, 13.40000]": {"location": obj{"latitude": 52.5, "longitude": 13.4}},
 		"[place: Bar, Street 1]":         {"venue": obj{"title": "Bar", "address": "Street 1"}, "location": obj{}},
 		"[contact: A B, +49 1]":          {"contact": obj{"first_name": "A", "last_name": "B", "phone_number": "+49 1"}},
-		"[dice 🎲 4]":                    {"dice": obj{"emoji": "🎲", "value": 4}},
+		"[dice 🎲 4]":                     {"dice": obj{"emoji": "🎲", "value": 4}},
 		"[poll: Where to?]":              {"poll": obj{"id": "1", "question": "Where to?", "options": []obj{{"text": "here", "voter_count": 0}}}},
 		"[story]":                        {"story": obj{"id": 3, "chat": obj{"id": 8, "type": "private"}}},
 		"[checklist: Buy; milk; bread]":  {"checklist": obj{"title": "Buy", "tasks": []obj{{"id": 1, "text": "milk", "completion_date": 9}, {"id": 2, "text": "bread"}}}},

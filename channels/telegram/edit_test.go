@@ -51,7 +51,7 @@ func TestEditErrors(t *testing.T) {
 		id    string
 		want  string
 	}{
-		"slowly":            {channelstest.TelegramFault{Status: 429, RetryAfter: 7}, id, "later"},
+		"slowly":            {channelstest.TelegramFault{Status: 429, RetryAfter: 7}, id, "later there"},
 		"server trouble":    {channelstest.TelegramFault{Status: 502}, id, "plain"},
 		"cut off":           {channelstest.TelegramFault{Cut: "before"}, id, "plain"},
 		"blocked":           {channelstest.TelegramFault{Status: 403}, id, "permanent"},

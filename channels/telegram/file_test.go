@@ -115,7 +115,7 @@ func TestFailuresOfFiles(t *testing.T) {
 		kind  string
 		left  int
 	}{
-		{"asked to come back", channelstest.TelegramFault{Status: 429, RetryAfter: 3}, nil, "later", 0},
+		{"asked to come back", channelstest.TelegramFault{Status: 429, RetryAfter: 3}, nil, "later there", 0},
 		{"blocked", channelstest.TelegramFault{Status: 403}, nil, "permanent", 0},
 		{"too large", channelstest.TelegramFault{Status: 413}, nil, "permanent", 0},
 		{"broken", channelstest.TelegramFault{Status: 500}, nil, "plain", 0},

@@ -20,7 +20,6 @@ const (
 	keeps     = 24 * time.Hour     // how long the server keeps an update ("Getting updates")
 	forgets   = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
 	saveEvery = 10 * time.Minute   // of a time in which nothing came
-	slowly    = 5 * time.Minute    // between two tries with a token that is not taken
 )
 
 // atBotFather says what to do about an answer of 401, or of 404: the token is part of the path.
@@ -234,7 +233,7 @@ func (c *Channel) trouble(ctx context.Context, err error) error {
 	}
 	switch no.Code {
 	case http.StatusUnauthorized, http.StatusNotFound:
-		return &channels.RetryAfter{After: slowly, Err: fmt.Errorf("%w; %s", err, atBotFather)}
+		return channels.Refused(fmt.Errorf("%w; %s", err, atBotFather))
 	case http.StatusConflict:
 		return c.conflict(ctx, err)
 	case http.StatusTooManyRequests:

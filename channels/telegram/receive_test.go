@@ -243,6 +243,20 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
+// TestFirstAnswerIsCommitted though nothing is new: it shows that receiving works.
+func TestFirstAnswerIsCommitted(t *testing.T) {
+	f := server(t)
+	now := time.Now().Unix()
+	b := channelstest.BoxAt(channels.Cursor{Source: "telegram", Identity: "7001 " + f.URL(), Value: fmt.Sprintf(`{"offset":5,"heard":%d,"newest":%d}`, now, now)})
+	var commits atomic.Int64
+	b.Each(func([]channels.Message) { commits.Add(1) })
+	channelstest.Keep(t, open(t, f), b)
+	f.Listening(t.Context())
+	if n := commits.Load(); n != 1 {
+		t.Errorf("%d commits before it waits for messages, want one", n)
+	}
+}
+
 func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 	me := `{"ok":true,"result":{"id":7001,"is_bot":true,"username":"hob_test_bot"}}`
 	for _, tc := range []struct {

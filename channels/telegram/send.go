@@ -209,7 +209,8 @@ func class(err error, maybe bool) error {
 	switch no.Code {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-	case http.StatusTooManyRequests:
+	case http.StatusTooManyRequests: // of this chat, as far as it tells ("My bot is hitting limits" of the Bot FAQ)
+		err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
 		if no.Parameters.RetryAfter > 0 {
 			return &channels.RetryAfter{After: time.Duration(no.Parameters.RetryAfter) * time.Second, Err: err}
 		}

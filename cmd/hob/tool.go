@@ -93,7 +93,7 @@ func runTool(a *cli.App, cmd *cobra.Command, args []string) error {
 		return a.Text(form.Help())
 	}
 	if err != nil {
-		return err
+		return cli.Refused(err)
 	}
 	wd, err := os.Getwd()
 	if err != nil {

@@ -77,8 +77,8 @@ func Check(decode func(any) error, timezone string, now time.Time) error {
 		zone = time.UTC
 	}
 	_, err = in.job("x", zone, now)
-	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); err == nil && wrong != nil {
-		err = fmt.Errorf("allow: %w", wrong)
+	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
 	return err
 }

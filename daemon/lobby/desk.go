@@ -136,6 +136,9 @@ func (d Desk) link(ctx context.Context, l channels.Linker) (text, url string, er
 
 // find looks a channel up. One whose section cannot be used is there too, as nil, with the reason.
 func (d Desk) find(name string) (ch channels.Channel, unfit, err error) {
+	if name == event.CLI.Channel() {
+		return nil, nil, event.NewFault(event.Refused, "hob channels list shows the other channels", "the command line is always there, and yours: cli needs no pairing, no section and no test")
+	}
 	ch, err = d.Find(name)
 	if errors.Is(err, channels.ErrNoChannel) {
 		return nil, nil, event.NewFault(event.Missing, "hob channels list shows those that there are; hob channels add makes one", "there is no channel %s", name)

@@ -3,6 +3,7 @@
 package rig_test
 
 import (
+	"fmt"
 	"testing"
 
 	"hob/channels"
@@ -63,13 +64,14 @@ func (r *rig) thinkAgain() {
 		r.tap(asks, codeOf(b), b)
 	}
 	for i, v := range r.chats.venues {
-		text := func(n int) string { return "please do plain-" + string(rune('1'+i)) + string(rune('0'+n)) }
+		text := func(n int) string { return fmt.Sprintf("please do plain-%d", 10*(i+1)+n) }
 		u := r.speak(v, owner, text(0))
 		r.edit(u, text(1))
 		r.edit(u, text(2))
 		u.unread = true
 		if v.deletes != nil {
 			gone := r.speak(v, owner, text(3))
+			r.edit(gone, text(7))
 			r.remove(gone)
 			gone.unread = true
 		}

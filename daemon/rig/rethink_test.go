@@ -53,11 +53,14 @@ func (r *rig) rethink(rng *rand.Rand, k int) {
 	case 3:
 		if v.deletes != nil {
 			u := r.speak(v, owner, text(0))
+			if rng.IntN(2) == 0 {
+				r.edit(u, text(1))
+			}
 			r.remove(u)
 			u.unread = true
 		}
 	case 4:
-		if u := r.lately(v, rng); u != nil && v.deletes != nil && len(u.edits) == 0 {
+		if u := r.lately(v, rng); u != nil && v.deletes != nil {
 			r.remove(u)
 		}
 	}

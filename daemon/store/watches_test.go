@@ -293,6 +293,21 @@ func TestBusyWatch(t *testing.T) {
 	}
 }
 
+// What a watch saw by a clock that was far ahead holds up nothing when the clock is right again.
+func TestBusyByAWrongClock(t *testing.T) {
+	s := fresh(t)
+	w := s.watch("w")
+	s.later(183 * 24 * time.Hour)
+	for v := range int64(30) {
+		s.see(saw(w, v+1))
+	}
+	s.later(-183 * 24 * time.Hour)
+	s.see(saw(w, 31))
+	if n := one[int](s, "SELECT count(*) FROM inbox WHERE not_before = 0"); n != 31 || len(s.outs()) != 0 {
+		t.Errorf("%d of 31 may run now, and the owner was told %+v", n, s.outs())
+	}
+}
+
 // What is held has room for so much; the rest is only said to be there.
 func TestHeldHasBounds(t *testing.T) {
 	s := fresh(t)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/daemon/control"
 	"hob/daemon/event"
@@ -247,5 +249,69 @@ func TestSyncWithALockedKeyring(t *testing.T) {
 	}
 	if got := r.send(r.signed("a", r.secrets["keyring:a"], "d1", []byte("{}"))); got.status != http.StatusServiceUnavailable {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestOffWithoutItsSecret: a webhook whose secret is not there is listed with the reason, and without it once the secret is there again. A
+// program or a keyring is not asked because webhooks are listed.
+func TestOffWithoutItsSecret(t *testing.T) {
+	r := newRig(t)
+	for _, ref := range []string{"env:A", "keyring:b", "cmd:c"} {
+		r.secrets[ref] = "It's a Secret to Everybody"
+		r.act("add", ref[:3], map[string]string{"prompt": "Look.", "kind": "github", "secret": ref})
+	}
+	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
+	reasons := func() (list []string) {
+		rows, err := r.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			one, err := r.Named(t.Context(), row.Name)
+			if err != nil || one.Off != row.Off {
+				t.Errorf("%s is listed with %q and shown with %q, %v", row.Name, row.Off, one.Off, err)
+			}
+			list = append(list, row.Name+" "+row.Off)
+		}
+		return list
+	}
+	const lost = " secret: the keyring is locked"
+	r.lost.Store(true)
+	before := r.asked.Load()
+	if got, want := reasons(), []string{"cmd ", "env" + lost, "key ", "open "}; !slices.Equal(got, want) || r.asked.Load() != before+1 {
+		t.Errorf("listing asks %d times: %q", r.asked.Load()-before, got)
+	}
+	r.send(r.signed("key", "It's a Secret to Everybody", "d1", []byte("{}")))
+	if got, want := reasons(), []string{"cmd ", "env" + lost, "key" + lost, "open "}; !slices.Equal(got, want) {
+		t.Errorf("a sender came: %q", got)
+	}
+	r = newRig(t)
+	r.act("add", "env", map[string]string{"prompt": "Look.", "kind": "github", "secret": "It's a Secret to Everybody"})
+	if got := reasons(); !slices.Equal(got, []string{"env "}) {
+		t.Errorf("its secret is there: %q", got)
+	}
+}
+
+// TestAllThatIsWrongWithASection: one line for each key, whoever finds it.
+func TestAllThatIsWrongWithASection(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	in := webhooks.Section{Kind: "x", Secret: "env:A", Prompt: "{{", Deliver: "nowhere", Allow: []string{"exec"}, PerMinute: 0, MaxBody: 1, Tolerance: time.Minute}
+	decode := func(to any) error {
+		*to.(*webhooks.Section) = in
+		return nil
+	}
+	err := webhooks.Check("a", decode, now)
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	var keys []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		keys = append(keys, line[:strings.IndexAny(line, ": ")])
+	}
+	if want := []string{"allow", "deliver", "kind", "per_minute", "prompt"}; !slices.Equal(slices.Sorted(slices.Values(keys)), want) {
+		t.Errorf("%v", err)
+	}
+	if got := webhooks.Secrets(decode); len(got) != 1 || got["secret"] != "env:A" {
+		t.Errorf("%v", got)
 	}
 }

@@ -79,6 +79,7 @@ type Row struct {
 	Origin    string        `json:"origin"`           // run-time or config
 	Paused    bool          `json:"paused"`
 	Broken    string        `json:"broken,omitempty"` // why it cannot be used
+	Off       string        `json:"off,omitempty"`    // why it lets nobody in now: its secret cannot be found
 	Failures  int           `json:"failures"`         // in a row
 	Created   time.Time     `json:"created"`
 }
@@ -99,17 +100,73 @@ func (d *Desk) url(name string) string { return "http://" + d.Address() + "/hook
 // List returns all webhooks, by name.
 func (d *Desk) List(ctx context.Context) ([]Row, error) {
 	all, err := d.Rows.All(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]Row, len(all))
 	for i, h := range all {
-		list[i] = d.shown(h)
+		if list[i], err = d.standing(ctx, h); err != nil {
+			return nil, err
+		}
 	}
-	return list, err
+	return list, nil
 }
 
 // Named finds a webhook by its name or id.
 func (d *Desk) Named(ctx context.Context, name string) (Row, error) {
-	h, _, err := d.Rows.Named(ctx, name)
-	return d.shown(h), err
+	h, lines, err := d.Rows.Named(ctx, name)
+	row := d.shown(h)
+	if err == nil {
+		row.Off = d.off(ctx, h, lines)
+	}
+	return row, err
+}
+
+// standing is a webhook with what keeps it from receiving.
+func (d *Desk) standing(ctx context.Context, h hook.Hook) (Row, error) {
+	row := d.shown(h)
+	if h.Broken != "" || h.Kind == hook.None {
+		return row, nil
+	}
+	_, lines, err := d.Rows.Named(ctx, h.Name)
+	if err != nil {
+		return row, err
+	}
+	row.Off = d.off(ctx, h, lines)
+	return row, nil
+}
+
+// off says why nobody who signs can be let in; "" when somebody can. Nobody waits for a program or a keyring because webhooks are listed: of
+// those it says what was found when they were last asked.
+func (d *Desk) off(ctx context.Context, h hook.Hook, lines string) string {
+	if h.Broken != "" || h.Kind == hook.None {
+		return ""
+	}
+	for _, ref := range secretLines(lines) {
+		value, err := "", d.found(h.Name, ref)
+		if scheme, _, _ := strings.Cut(ref, ":"); scheme != "cmd" && scheme != "keyring" {
+			value, err = d.secret(ctx, h.Name, ref)
+		}
+		if err == nil && value != "" {
+			err = hook.CheckSecret(h.Kind, value)
+		}
+		if err != nil {
+			return "secret: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// found is what came of it when a secret was last looked for; nil: it was found, or never looked for.
+func (d *Desk) found(name, ref string) error {
+	d.mu.Lock()
+	r, ok := d.known[name+"\n"+ref]
+	d.mu.Unlock()
+	if !ok || !r.mu.TryLock() { // it is being looked for
+		return nil
+	}
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // How long a secret that was found is used before it is looked for again: a reference may lead to a program, and strangers must not be

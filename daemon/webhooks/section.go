@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -60,28 +61,48 @@ func (in Section) limits() error {
 	return errors.Join(list...)
 }
 
-// hook makes the webhook of a section. Its error's lines begin with the key that they are about.
+// hook makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
 func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
-	if err := in.limits(); err != nil {
-		return hook.Hook{}, err
-	}
-	rights, err := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
-	if err != nil {
-		return hook.Hook{}, fmt.Errorf("allow: %w", err)
+	limits := in.limits()
+	rights, wrong := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
+	if wrong != nil {
+		wrong = fmt.Errorf("allow: %w", wrong)
 	}
 	h, err := hook.New(hook.Draft{
 		Name: name, Prompt: in.Prompt, Kind: in.Kind, Deliver: in.Deliver, Header: in.Header, Tolerance: in.Tolerance, MaxBody: in.MaxBody,
 		PerMinute: in.PerMinute, Once: cmp.Or(in.Once, -1), Allow: rights, Origin: OriginConfig,
 	}, now)
-	switch signed := h.Kind != hook.None; {
-	case err != nil:
-		return h, err
+	return h, firsts(limits, err, in.signed(), wrong)
+}
+
+// signed says what is wrong with the secrets for the kind.
+func (in Section) signed() error {
+	switch signed := in.Kind != string(hook.None); {
 	case signed && in.Secret == "":
-		return h, errors.New(`secret: it is missing; kind = "none" takes what is not signed`)
+		return errors.New(`secret: it is missing; kind = "none" takes what is not signed`)
 	case !signed && in.Secret+in.OldSecret != "":
-		return h, errors.New("secret: kind none has none")
+		return errors.New("secret: kind none has none")
 	}
-	return h, nil
+	return nil
+}
+
+// firsts joins errors whose lines begin with the key that they are about: the first line of each key.
+func firsts(errs ...error) error {
+	var list []error
+	seen := map[string]bool{}
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			key := line[:max(strings.IndexAny(line, ": "), 0)]
+			if !seen[key] {
+				list = append(list, errors.New(line))
+			}
+			seen[key] = true
+		}
+	}
+	return errors.Join(list...)
 }
 
 // Check says what is wrong with a section: its lines begin with the key that they are about. No secret is looked up.
@@ -92,6 +113,17 @@ func Check(name string, decode func(any) error, now time.Time) error {
 	}
 	_, err = in.hook(name, now)
 	return err
+}
+
+// Secrets are the references of a section's secrets, by their keys. What is wrong with the section Check says.
+func Secrets(decode func(any) error) map[string]string {
+	in, err := decoded(decode)
+	if err != nil {
+		return nil
+	}
+	list := map[string]string{"secret": in.Secret, "old_secret": in.OldSecret}
+	maps.DeleteFunc(list, func(_, ref string) bool { return ref == "" })
+	return list
 }
 
 // Notes describe the keys of a section.

@@ -116,7 +116,7 @@ func (h Hook) faults() (list []error) {
 		}
 	}
 	_, broken := Parse(h.Prompt)
-	add(!goodName(h.Name), "name %q: want at most %d of A-Z a-z 0-9 - and _, and a letter among them: it becomes part of an address", h.Name, longestName)
+	add(!goodName(h.Name), "name %q: want at most %d of A-Z a-z 0-9 - and _, a letter among them and no - in front: it becomes part of an address", h.Name, longestName)
 	add(!slices.Contains(Kinds(), string(h.Kind)), "kind %q: want %s", h.Kind, strings.Join(Kinds(), ", "))
 	add(h.Prompt == "", "prompt: it is empty; say what is to be done with what comes in")
 	add(broken != nil, "prompt: %w", broken)
@@ -132,7 +132,7 @@ func (h Hook) faults() (list []error) {
 
 // goodName reports whether a name can stand in an address as it is.
 func goodName(name string) bool {
-	return name != "" && len(name) <= longestName && !strings.ContainsFunc(name, notToken) && strings.ContainsFunc(name, letter)
+	return name != "" && name[0] != '-' && len(name) <= longestName && !strings.ContainsFunc(name, notToken) && strings.ContainsFunc(name, letter)
 }
 
 func letter(r rune) bool   { return r|0x20 >= 'a' && r|0x20 <= 'z' }

@@ -94,6 +94,8 @@ func (f *faults) name(d Draft) string {
 		return nameFrom(d.Prompt)
 	case utf8.RuneCountInString(name) > longestName:
 		f.add(fmt.Errorf("name %q: it is longer than %d characters", name, longestName))
+	case name[0] == '-':
+		f.add(fmt.Errorf("name %q: it would look like a flag; let it begin with a letter or a digit", name))
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }):
 		f.add(fmt.Errorf("name %q: want only letters, digits, - and _", name))
 	case strings.Trim(name, "0123456789") == "":

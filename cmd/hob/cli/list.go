@@ -26,6 +26,7 @@ type Listing[T any] struct {
 	Row      func(T, Clock) []string
 	States   []string                                                   // that --state knows; none: there is no such flag
 	State    string                                                     // its default
+	Whole    bool                                                       // there are few, and they come without a limit
 	Empty    func(context.Context, *client.Client, client.Filter) error // what is wrong where there is nothing; nil: nothing is
 }
 
@@ -43,7 +44,11 @@ func List[T any](a *App, l Listing[T]) *cobra.Command {
 // Flags adds --limit, --state where rows have one, and --all where only those in one state are shown by default.
 func (l Listing[T]) Flags(cmd *cobra.Command, f *client.Filter) {
 	f.State = l.State
-	cmd.Flags().IntVar(&f.Limit, "limit", 0, "at most this many rows (default 50)")
+	limit := "at most this many rows (default 50)"
+	if l.Whole {
+		limit = "at most this many rows (default all)"
+	}
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, limit)
 	if len(l.States) == 0 {
 		return
 	}
@@ -95,8 +100,12 @@ func ListRows[T any](ctx context.Context, a *App, l Listing[T], f client.Filter)
 	if err != nil {
 		return err
 	}
+	asked := f
+	if l.Whole {
+		asked.Limit = 0
+	}
 	var raw json.RawMessage
-	if err := c.List(ctx, l.Resource, f, &raw); err != nil {
+	if err := c.List(ctx, l.Resource, asked, &raw); err != nil {
 		return err
 	}
 	var rows []T

@@ -113,6 +113,15 @@ func deny(ctx context.Context, c *client.Client, code string) error {
 	return c.Act(ctx, "questions", code, "deny", nil, nil)
 }
 
+// Refused gives a tool's command line that is wrong the JSON document that the tool's own refusal has.
+func Refused(err error) error {
+	code, text, hint := Explain(err)
+	if code != ExitUsage {
+		return err
+	}
+	return &Problem{Code: code, Text: text, Hint: hint, Doc: refusal{Error: "VALIDATION_ERROR", Message: text, Hint: hint}}
+}
+
 // ToolFailure is the error of a tool that was run and failed.
 func ToolFailure(out client.Outcome) *Problem {
 	p := &Problem{Code: ExitFailed, Text: out.Message, Hint: out.Hint}

@@ -24,6 +24,7 @@ type jobRow struct {
 	Prompt  string      `json:"prompt"`
 	Paused  bool        `json:"paused"`
 	Created time.Time   `json:"created"`
+	Anchor  time.Time   `json:"anchor"`
 	Broken  string      `json:"broken"`
 	Gate    string      `json:"gate"`
 	Next    []time.Time `json:"next"`
@@ -32,6 +33,14 @@ type jobRow struct {
 	Held     time.Time `json:"held_until"`
 
 	Estimate json.RawMessage `json:"estimate"`
+}
+
+// start is what a period counts from: the job's schedule may have been changed after it was made.
+func (j jobRow) start() time.Time {
+	if j.Anchor.IsZero() {
+		return j.Created
+	}
+	return j.Anchor
 }
 
 // clock shows an instant in the job's own zone, with seconds when its schedule has some.
@@ -101,7 +110,7 @@ func (j jobRow) inWords(raw json.RawMessage) json.RawMessage {
 
 func cronListCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[jobRow]{
-		Resource: "jobs", Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
+		Resource: "jobs", Whole: true, Short: "List the jobs with their next times", None: "there are no jobs yet; make one with: hob cron add",
 		Head: []string{"JOB", "SCHEDULE", "ZONE", "NEXT", "PROMPT"},
 		Row: func(j jobRow, _ cli.Clock) []string {
 			return []string{j.Name, j.schedule(), j.Zone, j.state(), j.Prompt}

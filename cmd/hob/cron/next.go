@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,12 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 		Use: "next [JOB]", Short: "Show the next times of a job, or of a schedule before you use it",
 		Example: "  hob cron next --cron \"0 9 * * 1-5\" --tz Europe/Berlin -n 5",
 		Args:    cli.AtMost(1, "one JOB"), ValidArgsFunction: cli.Complete(a, "jobs"),
-		RunE: func(cmd *cobra.Command, args []string) error { return previewTimes(cmd.Context(), a, p, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Filled(cmd); err != nil {
+				return err
+			}
+			return previewTimes(cmd.Context(), a, p, args)
+		},
 	}
 	p.flags(cmd)
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
@@ -60,7 +64,7 @@ func previewTimes(ctx context.Context, a *cli.App, p preview, args []string) err
 	var times []time.Time
 	var zone *time.Location
 	if words != "" {
-		times, zone, err = offline(p, words, after)
+		times, zone, err = offline(a, p, words, after)
 	} else {
 		times, zone, err = ofJob(ctx, a, p, args[0], after)
 	}
@@ -70,8 +74,8 @@ func previewTimes(ctx context.Context, a *cli.App, p preview, args []string) err
 	return printTimes(a, times, zone)
 }
 
-// offline works a schedule out without the daemon.
-func offline(p preview, words string, after time.Time) ([]time.Time, *time.Location, error) {
+// offline works a schedule out without the daemon, as a job's is.
+func offline(a *cli.App, p preview, words string, after time.Time) ([]time.Time, *time.Location, error) {
 	zone := time.Local
 	if p.tz != "" {
 		var err error
@@ -79,19 +83,16 @@ func offline(p preview, words string, after time.Time) ([]time.Time, *time.Locat
 			return nil, nil, err
 		}
 	}
-	text := words
-	if p.cron == "" {
-		r, err := phrase.Resolve(words, zone, after)
-		if err != nil {
-			return nil, nil, cli.Usage("", "%v", err)
-		}
-		text = r.Spec
-	} else if !strings.HasPrefix(text, "cron ") {
-		text = "cron " + text
-	}
-	s, err := spec.Parse(text)
+	r, err := phrase.Resolve(words, zone, after)
 	if err != nil {
 		return nil, nil, cli.Usage("", "%v", err)
+	}
+	if r.Assumed != "" {
+		a.Note(r.Assumed)
+	}
+	s, err := spec.Parse(r.Spec)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read back %q: %w", r.Spec, err)
 	}
 	return spec.Preview(s, zone, after, after, p.n), zone, nil
 }
@@ -114,7 +115,7 @@ func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.T
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
 	}
-	return spec.Preview(s, zone, after, j.Created, p.n), zone, nil
+	return spec.Preview(s, zone, after, j.start(), p.n), zone, nil
 }
 
 func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {

@@ -43,6 +43,7 @@ type hookRow struct {
 	Deliver string `json:"deliver"`
 	Paused  bool   `json:"paused"`
 	Broken  string `json:"broken"`
+	Off     string `json:"off"`    // why nobody is let in
 	Secret  string `json:"secret"` // only of one that was just made
 }
 
@@ -52,13 +53,16 @@ func (h hookRow) state() string {
 		return "broken"
 	case h.Paused:
 		return "paused"
+	case h.Off != "":
+		why, _, _ := strings.Cut(h.Off, " (") // hob hook show has all of it
+		return "off: " + why
 	}
 	return "receiving"
 }
 
 func listCommand(a *cli.App) *cobra.Command {
 	return cli.List(a, cli.Listing[hookRow]{
-		Resource: "hooks", Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
+		Resource: "hooks", Whole: true, Short: "List the webhooks with their addresses", None: "there are no webhooks yet; make one with: hob hook add",
 		Head: []string{"HOOK", "KIND", "STATE", "URL", "DELIVER", "PROMPT"},
 		Row: func(h hookRow, _ cli.Clock) []string {
 			return []string{h.Name, h.Kind, h.state(), h.URL, h.Deliver, console.OneLine(h.Prompt)}

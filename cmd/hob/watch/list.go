@@ -40,7 +40,7 @@ func (w row) state() string {
 
 func listCommand(a *cli.App) *cobra.Command {
 	cmd := cli.List(a, cli.Listing[row]{
-		Resource: resource, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
+		Resource: resource, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
 		Row: func(w row, _ cli.Clock) []string {
 			return []string{w.Name, strings.Join(w.Paths, ", "), w.state(), w.Prompt}

@@ -16,8 +16,8 @@ const looped = "hob says no more there for a while: its answers were answered fa
 
 // How many answers and replies are looked at: enough for those that say nothing.
 const (
-	lastAnswers = 4 * channels.VolleyMost
-	lastReplies = 20 * channels.VolleyMost
+	lastAnswers = 4 * VolleyMost
+	lastReplies = 20 * VolleyMost
 )
 
 // quieten drops what a program seems to have written in answer to hob. A message of the owner in the same chat begins the count anew.
@@ -41,7 +41,7 @@ func quieten(tx Tx, a *Arrival) (over bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("look who answers: %w", err)
 	}
-	if n >= channels.VolleyMost {
+	if n >= VolleyMost {
 		a.State, a.Reason, a.ends = Dropped, looped, true
 	}
 	return false, nil
@@ -61,31 +61,31 @@ func volleys(tx Tx, in event.In, since time.Time) (int, error) {
 	}
 	rs, err := tx.Rows().Query(`SELECT min(d.tried), max(max(d.tried), o.created) FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.address = ? AND o.cause_kind = 'step' AND d.tried > ?
 		GROUP BY o.id ORDER BY o.id DESC LIMIT ?`, in.ReplyTo, db.Micros(since), lastAnswers)
-	answers, err := db.Collect(rs, err, func(rs *sql.Rows) (a channels.Said, err error) { return a, rs.Scan(db.Stamp(&a.From), db.Stamp(&a.To)) })
-	if err != nil || len(answers) < channels.VolleyMost {
+	answers, err := db.Collect(rs, err, func(rs *sql.Rows) (a Said, err error) { return a, rs.Scan(db.Stamp(&a.From), db.Stamp(&a.To)) })
+	if err != nil || len(answers) < VolleyMost {
 		return 0, err
 	}
 	slices.Reverse(answers)
 	rs, err = tx.Rows().Query(`SELECT received, coalesce((SELECT sum(length(value ->> 'text')) FROM json_each(parts)), 0) FROM inbox
 		WHERE source = ? AND person = ? AND person <> '' AND reply_to = ? AND received >= ? ORDER BY seq DESC LIMIT ?`, in.Source, in.Origin.Person, in.ReplyTo, db.Micros(answers[0].From), lastReplies)
-	replies, err := db.Collect(rs, err, func(rs *sql.Rows) (r channels.Reply, err error) { return r, rs.Scan(db.Stamp(&r.At), &r.Length) })
+	replies, err := db.Collect(rs, err, func(rs *sql.Rows) (r Reply, err error) { return r, rs.Scan(db.Stamp(&r.At), &r.Length) })
 	if err != nil {
 		return 0, err
 	}
 	slices.Reverse(replies)
-	return channels.Volleys(answers, append(replies, channels.ReplyOf(in.Text(), tx.Rows().Now))), nil
+	return Volleys(answers, append(replies, ReplyOf(in.Text(), tx.Rows().Now))), nil
 }
 
 // silence ends a conversation for a while, and tells the owner.
 func silence(tx Tx, a Arrival) error {
 	in, now := a.In, tx.Rows().Now
 	err := tx.Rows().Run("INSERT INTO silences (address, person, until) VALUES (?, ?, ?) ON CONFLICT (address, person) DO UPDATE SET until = excluded.until",
-		in.ReplyTo, in.Origin.Person, db.Micros(now.Add(channels.Silence)))
+		in.ReplyTo, in.Origin.Person, db.Micros(now.Add(Silence)))
 	if err != nil {
 		return fmt.Errorf("end a conversation: %w", err)
 	}
 	text := fmt.Sprintf("I say no more to %s on %s for an hour: %d of my answers in a row were answered faster than a person writes, as when two programs answer each other. hob inbox retry %d ends that at once",
-		channels.Foreign(in.Sender), in.ReplyTo, channels.VolleyMost, a.Seq)
+		channels.Foreign(in.Sender), in.ReplyTo, VolleyMost, a.Seq)
 	if in.ReplyTo != event.Address(in.Source+":"+in.Origin.Person) {
 		text += ", and so does a message of yours there that I am meant to read"
 	}

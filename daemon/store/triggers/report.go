@@ -47,20 +47,24 @@ func (d Desk) Report(ctx context.Context) error {
 const untold = "f.told = 1 AND f.trigger NOT IN (SELECT e.trigger FROM fires e INDEXED BY fires_due WHERE e.state = 'due' AND e.told = 1)"
 
 // overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
-// nor are those whose gate stayed shut, with the older ones that they stand for. What stands for others and could not have its gate looked at
-// has missed its time with them.
+// nor are those whose gate stayed shut, with the older ones that they stand for. Where the gate could not be looked at, all of
+// them are missed.
 func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
 	const runs = "f.outcome IN ('', 'ran') OR f.outcome = 'failed' AND f.turn IS NOT NULL"
 	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
 		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed' OR f.outcome = 'failed' AND f.turn IS NULL), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
-		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0
+		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0, sum(f.outcome = 'failed' AND f.turn IS NULL) > 0
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untold+` AND t.kind <> ? GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
 	list, err = db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
 		var o scheduler.Overdue
 		var id int64
-		var shut bool
-		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut)
-		if shut && o.Runs == 0 {
+		var shut, blind bool
+		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut, &blind)
+		switch {
+		case o.Runs > 0:
+		case blind:
+			o.Gone, o.Stood = o.Gone+o.Stood, 0
+		case shut:
 			o.Stood = 0
 		}
 		newest = max(newest, id)

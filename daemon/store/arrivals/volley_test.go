@@ -1,17 +1,17 @@
-package channels_test
+package arrivals_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"hob/channels"
+	"hob/daemon/store/arrivals"
 )
 
 // exchanged makes the two lists of a conversation from a line such as "a 2 b20 a": hob answers at a letter a; b with a number is a reply of that many
 // characters; p is a further part of the last answer; a number alone lets that many seconds pass, and each thing takes a tenth of one.
-func exchanged(line string) (answers []channels.Said, replies []channels.Reply) {
-	now := start
+func exchanged(line string) (answers []arrivals.Said, replies []arrivals.Reply) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	for word := range strings.FieldsSeq(line) {
 		n := 0
 		for _, c := range strings.TrimLeft(word, "b") {
@@ -22,11 +22,11 @@ func exchanged(line string) (answers []channels.Said, replies []channels.Reply) 
 		now = now.Add(100 * time.Millisecond)
 		switch word[0] {
 		case 'a':
-			answers = append(answers, channels.Said{From: now, To: now})
+			answers = append(answers, arrivals.Said{From: now, To: now})
 		case 'p':
 			answers[len(answers)-1].To = now
 		case 'b':
-			replies = append(replies, channels.ReplyOf(strings.Repeat("ü", n), now))
+			replies = append(replies, arrivals.ReplyOf(strings.Repeat("ü", n), now))
 		default:
 			now = now.Add(time.Duration(n) * time.Second)
 		}
@@ -59,7 +59,7 @@ func TestVolleys(t *testing.T) {
 		"a slow reply to the first of them":   {"a 6 b20 p a 6 b20", 0},
 		"the last answer has no reply yet":    {"a b2 a b2 a", 2},
 	} {
-		if got := channels.Volleys(exchanged(c.line)); got != c.want {
+		if got := arrivals.Volleys(exchanged(c.line)); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -1,0 +1,67 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hob/channels/wire"
+)
+
+// maxMoves is how many redirects of a homeserver are followed for one file.
+const maxMoves = 5
+
+// file opens what a mxc address leads to ("Content repository").
+func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
+	u, err := url.Parse(mxc)
+	if err != nil || u.Scheme != "mxc" || u.Host == "" || len(u.Path) < 2 || strings.Contains(u.Path[1:], "/") {
+		return nil, fmt.Errorf("%.100q is no address of a file", mxc)
+	}
+	open := func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u.Host, u.Path[1:]) }
+	return wire.Fetch(ctx, open, func(err error) bool {
+		no := (*refused)(nil)
+		return errors.Is(err, wire.ErrLost) || errors.As(err, &no) && no.Status < http.StatusInternalServerError
+	})
+}
+
+// fetch asks for a file. Homeservers of before v1.11 have it in another place.
+func (c *client) fetch(ctx context.Context, server, id string) (io.ReadCloser, error) {
+	body, err := c.download(ctx, path("v1", "media", "download", server, id))
+	if is(err, "M_UNRECOGNIZED") {
+		return c.download(ctx, "/_matrix/media/v3/download/"+url.PathEscape(server)+"/"+url.PathEscape(id))
+	}
+	return body, err
+}
+
+// download reads a file, wherever the homeserver says that it is (MSC3860 and MSC3916: a redirect is as good an answer as the file). The token
+// goes to the homeserver alone.
+func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error) {
+	link := c.base + at
+	for range maxMoves {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
+		if err != nil {
+			return nil, fmt.Errorf("make a request: %w", wire.Bare(ctx, err))
+		}
+		resp, err := c.send(ctx, req)
+		if err == nil {
+			return resp.Body, nil
+		}
+		no := (*refused)(nil)
+		if !errors.As(err, &no) || no.leads == "" {
+			return nil, err
+		}
+		to, err := req.URL.Parse(no.leads)
+		if err != nil {
+			return nil, fmt.Errorf("read where the file is: %w", wire.Bare(ctx, err))
+		}
+		if to.Scheme != req.URL.Scheme || to.Host != req.URL.Host || to.User != nil {
+			return wire.Elsewhere(ctx, c.base, to.String())
+		}
+		link = to.String()
+	}
+	return nil, fmt.Errorf("%w: the homeserver moves it again and again", wire.ErrLost)
+}
