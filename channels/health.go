@@ -13,7 +13,7 @@ type Health string
 const (
 	OK       Health = "ok"
 	Degraded Health = "degraded" // the last attempt failed; it is tried again
-	Down     Health = "down"     // three attempts in a row failed, or two with a refusal that lasts; or the section cannot be used
+	Down     Health = "down"     // three attempts in a row failed, or two of which one was refused for what lasts; or the section cannot be used
 )
 
 // Direction is the health of receiving or of sending.

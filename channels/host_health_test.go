@@ -129,15 +129,14 @@ func TestHostTellsOfARefusalAtOnce(t *testing.T) {
 // A blip that looks like a refusal takes nothing down; the next one, long after, is asked for again too.
 func TestHostTakesABlipForWhatItIs(t *testing.T) {
 	hosting(t, func(t *testing.T, h *channels.Host, changes *[]channels.ChannelHealth, _ *channelstest.Inbox) {
-		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
-			if n%2 == 1 {
-				return errToken
+		e := &ear{run: func(ctx context.Context, n int, _ channels.Inbox) error {
+			if n > 1 {
+				channels.Pause(ctx, time.Hour)
 			}
-			ctx, stop := context.WithTimeout(ctx, time.Hour)
-			defer stop()
-			return listen(ctx, n, in)
-		}}}})
-		<-time.After(3 * time.Hour)
+			return errToken
+		}}
+		h.Replace(map[string]channels.Section{"a": {Channel: e}})
+		<-time.After(3*time.Hour + 30*time.Minute)
 		synctest.Wait()
 		for _, c := range *changes {
 			if c.Receiving.State == channels.Down {
@@ -146,6 +145,9 @@ func TestHostTakesABlipForWhatItIs(t *testing.T) {
 		}
 		if got := h.Health()[0].Receiving; got.State != channels.OK || got.LastError == "" {
 			t.Errorf("at the end: %+v", got)
+		}
+		if e.runs() != 5 {
+			t.Errorf("ran %d times, want it tried once more within seconds each time", e.runs())
 		}
 	})
 }

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hob/channels"
+	"hob/channels/channelstest"
 	"hob/daemon/event"
+	"hob/daemon/lobby"
 	"hob/daemon/store/view"
 )
 
@@ -82,6 +85,57 @@ func TestOneNoticeForOneWrongSection(t *testing.T) {
 	r.until("the second fault", func() bool { return len(r.notices()) == 4 })
 	if got := r.notices()[3]; !strings.Contains(got, "channels.other") || strings.Contains(got, "channels.chat") {
 		t.Errorf("of a second fault: %q", got)
+	}
+}
+
+// TestARefusedTokenIsToldAtOnce: what will hardly be over by itself is told within seconds, in the platform's words and with what to do, and once.
+func TestARefusedTokenIsToldAtOnce(t *testing.T) {
+	tg, err := channelstest.NewTelegram("", "7001:secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tg.Close)
+	t.Setenv("HOB_TEST_TELEGRAM", "7001:another")
+	home := t.TempDir()
+	write(t, home, fmt.Sprintf("[owner]\naddresses = [\"chat:42\"]\n[channels.chat]\nkind = \"telegram\"\ntoken = \"env:HOB_TEST_TELEGRAM\"\napi_base = %q\n", tg.URL()))
+	r := start(t, home)
+	begun := time.Now()
+	r.until("the notice", func() bool { return len(r.notices()) > 0 })
+	if took := time.Since(begun); took > time.Minute {
+		t.Errorf("told after %s", took)
+	}
+	if got := r.notices(); !like(got, "cli:main Channel chat does not work: ") || !strings.Contains(got[0], "Unauthorized") || !strings.Contains(got[0], "set token") || strings.Contains(got[0], "retry after") {
+		t.Errorf("told %q", got)
+	}
+	c := r.channel("chat")
+	if c.Receiving.State != channels.Down || strings.Contains(c.Receiving.LastError, "retry after") {
+		t.Errorf("receiving: %+v", c.Receiving)
+	}
+}
+
+// channel is a channel as the API shows it.
+func (r *running) channel(name string) (c lobby.Channel) {
+	r.t.Helper()
+	if err := r.client.Show(r.t.Context(), "channels", name, &c); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+// TestOneAddressIsNotTheChannel lets one chat have too much again and again: the message waits, and nothing is said of the channel.
+func TestOneAddressIsNotTheChannel(t *testing.T) {
+	home := t.TempDir()
+	s := newStudio(t, home, "")
+	s.telegram.Fail("sendMessage", slices.Repeat([]channelstest.TelegramFault{{Status: 429, RetryAfter: 1}}, 4)...)
+	if err := s.client.Act(t.Context(), "channels", "telegram", "test", map[string]string{"send": "true"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the message", func() bool { return len(s.telegram.Sent()) > 0 })
+	if c := s.channel("telegram"); c.Sending.State != channels.OK || c.Sending.LastError != "" {
+		t.Errorf("sending: %+v", c.Sending)
+	}
+	if got := s.notices(); len(got) != 0 {
+		t.Errorf("told %q", got)
 	}
 }
 

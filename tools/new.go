@@ -81,6 +81,10 @@ func (t *made[In, Out]) Spec() Spec { return t.spec }
 
 func (t *made[In, Out]) parameters() *jsonschema.Schema { return t.params }
 
+func (t *made[In, Out]) further(value map[string]any, faults []fault) []fault {
+	return further[In](t.params.Required, value, faults)
+}
+
 // Intent decodes the arguments and asks the tool what the call would touch.
 func (t *made[In, Out]) Intent(ctx context.Context, call Call) (i Intent, err error) {
 	defer caught(t.spec.Name, &err)
@@ -141,6 +145,7 @@ func decode[In any](tool string, s *jsonschema.Schema, args json.RawMessage) (In
 	var in In
 	value, faults := inspect(s, args)
 	if len(faults) > 0 {
+		faults = append(faults, further[In](s.Required, value, faults)...)
 		return in, &refusal{faultResult(tool, s, faults)}
 	}
 	fillDefaults(s, value)

@@ -31,7 +31,12 @@ func Validate(t Tool, args json.RawMessage) (Result, bool) {
 	if err != nil {
 		return ErrorResult(err), false
 	}
-	if _, faults := inspect(s, args); len(faults) > 0 {
+	if value, faults := inspect(s, args); len(faults) > 0 {
+		if c, ok := t.(interface {
+			further(map[string]any, []fault) []fault
+		}); ok {
+			faults = append(faults, c.further(value, faults)...)
+		}
 		return faultResult(t.Spec().Name, s, faults), false
 	}
 	return Result{}, true

@@ -126,7 +126,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 // data reads account data of a type into a value, which stays as it is where there is none.
 func (c *client) data(ctx context.Context, me, kind string, into any) error {
 	err := c.call(ctx, http.MethodGet, path("v3", "user", me, "account_data", kind), nil, into)
-	if is(err, "M_NOT_FOUND", "M_UNRECOGNIZED") {
+	if is(err, "M_NOT_FOUND") {
 		return nil
 	}
 	return err

@@ -39,7 +39,7 @@ type Channel struct {
 	me      account
 	directs map[string][]string // the rooms of private chats by person, the latest first; nil before it was read
 	invited map[string]string   // who has invited hob to the rooms that it is in, as far as it was there to see; nil before the cursor was read
-	sealed  map[string]string   // rooms that came out encrypted when they were made for a person, by person; nil before it was read
+	made    map[string]string   // rooms that hob has made and does not know to be of use, by person; nil before it was read
 	welcome int64               // until then, in Unix seconds, anybody may begin a private chat: a code is about to be written there
 }
 

@@ -11,20 +11,17 @@ import (
 
 // openings are the rooms that hob makes. Some homeservers encrypt each new room, whatever they are asked for (Synapse:
 // encryption_enabled_by_default_for_room_type). Such a room is of no use, and the next one would not be either: for that person none is made
-// again. The homeserver keeps for whom, so that it holds over a restart.
+// again. The homeserver keeps the note of it, so that it holds over a restart.
 type openings struct{ *Channel }
 
-// sealedKind is the type of account data that says for whom no room is made: the rooms that came out encrypted, by person.
-const sealedKind = "hob.sealed_rooms"
+// madeKind is the type of account data with the rooms that hob has made and does not know to be of use, by person.
+const madeKind = "hob.made_rooms"
 
-// begin makes a room for a private chat, and invites the person. The room is noted before it is looked at: a look that fails must not lead to a
-// second room.
+// begin makes a room for a private chat, and invites the person. It is noted before it is looked at: a look that fails must not lead to a second
+// room.
 func (c openings) begin(ctx context.Context, me, person string) (string, error) {
-	switch tried, err := c.tried(ctx, me, person); {
-	case err != nil:
+	if err := c.earlier(ctx, me, person); err != nil {
 		return "", err
-	case tried:
-		return "", sealed(me, person)
 	}
 	var made struct {
 		Room string `json:"room_id"`
@@ -38,49 +35,44 @@ func (c openings) begin(ctx context.Context, me, person string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("begin a private chat with %s: %w", person, err)
 	}
+	c.note(ctx, me, person, made.Room)
 	if err := privates(c).prefer(ctx, me, person, made.Room); err != nil {
 		return "", err
 	}
-	switch secret, err := c.locked(ctx, made.Room); {
-	case err != nil:
-		return "", err
-	case secret:
-		return "", c.close(ctx, me, person, made.Room)
-	}
-	return made.Room, nil
+	return made.Room, c.check(ctx, me, person, made.Room)
 }
 
-// tried tells whether a room for a person came out encrypted.
-func (c openings) tried(ctx context.Context, me, person string) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.read(ctx, me); err != nil {
-		return false, err
-	}
-	return c.sealed[person] != "", nil
-}
-
-// read reads the account data, if it has not been read; mu is held.
-func (c openings) read(ctx context.Context, me string) error {
-	if c.sealed != nil {
-		return nil
-	}
-	var list map[string]string
-	if err := c.api.data(ctx, me, sealedKind, &list); err != nil {
-		return fmt.Errorf("read for whom no room is made: %w", err)
-	}
-	if list == nil {
-		list = map[string]string{}
-	}
-	c.sealed = list
-	return nil
-}
-
-// close notes that a room came out encrypted, takes the invitation back and leaves. The error, which there always is, says why.
-func (c openings) close(ctx context.Context, me, person, room string) error {
-	if err := c.note(ctx, me, person, room); err != nil {
+// earlier is an error where no room is made for a person, because the last one is encrypted or cannot be looked at.
+func (c openings) earlier(ctx context.Context, me, person string) error {
+	room, err := c.noted(ctx, me, person)
+	if err != nil || room == "" {
 		return err
 	}
+	err = c.check(ctx, me, person, room)
+	if is(err, "M_FORBIDDEN", "M_NOT_FOUND") {
+		return sealed(me, person) // it was left for that reason
+	}
+	return err
+}
+
+// check is an error where a room that was made for a person came out encrypted: the invitation is taken back then, and hob leaves.
+func (c openings) check(ctx context.Context, me, person, room string) error {
+	p, err := c.look(ctx, room)
+	if err != nil {
+		return err
+	}
+	if !p.secret {
+		c.note(ctx, me, person, "")
+		return nil
+	}
+	if p.members[me] == "join" {
+		c.leave(ctx, person, room)
+	}
+	return sealed(me, person)
+}
+
+// leave gives a room up.
+func (c openings) leave(ctx context.Context, person, room string) {
 	for _, step := range []struct {
 		what string
 		body map[string]any
@@ -89,21 +81,35 @@ func (c openings) close(ctx context.Context, me, person, room string) error {
 			c.log.Warn("an encrypted room is not given up", "channel", c.name, "room", room, "step", step.what, "err", err)
 		}
 	}
-	return sealed(me, person)
 }
 
-// note keeps that a room for a person came out encrypted, here and at the homeserver.
-func (c openings) note(ctx context.Context, me, person, room string) error {
+// noted is the room that is noted for a person, "" when there is none.
+func (c openings) noted(ctx context.Context, me, person string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.read(ctx, me); err != nil {
-		return err
+	if c.made == nil {
+		var made map[string]string
+		if err := c.api.data(ctx, me, madeKind, &made); err != nil {
+			return "", fmt.Errorf("read which rooms were made: %w", err)
+		}
+		if made == nil {
+			made = map[string]string{}
+		}
+		c.made = made
 	}
-	c.sealed[person] = room
-	if err := c.api.keep(ctx, me, sealedKind, c.sealed); err != nil {
-		c.log.Warn("it is not noted at the homeserver that it encrypts new rooms", "channel", c.name, "room", room, "err", err)
+	return c.made[person], nil
+}
+
+// note notes a room for a person, "" for none, here and at the homeserver. What is noted was read before.
+func (c openings) note(ctx context.Context, me, person, room string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made[person] = room; room == "" {
+		delete(c.made, person)
 	}
-	return nil
+	if err := c.api.keep(ctx, me, madeKind, c.made); err != nil {
+		c.log.Warn("a room that was made is not noted at the homeserver", "channel", c.name, "room", room, "err", err)
+	}
 }
 
 // sealed says why no room is made for a person.

@@ -24,6 +24,10 @@ func TestRoomsThatComeOutEncrypted(t *testing.T) {
 	if f.Calls("createRoom") != 1 || f.Membership(room, hob) != "leave" || f.Membership(room, sam) != "leave" || len(f.Sent()) != 0 {
 		t.Errorf("%d rooms made, hob is %q there, he %q; sent %+v", f.Calls("createRoom"), f.Membership(room, hob), f.Membership(room, sam), f.Sent())
 	}
+	f.Fail("state", channelstest.MatrixFault{Status: 403, Code: "M_FORBIDDEN"}, channelstest.MatrixFault{Status: 403, Code: "M_FORBIDDEN"})
+	if _, err := open(t, f).Send(t.Context(), delivery("secret")); channelstest.Kind(err) != "permanent" || !strings.Contains(err.Error(), "let "+sam) || f.Calls("createRoom") != 1 || f.Calls("leave") != 1 {
+		t.Errorf("where the room is not shown any more: %v, %d rooms made, %d left", err, f.Calls("createRoom"), f.Calls("leave"))
+	}
 	d := delivery("secret")
 	d.To = "matrix:" + ana
 	if _, err := second.Send(t.Context(), d); channelstest.Kind(err) != "permanent" || f.Calls("createRoom") != 2 || f.Calls("leave") != 2 {
@@ -54,7 +58,7 @@ func TestTroublesWithANewRoom(t *testing.T) {
 		{"it cannot be looked at", "state", []channelstest.MatrixFault{broken}, false, "plain permanent", "leave"},
 		{"it cannot be looked at before a restart", "state", []channelstest.MatrixFault{broken}, true, "plain permanent", "leave"},
 		{"the homeserver does not say for whom there was one", "account_data", []channelstest.MatrixFault{{}, broken}, false, "plain permanent", "leave"},
-		{"it cannot be noted", "account_data", []channelstest.MatrixFault{{}, {}, {}, broken}, false, "permanent permanent", "leave"},
+		{"it cannot be noted", "account_data", []channelstest.MatrixFault{{}, {}, broken}, false, "permanent permanent", "leave"},
 		{"the invitation cannot be taken back", "kick", []channelstest.MatrixFault{broken}, false, "permanent permanent", "leave"},
 		{"it cannot be left at once", "leave", []channelstest.MatrixFault{broken}, true, "permanent permanent", "leave"},
 	} {
@@ -85,6 +89,21 @@ func TestANewRoomThatWasNotSeenIsUsed(t *testing.T) {
 	_, second := ch.Send(t.Context(), delivery("x"))
 	if channelstest.Kind(first) != "plain" || second != nil || f.Calls("createRoom") != 1 || len(f.Sent()) != 1 {
 		t.Errorf("%v, then %v; %d rooms made", first, second, f.Calls("createRoom"))
+	}
+	f.Member("!made1:hob.test", eve, "join")
+	if _, err := ch.Send(t.Context(), delivery("y")); err != nil || f.Calls("createRoom") != 2 || f.Calls("leave") != 0 {
+		t.Errorf("when somebody else has come in there: %v; %d rooms made, %d left", err, f.Calls("createRoom"), f.Calls("leave"))
+	}
+}
+
+// TestNobodyElsesRoomIsLeft lets somebody who uses hob's account begin an encrypted chat: that is not hob's to end, and an open one is made.
+func TestNobodyElsesRoomIsLeft(t *testing.T) {
+	f := server(t)
+	f.Room(chat, "", hob, sam)
+	f.State(chat, hob, "m.room.encryption", "", obj{"algorithm": "m.megolm.v1.aes-sha2"})
+	f.Direct(sam, chat)
+	if _, err := open(t, f).Send(t.Context(), delivery("x")); err != nil || f.Calls("createRoom") != 1 || !f.Joined(chat) || f.Membership(chat, sam) != "join" {
+		t.Errorf("%v; %d rooms made, hob is %q in the old one, he %q", err, f.Calls("createRoom"), f.Membership(chat, hob), f.Membership(chat, sam))
 	}
 }
 

@@ -14,8 +14,7 @@ import (
 // place is a room as its state is now.
 type place struct {
 	title   string
-	secret  bool              // it is encrypted,
-	sealer  string            // by whom
+	secret  bool              // it is encrypted
 	by      string            // who made it
 	ajar    string            // why others can read along who are not in it; "" when they cannot
 	members map[string]string // by id: join, invite or leave
@@ -89,7 +88,7 @@ func (p *place) setting(e happening) {
 	}
 	switch {
 	case e.Type == "m.room.encryption":
-		p.secret, p.sealer = true, e.Sender
+		p.secret = true
 	case e.Type == "m.room.name":
 		p.title = says.Name
 	case e.Type == "m.room.create":
@@ -173,8 +172,6 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 			continue
 		case err != nil:
 			return "", false, err
-		case p.sealer == me && p.members[me] == "join":
-			return "", false, openings{c}.close(ctx, me, person, room)
 		case fits && p.exposed(me, host) == "":
 			return room, false, nil
 		case fits && !known && p.exposed(me, person) == "":

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -217,7 +219,10 @@ func killedInShell(r *rig, env ...string) []string {
 		r.t.Fatal(err)
 	}
 	r.offer(ctx, c)
-	if !until(startTime, func() bool { return len(children(r.home)) >= 2 }) {
+	if !until(startTime, func() bool { // what it leaves behind has begun when it has written its line
+		_, err := os.Stat(filepath.Join(r.home, "workspace", "once.txt"))
+		return err == nil && len(children(r.home)) >= 2
+	}) {
 		r.t.Fatal("the command does not run")
 	}
 	r.kill()

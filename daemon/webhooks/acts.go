@@ -163,9 +163,6 @@ func draftOf(name string, args map[string]string) (hook.Draft, error) {
 		if f.Once, err = time.ParseDuration(v); err != nil || f.Once < 0 {
 			err = invalid(fmt.Errorf("once %q: want a time span such as 720h, or 0s", v))
 		}
-		if f.Once == 0 {
-			f.Once = -1
-		}
 	}
 	return f, err
 }

@@ -79,11 +79,12 @@ func TestReplayUnderAnotherID(t *testing.T) {
 		after      time.Duration
 		want, kept int // kept: contents
 	}{
-		"GitHub":                 {kind: "github", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
-		"GitHub, a month later":  {kind: "github", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
-		"GitHub, not asked":      {kind: "github", once: "0s", body: door, want: 202},
-		"another body of GitHub": {kind: "github", body: window, want: 202, kept: 2},
-		"the same, much later":   {kind: "github", body: window, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub":                 {kind: "github", once: "720h", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
+		"GitHub, a month later":  {kind: "github", once: "720h", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub, never":          {kind: "github", once: "0s", body: door, want: 202},
+		"GitHub, not asked":      {kind: "github", body: door, want: 202},
+		"another body of GitHub": {kind: "github", once: "720h", body: window, want: 202, kept: 2},
+		"the same, much later":   {kind: "github", once: "720h", body: window, after: 31 * 24 * time.Hour, want: 202, kept: 1},
 		"plain":                  {kind: "sha256", body: door, want: 202},
 		"plain, asked":           {kind: "sha256", once: "1h", body: door, after: 59 * time.Minute, want: 200, kept: 1},
 		"plain, asked, later":    {kind: "sha256", once: "1h", body: door, after: 61 * time.Minute, want: 202, kept: 1},

@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,11 +37,8 @@ const unset = -1 << 31
 
 // decoded reads a section: what it does not name has its default.
 func decoded(decode func(any) error) (Section, error) {
-	in := Section{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance, Once: unset}
+	in := Section{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance}
 	err := decode(&in)
-	if in.Once == unset {
-		in.Once = hook.Repeats(hook.Kind(in.Kind))
-	}
 	if in.PerMinute == unset {
 		in.PerMinute = hook.Rate(hook.Kind(in.Kind))
 	}
@@ -70,7 +66,7 @@ func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
 	}
 	h, err := hook.New(hook.Draft{
 		Name: name, Prompt: in.Prompt, Kind: in.Kind, Deliver: in.Deliver, Header: in.Header, Tolerance: in.Tolerance, MaxBody: in.MaxBody,
-		PerMinute: in.PerMinute, Once: cmp.Or(in.Once, -1), Allow: rights, Origin: OriginConfig,
+		PerMinute: in.PerMinute, Once: in.Once, Allow: rights, Origin: OriginConfig,
 	}, now)
 	return h, firsts(limits, err, in.signed(), wrong)
 }
@@ -138,7 +134,7 @@ func Notes() []schema.Note {
 		{Name: "per_minute", Unset: "60, unsigned 10", Example: "60", Least: "1", Most: "6000", Doc: "How many requests it takes in a minute."},
 		{Name: "max_body", Unset: "1 MiB", Example: "1048576", Least: "1", Most: "10485760", Doc: "How many bytes a request may have."},
 		{Name: "tolerance", Unset: "`5m`", Example: `"5m"`, Least: "1s", Most: "24h", Doc: "How far a sender's clock may be off."},
-		{Name: "once", Unset: "of kind `github` 720h, else 0", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "Of kinds `github` and `sha256`, which sign no time: so long the same body is the same delivery, whatever its id; 0: only the id counts."},
+		{Name: "once", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "Of kinds `github` and `sha256`, which sign no time: so long the same body is the same delivery, whatever its id; 0: only the id counts."},
 		{Name: "header", Unset: "`X-Signature-256`, `X-Hub-Signature-256`", Example: `"X-Signature"`, Doc: "Of kind `sha256`: the header with the signature."},
 	}
 }

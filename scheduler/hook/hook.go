@@ -41,7 +41,6 @@ const (
 	UnsignedRate     = 10
 	mostRate         = 6000
 	longestTolerance = 24 * time.Hour
-	GitHubOnce       = 30 * 24 * time.Hour // GitHub sends one event again under its old id, and no two events have the same body
 	longestOnce      = 365 * 24 * time.Hour
 	longestName      = 64
 )
@@ -67,7 +66,7 @@ type Draft struct {
 	Tolerance time.Duration
 	MaxBody   int64
 	PerMinute int
-	Once      time.Duration // below zero: never; zero: as Repeats has it
+	Once      time.Duration // default: only the id counts
 	Allow     []string      // rights, as guard.Rights gives them
 	Origin    string        // default: run-time
 }
@@ -83,7 +82,7 @@ func New(d Draft, now time.Time) (Hook, error) {
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second), Mandate: scheduler.Mandate{Allow: d.Allow},
 		},
 		Kind: kind, Tolerance: cmp.Or(d.Tolerance, DefaultTolerance), MaxBody: cmp.Or(d.MaxBody, DefaultBody), PerMinute: cmp.Or(d.PerMinute, Rate(kind)),
-		Once: max(cmp.Or(d.Once, Repeats(kind)), 0), Header: strings.TrimSpace(d.Header),
+		Once: d.Once, Header: strings.TrimSpace(d.Header),
 	}
 	if wrong != nil {
 		wrong = fmt.Errorf("deliver: %w", wrong)
@@ -97,15 +96,6 @@ func Rate(kind Kind) int {
 		return UnsignedRate
 	}
 	return DefaultRate
-}
-
-// Repeats is for how long a hook of a kind takes the same body for the same delivery, unless it says otherwise: nobody knows whether a sender
-// of the kind SHA256 has something to say twice.
-func Repeats(kind Kind) time.Duration {
-	if kind == GitHub {
-		return GitHubOnce
-	}
-	return 0
 }
 
 // faults says what is wrong with a hook.

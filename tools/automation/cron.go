@@ -125,7 +125,15 @@ var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+
 
 // complete says all that is missing or too much for the action.
 func complete(in Request) error {
-	var faults []string
+	faults := in.Faults()
+	if len(faults) == 0 {
+		return nil
+	}
+	return tools.Refuse(tools.Validation, "action list shows the jobs", "cron %s: %s", in.Action, strings.Join(faults, "; "))
+}
+
+// Faults are what is wrong with the fields beside what their schema says.
+func (in Request) Faults() (faults []string) {
 	if in.Action == "add" {
 		if strings.TrimSpace(in.Schedule) == "" {
 			faults = append(faults, "schedule: missing")
@@ -161,10 +169,7 @@ func complete(in Request) error {
 			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH and message:ADDRESS")
 		}
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return tools.Refuse(tools.Validation, "action list shows the jobs", "cron %s: %s", in.Action, strings.Join(faults, "; "))
+	return faults
 }
 
 // lateness reads max_late: 0 is what is not given, below 0 the default again.

@@ -141,6 +141,12 @@ func TestRefusals(t *testing.T) {
 		{`{"action":"add","schedule":"x","prompt":"x","deliver":"nowhere"}`, tools.Validation, "deliver: address"},
 		{`{"action":"start"}`, tools.Validation, "action: want one of list, add"},
 		{`{"action":"add","schedule":"x","prompt":"x","colour":"red"}`, tools.Validation, "colour: unknown"},
+		{
+			`{"action":"add","schedule":"x","missed":"x","session":"y","tz":"Mars","bogus":1}`, tools.Validation,
+			"cron: 5 things are wrong with the arguments:\n- bogus: unknown\n- missed: want one of once, skip, all, ask, got \"x\"\n- session: want one of main, isolated, got \"y\"\n- prompt: missing\n- tz: want an IANA name such as Europe/Berlin",
+		},
+		{`{"action":"start","tz":"Mars"}`, tools.Validation, "cron: action: want one of list, add"},
+		{`{"action":"add","schedule":7,"prompt":"x"}`, tools.Validation, "cron: schedule: want a string, got the number 7\n"},
 	} {
 		if res := do(t, newBook(), call(c.args, "")); res.Code != c.code || !strings.Contains(res.Content, c.want) {
 			t.Errorf("%s:\n%s", c.args, res.Content)

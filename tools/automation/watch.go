@@ -144,7 +144,15 @@ func (w watcher) resolve(call tools.Call, path string) (fsguard.Place, string, e
 
 // wellFormed says all that is missing or too much for the action. Whoever keeps the watch judges the values.
 func wellFormed(in WatchRequest) error {
-	var faults []string
+	faults := in.Faults()
+	if len(faults) == 0 {
+		return nil
+	}
+	return tools.Refuse(tools.Validation, "action list shows the watches", "watch %s: %s", in.Action, strings.Join(faults, "; "))
+}
+
+// Faults are what is wrong with the fields beside what their schema says.
+func (in WatchRequest) Faults() (faults []string) {
 	add := func(bad bool, text string) {
 		if bad {
 			faults = append(faults, text)
@@ -167,10 +175,7 @@ func wellFormed(in WatchRequest) error {
 		add(len(in.Paths)+len(in.Include)+len(in.Events) > 0 || in.Settle+in.Prompt+in.Deliver+in.Poll+in.Allow != "" || in.Flat || in.Gitignore || in.Own,
 			"a watch is not changed in place: remove it and add it anew")
 	}
-	if len(faults) == 0 {
-		return nil
-	}
-	return tools.Refuse(tools.Validation, "action list shows the watches", "watch %s: %s", in.Action, strings.Join(faults, "; "))
+	return faults
 }
 
 // unruly says what is wrong with the address and the rights of a new watch. Its runs read names and texts that are anybody's: they
