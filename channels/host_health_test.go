@@ -99,7 +99,7 @@ func TestHostFollowsWhatASectionRefersTo(t *testing.T) {
 }
 
 // errToken is what an adapter returns whose log-in is refused.
-var errToken = fmt.Errorf("listen: %w", channels.Refused(errors.New("Unauthorized: set a new token")))
+var errToken = fmt.Errorf("listen: %w", channels.Refused(errors.New("not let in: set a new token")))
 
 // What will hardly be over by itself is asked for once more after some seconds, and then slowly: the owner hears of it at once, and in words of his own.
 func TestHostTellsOfARefusalAtOnce(t *testing.T) {
@@ -112,7 +112,7 @@ func TestHostTellsOfARefusalAtOnce(t *testing.T) {
 		}}}})
 		<-time.After(10 * time.Second)
 		synctest.Wait()
-		if got := h.Health()[0].Receiving; got.State != channels.Down || got.LastError != "listen: Unauthorized: set a new token" {
+		if got := h.Health()[0].Receiving; got.State != channels.Down || got.LastError != "listen: not let in: set a new token" {
 			t.Errorf("after ten seconds: %+v", got)
 		}
 		<-time.After(10 * time.Minute)
@@ -136,7 +136,7 @@ func TestHostTakesABlipForWhatItIs(t *testing.T) {
 			return errToken
 		}}
 		h.Replace(map[string]channels.Section{"a": {Channel: e}})
-		<-time.After(3*time.Hour + 30*time.Minute)
+		<-time.After(3*time.Hour + 5*time.Minute)
 		synctest.Wait()
 		for _, c := range *changes {
 			if c.Receiving.State == channels.Down {

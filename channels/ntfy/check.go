@@ -38,7 +38,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 
 // health is what the server says of itself; servers of before 2022 say nothing.
 func (c *Channel) health(ctx context.Context) ([]string, error) {
-	resp, body, err := c.ask(ctx, "/v1/health")
+	a, err := c.ask(ctx, "/v1/health")
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (c *Channel) health(ctx context.Context) ([]string, error) {
 		Healthy *bool `json:"healthy"`
 	}
 	switch {
-	case resp.StatusCode == http.StatusNotFound:
+	case a.code == http.StatusNotFound:
 		return nil, nil
-	case resp.StatusCode != http.StatusOK:
-		return nil, c.said(resp, body)
-	case json.Unmarshal(body, &how) != nil || how.Healthy == nil:
+	case a.code != http.StatusOK:
+		return nil, c.said(a)
+	case json.Unmarshal(a.body, &how) != nil || how.Healthy == nil:
 		return nil, fmt.Errorf("%s answers, but not as an ntfy server does; check server", c.server)
 	case !*how.Healthy:
 		return nil, fmt.Errorf("%s says that it is not well", c.server)
@@ -60,46 +60,54 @@ func (c *Channel) health(ctx context.Context) ([]string, error) {
 
 // readable asks for the messages of a topic, and for none of them ("Polling", "Fetch cached messages"). Who only sends need not be let in to read.
 func (c *Channel) readable(ctx context.Context, topic string) (string, error) {
-	resp, body, err := c.ask(ctx, "/"+topic+"/json?poll=1&since=none")
+	a, err := c.ask(ctx, "/"+topic+"/json?poll=1&since=none")
 	switch {
 	case err != nil:
 		return "", err
-	case resp.StatusCode == http.StatusOK && c.receive:
+	case a.code == http.StatusOK && c.receive:
 		return fmt.Sprintf("The topic %s can be read.", topic), nil
-	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusForbidden && !c.receive:
+	case a.code == http.StatusOK, a.code == http.StatusForbidden && !c.receive:
 		return fmt.Sprintf("The topic %s is only sent to (receive is false): whether that is allowed is seen when something is sent.", topic), nil
 	}
-	return "", fmt.Errorf("the topic %s cannot be read: %w", topic, c.said(resp, body))
+	return "", fmt.Errorf("the topic %s cannot be read: %w", topic, c.said(a))
 }
 
 // said is what an answer that is no success means, and what to do about it.
-func (c *Channel) said(resp *http.Response, body []byte) error {
-	err := fmt.Errorf("the server says %s", status(resp, body))
-	switch code := resp.StatusCode; {
-	case code == http.StatusUnauthorized && c.token != "":
+func (c *Channel) said(a answer) error {
+	err := fmt.Errorf("the server says %s", a.status)
+	switch {
+	case a.code == http.StatusUnauthorized && c.token != "":
 		return fmt.Errorf("%w; it does not take the token: make a new one there, and set token to it", err)
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case a.code == http.StatusUnauthorized, a.code == http.StatusForbidden:
 		return fmt.Errorf("%w; check token, and the rights that it has on the topic", err)
-	case code >= 300 && code < 400:
-		return fmt.Errorf("%w to %s; use that address as server", err, resp.Header.Get("Location"))
+	case a.code >= 300 && a.code < 400:
+		return fmt.Errorf("%w to %s; use that address as server", err, a.location)
 	}
 	return err
 }
 
-// ask gets what the server has at a path. The body is read, as far as it counts.
-func (c *Channel) ask(ctx context.Context, path string) (*http.Response, []byte, error) {
+// answer is what the server says to a question.
+type answer struct {
+	code     int
+	status   string // in words, with its own
+	location string // where it is to be found instead
+	body     []byte // as far as it counts
+}
+
+// ask gets what the server has at a path.
+func (c *Channel) ask(ctx context.Context, path string) (a answer, err error) {
 	req, err := c.request(ctx, http.MethodGet, path, "")
 	if err != nil {
-		return nil, nil, err
+		return a, err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask %s: %w", c.server, wire.Bare(ctx, err))
+		return a, fmt.Errorf("ask %s: %w", c.server, wire.Bare(ctx, err))
 	}
 	defer func() { _ = resp.Body.Close() }() // read as far as it counts
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask %s: read the answer: %w", c.server, wire.Bare(ctx, err))
+		return a, fmt.Errorf("ask %s: read the answer: %w", c.server, wire.Bare(ctx, err))
 	}
-	return resp, body, nil
+	return answer{resp.StatusCode, status(resp, body), resp.Header.Get("Location"), body}, nil
 }

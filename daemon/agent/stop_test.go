@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,40 @@ func TestNewTakesEffectAtTheBoundary(t *testing.T) {
 		first := requests[len(requests)-1].Messages[0]
 		if text := event.TextOf(first.Parts); text != "park" {
 			t.Errorf("the parked turn went on after %q", text)
+		}
+	})
+}
+
+// What is written behind /new belongs to the new conversation, although a turn runs that it could join.
+func TestBehindNewNothingJoins(t *testing.T) {
+	n := 0
+	bubble(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
+		n++
+		switch n {
+		case 1:
+			<-time.After(20 * time.Second)
+			return use("note", "x"), nil
+		}
+		return llmtest.Say(fmt.Sprint("answer ", n)), nil
+	}, func(r *rig) {
+		r.ask("go")
+		r.ask("before")
+		r.ask("/new")
+		r.ask("behind")
+		<-time.After(time.Minute)
+		requests := r.model.(*llmtest.Script).Requests()
+		var said []string
+		for _, q := range requests {
+			var texts []string
+			for _, m := range q.Messages {
+				if m.Role == llm.User {
+					texts = append(texts, event.TextOf(m.Parts))
+				}
+			}
+			said = append(said, strings.Join(texts, " "))
+		}
+		if want := []string{"go", "go before", "behind"}; !slices.Equal(said, want) {
+			t.Errorf("the requests hold %q, want %q", said, want)
 		}
 	})
 }

@@ -76,8 +76,10 @@ func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error)
 	return joins(t, list, s.now()), err
 }
 
-// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one.
-const joining = "kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)"
+// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one. What the owner wrote behind a command, as "/new",
+// is not said before it.
+const joining = `kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)
+	AND NOT EXISTS (SELECT 1 FROM inbox c INDEXED BY inbox_commands WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.session = inbox.session AND c.seq < inbox.seq)`
 
 func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
 	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })

@@ -105,9 +105,15 @@ func (d *Desk) List(ctx context.Context) ([]Row, error) {
 	}
 	list := make([]Row, len(all))
 	for i, h := range all {
-		if list[i], err = d.standing(ctx, h); err != nil {
+		list[i] = d.shown(h)
+		if h.Broken != "" || h.Kind == hook.None {
+			continue
+		}
+		_, lines, err := d.Rows.Named(ctx, h.Name)
+		if err != nil {
 			return nil, err
 		}
+		list[i].Off = d.off(ctx, h, lines)
 	}
 	return list, nil
 }
@@ -122,20 +128,6 @@ func (d *Desk) Named(ctx context.Context, name string) (Row, error) {
 	return row, err
 }
 
-// standing is a webhook with what keeps it from receiving.
-func (d *Desk) standing(ctx context.Context, h hook.Hook) (Row, error) {
-	row := d.shown(h)
-	if h.Broken != "" || h.Kind == hook.None {
-		return row, nil
-	}
-	_, lines, err := d.Rows.Named(ctx, h.Name)
-	if err != nil {
-		return row, err
-	}
-	row.Off = d.off(ctx, h, lines)
-	return row, nil
-}
-
 // off says why nobody who signs can be let in; "" when somebody can. Nobody waits for a program or a keyring because webhooks are listed: of
 // those it says what was found when they were last asked.
 func (d *Desk) off(ctx context.Context, h hook.Hook, lines string) string {
@@ -143,8 +135,14 @@ func (d *Desk) off(ctx context.Context, h hook.Hook, lines string) string {
 		return ""
 	}
 	for _, ref := range secretLines(lines) {
-		value, err := "", d.found(h.Name, ref)
-		if scheme, _, _ := strings.Cut(ref, ":"); scheme != "cmd" && scheme != "keyring" {
+		var value string
+		var err error
+		if scheme, _, _ := strings.Cut(ref, ":"); scheme == "cmd" || scheme == "keyring" {
+			d.mu.Lock()
+			r := d.known[h.Name+"\n"+ref]
+			d.mu.Unlock()
+			err = r.last()
+		} else {
 			value, err = d.secret(ctx, h.Name, ref)
 		}
 		if err == nil && value != "" {
@@ -157,18 +155,6 @@ func (d *Desk) off(ctx context.Context, h hook.Hook, lines string) string {
 	return ""
 }
 
-// found is what came of it when a secret was last looked for; nil: it was found, or never looked for.
-func (d *Desk) found(name, ref string) error {
-	d.mu.Lock()
-	r, ok := d.known[name+"\n"+ref]
-	d.mu.Unlock()
-	if !ok || !r.mu.TryLock() { // it is being looked for
-		return nil
-	}
-	defer r.mu.Unlock()
-	return r.err
-}
-
 // How long a secret that was found is used before it is looked for again: a reference may lead to a program, and strangers must not be
 // able to start it with every request.
 const keepSecret = time.Minute
@@ -179,6 +165,15 @@ type resolved struct {
 	value string
 	err   error
 	until time.Duration // on the monotonic clock
+}
+
+// last is what came of it when the secret was looked for: nil when it was found, is being looked for, or never was.
+func (r *resolved) last() error {
+	if r == nil || !r.mu.TryLock() {
+		return nil
+	}
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // secrets are the values behind the lines of a row's secret: the one that is used now, and the one before it while that is still taken.

@@ -43,7 +43,7 @@ func cronLength(fields []token) int {
 // with a text behind, are not certain.
 func longestCron(fields []token) ([]token, spec.Spec, error) {
 	n := cronLength(fields)
-	if spec.Zoned(fields[0].text) {
+	if len(fields) > 0 && spec.Zoned(fields[0].text) {
 		n = len(fields) // all of it stands in the error
 	}
 	if n < 5 {

@@ -116,7 +116,7 @@ func (p *parser) dated() (spec.Spec, bool, error) {
 }
 
 // timed gives days that come again, and say no time, the usual one. A single day must say it.
-func (p *parser) timed(t *daytime, again bool) error {
+func (p dayReader) timed(t *daytime, again bool) error {
 	if t.clocks != nil {
 		return nil
 	}

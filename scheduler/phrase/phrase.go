@@ -5,7 +5,6 @@ package phrase
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,9 +86,8 @@ func prefix(words string, zone *time.Location, now time.Time) (Resolved, string,
 // parser is a text that is being read as a schedule, at some time in some place.
 type parser struct {
 	dayReader
-	zone     *time.Location
-	now      time.Time
-	timeless bool // days that come again, without a time
+	zone *time.Location
+	now  time.Time
 }
 
 // usualHour is what days that come again are meant at when nobody says it: that of a morning.
@@ -97,11 +95,6 @@ const usualHour = 9
 
 // atWhatTime is what a day without a time leaves open.
 const atWhatTime = `at what time; add one, e.g. "at 9" or "at 17:30"`
-
-// ends reports whether the schedule is over here for certain: with the text, or with what begins the prompt.
-func (p *parser) ends() bool {
-	return !p.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.word(0))
-}
 
 // schedule reads a schedule of any kind.
 func (p *parser) schedule() (spec.Spec, error) {

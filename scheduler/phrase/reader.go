@@ -2,6 +2,7 @@ package phrase
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +15,16 @@ type reader struct {
 	text string
 	toks []token
 	pos  int
+
+	timeless bool // days that come again were read, and no time
 }
 
 func (p *reader) more() bool { return p.pos < len(p.toks) }
+
+// ends reports whether the schedule is over here for certain: with the text, or with what begins the prompt.
+func (p dayReader) ends() bool {
+	return !p.more() || slices.Contains([]string{":", "to", ",", ".", ";", "!"}, p.word(0))
+}
 
 // word is the one i words on, or "".
 func (p *reader) word(i int) string {

@@ -2,6 +2,7 @@
 package cron
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -316,7 +317,20 @@ func changeJobID(ctx context.Context, a *cli.App, in map[string]string, id int64
 	if !a.JSON {
 		return a.Done(nil, strings.Replace(out.Message, job.Spec, console.Period(job.Spec), 1))
 	}
-	return a.Document(stored(ctx, a, c, made.Jobs[0]))
+	return a.Document(noted(stored(ctx, a, c, made.Jobs[0]), job.Notes))
+}
+
+// noted adds to a job what the call has taken because nobody said it: what is stored does not have it.
+func noted(doc json.RawMessage, notes []string) json.RawMessage {
+	var now jobRow
+	if json.Unmarshal(doc, &now) != nil || len(notes) == 0 || len(now.Notes) > 0 {
+		return doc
+	}
+	list, err := json.Marshal(notes)
+	if err != nil {
+		return doc
+	}
+	return slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(doc), []byte("}")), []byte(`,"notes":`), list, []byte("}"))
 }
 
 // cronHint turns what the tool advises a model to do into the command that does it.

@@ -33,6 +33,7 @@ type jobRow struct {
 	Held     time.Time `json:"held_until"`
 
 	Estimate json.RawMessage `json:"estimate"`
+	Notes    []string        `json:"notes"`
 }
 
 // start is what a period counts from: the job's schedule may have been changed after it was made.

@@ -224,11 +224,33 @@ func inFlags(err error) error {
 	return cli.Usage(hint, "%s", text)
 }
 
+// now is a webhook as it is.
+func now(ctx context.Context, a *cli.App, name string) (raw json.RawMessage, h hookRow, err error) {
+	c, err := a.Client(ctx)
+	if err != nil {
+		return nil, h, err
+	}
+	if err := c.Show(ctx, "hooks", name, &raw); err != nil {
+		return nil, h, err
+	}
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, h, fmt.Errorf("the webhook is not understood: %w", err)
+	}
+	return raw, h, nil
+}
+
 func verbCommand(a *cli.App, verb, short, done string) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " HOOK", Short: short, Args: cli.Exactly(1, "one HOOK"), ValidArgsFunction: cli.Complete(a, "hooks"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd.Context(), a, args[0], verb, nil, func(h hookRow) string { return fmt.Sprintf(done, h.Name) })
+			raw, h, err := now(cmd.Context(), a, args[0])
+			if err != nil {
+				return err
+			}
+			if h.Paused == (verb == "pause") {
+				return a.Done(raw, fmt.Sprintf("nothing has changed: webhook %s %s", h.Name, map[bool]string{true: "was paused already", false: "was not paused"}[h.Paused]))
+			}
+			return change(cmd.Context(), a, h.Name, verb, nil, func(h hookRow) string { return fmt.Sprintf(done, h.Name) })
 		},
 	}
 }
