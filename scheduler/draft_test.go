@@ -91,7 +91,12 @@ func TestNewListsAllFaults(t *testing.T) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
 	}
-	for name, why := range map[string]string{"42": "look like an id", strings.Repeat("x", 65): "longer than 64", "a/b": "only letters"} {
+	// A zone that is not known does not hide what is wrong with the schedule.
+	_, _, err = scheduler.New(scheduler.Draft{Every: "1ms", Zone: "Mars", Prompt: "x", Trust: event.Owner}, now.Location(), now)
+	if err == nil || !strings.Contains(err.Error(), `time zone "Mars"`) || !strings.Contains(err.Error(), "too often") {
+		t.Errorf("got %v", err)
+	}
+	for name, why := range map[string]string{"42": "look like an id", strings.Repeat("x", 65): "longer than 64", "a/b": "only letters", "-x": "look like a flag"} {
 		_, _, err := scheduler.New(scheduler.Draft{Name: name, Every: "1h", Prompt: "x", Trust: event.Owner}, time.Local, now)
 		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "time zone") {
 			t.Errorf("%q: got %v", name, err)
@@ -110,6 +115,25 @@ func TestUpcoming(t *testing.T) {
 	j.Zone = "Nowhere/Town"
 	if _, err := scheduler.Upcoming(j, now, 2); err == nil {
 		t.Error("no error for an unknown zone")
+	}
+}
+
+// A period counts from when the schedule was set, and from the right time where a wrong clock had set it; when the job was made stays.
+func TestStartOfAPeriod(t *testing.T) {
+	now := saturday(t)
+	j := job("every 1h", scheduler.MissedOnce)
+	j.Created = now.Add(-50 * time.Hour)
+	if j.Anchor = now.Truncate(time.Second).Add(-10 * time.Minute); !j.Start().Equal(j.Anchor) {
+		t.Errorf("it counts from %v", j.Start())
+	}
+	next, err := scheduler.Upcoming(j, now, 1)
+	if err != nil || !next[0].Equal(j.Anchor.Add(time.Hour)) {
+		t.Errorf("next %v, %v", next, err)
+	}
+	j.Last, j.Anchor = time.Time{}, now.AddDate(0, 0, 60)
+	back, err := scheduler.Recall(j, now.Add(-time.Hour), now)
+	if at := now.Truncate(time.Second); err != nil || !back.Start().Equal(at) || !back.Due.Equal(at.Add(time.Hour)) || !back.Created.Equal(j.Created) {
+		t.Errorf("it counts from %v, due %v, made %v, %v", back.Start(), back.Due, back.Created, err)
 	}
 }
 

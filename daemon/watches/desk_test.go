@@ -289,6 +289,7 @@ func TestCheck(t *testing.T) {
 		"paths = [\"d\"]\nprompt = \"x\"\nevents = [\"move\"]\n":                   "event",
 		"paths = [\"d\"]\nprompt = \"x\"\nallow = [\"write:/d\"]\n":                "allow: right write:/d: only a job can have it",
 		"paths = [\"d\"]\nprompt = \"x\"\nsettle = \"1ms\"\ndeliver = \"nowhere\"": "settle",
+		"prompt = \"x\"\nallow = [\"write:/e\"]\n":                                 "files, folders or globs\nallow: right write:/e", // both are told
 	} {
 		err := watches.Check(wanted(t, "[watches.w]\n"+doc)[0].Decode, time.Now())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

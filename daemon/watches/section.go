@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,8 +37,8 @@ func (in Section) watch(name string, g *fsguard.Guard, now time.Time) (watch.Wat
 		Name: name, Prompt: in.Prompt, Paths: in.Paths, Include: in.Include, Events: in.Events, Settle: in.Settle, Poll: in.Poll, Flat: in.Flat, Gitignore: in.Gitignore,
 		Own: in.Own, Deliver: in.Deliver, Trust: stands, Typed: true, Mandate: scheduler.Mandate{Allow: allow}, Origin: OriginConfig,
 	}, g, now)
-	if err == nil && wrong != nil {
-		err = fmt.Errorf("allow: %w", wrong)
+	if wrong != nil {
+		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
 	w.Allow = append(w.Allow, seen(w)...)
 	return w, err
