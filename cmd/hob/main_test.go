@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hob/channels/channelstest"
 	main "hob/cmd/hob"
 	"hob/daemon/control/client"
 	"hob/daemon/llm/llmtest"
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer,
+			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer, "ntfyserver": ntfyServer,
 			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil,
 		},
 	})
@@ -65,6 +66,14 @@ func modelServer(ts *testscript.TestScript, _ bool, _ []string) {
 	})
 	ts.Defer(s.Close)
 	ts.Setenv("MODEL_URL", s.URL)
+}
+
+// ntfyServer starts an ntfy server, and names it in $NTFY_URL.
+func ntfyServer(ts *testscript.TestScript, _ bool, _ []string) {
+	n, err := channelstest.NewNtfy("")
+	ts.Check(err)
+	ts.Defer(n.Close)
+	ts.Setenv("NTFY_URL", n.URL())
 }
 
 // eventually waits until a file is there.
