@@ -60,6 +60,7 @@ type Slack struct {
 	clock   time.Time         // of the newest message
 	number  int
 	line    *slackLine
+	count   int // of lines so far
 	pending []*slackEnvelope
 	acked   []string
 	uploads map[string]*SlackSent
@@ -82,9 +83,10 @@ type slackChat struct {
 
 // slackLine is a connection of Socket Mode.
 type slackLine struct {
-	conn  *websocket.Conn
-	wake  chan struct{}
-	hears bool // it has answered a ping
+	number int // of connections so far
+	conn   *websocket.Conn
+	wake   chan struct{}
+	hears  bool // it has answered a ping
 }
 
 type slackEnvelope struct {

@@ -16,7 +16,10 @@ const pingEvery = 5 * time.Second
 
 // socket is a connection of Socket Mode until its end.
 func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
-	line := &slackLine{wake: make(chan struct{}, 1)}
+	f.mu.Lock()
+	f.count++
+	line := &slackLine{number: f.count, wake: make(chan struct{}, 1)}
+	f.mu.Unlock()
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return
@@ -26,7 +29,9 @@ func (f *Slack) socket(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer func() { _ = conn.CloseNow() }()
 	f.mu.Lock()
-	f.line = line // before the hello: who has read it may be gone and connect anew, and the newest line is the one that counts
+	if f.line == nil || f.line.number < line.number { // the newest line is the one that counts, also when an older one comes to this point after it
+		f.line = line // before the hello: who has read it may be gone and connect anew
+	}
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
