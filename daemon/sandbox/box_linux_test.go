@@ -269,27 +269,37 @@ func TestOtherNamesOfAFolder(t *testing.T) {
 func TestFilter(t *testing.T) {
 	const yes, no, unknown = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	for _, c := range []struct {
-		name             string
-		call, arg0, arg1 uint64
-		want             uint32
+		name string
+		call uint64
+		args []uint64
+		want uint32
 	}{
-		{"read", unix.SYS_READ, 0, 0, yes},
-		{"execve", unix.SYS_EXECVE, 0, 0, yes},
-		{"mount", unix.SYS_MOUNT, 0, 0, no},
-		{"keyctl", unix.SYS_KEYCTL, 0, 0, no},
-		{"bpf", unix.SYS_BPF, 0, 0, no},
-		{"clone3", unix.SYS_CLONE3, 0, 0, unknown},
-		{"a thread", unix.SYS_CLONE, unix.CLONE_VM | unix.CLONE_THREAD, 0, yes},
-		{"a user namespace", unix.SYS_CLONE, unix.CLONE_NEWUSER | unix.CLONE_NEWPID, 0, no},
-		{"with high bits", unix.SYS_CLONE, unix.CLONE_NEWUSER | 1<<40, 0, no},
-		{"unshare of files", unix.SYS_UNSHARE, unix.CLONE_FILES, 0, yes},
-		{"unshare of users", unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, no},
-		{"a terminal's size", unix.SYS_IOCTL, 0, unix.TIOCGWINSZ, yes},
-		{"typing", unix.SYS_IOCTL, 0, unix.TIOCSTI, no},
-		{"typing, with high bits", unix.SYS_IOCTL, 0, unix.TIOCSTI | 1<<32, no},
-		{"its number as an argument", unix.SYS_READ, unix.CLONE_NEWUSER, unix.TIOCSTI, yes},
+		{"read", unix.SYS_READ, []uint64{0, 0}, yes},
+		{"execve", unix.SYS_EXECVE, []uint64{0, 0}, yes},
+		{"mount", unix.SYS_MOUNT, []uint64{0, 0}, no},
+		{"keyctl", unix.SYS_KEYCTL, []uint64{0, 0}, no},
+		{"bpf", unix.SYS_BPF, []uint64{0, 0}, no},
+		{"clone3", unix.SYS_CLONE3, []uint64{0, 0}, unknown},
+		{"a thread", unix.SYS_CLONE, []uint64{unix.CLONE_VM | unix.CLONE_THREAD, 0}, yes},
+		{"a user namespace", unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | unix.CLONE_NEWPID, 0}, no},
+		{"with high bits", unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | 1<<40, 0}, no},
+		{"unshare of files", unix.SYS_UNSHARE, []uint64{unix.CLONE_FILES, 0}, yes},
+		{"unshare of users", unix.SYS_UNSHARE, []uint64{unix.CLONE_NEWUSER, 0}, no},
+		{"a terminal's size", unix.SYS_IOCTL, []uint64{0, unix.TIOCGWINSZ}, yes},
+		{"typing", unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, no},
+		{"typing, with high bits", unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI | 1<<32}, no},
+		{"its number as an argument", unix.SYS_READ, []uint64{unix.CLONE_NEWUSER, unix.TIOCSTI}, yes},
+		{"a file's rights", unix.SYS_FCHMODAT, []uint64{0, 0, 0o1777}, yes},
+		{"setuid", unix.SYS_FCHMODAT, []uint64{0, 0, 0o4755}, no},
+		{"setgid", unix.SYS_FCHMOD, []uint64{0, 0o2755}, no},
+		{"setuid, with high bits", unix.SYS_FCHMODAT2, []uint64{0, 0, 0o4755 | 1<<32}, no},
+		{"open, the mode left as it was", unix.SYS_OPENAT, []uint64{0, 0, unix.O_RDONLY | unix.O_DIRECTORY, 0o6777}, yes},
+		{"open, new", unix.SYS_OPENAT, []uint64{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o644}, yes},
+		{"open, new and setuid", unix.SYS_OPENAT, []uint64{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o4644}, no},
+		{"open, without a name and setgid", unix.SYS_OPENAT, []uint64{0, 0, unix.O_TMPFILE | unix.O_WRONLY, 0o2644}, no},
+		{"openat2", unix.SYS_OPENAT2, []uint64{0, 0, 0, 24}, unknown},
 	} {
-		if got := sandbox.Filter(c.call, c.arg0, c.arg1); got != c.want {
+		if got := sandbox.Filter(c.call, c.args...); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
 		}
 	}

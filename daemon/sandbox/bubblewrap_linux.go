@@ -159,7 +159,7 @@ func (w bubblewrap) state(first string) State {
 	if w.helper {
 		missing = append(missing, helperGaps()...)
 	} else if w.conf.Self != "" {
-		missing = append(missing, "no Landlock and no seccomp, since hob's executable cannot be used inside ("+first+")")
+		missing = append(missing, "no Landlock and no seccomp, so that a command can set setuid and setgid bits, since hob's executable cannot be used inside ("+first+")")
 	}
 	s.Why = strings.Join(missing, "; ")
 	return s

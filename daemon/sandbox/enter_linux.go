@@ -121,7 +121,7 @@ func helperGaps() []string {
 		list = append(list, "Landlock here does not keep abstract sockets and signals in (Linux 6.12 does)")
 	}
 	if !filters() {
-		list = append(list, "no seccomp filter for this processor")
+		list = append(list, "no seccomp filter for this processor, so that a command can set setuid and setgid bits")
 	}
 	return list
 }

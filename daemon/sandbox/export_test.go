@@ -15,9 +15,12 @@ func Profile(c Config, b Box) (string, error) {
 func NamesOf(folder, table string) []string { return namesOf(folder, mounts(table)) }
 
 // Filter says what the seccomp filter answers to a call of this processor's kind, by running it as the kernel does.
-func Filter(call, arg0, arg1 uint64) uint32 {
+func Filter(call uint64, args ...uint64) uint32 {
 	arch := uint64(program()[1].K)
-	data := map[uint32]uint64{dataCall: call, dataArch: arch, dataArg0: arg0, dataArg1: arg1}
+	data := map[uint32]uint64{dataCall: call, dataArch: arch}
+	for i, arg := range args {
+		data[dataArg0+8*uint32(i)] = arg // #nosec G115 -- at most six
+	}
 	var acc uint32
 	p := program()
 	for i := 0; ; i++ {

@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__parent" {
 		os.Exit(startAndWait(os.Args[2:]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "__setid" {
+		os.Exit(setAll(os.Args[2]))
+	}
 	if len(os.Args) == 3 && os.Args[1] == "__state" {
 		os.Exit(sayState(os.Args[2]))
 	}

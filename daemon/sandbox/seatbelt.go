@@ -46,6 +46,7 @@ func profile(c Config, l layout) string {
 		rule("(allow file-read* file-write* (subpath %s))", quote(l.scratch))
 	}
 	rule("(deny file-read* file-write* process-exec (subpath %s))", quote(c.State))
+	rule("(deny file-write-setugid)")
 	// Nobody may leave by another program's rights.
 	rule("(deny process-exec (with no-log) (literal \"/usr/bin/su\") (literal \"/usr/bin/sudo\") (literal \"/usr/bin/osascript\") (literal \"/usr/bin/open\") (literal \"/bin/launchctl\"))")
 	return b.String()

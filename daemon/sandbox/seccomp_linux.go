@@ -15,6 +15,8 @@ const (
 	dataArch = 4
 	dataArg0 = 16
 	dataArg1 = 24
+	dataArg2 = 32
+	dataArg3 = 40
 )
 
 // x32 is the bit of calls in the x32 form, which would pass a list of plain numbers.
@@ -44,29 +46,49 @@ func refused() []uint32 {
 	}
 }
 
-// unknown are the calls that programs do without when the kernel does not have them: clone3, whose flags a filter cannot read, for clone.
+// unknown are the calls that programs do without when the kernel does not have them: clone3 and openat2, whose flags a filter cannot read,
+// for clone and openat.
 func unknown() []uint32 {
-	return []uint32{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// flagged are the calls that are refused for one value or flag of an argument.
+// setID are the bits of a mode by which a file outside would run with the rights of hob's user or group.
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// makes are the flags of open with which its mode counts; without them the argument holds anything. O_TMPFILE holds O_DIRECTORY too.
+const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+
+// flagged are the calls that are refused for one value or flag of an argument. Those about modes are systemd's list (RestrictSUIDSGID in
+// src/shared/seccomp-util.c), and files without a name.
 func flagged() []flag {
-	return []flag{
-		{call: unix.SYS_UNSHARE, arg: dataArg0, value: newUsers, bit: true},
-		{call: unix.SYS_CLONE, arg: dataArg0, value: newUsers, bit: true},
-		{call: unix.SYS_IOCTL, arg: dataArg1, value: unix.TIOCSTI},   // types into a terminal
-		{call: unix.SYS_IOCTL, arg: dataArg1, value: unix.TIOCLINUX}, // pastes into a console
-	}
+	return append([]flag{
+		{call: unix.SYS_UNSHARE, tests: []test{{dataArg0, newUsers, true}}},
+		{call: unix.SYS_CLONE, tests: []test{{dataArg0, newUsers, true}}},
+		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCSTI, false}}},   // types into a terminal
+		{call: unix.SYS_IOCTL, tests: []test{{dataArg1, unix.TIOCLINUX, false}}}, // pastes into a console
+		{call: unix.SYS_FCHMOD, tests: []test{{dataArg1, setID, true}}},
+		{call: unix.SYS_FCHMODAT, tests: []test{{dataArg2, setID, true}}},
+		{call: unix.SYS_FCHMODAT2, tests: []test{{dataArg2, setID, true}}},
+		{call: unix.SYS_MKNODAT, tests: []test{{dataArg2, setID, true}}},
+		{call: unix.SYS_MKDIRAT, tests: []test{{dataArg2, setID, true}}},
+		{call: unix.SYS_OPENAT, tests: []test{{dataArg2, makes, true}, {dataArg3, setID, true}}},
+	}, olderModes()...)
 }
 
+// flag is a call that is refused where all tests hold.
 type flag struct {
-	call, arg, value uint32
-	bit              bool // any of value's bits, not exactly value
+	call  uint32
+	tests []test
+}
+
+type test struct {
+	arg, value uint32
+	bit        bool // any of value's bits, not exactly value
 }
 
 func filters() bool { return true }
 
-// program is the filter: a list in which every entry is decided where it stands, so that no jump is longer than one entry.
+// program is the filter: a list in which every entry is decided where it stands, so that no jump leads beyond its entry.
 func program() []unix.SockFilter {
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
@@ -83,11 +105,17 @@ func program() []unix.SockFilter {
 		p = append(p, jump(unix.BPF_JEQ, call, 0, 1), give(sayUnknown))
 	}
 	for _, f := range flagged() {
-		test := uint16(unix.BPF_JEQ)
-		if f.bit {
-			test = unix.BPF_JSET
+		rest := uint8(2*len(f.tests) + 2) // #nosec G115 -- of one or two tests
+		p = append(p, jump(unix.BPF_JEQ, f.call, 0, rest))
+		for _, t := range f.tests {
+			is := uint16(unix.BPF_JEQ)
+			if t.bit {
+				is = unix.BPF_JSET
+			}
+			rest -= 2
+			p = append(p, load(t.arg), jump(is, t.value, 0, rest-1))
 		}
-		p = append(p, jump(unix.BPF_JEQ, f.call, 0, 4), load(f.arg), jump(test, f.value, 0, 1), give(sayNo), load(dataCall))
+		p = append(p, give(sayNo), load(dataCall))
 	}
 	return append(p, give(sayYes))
 }
@@ -96,8 +124,8 @@ func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }
 
-func jump(test uint16, value uint32, yes, no uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, Jt: yes, Jf: no, K: value}
+func jump(is uint16, value uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | is | unix.BPF_K, Jt: yes, Jf: no, K: value}
 }
 
 func give(answer uint32) unix.SockFilter {
@@ -107,7 +135,7 @@ func give(answer uint32) unix.SockFilter {
 // filter puts the seccomp filter on this thread.
 func filter() error {
 	p := program()
-	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}                                                     // #nosec G115 -- some 120
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}                                                     // #nosec G115 -- some 200
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))) // #nosec G103 -- the call's own form
 	if errno != 0 {
 		return errno

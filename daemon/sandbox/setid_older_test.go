@@ -1,0 +1,5 @@
+//go:build linux && !amd64
+
+package sandbox_test
+
+func olderCalls() map[string]uintptr { return nil }
