@@ -163,6 +163,7 @@ func draftOf(name string, args map[string]string) (hook.Draft, error) {
 		if f.Once, err = time.ParseDuration(v); err != nil || f.Once < 0 {
 			err = invalid(fmt.Errorf("once %q: want a time span such as 720h, or 0s", v))
 		}
+		f.Once = cmp.Or(f.Once, hook.OnlyID)
 	}
 	return f, err
 }

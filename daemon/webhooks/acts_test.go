@@ -171,6 +171,27 @@ func section(s webhooks.Section) func(any) error {
 	}
 }
 
+// TestTheBodyCountsByConfig (S10): a section that says nothing about it takes no second delivery with the same body, and one that says 0s does.
+func TestTheBodyCountsByConfig(t *testing.T) {
+	for want, once := range map[int]func(*webhooks.Section){200: func(*webhooks.Section) {}, 202: func(s *webhooks.Section) { s.Once = 0 }} {
+		r := newRig(t)
+		r.secrets["env:A"] = strings.Repeat("s", 32)
+		off, err := r.Sync(t.Context(), []webhooks.Wanted{{Name: "a", Decode: func(dst any) error {
+			in := dst.(*webhooks.Section)
+			in.Prompt, in.Kind, in.Secret = "Look.", "github", "env:A"
+			once(in)
+			return nil
+		}}})
+		if err != nil || len(off) > 0 {
+			t.Fatal(off, err)
+		}
+		first := r.send(r.signed("a", r.secrets["env:A"], "a", []byte("{}")))
+		if second := r.send(r.signed("a", r.secrets["env:A"], "b", []byte("{}"))); first.status != 202 || second.status != want {
+			t.Errorf("%+v, then %+v: want %d", first, second, want)
+		}
+	}
+}
+
 func TestSync(t *testing.T) {
 	r := newRig(t)
 	r.secrets["env:A"], r.secrets["env:B"] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_"+strings.Repeat("QUJD", 8)

@@ -73,7 +73,7 @@ type Row struct {
 	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
 	MaxBody   int64         `json:"max_body"`         // bytes
 	PerMinute int           `json:"per_minute"`       // requests with the right signature; of kind none: all requests
-	Once      string        `json:"once,omitempty"`   // so long the same body is the same delivery, whatever its id; of kinds github and sha256
+	Once      string        `json:"once,omitempty"`   // for this long, the same body is the same delivery, even if its id differs; of kinds github and sha256
 	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
 	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
 	Origin    string        `json:"origin"`           // run-time or config
@@ -86,8 +86,8 @@ type Row struct {
 
 func (d *Desk) shown(h hook.Hook) Row {
 	once := ""
-	if h.Once > 0 {
-		once = h.Once.String()
+	if hook.BodyCounts(h.Kind) > 0 {
+		once = h.SameBody().String()
 	}
 	return Row{
 		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,

@@ -69,8 +69,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayUnderAnotherID: the id of GitHub's form and of the plain one is not signed. Whoever sends what he has seen once more, under another id,
-// gets the numbers of the first, for as long as the hook says; a sender of the plain form may have the same to say twice.
+// TestReplayUnderAnotherID (S10): the id of GitHub's form and of the plain one is not signed. A copy of a delivery under another id gets the
+// numbers of the first, by default for 30 days; a sender that repeats itself can have that lowered, or switched off.
 func TestReplayUnderAnotherID(t *testing.T) {
 	const door, window = `{"event":"door"}`, `{"event":"window"}`
 	for name, c := range map[string]struct {
@@ -82,10 +82,13 @@ func TestReplayUnderAnotherID(t *testing.T) {
 		"GitHub":                 {kind: "github", once: "720h", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
 		"GitHub, a month later":  {kind: "github", once: "720h", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
 		"GitHub, never":          {kind: "github", once: "0s", body: door, want: 202},
-		"GitHub, not asked":      {kind: "github", body: door, want: 202},
+		"GitHub, by default":     {kind: "github", body: door, after: 29 * 24 * time.Hour, want: 200, kept: 1},
+		"default, a month later": {kind: "github", body: door, after: 31 * 24 * time.Hour, want: 202, kept: 1},
+		"GitHub, lowered":        {kind: "github", once: "10s", body: door, after: 11 * time.Second, want: 202, kept: 1},
 		"another body of GitHub": {kind: "github", once: "720h", body: window, want: 202, kept: 2},
 		"the same, much later":   {kind: "github", once: "720h", body: window, after: 31 * 24 * time.Hour, want: 202, kept: 1},
-		"plain":                  {kind: "sha256", body: door, want: 202},
+		"plain, by default":      {kind: "sha256", body: door, want: 200, kept: 1},
+		"plain, never":           {kind: "sha256", once: "0s", body: door, want: 202},
 		"plain, asked":           {kind: "sha256", once: "1h", body: door, after: 59 * time.Minute, want: 200, kept: 1},
 		"plain, asked, later":    {kind: "sha256", once: "1h", body: door, after: 61 * time.Minute, want: 202, kept: 1},
 		"an id that is signed":   {kind: "standard", body: door, want: 202},

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,10 +38,13 @@ const unset = -1 << 31
 
 // decoded reads a section: what it does not name has its default.
 func decoded(decode func(any) error) (Section, error) {
-	in := Section{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance}
+	in := Section{Kind: string(hook.Standard), PerMinute: unset, MaxBody: hook.DefaultBody, Tolerance: hook.DefaultTolerance, Once: unset}
 	err := decode(&in)
 	if in.PerMinute == unset {
 		in.PerMinute = hook.Rate(hook.Kind(in.Kind))
+	}
+	if in.Once == unset {
+		in.Once = hook.BodyCounts(hook.Kind(in.Kind))
 	}
 	return in, err
 }
@@ -66,7 +70,7 @@ func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
 	}
 	h, err := hook.New(hook.Draft{
 		Name: name, Prompt: in.Prompt, Kind: in.Kind, Deliver: in.Deliver, Header: in.Header, Tolerance: in.Tolerance, MaxBody: in.MaxBody,
-		PerMinute: in.PerMinute, Once: in.Once, Allow: rights, Origin: OriginConfig,
+		PerMinute: in.PerMinute, Once: cmp.Or(in.Once, hook.OnlyID), Allow: rights, Origin: OriginConfig,
 	}, now)
 	return h, firsts(limits, err, in.signed(), wrong)
 }
@@ -134,7 +138,7 @@ func Notes() []schema.Note {
 		{Name: "per_minute", Unset: "60, unsigned 10", Example: "60", Least: "1", Most: "6000", Doc: "How many requests it takes in a minute."},
 		{Name: "max_body", Unset: "1 MiB", Example: "1048576", Least: "1", Most: "10485760", Doc: "How many bytes a request may have."},
 		{Name: "tolerance", Unset: "`5m`", Example: `"5m"`, Least: "1s", Most: "24h", Doc: "How far a sender's clock may be off."},
-		{Name: "once", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "Of kinds `github` and `sha256`, which sign no time: so long the same body is the same delivery, whatever its id; 0: only the id counts."},
+		{Name: "once", Unset: "`720h` of kinds `github` and `sha256`", Example: `"720h"`, Least: "0s", Most: "8760h", Doc: "Of kinds `github` and `sha256`, which do not sign the id: for this long, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts."},
 		{Name: "header", Unset: "`X-Signature-256`, `X-Hub-Signature-256`", Example: `"X-Signature"`, Doc: "Of kind `sha256`: the header with the signature."},
 	}
 }

@@ -42,8 +42,12 @@ const (
 	mostRate         = 6000
 	longestTolerance = 24 * time.Hour
 	longestOnce      = 365 * 24 * time.Hour
+	defaultOnce      = 30 * 24 * time.Hour
 	longestName      = 64
 )
+
+// OnlyID is the Once of a hook whose deliveries are told apart by their ids alone.
+const OnlyID time.Duration = -1
 
 // Hook is an address that others post to. Its Prompt is the owner's template.
 type Hook struct {
@@ -52,7 +56,7 @@ type Hook struct {
 	Tolerance time.Duration `json:"tolerance"`        // how far a sender's timestamp may be off, before and after
 	MaxBody   int64         `json:"max_body"`         // bytes
 	PerMinute int           `json:"per_minute"`       // requests that were let in; of kind None: all requests
-	Once      time.Duration `json:"once,omitempty"`   // GitHub and SHA256 only, which sign no time: so long the same body is the same delivery, whatever its id; 0: only the id counts
+	Once      time.Duration `json:"once,omitempty"`   // GitHub and SHA256 only: for this long, the same body is the same delivery; 0: the default, OnlyID: never. SameBody has the effective value
 	Header    string        `json:"header,omitempty"` // SHA256 only: where the signature stands; "": X-Signature-256 or X-Hub-Signature-256
 }
 
@@ -66,7 +70,7 @@ type Draft struct {
 	Tolerance time.Duration
 	MaxBody   int64
 	PerMinute int
-	Once      time.Duration // default: only the id counts
+	Once      time.Duration // as Hook.Once
 	Allow     []string      // rights, as guard.Rights gives them
 	Origin    string        // default: run-time
 }
@@ -88,6 +92,26 @@ func New(d Draft, now time.Time) (Hook, error) {
 		wrong = fmt.Errorf("deliver: %w", wrong)
 	}
 	return h, errors.Join(append(h.faults(), wrong)...)
+}
+
+// looseID says that senders of this kind sign neither an id nor a time: a copy of a delivery under another id is as well signed as the first.
+func (k Kind) looseID() bool { return k == GitHub || k == SHA256 }
+
+// BodyCounts is how long, by default, two deliveries of a kind with the same body are one delivery: 0 where the sender signs an id or a time,
+// or nothing at all.
+func BodyCounts(kind Kind) time.Duration {
+	if kind.looseID() {
+		return defaultOnce
+	}
+	return 0
+}
+
+// SameBody is how long two deliveries with the same body are one delivery, even if their ids differ. 0: only the id counts.
+func (h Hook) SameBody() time.Duration {
+	if h.Once == 0 {
+		return BodyCounts(h.Kind)
+	}
+	return max(h.Once, 0)
 }
 
 // Rate is how many requests a hook of a kind takes in a minute, unless it says otherwise.
@@ -114,7 +138,7 @@ func (h Hook) faults() (list []error) {
 	add(h.MaxBody < 1 || h.MaxBody > MostBody, "max_body %d: want from 1 to %d bytes", h.MaxBody, MostBody)
 	add(h.PerMinute < 1 || h.PerMinute > mostRate, "per_minute %d: want from 1 to %d", h.PerMinute, mostRate)
 	add(h.Once > longestOnce, "once %v: want at most %v", h.Once, longestOnce)
-	add(h.Once > 0 && h.Kind != GitHub && h.Kind != SHA256, "once: only the kinds github and sha256 have no time in what is signed")
+	add(h.Once > 0 && !h.Kind.looseID(), "once: only the kinds github and sha256 have no time in what is signed")
 	add(h.Header != "" && h.Kind != SHA256, "header: only kind sha256 has a header of your choice")
 	add(h.Header != "" && strings.ContainsFunc(h.Header, notToken), "header %q: this is not the name of a header", h.Header)
 	return list

@@ -73,7 +73,7 @@ func (h Hook) signature(key []byte, r Request, now string) string {
 
 // Sample is a small payload as a sender of the kind might send it, for a test. id names the delivery where the form has it in the body; no two of GitHub's are the same.
 func Sample(kind Kind, id string) (body []byte, head http.Header) {
-	text := `{"event":"test","message":"hello","number":1}`
+	text := fmt.Sprintf(`{"id":%q,"event":"test","message":"hello","number":1}`, id) // no two samples have the same body
 	switch kind {
 	case GitHub:
 		text = fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"full_name":"you/example"},"head_commit":{"message":"hello"},"sender":{"login":"you"}}`, id)

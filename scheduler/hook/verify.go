@@ -249,10 +249,10 @@ func (h Hook) Delivery(r Request) string {
 	return id
 }
 
-// Content names what a request holds, where the same content is the same delivery whatever its id says: the id is not signed, and who has seen one
-// delivery may send it again under another. "": it is not.
+// Content is a hash of the body, where the same body is the same delivery even if its id differs: the sender does not sign the id, so a copy
+// of a delivery can be sent under another one. "": only the id counts.
 func (h Hook) Content(r Request) string {
-	if h.Once == 0 {
+	if h.SameBody() == 0 {
 		return ""
 	}
 	sum := sha256.Sum256(r.Body)

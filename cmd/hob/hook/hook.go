@@ -90,7 +90,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.IntVar(&w.perMinute, "per-minute", 0, "how many requests it takes in a minute (default 60, unsigned 10)")
 	f.Int64Var(&w.maxBody, "max-body", 0, "how many bytes a request may have, up to 10 MiB (default 1 MiB)")
 	f.DurationVar(&w.tolerance, "tolerance", 0, "how far a sender's clock may be off (default 5m)")
-	f.DurationVar(&w.once, "once", 0, "of kinds github and sha256: so long the same body is the same delivery, whatever its id (default: only the id counts)")
+	f.DurationVar(&w.once, "once", 0, "of kinds github and sha256: for this long, two deliveries with the same body count as one, even if their ids differ; 0s: only the id counts (default 720h)")
 	cli.CompleteFlag(cmd, "kind", cli.Words(hook.Kinds()...))
 	cli.CompleteFlag(cmd, "deliver", cli.Words("owner", "none"))
 }

@@ -83,7 +83,7 @@ func (w Hooks) Pause(ctx context.Context, id int64, paused bool) error {
 }
 
 // Receive commits what a webhook was sent: its fire and its inbox row, together. A second one with the same id changes nothing and gets the
-// numbers of the first; so does one with the same content, a hash, within the hook's Once, unless content is "". An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
+// numbers of the first; so does one with the same content, a hash, within the hook's SameBody, unless content is "". An event.Fault of the kind Missing says that the webhook is gone or paused meanwhile. One that has failed
 // several times rests first, as a job does.
 func (w Hooks) Receive(ctx context.Context, h hook.Hook, in event.In, content string) (r event.Receipt, err error) {
 	fail.Point("hook.before")
@@ -137,7 +137,7 @@ func sentBefore(tx Tx, h hook.Hook, in event.In, content string) (string, error)
 	}
 	var id string
 	err := tx.Rows().One("SELECT i.ext_id FROM contents c JOIN inbox i ON i.source = ? AND i.ext_id = c.ext_id WHERE c.hook = ? AND c.hash = ? AND c.received > ?",
-		[]any{in.Source, h.ID, content, db.Micros(tx.Rows().Now.Add(-h.Once))}, &id)
+		[]any{in.Source, h.ID, content, db.Micros(tx.Rows().Now.Add(-h.SameBody()))}, &id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return in.ExtID, nil
@@ -150,7 +150,7 @@ func sentBefore(tx Tx, h hook.Hook, in event.In, content string) (string, error)
 
 // noteContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
 func noteContent(tx Tx, h hook.Hook, in event.In, content string) error {
-	if err := tx.Rows().Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, db.Micros(tx.Rows().Now.Add(-h.Once))); err != nil {
+	if err := tx.Rows().Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, db.Micros(tx.Rows().Now.Add(-h.SameBody()))); err != nil {
 		return fmt.Errorf("forget old contents: %w", err)
 	}
 	return tx.Rows().Run("INSERT INTO contents (hook, hash, ext_id, received) VALUES (?, ?, ?, ?) ON CONFLICT (hook, hash) DO UPDATE SET ext_id = excluded.ext_id, received = excluded.received",
