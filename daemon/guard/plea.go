@@ -2,8 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"hob/tools"
@@ -46,27 +44,4 @@ func exactly(canonical []byte) string {
 		tail++
 	}
 	return Visible(text[:head]) + fmt.Sprintf(" [… %d BYTES ARE NOT SHOWN …] ", tail-head) + Visible(text[tail:])
-}
-
-// Visible writes every character that cannot be seen, or that moves others about, as its code point: controls and line
-// breaks, formatting and direction marks, fillers and variation selectors.
-func Visible(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		if !hidden(c) {
-			b.WriteRune(c)
-			continue
-		}
-		fmt.Fprintf(&b, "\\u{%x}", c)
-	}
-	return b.String()
-}
-
-func hidden(c rune) bool {
-	if c == ' ' {
-		return false
-	}
-	fillers := c == 0x115f || c == 0x1160 || c == 0x17b4 || c == 0x17b5 || c == 0x3164 || c == 0xffa0 || c == 0x034f || c == 0x2800
-	selectors := c >= 0xfe00 && c <= 0xfe0f || c >= 0xe0000 && c <= 0xe0fff || c >= 0x180b && c <= 0x180f
-	return fillers || selectors || unicode.Is(unicode.Cf, c) || unicode.IsControl(c) || unicode.IsSpace(c) || c == utf8.RuneError
 }
