@@ -140,6 +140,9 @@ func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.F
 	if out, ok := r.lastWord(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}
+	if f.State == turn.Done {
+		f.Fault = turn.Fault(st.With(c.Items))
+	}
 	c.End = &f
 	fail.Point("finish.before")
 	err := r.commit(ctx, c)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/agent/turn"
 	"hob/daemon/store/db"
 	"hob/daemon/store/settings"
 	"hob/daemon/store/triggers"
@@ -87,16 +88,16 @@ func judgeEnds(tx *Tx, b *Boot) error {
 	}
 	b.Safe = safe != ""
 	var ends, turns int
-	var turn int64
+	var culprit int64
 	err = tx.One(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
 		(SELECT inflight, crashed FROM boots WHERE started > ? AND epoch > coalesce((SELECT max(epoch) FROM boots WHERE crashed = 0), 0) ORDER BY epoch DESC LIMIT ?)`,
-		[]any{db.Micros(tx.Now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &turn)
+		[]any{db.Micros(tx.Now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &culprit)
 	if err != nil || p.SafeAfter <= 0 || ends < p.SafeAfter || !b.Crashed {
 		return err
 	}
-	if turns == 1 && turn != 0 {
-		b.Culprit = turn
-		return endTurn(tx, turn, "dead", fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow))
+	if turns == 1 && culprit != 0 {
+		b.Culprit = culprit
+		return endTurn(tx, culprit, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("hob ended unexpectedly %d times within %s while it ran", ends, p.SafeWindow)})
 	}
 	if b.Safe {
 		return nil

@@ -33,7 +33,9 @@ func (tx *Tx) Note(e event.Event) error { return addEvent(tx, e) }
 func (tx *Tx) Accept(in event.In) (event.Receipt, error) { return acceptIn(tx, in) }
 
 // End ends a turn with everything that belongs to it.
-func (tx *Tx) End(id int64, state turn.Status, why string) error { return endTurn(tx, id, state, why) }
+func (tx *Tx) End(id int64, state turn.Status, why string) error {
+	return endTurn(tx, id, turn.Finish{State: state, Why: why})
+}
 
 // Claim makes a ready turn a running one. False: it has had its attempts and is dead now.
 func (tx *Tx) Claim(id int64) (bool, error) { return resumeTurn(tx, id) }

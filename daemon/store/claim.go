@@ -276,7 +276,7 @@ func resumeTurn(tx *Tx, id int64) (bool, error) {
 		attempts++
 	}
 	if limit := tx.core.opt.Policy().MaxAttempts; limit > 0 && attempts > limit {
-		return false, endTurn(tx, id, turn.Dead, fmt.Sprintf("it did not come to an end in any of its %d attempts (hob stopped, or met an error that the log tells)", limit))
+		return false, endTurn(tx, id, turn.Finish{State: turn.Dead, Why: fmt.Sprintf("it did not come to an end in any of its %d attempts (hob stopped, or met an error that the log tells)", limit)})
 	}
 	err := tx.Run("UPDATE turns SET state = 'running', attempts = ?, epoch = ? WHERE id = ?", attempts, tx.core.epoch, id)
 	if err != nil {

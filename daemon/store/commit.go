@@ -204,7 +204,7 @@ func parkOrEnd(tx *Tx, c turn.Commit, asked int64) error {
 	if err := tx.Run("UPDATE turns SET text = ? WHERE id = ?", c.End.Text, c.Turn); err != nil {
 		return err
 	}
-	return endTurn(tx, c.Turn, c.End.State, c.End.Why)
+	return endTurn(tx, c.Turn, *c.End)
 }
 
 // parkTurn leaves a turn until the wait of one call is met. What ended calls have waited for wakes nobody any more.
@@ -255,7 +255,8 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 }
 
 // endTurn is the one way out of a turn: its rows, its inputs, its fire and its open questions end with it, and every call has a result.
-func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
+func endTurn(tx *Tx, id int64, f turn.Finish) error {
+	state, why := f.State, f.Why
 	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, db.Micros(tx.Now), id)
 	if err != nil || n == 0 {
 		return err
@@ -279,7 +280,7 @@ func endTurn(tx *Tx, id int64, state turn.Status, why string) error {
 	if err := drafts.End(tx.Tx, id, state); err != nil {
 		return fmt.Errorf("close draft: %w", err)
 	}
-	if err := triggers.End(tx, id, state, why); err != nil {
+	if err := triggers.End(tx, id, f); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
 	if err := work.End(tx.Tx, id, state, why, func(next tools.Change) error { return applyChange(tx, id, next) }); err != nil {

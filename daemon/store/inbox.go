@@ -10,6 +10,7 @@ import (
 
 	"hob/daemon/store/arrivals"
 	"hob/daemon/store/db"
+	"hob/daemon/store/triggers"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -79,6 +80,8 @@ func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
 		return r, nil
 	case in.Kind == event.Command:
 		tx.Ring(db.BellCommands)
+	case in.Kind == event.Report && in.Source == "process":
+		return r, triggers.Reported(tx, in.ExtID, in.Text())
 	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
 		return r, matchAsk(tx, a.Seq, in)
 	}

@@ -77,6 +77,7 @@ type (
 		State Status
 		Text  string // what it says, "" for nothing
 		Why   string // for the owner, when it did not end well
+		Fault string // why the run that the turn serves has failed all the same; see Fault
 	}
 )
 

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ const askAfter = 5
 const failing = "failing"
 
 // End ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
-func End(tx Tx, id int64, state turn.Status, why string) error {
+func End(tx Tx, id int64, f turn.Finish) error {
 	var fire, job int64
 	err := tx.Rows().One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -31,8 +32,8 @@ func End(tx Tx, id int64, state turn.Status, why string) error {
 		return err
 	}
 	fail.Point("fire.ending")
-	outcome := scheduler.Ran
-	if state != turn.Done {
+	outcome, why := scheduler.Ran, cmp.Or(f.Fault, f.Why)
+	if f.State != turn.Done || f.Fault != "" {
 		outcome = scheduler.Failed
 	}
 	if err := tx.Rows().Run("UPDATE fires SET state = 'done', outcome = ?, ended = ?, reason = CASE WHEN ? <> '' THEN ? ELSE reason END WHERE id = ?", outcome, db.Micros(tx.Rows().Now), why, why, fire); err != nil {
@@ -42,8 +43,27 @@ func End(tx Tx, id int64, state turn.Status, why string) error {
 	if outcome == scheduler.Ran {
 		return ranWell(tx, fire, job)
 	}
-	if state == turn.Stopped {
+	if f.State == turn.Stopped {
 		return nil
+	}
+	return backOff(tx, job, why)
+}
+
+// Reported ends the run of a literal command anew when the command, which went on in the background after its turn, has failed.
+func Reported(tx Tx, call, report string) error {
+	var fire, job int64
+	var prompt string
+	err := tx.Rows().One(`SELECT f.id, f.trigger, coalesce(i.parts ->> '$[0].text', '') FROM items c JOIN turns t ON t.id = c.turn JOIN fires f ON f.id = t.fire JOIN inbox i ON i.turn = t.id AND i.fire = f.id
+		WHERE c.call_id = ? AND c.kind = 'call' AND f.turn = t.id AND f.state = 'done' AND f.outcome = 'ran' LIMIT 1`, []any{call}, &fire, &job, &prompt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	why := turn.ReportFault(prompt, report)
+	if err != nil || why == "" {
+		return err
+	}
+	if err := tx.Rows().Run("UPDATE fires SET outcome = 'failed', ended = ?, reason = ? WHERE id = ?", db.Micros(tx.Rows().Now), why, fire); err != nil {
+		return err
 	}
 	return backOff(tx, job, why)
 }

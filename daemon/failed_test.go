@@ -1,0 +1,135 @@
+package daemon_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/llm/llmtest"
+)
+
+// outcome runs a job by hand and returns the slot of that run.
+func (r *running) outcome(job string) slot {
+	r.t.Helper()
+	before := len(r.slots(job))
+	r.cron(map[string]any{"action": "run", "name": job})
+	var last slot
+	r.until(job+" has run", func() bool {
+		list := r.slots(job)
+		if len(list) > before {
+			last = list[0]
+		}
+		return len(list) > before && last.State == "done"
+	})
+	return last
+}
+
+// U33: a literal command that ends with another code than 0 is a failed run: in the ledger, in the backoff, in the question after five, and in why.
+func TestAFailedCommandIsAFailedRun(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, "[tools.exec]\nsandbox = \"off\"\n[guard]\nmode = \"open\"\n")
+	r := start(t, home)
+	add := func(name, prompt string) {
+		r.cron(map[string]any{"action": "add", "name": name, "schedule": "every 24h", "prompt": prompt})
+	}
+	add("backup", "run echo from job; exit 3")
+	add("fine", "run echo well")
+	add("lost", "read no-such-file.txt")
+	add("none", "find zzzz-nowhere in *.go")
+	if s := r.outcome("fine"); s.Outcome != "ran" || strings.Contains(s.Reason, "exit") {
+		t.Errorf("a good command: %+v", s)
+	}
+	if s := r.outcome("lost"); s.Outcome != "failed" || !strings.Contains(s.Reason, "NOT_FOUND") {
+		t.Errorf("an error result at the end: %+v", s)
+	}
+	if s := r.outcome("none"); s.Outcome != "ran" {
+		t.Errorf("a search without a hit: %+v", s)
+	}
+	for range 5 {
+		if s := r.outcome("backup"); s.Outcome != "failed" || !strings.Contains(s.Reason, "exit code 3") {
+			t.Fatalf("a command that failed: %+v", s)
+		}
+	}
+	var list []struct {
+		Name     string
+		Failures int
+	}
+	if err := r.client.List(t.Context(), "jobs", event.Filter{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range list {
+		if want := map[string]int{"backup": 5, "lost": 1}[j.Name]; j.Failures != want {
+			t.Errorf("%s has failed %d times, want %d", j.Name, j.Failures, want)
+		}
+	}
+	var asked []struct{ Text string }
+	if err := r.client.List(t.Context(), "questions", event.Filter{State: "open"}, &asked); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 1 || !strings.Contains(asked[0].Text, "backup has failed 5 times") || !strings.Contains(asked[0].Text, "exit code 3") {
+		t.Errorf("questions: %+v", asked)
+	}
+	if s := r.outcome("fine"); s.Outcome != "ran" {
+		t.Errorf("another job: %+v", s)
+	}
+}
+
+// U33: a model that runs the command and tells of it makes no success of it; its last word may not hide an error result either.
+func TestAModelsWordsHideNoFailure(t *testing.T) {
+	model := llmtest.NewServer()
+	t.Cleanup(model.Close)
+	home := t.TempDir()
+	write(t, home, fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n[tools.exec]\nsandbox = \"off\"\n[guard]\nmode = \"open\"\n", model.URL))
+	r := start(t, home)
+	for _, c := range []struct {
+		name, prompt, tool, args, outcome, reason string
+	}{
+		{"literal", "run false", "exec", `{"command":"false"}`, "failed", "exit code 1"},
+		{"looks", "look after the disk", "exec", `{"command":"false"}`, "ran", ""},
+		{"denied", "tell me of x", "read", `{"path":"nowhere.txt"}`, "failed", "read: NOT_FOUND"},
+		{"searches", "tell me of y", "grep", `{"pattern":"zzzz-nowhere"}`, "ran", ""},
+		{"gives-up", "tell me of z", "fail_task", `{"reason":"there is no z"}`, "failed", "there is no z"},
+	} {
+		r.cron(map[string]any{"action": "add", "name": c.name, "schedule": "every 24h", "prompt": c.prompt})
+		model.Push(llmtest.Streamed(llmtest.Use(c.tool, c.args)))
+		if c.tool != "fail_task" {
+			model.Push(llmtest.Streamed(llmtest.Say("All is well.")))
+		}
+		if s := r.outcome(c.name); s.Outcome != c.outcome || !strings.Contains(s.Reason, c.reason) {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+	}
+}
+
+// U33: a literal command that goes on in the background fails its run when its end is reported.
+func TestACommandInTheBackgroundFailsItsRun(t *testing.T) {
+	model := llmtest.NewServer()
+	t.Cleanup(model.Close)
+	model.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("It runs.")) })
+	home := t.TempDir()
+	write(t, home, fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n[tools.exec]\nsandbox = \"off\"\n[guard]\nmode = \"open\"\n", model.URL))
+	r := start(t, home)
+	r.cron(map[string]any{"action": "add", "name": "long", "schedule": "every 24h", "prompt": "run sleep 0.3; exit 4"})
+	model.Push(llmtest.Streamed(llmtest.Use("exec", `{"command":"sleep 0.3; exit 4","background":true}`)))
+	r.outcome("long")
+	r.until("the run has failed", func() bool {
+		s := r.slots("long")[0]
+		return s.Outcome == "failed" && strings.Contains(s.Reason, "exit code 4")
+	})
+}
+
+// U33: the report of a command that went on in the background says how the run ended.
+func TestReportsOfLiteralCommands(t *testing.T) {
+	for _, c := range []struct{ prompt, report, want string }{
+		{"run backup.sh", "process p1 has ended: exit code 3 (4m 2s): backup.sh\nout", "the command ended with exit code 3"},
+		{"run backup.sh", "process p1 has ended: exit code 0 (4m 2s): backup.sh", ""},
+		{"make a backup", "process p1 has ended: exit code 3 (4m 2s): backup.sh", ""},
+		{"run backup.sh", "sub-agent x: exit code 3 (", ""},
+	} {
+		if got := turn.ReportFault(c.prompt, c.report); got != c.want {
+			t.Errorf("%q, %q: %q", c.prompt, c.report, got)
+		}
+	}
+}
