@@ -132,6 +132,8 @@ type Slot struct {
 	Limit   time.Duration `json:"limit,omitempty"`  // a run that begins later than this is late; 0: none is
 	Tell    bool          `json:"tell,omitempty"`   // it was not served in time: the owner is to be told
 	Stands  int64         `json:"stands,omitempty"` // how many slots it stands for; 0: itself
+
+	Unstored bool `json:"unstored,omitempty"` // it was not served in time because it could not be committed
 }
 
 // Firing is what one wake of the runner commits for one job, all in one transaction:

@@ -20,21 +20,51 @@ type Overdue struct {
 	Stood int64         // missed, and another run stands for them
 	Runs  int64         // that begin all the same
 	Late  time.Duration // of the run that is the latest
+
+	Unstored bool // they could not be committed when they came due
 }
 
-// Away is the one message about the time in which hob did not run: what was missed and what ran late, by job. It has at most 20 jobs and
-// says how many more there are; "" when there is nothing to say. Times are those of the zone that most jobs have; a job in another one
-// has its own beside it.
+// Away is the one message about slots that were not served in time: while hob did not run, and while it could not store. It says by job what
+// was missed and what ran late. Each part has at most 20 jobs and says how many more there are; "" when there is nothing to say. Times are
+// those of the zone that most jobs have; a job in another one has its own beside it.
 func Away(list []Overdue) string {
-	var named []string
+	var stopped, unstored []Overdue
+	for _, o := range list {
+		switch {
+		case o.Gone+o.Stood+o.Runs == 0:
+		case o.Unstored:
+			unstored = append(unstored, o)
+		default:
+			stopped = append(stopped, o)
+		}
+	}
 	zones := map[string]*time.Location{} // reading one costs more than all the rest
 	zone := zoneOr(zones, usualZone(list))
+	var lines []string
+	if when, jobs, _ := stretch(unstored, zone, zones); jobs != "" {
+		if strings.Contains(when, " to ") {
+			when = "from " + when
+		} else {
+			when = "at " + when
+		}
+		lines = append(lines, fmt.Sprintf("hob could not write to its disk %s: %s", when, jobs))
+	}
+	if when, jobs, length := stretch(stopped, zone, zones); jobs != "" {
+		why := "not running"
+		if length <= Downtime { // it may have been at work all the time
+			why += " or could not keep up"
+		}
+		lines = append(lines, fmt.Sprintf("While hob was %s (%s): %s", why, when, jobs))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stretch is the time of overdue slots, what became of them by job, and how long it was; all zero when there are none.
+func stretch(list []Overdue, zone *time.Location, zones map[string]*time.Location) (when, jobs string, length time.Duration) {
+	var named []string
 	var from, until time.Time
 	mixed := false
 	for _, o := range list {
-		if o.Gone+o.Stood+o.Runs == 0 {
-			continue
-		}
 		if from.IsZero() || o.First.Before(from) {
 			from = o.First
 		}
@@ -48,17 +78,10 @@ func Away(list []Overdue) string {
 		}
 		named = append(named, text)
 	}
-	if len(named) == 0 {
-		return ""
-	}
 	if more := len(named) - mostNamed; more > 0 {
 		named = append(named[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
-	when := "not running"
-	if until.Sub(from) <= Downtime { // it may have been at work all the time
-		when += " or could not keep up"
-	}
-	return fmt.Sprintf("While hob was %s (%s): %s", when, stretchText(from, until, zone, mixed), strings.Join(named, " · "))
+	return stretchText(from, until, zone, mixed), strings.Join(named, " · "), until.Sub(from)
 }
 
 // text is what became of one job's slots.

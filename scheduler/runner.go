@@ -16,9 +16,10 @@ import (
 
 const (
 	longestSleep = 30 * time.Second // Go's timers stand still while the machine sleeps, and the wall clock may be set
-	retryAfter   = time.Minute      // for a job whose fire could not be committed
-	batchSize    = 128              // firings in one commit
-	batchRows    = 2000             // and about so many slots
+	firstRetry   = time.Second      // of a job whose fire could not be committed; it doubles
+	lastRetry    = time.Minute
+	batchSize    = 128  // firings in one commit
+	batchRows    = 2000 // and about so many slots
 	fullRead     = time.Hour
 	staleSpare   = 10_000 // hints of changed jobs before the heap is read afresh
 )
@@ -44,12 +45,20 @@ type Runner struct {
 	leaps   Leaps         // nil: every time is believed
 	leap    Leap          // the last one
 	high    time.Time     // the latest time that was believed
+	failed  map[int64]failure
+	blind   time.Time // since when the jobs cannot be listed; zero: they can
+}
+
+// failure is a job whose fire could not be committed.
+type failure struct {
+	since time.Time     // wall time of the first failed commit
+	pause time.Duration // before the next one
 }
 
 // NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
 // it looks every 30 s.
 func NewRunner(store Store, c clock.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
-	r := &Runner{store: store, clock: c, changed: changed, log: log}
+	r := &Runner{store: store, clock: c, changed: changed, log: log, failed: map[int64]failure{}}
 	r.progress.Store(int64(c.Mono()))
 	return r
 }
@@ -59,20 +68,28 @@ func NewRunner(store Store, c clock.Clock, changed <-chan struct{}, log *slog.Lo
 func (r *Runner) Progress() time.Duration { return time.Duration(r.progress.Load()) }
 
 // Run fires jobs until ctx ends; then it returns nil. It returns an error when the jobs cannot be listed and may then be
-// called again. What goes wrong with a single job is logged and tried again a minute later; a job that cannot be used is disabled.
+// called again. A fire that cannot be committed is tried again after 1 s, doubling to 60 s; a job that cannot be used is disabled.
 func (r *Runner) Run(ctx context.Context) error {
+	err := quiet(ctx, r.run(ctx))
+	if err != nil && r.blind.IsZero() {
+		r.blind = r.clock.Wall()
+	}
+	return err
+}
+
+func (r *Runner) run(ctx context.Context) error {
 	r.zones = map[string]*time.Location{}
 	r.wall, r.mono = r.clock.Wall(), r.clock.Mono()
 	if err := r.remember(ctx); err != nil {
-		return quiet(ctx, err)
+		return err
 	}
 	if err := r.load(ctx); err != nil {
-		return quiet(ctx, err)
+		return err
 	}
 	for ctx.Err() == nil {
 		r.step()
 		if err := r.round(ctx); err != nil {
-			return quiet(ctx, err)
+			return err
 		}
 		if !r.moved {
 			r.rest(ctx)
@@ -93,6 +110,7 @@ func (r *Runner) round(ctx context.Context) error {
 		r.serve(ctx, r.collect(ctx))
 		r.step()
 	}
+	r.blind = time.Time{}
 	r.report(ctx)
 	return nil
 }
@@ -177,6 +195,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 	fault, isFault := event.AsFault(err)
 	switch {
 	case isFault && fault.Kind == event.Missing:
+		delete(r.failed, id)
 		return Firing{}, false
 	case errors.Is(err, ErrUnreadable):
 		r.disable(ctx, id, err)
@@ -186,6 +205,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		return Firing{}, false
 	}
 	if job.Paused || job.Broken != "" {
+		delete(r.failed, id)
 		return Firing{}, false
 	}
 	zone, err := r.zone(job.Zone)
@@ -193,7 +213,7 @@ func (r *Runner) firing(ctx context.Context, id int64, now time.Time) (Firing, b
 		r.disable(ctx, id, err)
 		return Firing{}, false
 	}
-	f, due, err := slotsIn(job, zone, now, !job.Due.After(r.leap.To))
+	f, due, err := slotsIn(job, zone, wake{now: now, leapt: !job.Due.After(r.leap.To), unstored: r.unstored(id)})
 	switch {
 	case err != nil:
 		r.disable(ctx, id, err)
@@ -246,6 +266,7 @@ func (r *Runner) commit(ctx context.Context, batch []Firing) error {
 		return err
 	}
 	for _, f := range batch {
+		delete(r.failed, f.Job.ID)
 		if !f.Job.Due.IsZero() {
 			r.heap.push(hintOf(Entry{ID: f.Job.ID, Due: f.Job.Due}))
 		}
@@ -264,12 +285,28 @@ func (r *Runner) report(ctx context.Context) {
 	}
 }
 
-// later tries a job again in a minute. The heap keeps it: the row does not say so.
+// later tries a job again after a pause, which doubles while the job's fires cannot be committed. The heap keeps it: the row does not say so.
 func (r *Runner) later(ctx context.Context, id int64, err error) {
-	if ctx.Err() == nil {
-		r.log.Error("a job could not be fired, trying again in a minute", "job", id, "err", err)
+	now := r.clock.Wall()
+	f, again := r.failed[id]
+	if !again {
+		f = failure{since: now, pause: firstRetry}
 	}
-	r.heap.push(hintOf(Entry{ID: id, Due: r.clock.Wall().Add(retryAfter)}))
+	if ctx.Err() == nil {
+		r.log.Error("a job could not be fired, trying again", "job", id, "pause", f.pause, "err", err)
+	}
+	r.heap.push(hintOf(Entry{ID: id, Due: now.Add(f.pause)}))
+	f.pause = min(2*f.pause, lastRetry)
+	r.failed[id] = f
+}
+
+// unstored is since when the fires of a job could not be committed; zero: they can be.
+func (r *Runner) unstored(id int64) time.Time {
+	since := r.failed[id].since
+	if since.IsZero() || !r.blind.IsZero() && r.blind.Before(since) {
+		return r.blind
+	}
+	return since
 }
 
 func (r *Runner) disable(ctx context.Context, id int64, why error) {

@@ -185,7 +185,7 @@ func TestRunnerTriesAgainAndHoldsUpNoOther(t *testing.T) {
 		}
 		r.Refuse(nil)
 		r.wait(time.Minute)
-		if rows := r.rows(bad.ID); len(rows) != 1 || rows[0].Late != time.Minute {
+		if rows := r.rows(bad.ID); len(rows) != 1 || rows[0].Late != time.Second {
 			t.Errorf("got %+v", rows)
 		}
 		if !strings.Contains(r.log.String(), "the disk is full") {

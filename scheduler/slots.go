@@ -34,12 +34,19 @@ func Slots(j Job, now time.Time) (Firing, bool, error) {
 	if err != nil {
 		return Firing{}, false, err
 	}
-	return slotsIn(j, zone, now, false)
+	return slotsIn(j, zone, wake{now: now})
 }
 
-// slotsIn is Slots in a zone that was loaded. leapt says that the clock has leapt over what is due: then no more than one slot runs, and the
-// others share a row.
-func slotsIn(j Job, zone *time.Location, now time.Time, leapt bool) (Firing, bool, error) {
+// wake is when the runner looks at a job, and what it knows of the time before.
+type wake struct {
+	now      time.Time
+	leapt    bool      // the clock has leapt over what is due: then no more than one slot runs, and the others share a row
+	unstored time.Time // since when fires of the job could not be committed; zero: they could be
+}
+
+// slotsIn is Slots in a zone that was loaded.
+func slotsIn(j Job, zone *time.Location, w wake) (Firing, bool, error) {
+	now := w.now
 	s, err := spec.Parse(j.Spec)
 	if err != nil {
 		return Firing{}, false, err
@@ -55,9 +62,9 @@ func slotsIn(j Job, zone *time.Location, now time.Time, leapt bool) (Firing, boo
 		j.Due = first
 		return Firing{Job: j}, false, nil
 	}
-	c := catchUp{job: j, now: now, zone: zone, runs: mostCatchUp}
+	c := catchUp{job: j, now: now, zone: zone, runs: mostCatchUp, stalled: w.unstored}
 	rows := int64(mostSlots)
-	if leapt {
+	if w.leapt {
 		rows, c.runs = 1, 1
 	}
 	c.list, c.older = s.Overdue(first, now, zone, j.Start(), rows)
@@ -109,10 +116,17 @@ type catchUp struct {
 	older int64       // how many slots list[0] stands for, when it is not a single one
 	limit time.Duration
 	runs  int // at most, of the policy all
+
+	stalled time.Time // since when fires could not be committed; zero: they could be
 }
 
 func (c *catchUp) late(i int) time.Duration { return max(c.now.Sub(c.list[i]), 0) }
 func (c *catchUp) missed(i int) bool        { return c.late(i) > c.limit || i == 0 && c.older > 0 }
+
+// unstored reports whether a slot would have been served in time if it could have been committed.
+func (c *catchUp) unstored(i int) bool {
+	return !c.stalled.IsZero() && c.list[i].After(c.stalled.Add(-Downtime))
+}
 
 // wall is an instant as a person reads it, by the job's clocks.
 func (c *catchUp) wall(t time.Time) string {
@@ -143,7 +157,7 @@ func (c *catchUp) firing() Firing {
 	f := Firing{Job: c.job}
 	first := c.firstRun()
 	for i, due := range c.list {
-		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > Downtime}
+		slot := Slot{Key: Key(due), Due: due, Late: c.late(i), Limit: c.limit, Tell: c.late(0) > Downtime, Unstored: c.unstored(i)}
 		if c.limit == unlimited {
 			slot.Limit = 0
 		}
@@ -193,31 +207,43 @@ func (c *catchUp) unrun(i, first int) (Outcome, string) {
 	return outcome, reason
 }
 
-// missedBefore counts the missed slots before a run. A short stall is not worth telling the model.
-func (c *catchUp) missedBefore(first int) int64 {
+// missedBefore counts the missed slots before a run, and those of them that could not be committed. A short stall is not worth telling the model.
+func (c *catchUp) missedBefore(first int) (n, unstored int64) {
 	if c.late(0) <= Downtime {
-		return 0
+		return 0, 0
 	}
-	n := max(c.older-1, 0)
+	n = max(c.older-1, 0)
+	if c.unstored(0) {
+		unstored = n
+	}
 	for i := range first {
 		if c.missed(i) {
 			n++
+			if c.unstored(i) {
+				unstored++
+			}
 		}
 	}
-	return n
+	return n, unstored
 }
 
-// note tells the first of the slots that run how many were missed before it; "" none.
+// note tells the first of the slots that run how many were missed before it, and why; "" none.
 func (c *catchUp) note(i, first int) string {
-	n := c.missedBefore(first)
-	switch {
-	case n == 0 || i != first:
+	n, unstored := c.missedBefore(first)
+	if n == 0 || i != first {
 		return ""
-	case n == 1:
-		return "(1 earlier run of this job was missed while hob was not running.)"
-	default:
-		return fmt.Sprintf("(%d earlier runs of this job were missed while hob was not running.)", n)
 	}
+	why := "was not running"
+	switch {
+	case unstored == n:
+		why = "could not write to its disk"
+	case unstored > 0:
+		why += " or could not write to its disk"
+	}
+	if n == 1 {
+		return "(1 earlier run of this job was missed while hob " + why + ".)"
+	}
+	return fmt.Sprintf("(%d earlier runs of this job were missed while hob %s.)", n, why)
 }
 
 // question asks about the slots that were missed, also when a newer one runs by itself; "": there are none.

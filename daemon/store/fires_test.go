@@ -204,6 +204,23 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// R2: slots that could not be stored are told as that, apart from those that came due while hob was not running.
+func TestReportOfWhatCouldNotBeStored(t *testing.T) {
+	s := fresh(t)
+	j := s.job("hourly", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip })
+	back := j.Due.Add(3*time.Hour + 59*time.Minute)
+	s.later(back.Sub(s.now()))
+	s.fire(j.ID, back)
+	s.sql("UPDATE fires SET unstored = 1 WHERE id > (SELECT min(id) FROM fires)")
+	if err := s.Report(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Join(s.away(), "\n")
+	if !strings.HasPrefix(told, "hob could not write to its disk from "+j.Due.Add(time.Hour).Format("Mon 15:04")+" to ") || !strings.Contains(told, ": hourly: 3 runs missed\nWhile hob was not running") || !strings.HasSuffix(told, "hourly: 1 run missed") {
+		t.Errorf("told %q", told)
+	}
+}
+
 // What runs in time, or less than a minute late, is not told.
 func TestNothingToReport(t *testing.T) {
 	s := fresh(t)

@@ -72,15 +72,18 @@ func (w *writer) serve(ctx context.Context, t *tracked) {
 	_, t.next = t.pile.ready(t.watch.Settle, w.clock.Mono())
 }
 
-// commit tries something again in a minute when it fails.
+// commit tries something again after a pause that doubles, when it fails.
 func (w *writer) commit(ctx context.Context, t *tracked, f func(context.Context, *tracked) error) {
 	switch err := f(ctx, t); {
 	case errors.Is(err, ErrStopped):
 		t.stopped = true
 	case err != nil && ctx.Err() == nil:
-		t.retry = w.clock.Mono() + retryAfter
-		w.log.Error("what a watch has seen could not be committed, trying again in a minute", "watch", t.watch.Name, "err", err)
+		t.pause = min(max(2*t.pause, firstRetry), lastRetry)
+		t.retry = w.clock.Mono() + t.pause
+		w.log.Error("what a watch has seen could not be committed, trying again", "watch", t.watch.Name, "pause", t.pause, "err", err)
 		t.next = t.retry
+	case err == nil:
+		t.pause = 0
 	}
 }
 

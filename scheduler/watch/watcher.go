@@ -21,7 +21,8 @@ import (
 
 const (
 	longestSleep = 30 * time.Second // as the runner of jobs; so often roots are looked at, and what cannot be watched
-	retryAfter   = time.Minute      // for what could not be committed
+	firstRetry   = time.Second      // of what could not be committed; it doubles
+	lastRetry    = time.Minute
 	shortestGap  = 50 * time.Millisecond
 	longestGap   = 5 * time.Second // between two looks at dirty folders
 	recentLoss   = time.Hour       // so long the loss of events counts as trouble
@@ -68,6 +69,7 @@ type tracked struct {
 	poll    time.Duration       // when to look without an event; 0: never
 	next    time.Duration       // when a candidate may rest; 0: there is none
 	retry   time.Duration       // nothing is committed before
+	pause   time.Duration       // after the last failed commit; 0: the last one worked
 	dropped time.Duration       // when the system last lost events; 0: never
 	unseen  map[string]struct{} // folders that could not be read
 	unread  string              // why one could not

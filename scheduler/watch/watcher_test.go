@@ -122,6 +122,32 @@ func TestACrashBeforeOrAfterTheCommitLosesNothingAndDoublesNothing(t *testing.T)
 	w.whole(one.ID)
 }
 
+// R2: what could not be committed is tried again after a second, and not after a minute.
+func TestACommitIsTriedAgainAfterASecond(t *testing.T) {
+	w := newWorld(t)
+	w.watch(nil)
+	w.begin()
+	var refused []time.Time
+	two := make(chan struct{})
+	w.store.Refuse(func(watch.Seen) error {
+		if refused = append(refused, time.Now()); len(refused) == 2 {
+			close(two)
+		}
+		if len(refused) > 2 {
+			return nil
+		}
+		return os.ErrClosed
+	})
+	w.put("a", "x")
+	select {
+	case <-two:
+	case <-time.After(patience / 2):
+		t.Fatal("it was not tried again")
+	}
+	w.tells("created a, 1 byte")
+	w.end()
+}
+
 func TestOwnWritesDoNotWake(t *testing.T) {
 	const hi = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4" // sha256 of "hi"
 	for _, own := range []bool{false, true} {

@@ -111,8 +111,8 @@ func addFire(tx Tx, job int64, slot scheduler.Slot) (int64, error) {
 	if slot.State != scheduler.StateDue {
 		slot.Note = "" // it stands in the inbox row, or is nobody's any more
 	}
-	return tx.Rows().Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
-		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Rows().Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), db.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note)
+	return tx.Rows().Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note, unstored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
+		job, slot.Key, db.Micros(slot.Due), db.Micros(tx.Rows().Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), db.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note, db.Bit(slot.Unstored))
 }
 
 // openFire is the oldest fire of a job that has not ended, 0 when there is none.

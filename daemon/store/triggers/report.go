@@ -53,13 +53,13 @@ func overdue(tx Tx) (newest int64, list []scheduler.Overdue, err error) {
 	const runs = "f.outcome IN ('', 'ran') OR f.outcome = 'failed' AND f.turn IS NOT NULL"
 	rs, err := tx.Rows().Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
 		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed' OR f.outcome = 'failed' AND f.turn IS NULL), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
-		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0, sum(f.outcome = 'failed' AND f.turn IS NULL) > 0
-		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untold+` AND t.kind <> ? GROUP BY t.id ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
+		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0, sum(f.outcome = 'failed' AND f.turn IS NULL) > 0, f.unstored
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untold+` AND t.kind <> ? GROUP BY t.id, f.unstored ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
 	list, err = db.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
 		var o scheduler.Overdue
 		var id int64
 		var shut, blind bool
-		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut, &blind)
+		err := rs.Scan(&o.Job, &o.Zone, db.Stamp(&o.First), db.Stamp(&o.Last), db.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
 		switch {
 		case o.Runs > 0:
 		case blind:
