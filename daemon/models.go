@@ -74,6 +74,9 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	next := *d.live.Load()
 	next.Lineup = d.maker().Lineup(ctx, c, name)
 	d.live.Store(&next)
+	if err := (notices{d.daemon}).tellCosts(ctx); err != nil {
+		return "", err
+	}
 	text := "From now on I ask " + next.Chain.First().Info().Name()
 	if len(next.Names) > 1 {
 		text += "; if it does not answer, " + strings.Join(next.Names[1:], ", ")

@@ -3,14 +3,18 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"hob/channels"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
+	"hob/daemon/prompt"
 	"hob/daemon/store"
 	"hob/daemon/store/told"
+	"hob/scheduler"
 )
 
 // The names under which it is kept what the owner was told is wrong.
@@ -18,6 +22,7 @@ const (
 	toldConfig   = "config"
 	toldChannels = "channels"
 	toldGaps     = "gaps"
+	toldCosts    = "costs"
 )
 
 // notices tell the owner what is wrong, and where he can read it.
@@ -30,7 +35,7 @@ func (d notices) tellProblems(ctx context.Context) error {
 		list[i] = d.secrets.Text(p)
 		d.log.Warn("config", "problem", list[i])
 	}
-	return d.settle(ctx, toldConfig, func(known string) (string, told.Notice, error) {
+	err := d.settle(ctx, toldConfig, func(known string) (string, told.Notice, error) {
 		now, news := lobby.News(known, list)
 		n := told.Notice{To: d.elsewhere("")}
 		if len(news) > 0 {
@@ -38,6 +43,50 @@ func (d notices) tellProblems(ctx context.Context) error {
 				"\nhob looks at it again when config.toml is written, or when it is started again; hob doctor says more."
 		}
 		return now, n, nil
+	})
+	return errors.Join(err, d.tellCosts(ctx))
+}
+
+// noCosts is what is kept while runs cost nothing.
+const noCosts = "free"
+
+// tellCosts tells the owner which jobs and watches cost money from now on, once when a model with a price takes the place of one without.
+func (d notices) tellCosts(ctx context.Context) error {
+	lineup := d.live.Load().Lineup
+	model := lineup.Chain.First().Info()
+	if len(lineup.Faults) > 0 {
+		return nil // what answers now was not meant
+	}
+	jobs, err := d.store.AllJobs(ctx)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	watches, err := d.store.AllWatches(ctx)
+	if err != nil {
+		return fmt.Errorf("list watches: %w", err)
+	}
+	var list []string
+	add := func(t scheduler.Trigger, over bool) {
+		if !over && t.Name != scheduler.Heartbeat && !strings.HasPrefix(t.Prompt, "say:") {
+			list = append(list, t.Name+": "+prompt.Shorten(t.Prompt, 80))
+		}
+	}
+	for _, j := range jobs {
+		add(j.Trigger, j.Due.IsZero() && !j.Paused)
+	}
+	for _, w := range watches {
+		add(w.Trigger, false)
+	}
+	return d.settle(ctx, toldCosts, func(known string) (string, told.Notice, error) {
+		if model.Local {
+			return noCosts, told.Notice{}, nil
+		}
+		n := told.Notice{To: event.ToOwner}
+		if known == noCosts && len(list) > 0 {
+			n.Text = "These ran free until now. From now on " + model.Name() + " is asked, and each run may cost money:\n" + d.secrets.Text(strings.Join(list, "\n")) +
+				"\nA prompt 'say: TEXT' stays free. hob cron show NAME tells what a job may cost; hob cron pause NAME stops it."
+		}
+		return "", n, nil
 	})
 }
 

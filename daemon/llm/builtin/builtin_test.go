@@ -80,6 +80,11 @@ func TestCommandsBecomeCalls(t *testing.T) {
 		{"remind me to stretch in 20m", "cron", `{"action":"add","schedule":"in 20m","prompt":"say: stretch"}`},
 		{"remind me to go home at 17:00 tomorrow.", "cron", `{"action":"add","schedule":"at 17:00 tomorrow","prompt":"say: go home"}`},
 		{"every weekday at 9: read todo.txt", "cron", `{"action":"add","schedule":"every weekday at 9","prompt":"read todo.txt"}`},
+		// U32: what is to be said is kept as that, so that it is a reminder also when a model answers.
+		{"at 17:00 tomorrow: say time to go", "cron", `{"action":"add","schedule":"at 17:00 tomorrow","prompt":"say: time to go"}`},
+		{"at 17:00: Say hi", "cron", `{"action":"add","schedule":"at 17:00","prompt":"say: hi"}`},
+		{"every weekday at 9: SAY: go", "cron", `{"action":"add","schedule":"every weekday at 9","prompt":"say: go"}`},
+		{"every weekday at 9: sayings of the day", "cron", `{"action":"add","schedule":"every weekday at 9","prompt":"sayings of the day"}`},
 		{"at 17:00 tomorrow: say: bye", "cron", `{"action":"add","schedule":"at 17:00 tomorrow","prompt":"say: bye"}`},
 		{"in 10 minutes: run date", "cron", `{"action":"add","schedule":"in 10 minutes","prompt":"run date"}`},
 		{"every 5s: run date && echo <1>", "cron", `{"action":"add","schedule":"every 5s","prompt":"run date && echo <1>"}`},

@@ -69,6 +69,14 @@ func said(text string) (plan, bool) {
 	return plan{known: true, say: rest}, ok && rest != ""
 }
 
+// action is a prompt as it is kept: words to be said become "say: TEXT", which no model is ever asked for.
+func action(prompt string) string {
+	if p, ok := said(prompt); ok {
+		return "say: " + p.say
+	}
+	return prompt
+}
+
 // scheduled reads "SCHEDULE: PROMPT".
 func (g *grammar) scheduled(text string) (plan, bool) {
 	var wrong error
@@ -77,7 +85,7 @@ func (g *grammar) scheduled(text string) (plan, bool) {
 		_, rest, err := g.phrases.Prefix(words)
 		switch {
 		case err == nil && strings.TrimSpace(rest) == "" && prompt != "":
-			return add(words, prompt), true
+			return add(words, action(prompt)), true
 		case err == nil && strings.TrimSpace(rest) == "":
 			return plan{say: "What shall I do then? Write it behind the colon, for example: " + words + ": run date"}, true
 		case err != nil && wrong == nil && !errors.Is(err, ErrNoPhrase):

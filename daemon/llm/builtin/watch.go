@@ -42,7 +42,7 @@ func watches(text string) (plan, bool) {
 		case prompt == "":
 			return plan{say: "What shall I do then? Write it behind the colon, for example: watch " + path + ": say: it has changed"}, true
 		}
-		return call(toolWatch, "action", "add", "paths", []string{path}, "prompt", prompt), true
+		return call(toolWatch, "action", "add", "paths", []string{path}, "prompt", action(prompt)), true
 	}
 	return plan{}, false
 }

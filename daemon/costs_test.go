@@ -1,0 +1,56 @@
+package daemon_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hob/daemon/llm/llmtest"
+)
+
+// costly are the notices about jobs that cost something now.
+func (r *running) costly() (list []string) {
+	for _, n := range r.notices() {
+		if strings.Contains(n, "ran free until now") {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// U32: jobs that were free and now cost money are named once, when a model with a price takes the interpreter's place; reminders never are.
+func TestJobsThatBeginToCostAreNamedOnce(t *testing.T) {
+	model := llmtest.NewServer()
+	t.Cleanup(model.Close)
+	model.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("well")) })
+	home := t.TempDir()
+	r := start(t, home)
+	r.say("every day at 9: say good morning")
+	r.say("every day at 10: list files")
+	r.cron(map[string]any{"action": "add", "name": "backup", "schedule": "every 24h", "prompt": "run backup.sh"})
+	if got := strings.Join(r.jobs(), " "); !strings.Contains(got, "=say: good morning") {
+		t.Errorf("jobs %s", got)
+	}
+	paid := fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n", model.URL)
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, home, paid)
+	for range 2 { // and not again after the next start
+		r = start(t, home)
+		got := r.costly()
+		if len(got) != 1 || !strings.Contains(got[0], "backup: run backup.sh") || !strings.Contains(got[0], ": list files") || strings.Contains(got[0], "good morning") {
+			t.Errorf("notices %q", got)
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := t.TempDir()
+	write(t, fresh, paid)
+	r = start(t, fresh)
+	r.cron(map[string]any{"action": "add", "name": "paid", "schedule": "every 24h", "prompt": "brief me"})
+	if got := r.costly(); len(got) > 0 {
+		t.Errorf("a home that had a model from the first: %q", got)
+	}
+}
