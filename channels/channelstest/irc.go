@@ -42,7 +42,7 @@ type IRCOptions struct {
 func IRCModern() []string {
 	return []string{
 		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "extended-monitor", "batch", "echo-message",
-		"draft/chathistory", "draft/message-redaction", "sasl=PLAIN,EXTERNAL", "multi-prefix",
+		"draft/chathistory", "draft/event-playback", "draft/message-redaction", "sasl=PLAIN,EXTERNAL", "multi-prefix",
 	}
 }
 
@@ -200,14 +200,17 @@ func (f *IRC) Say(nick, target, text string) string {
 func (f *IRC) Write(command, nick, target, text, tags string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next++
-	l := ircLine{
-		id: fmt.Sprintf("id-%d", f.next), source: nick + "!u@people.test", account: f.people[nick], command: command, target: target,
-		text: text, at: time.Now(), tags: tags,
-	}
-	f.said = append(f.said, l)
+	l := f.happens(ircLine{source: nick + "!u@people.test", account: f.people[nick], command: command, target: target, text: text, tags: tags})
 	f.spread(l, nil)
 	return l.id
+}
+
+// happens puts a line into the history. The fake is locked.
+func (f *IRC) happens(l ircLine) ircLine {
+	f.next++
+	l.id, l.at = fmt.Sprintf("id-%d", f.next), time.Now()
+	f.said = append(f.said, l)
+	return l
 }
 
 // Again delivers a message a second time.

@@ -197,7 +197,30 @@ func (u *ircUser) join(list string) {
 		}
 		u.joined[strings.ToLower(name)] = true
 		u.raw(":" + u.source() + " JOIN " + name)
+		account, _, _ := strings.Cut(u.f.opts.Account, " ")
+		u.f.happens(ircLine{source: u.source(), account: account, command: "JOIN", target: name})
 	}
+}
+
+// replay sends a line of the history. What is no speech is replayed as it was to who asked for that (IRCv3 draft/event-playback), and as the words
+// of a pseudo-client to who did not, as ergo does it.
+func (u *ircUser) replay(l ircLine, batch string) {
+	if slices.Contains([]string{"PRIVMSG", "NOTICE", "REDACT"}, l.command) || u.caps["draft/event-playback"] {
+		u.say(l, batch)
+		return
+	}
+	nick, _, _ := strings.Cut(l.source, "!")
+	words := map[string]string{
+		"PART": nick + " left the channel (" + l.text + ")", "TOPIC": nick + " set the channel topic to: " + l.text,
+		"KICK": nick + " kicked " + l.text, "MODE": nick + " set channel modes: " + l.text,
+	}
+	text := words[l.command]
+	if l.command == "JOIN" && l.account != "" {
+		text = nick + " [account: " + l.account + "] joined the channel"
+	} else if l.command == "JOIN" {
+		text = nick + " joined the channel"
+	}
+	u.say(ircLine{id: "_" + l.id, source: "HistServ!HistServ@localhost", command: "PRIVMSG", target: l.target, text: text, at: l.at}, batch)
 }
 
 func (u *ircUser) whois(nick string) {
@@ -299,7 +322,7 @@ func (u *ircUser) history(words []string) {
 			continue
 		}
 		limit--
-		u.say(l, ref)
+		u.replay(l, ref)
 	}
 	u.raw(":irc.test BATCH -" + ref)
 }
@@ -308,6 +331,7 @@ func (u *ircUser) history(words []string) {
 func (u *ircUser) since(selector string) (at time.Time, behind int) {
 	key, value, _ := strings.Cut(selector, "=")
 	if key == "msgid" {
+		value = strings.TrimPrefix(value, "_")
 		return at, 1 + slices.IndexFunc(u.f.said, func(l ircLine) bool { return l.id == value })
 	}
 	at, err := time.Parse(time.RFC3339Nano, value)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,7 +22,7 @@ func (s *session) message(l line) (channels.Message, bool) {
 	if isOld(l, s.batches) && (fold(nick) == fold(s.ch.cfg.Nick) || fold(l.param(0)) == fold(s.ch.cfg.Nick)) {
 		me = s.ch.cfg.Nick // hob's then; a dead connection may still have it
 	}
-	if !person || fold(nick) == fold(me) { // a server's, or hob's own, which comes back as an echo
+	if !person || fold(nick) == fold(me) || s.isService(l) { // a server's, a service's, or hob's own, which comes back as an echo
 		return channels.Message{}, false
 	}
 	chat, ok := place(l.param(0), me)
@@ -47,6 +48,22 @@ func (s *session) message(l line) (channels.Message, bool) {
 		return channels.Message{}, false
 	}
 	return m, true
+}
+
+// isService tells whether a line was written by the network's services, a bouncer's module or a server's stand-in for the history, and not by a
+// person. None of these has an account. Networks keep nicks that end in "Serv" for services; a nick that begins with "*" is a module of ZNC; Atheme
+// and Anope name the host of services "services.NETWORK". A server that cannot replay a join as a JOIN (IRCv3 draft/event-playback is off) replays it as the
+// words of a pseudo-client, which has no host of a person: ergo's is HistServ!HistServ@localhost.
+func (s *session) isService(l line) bool {
+	if named(l.tags["account"]) {
+		return false
+	}
+	nick, rest, _ := strings.Cut(fold(l.source), "!")
+	_, host, _ := strings.Cut(rest, "@")
+	if strings.HasSuffix(nick, "serv") || strings.HasPrefix(nick, "*") || strings.HasPrefix(host, "services.") {
+		return true
+	}
+	return isOld(l, s.batches) && !s.caps["draft/event-playback"] && slices.Contains([]string{"", "localhost", fold(s.ch.host)}, host)
 }
 
 // isOld tells whether a line is of the history, by the batches that are open.

@@ -230,3 +230,47 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+// TestServicesAreNobody (C3): what the network's services, a bouncer's modules and the stand-ins of a history say is nobody's speech, live and
+// replayed, whatever words are in it; what a person says is.
+func TestServicesAreNobody(t *testing.T) {
+	const open, old = ":irc.test BATCH +b chathistory #family", "@batch=b;time=2026-11-21T10:00:00.000Z "
+	for _, tc := range []struct {
+		name, line string
+		playback   bool // draft/event-playback is on
+		want       bool
+	}{
+		{"ergo's history", old + ":HistServ!HistServ@localhost PRIVMSG #family :sam [account: hob] joined the channel", false, false},
+		{"the same, by another name", old + ":history!history@localhost PRIVMSG #family :hob joined", false, false},
+		{"the same, by the server's name", old + ":history!x@irc.test PRIVMSG #family :hob joined", false, false},
+		{"without a host", old + ":history! PRIVMSG #family :hob joined", false, false},
+		{"the server itself", old + ":irc.test PRIVMSG #family :hob joined", true, false},
+		{"HistServ in spite of the capability", old + ":HistServ!HistServ@localhost PRIVMSG #family :hob joined", true, false},
+		{"without a batch", ":HistServ!HistServ@localhost PRIVMSG #family :hob joined", false, false},
+		{"a replayed join", old + ":kim!u@people.test JOIN #family hob :hob", true, false},
+		{"a replayed part", old + ":kim!u@people.test PART #family :good night, hob", true, false},
+		{"a replayed topic", old + ":kim!u@people.test TOPIC #family :ask hob", true, false},
+		{"a replayed kick", old + ":kim!u@people.test KICK #family eve :hob says so", true, false},
+		{"a join", ":kim!u@people.test JOIN #family hob :hob", false, false},
+		{"a topic", ":kim!u@people.test TOPIC #family :ask hob", false, false},
+		{"ChanServ aloud", ":ChanServ!ChanServ@services.test PRIVMSG #family :sam gave hob +o", false, false},
+		{"NickServ in private", ":NickServ!NickServ@services.test PRIVMSG hob :hob is registered", false, false},
+		{"a service of another name", ":Global!x@services.test PRIVMSG #family :hob: maintenance", false, false},
+		{"a bouncer's module", ":*buffextras!buffextras@znc.in PRIVMSG #family :hob joined", false, false},
+		{"a person", "@account=Kim :kim!u@people.test PRIVMSG #family :hob: hi", false, true},
+		{"a person without an account", ":kim!u@people.test PRIVMSG #family :hob: hi", false, true},
+		{"a person of then", old + ":kim!u@people.test PRIVMSG #family :hob: hi", false, true},
+		{"a person of then with an account", "@account=Kim;batch=b :kim!u@localhost PRIVMSG #family :hob: hi", false, true},
+		{"a person at this machine", ":kim!u@localhost PRIVMSG #family :hob: hi", false, true},
+		{"a person of then at this machine, with events played back", old + ":kim!u@localhost PRIVMSG #family :hob: hi", true, true},
+	} {
+		talk := talker(t, false, "account-tag", "message-tags", "batch", "server-time")
+		if tc.playback {
+			talk = talker(t, false, "account-tag", "message-tags", "batch", "server-time", "draft/event-playback")
+		}
+		talk.Read(open)
+		if m, ok := talk.Read(tc.line); ok != tc.want || ok && !m.Mentioned {
+			t.Errorf("%s: %+v, %v", tc.name, m, ok)
+		}
+	}
+}

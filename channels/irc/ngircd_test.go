@@ -247,3 +247,37 @@ func (c *client) heard() []string {
 	}
 	return texts
 }
+
+// TestServicesOfRealServers (C3): at ngircd and InspIRCd a service says hob's nick to a channel and to hob, as PRIVMSG and as NOTICE; people set a topic
+// and leave with words that hold it. Nobody has spoken to hob until sam does.
+func TestServicesOfRealServers(t *testing.T) {
+	for _, name := range []string{"ngircd", "inspircd"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, addr := program(t, name), ""
+			cfg := irc.Config{TrustNicks: true, Channels: []string{"#family"}}
+			if name == "ngircd" {
+				addr = ngircd(t, path)
+				cfg.Server, cfg.Plain = addr, true
+			} else {
+				addr, cfg.Server, cfg.Fingerprint = inspircd(t, path)
+			}
+			sam, service := join(t, addr, "sam"), join(t, addr, "ChanServ")
+			w := realOf(t, name, sam, "sam", cfg)
+			ch, b := open(t, cfg), &channelstest.Box{}
+			channelstest.Keep(t, ch, b)
+			w.Listening(t.Context())
+			service.say("JOIN #family", "PRIVMSG #family :sam gave hob +v", "NOTICE #family :hob joined", "PRIVMSG hob :hob is registered", "TOPIC #family :ask hob", "PART #family :bye, hob")
+			service.sync()
+			w.People.Group("now you")
+			b.Until(t, func() bool {
+				return slices.ContainsFunc(b.List(), func(m channels.Message) bool { return m.Text == "now you" })
+			})
+			for _, m := range b.List() {
+				if !m.Auto && m.Text != "now you" {
+					t.Errorf("hob takes for speech: %+v", m)
+				}
+			}
+		})
+	}
+}

@@ -18,7 +18,7 @@ const registerTime = 2 * time.Minute
 func wanted() []string {
 	return []string{
 		"message-tags", "server-time", "account-tag", "account-notify", "extended-join", "batch", "echo-message",
-		"extended-monitor", "draft/extended-monitor", "draft/chathistory", "draft/message-redaction",
+		"extended-monitor", "draft/extended-monitor", "draft/chathistory", "draft/event-playback", "draft/message-redaction",
 	}
 }
 

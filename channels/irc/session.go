@@ -253,6 +253,9 @@ func (s *session) note(l line) {
 				clear(s.batches)
 			}
 			s.batches[ref] = l.param(1)
+			if isOld(l, s.batches) { // a batch within a batch of history
+				s.batches[ref] = "chathistory"
+			}
 		}
 	case "NICK":
 		if own {

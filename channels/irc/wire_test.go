@@ -301,3 +301,34 @@ func TestAccount(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryOfEvents (C3): what happened in a channel while hob was away is replayed, and nobody is taken to have said it: hob's own joins, those of
+// others, a topic and a part that hold its name. With draft/event-playback and without, as ergo answers.
+func TestHistoryOfEvents(t *testing.T) {
+	without := slices.DeleteFunc(channelstest.IRCModern(), func(name string) bool { return name == "draft/event-playback" })
+	for _, caps := range [][]string{channelstest.IRCModern(), without} {
+		f := server(t, channelstest.IRCOptions{Caps: caps, Account: "hob", Password: "s3cret"})
+		cfg := config(f)
+		cfg.Password = "env:PASSWORD"
+		ch, b, stop := listening(t, f, cfg)
+		stop()
+		f.Write("JOIN", "hobbit", "#family", "#family", "")
+		f.Write("TOPIC", "sam", "#family", "ask hob", "")
+		f.Write("PART", "sam", "#family", "bye, hob", "")
+		f.Write("NOTICE", "sam", "#family", "hob: an auto-reply", "")
+		f.Say("sam", "#family", "hob: a word")
+		channelstest.Keep(t, ch, b)
+		said := func() (texts []string) {
+			for _, m := range b.List() {
+				if !m.Auto && m.From.ID != "" {
+					texts = append(texts, m.Text)
+				}
+			}
+			return texts
+		}
+		b.Until(t, func() bool { return slices.Contains(said(), "a word") })
+		if got := said(); !slices.Equal(got, []string{"a word"}) {
+			t.Errorf("with %d capabilities hob took for speech: %q", len(caps), got)
+		}
+	}
+}
