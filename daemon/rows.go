@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"hob/daemon/control"
@@ -31,12 +33,38 @@ type rows struct {
 	models   roster
 	work     work.Rows
 	lobby    lobby.Desk
+	hide     func(string) string // takes the values of secrets out of a text
 }
 
 var _ control.Rows = rows{}
 
-// List returns the rows of a resource.
+// List returns the rows of a resource, without the values of secrets.
 func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, error) {
+	return r.redacted(r.list(ctx, resource, f))
+}
+
+// Show returns one row with its details, without the values of secrets: a tool may have read one, and then the transcript has it.
+func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
+	return r.redacted(r.show(ctx, resource, id))
+}
+
+// redacted is a row as JSON in which the values of secrets are replaced.
+func (r rows) redacted(row any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(row)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	clean := json.RawMessage(r.hide(string(raw)))
+	if !json.Valid(clean) {
+		return nil, event.NewFault(event.Unavailable, "change that secret: its value cannot be taken out", "a secret is part of what is to be shown")
+	}
+	return clean, nil
+}
+
+func (r rows) list(ctx context.Context, resource string, f event.Filter) (any, error) {
 	switch resource {
 	case "turns":
 		return r.view.TurnRows(ctx, f)
@@ -73,8 +101,7 @@ func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, e
 	}
 }
 
-// Show returns one row with its details.
-func (r rows) Show(ctx context.Context, resource, id string) (any, error) {
+func (r rows) show(ctx context.Context, resource, id string) (any, error) {
 	switch resource {
 	case "status":
 		return r.status(ctx)

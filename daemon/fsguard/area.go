@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,11 +24,35 @@ func (g *Guard) area(w walked) (Area, error) {
 	if root == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
 		area = Scratch
 	}
-	if g.sensitive(root, w) {
+	if ownHome(g, root, w) || g.sensitive(root, w) {
 		return Sensitive, nil
 	}
 	return area, nil
 }
+
+// ownHome says whether a path lies in hob's home, whose configuration may hold keys, by its name or by the identity of a folder on the way. The
+// workspace does not count, nor does a root that the owner opened inside the home; a root around the home does not open it. Where the home is
+// the owner's own home folder, or lies around it, only hob's configuration counts.
+func ownHome(g *Guard, root string, w walked) bool {
+	if root != "" && root != g.own && within(g.own, root) {
+		return false
+	}
+	if g.home != "" && within(g.own, g.home) {
+		return filepath.Dir(w.path) == g.own && strings.HasPrefix(fold(filepath.Base(w.path)), configName)
+	}
+	if within(g.own, w.path) {
+		return true
+	}
+	own, err := os.Lstat(g.own)
+	if err != nil {
+		return false
+	}
+	same := func(info fs.FileInfo) bool { return os.SameFile(info, own) }
+	return slices.ContainsFunc(w.trail, same) || w.info != nil && same(w.info)
+}
+
+// configName begins the names of hob's configuration file, of its drafts and of its copies.
+const configName = "config.toml"
 
 // rootOf finds the innermost of the workspace and the roots that holds path; "" is none of them.
 func (g *Guard) rootOf(path string) (string, Area) {

@@ -105,6 +105,29 @@ func TestAWorkspaceBelowAFolderCalledSecretCanBeUsed(t *testing.T) {
 	}
 }
 
+// TestTheHomeOfHob (S9): hob's home outside the workspace is sensitive, also below a root around it and where the owner's own folder is hob's
+// home. A root that the owner opened inside it is a root.
+func TestTheHomeOfHob(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	own := top + "/h"
+	must(t, os.MkdirAll(own+"/state", 0o700))
+	must(t, os.MkdirAll(own+"/ws", 0o700))
+	must(t, os.MkdirAll(own+"/shared", 0o700))
+	for home, roots := range map[string][]fsguard.Root{top: {{Path: top, Write: true}, {Path: own + "/shared"}}, own: {{Path: own + "/shared"}}} {
+		g, err := fsguard.New(fsguard.Config{Workspace: own + "/ws", State: own + "/state", Home: home, Roots: roots})
+		must(t, err)
+		for path, want := range map[string]fsguard.Area{
+			"a.txt": fsguard.Workspace, "../shared/a.txt": fsguard.RootRO, "../state/x": fsguard.State,
+			"../config.toml": fsguard.Sensitive, "../Config.toml.bak": fsguard.Sensitive, own + "/config.toml": fsguard.Sensitive,
+		} {
+			if p, err := g.Resolve("", path); err != nil || p.Area != want {
+				t.Errorf("home %s, %s: %s %v, want %s", home, path, p.Area, err, want)
+			}
+		}
+	}
+}
+
 func TestNewRefusesRelativeFolders(t *testing.T) {
 	if _, err := fsguard.New(fsguard.Config{Workspace: "ws", State: "/s"}); err == nil {
 		t.Error("relative workspace")

@@ -104,7 +104,10 @@ func TestPayloads(t *testing.T) {
 		{path: "~", area: out, open: fsguard.ErrRegular},
 		{path: "/", area: out, open: fsguard.ErrRegular},
 		{path: "to-root", area: out, open: fsguard.ErrRegular},
-		{path: "../config.toml", area: out},
+		{path: "../config.toml", area: sens}, // S9: hob's own home
+		{path: "..", area: sens, open: errAny},
+		{path: "../notes/new.txt", area: sens, open: errAny},
+		{path: "to-home/.hob/config.toml", area: sens},
 		// roots
 		{path: "~/projects/p.go", area: rw},
 		{path: "to-projects/p.go", area: rw},

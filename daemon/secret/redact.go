@@ -57,7 +57,11 @@ func forms(value string) []string {
 		base64.RawURLEncoding.EncodeToString([]byte(value)),
 	}
 	if b, err := json.Marshal(value); err == nil {
-		all = append(all, strings.Trim(string(b), `"`))
+		inner := strings.Trim(string(b), `"`)
+		all = append(all, inner)
+		if b, err = json.Marshal(inner); err == nil { // as in the arguments of a call, which are JSON in JSON
+			all = append(all, strings.Trim(string(b), `"`))
+		}
 	}
 	return all
 }

@@ -193,7 +193,7 @@ func TestWritingTheConfigurationIsMoreThanWritingAFile(t *testing.T) {
 	d := newDesk(t)
 	i, err := d.write.Intent(t.Context(), d.call(t, args{"path": "../config.toml", "content": ""}))
 	must(t, err)
-	if len(i.Scopes) != 2 || i.Scopes[1] != tools.Config || i.Paths[0].Area != tools.Outside {
+	if len(i.Scopes) != 2 || i.Scopes[1] != tools.Config || i.Paths[0].Area != tools.Sensitive {
 		t.Errorf("%+v", i)
 	}
 }
