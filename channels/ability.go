@@ -30,6 +30,8 @@ type (
 	Accounted interface {
 		Account(ctx context.Context) (id string, err error)
 	}
+	// Nicked is called something on the platform that may differ from the config: Nick is what people there see now, "" while it is not known.
+	Nicked interface{ Nick() string }
 	// Keyed deduplicates by Delivery.Nonce: sending twice delivers once.
 	Keyed interface{ DedupsByNonce() bool }
 	// Finder looks up whether a delivery has arrived. Not found without an error means surely not there;

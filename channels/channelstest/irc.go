@@ -36,6 +36,8 @@ type IRCOptions struct {
 	Account  string   // that can log in by SASL,
 	Password string   // with this
 	Supports string   // more words of RPL_ISUPPORT
+
+	ForceNick bool // who logs in gets the account as nick, and may share it with another connection (ergo's force-nick-equals-account and multiclient)
 }
 
 // IRCModern are the capabilities of a server that has all that hob uses.

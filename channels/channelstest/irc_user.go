@@ -123,6 +123,9 @@ func (u *ircUser) welcome() bool {
 		return false
 	}
 	u.registered = true
+	if u.f.opts.ForceNick && u.secret != "" {
+		u.nick = u.f.opts.Account
+	}
 	u.numeric("001", ":Welcome")
 	supports := u.f.opts.Supports
 	if slices.Contains(u.f.opts.Caps, "extended-monitor") {
@@ -176,6 +179,10 @@ func (u *ircUser) authenticate(piece string) {
 
 func (u *ircUser) name(nick string) {
 	taken := slices.ContainsFunc(u.f.users, func(o *ircUser) bool { return o != u && strings.EqualFold(o.nick, nick) })
+	if u.registered && u.f.opts.ForceNick {
+		u.numeric("433", nick+" :You must use your account name as your nickname")
+		return
+	}
 	if _, person := u.f.people[nick]; taken || person {
 		u.numeric("433", nick+" :Nickname is already in use")
 		return

@@ -5,13 +5,27 @@ import (
 	"fmt"
 )
 
-// Link is where a private chat with hob begins.
+// Link is where a private chat with hob begins: with the nick that hob has now. Some networks give it that of its account.
 func (c *Channel) Link(context.Context) (text, url string, err error) {
 	first := "Log in to your account"
 	if c.cfg.TrustNicks {
 		first = "Take your nick"
 	}
-	return fmt.Sprintf("%s at %s, open a private chat with hob there (/query %s) and write the code.", first, c.cfg.Server, c.cfg.Nick), "", nil
+	chat := "/query " + c.Nick()
+	if c.Nick() == "" {
+		chat = fmt.Sprintf("/query %s; hob is not connected now, and the network may give it another nick, which hob channels list shows", c.cfg.Nick)
+	}
+	return fmt.Sprintf("%s at %s, open a private chat with hob there (%s) and write the code.", first, c.cfg.Server, chat), "", nil
+}
+
+// Nick is the one that hob has now, "" while it is not connected.
+func (c *Channel) Nick() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.live == nil {
+		return ""
+	}
+	return c.live.me()
 }
 
 // Account is the network by its host, which the certificate vouches for, and the account that hob logs in to, or its nick where it does not. A
@@ -42,6 +56,11 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	}
 	if c.cfg.Password != "" || c.cfg.Certificate != "" {
 		lines = append(lines, fmt.Sprintf("It takes the log-in as %s.", c.cfg.login()))
+	}
+	if nick := c.Nick(); nick != "" {
+		lines = append(lines, fmt.Sprintf("hob is there as %s.", nick))
+	} else {
+		lines = append(lines, fmt.Sprintf("hob is not there now; it would be as %s.", s.me()))
 	}
 	if s.keepsHistory() {
 		lines = append(lines, "It keeps what is said while hob is away.")

@@ -289,6 +289,31 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// TestNickThatTheNetworkGives (C8): a network that makes the account the nick is where hob says the nick that it has, wherever it names one.
+func TestNickThatTheNetworkGives(t *testing.T) {
+	f := server(t, channelstest.IRCOptions{Caps: channelstest.IRCModern(), Account: "hobacct", Password: "s3cret", ForceNick: true})
+	cfg := config(f)
+	cfg.Account, cfg.Password = "hobacct", "env:PASSWORD"
+	ch := open(t, cfg)
+	if text, _, _ := ch.Link(t.Context()); !strings.Contains(text, "hob is not connected now") {
+		t.Errorf("before it is connected: %q", text)
+	}
+	if ch.Nick() != "" {
+		t.Errorf("before it is connected hob is %q", ch.Nick())
+	}
+	b := &channelstest.Box{}
+	channelstest.Keep(t, ch, b)
+	b.Until(t, func() bool { return b.Stored().Value != "" })
+	text, _, err := ch.Link(t.Context())
+	if err != nil || !strings.Contains(text, "(/query hobacct)") || ch.Nick() != "hobacct" {
+		t.Errorf("link %q, %v, nick %q", text, err, ch.Nick())
+	}
+	lines, err := ch.Test(t.Context())
+	if err != nil || !slices.Contains(lines, "hob is there as hobacct.") {
+		t.Errorf("test: %q, %v", lines, err)
+	}
+}
+
 // TestAccount goes by the network and by whom hob is there, not by the nick that was free.
 func TestAccount(t *testing.T) {
 	for want, cfg := range map[string]irc.Config{

@@ -14,6 +14,7 @@ import (
 type Channel struct {
 	Name      string             `json:"name"`
 	Kind      string             `json:"kind"`
+	Nick      string             `json:"nick,omitempty"` // hob's own there now, where the platform gives it one
 	Receiving channels.Direction `json:"receiving"` // state (ok, degraded, down), since, last_error and last_error_at, which stay when it is over
 	Sending   channels.Direction `json:"sending"`   // the same for what goes out
 	Pairs     bool               `json:"pairs"`     // somebody can become its owner by a code
@@ -31,6 +32,9 @@ func (d Desk) Channels() []Channel {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)
 			c.Groups = append(c.Groups, a.Groups...)
+			if n, ok := ch.(channels.Nicked); ok {
+				c.Nick = n.Nick()
+			}
 		}
 		list = append(list, c)
 	}

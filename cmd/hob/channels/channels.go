@@ -48,6 +48,7 @@ func (s side) told(clock cli.Clock) string {
 type row struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
+	Nick      string   `json:"nick"`
 	Receiving side     `json:"receiving"`
 	Sending   side     `json:"sending"`
 	Pairs     bool     `json:"pairs"`
@@ -67,6 +68,14 @@ func (r row) owner() string {
 	return console.OrDash(console.OneLine(strings.Join(r.Owner, ", ")))
 }
 
+// kind is the kind, and what hob is called there.
+func (r row) kind() string {
+	if r.Nick == "" {
+		return r.Kind
+	}
+	return r.Kind + " as " + console.OneLine(r.Nick)
+}
+
 // fault is what is wrong with what does not work now. What is over is no trouble any more; --json has it, with its time.
 func (r row) fault() string {
 	var list []string
@@ -83,7 +92,7 @@ func listCommand(a *cli.App) *cobra.Command {
 		Resource: resource, Short: "List the channels, and how receiving and sending do", None: "there are no channels beside cli yet; make one with: hob channels add",
 		Head: []string{"CHANNEL", "KIND", "RECEIVING", "SENDING", "OWNER", "GROUPS", "LAST ERROR"},
 		Row: func(r row, clock cli.Clock) []string {
-			return []string{r.Name, r.Kind, r.Receiving.told(clock), r.Sending.told(clock), r.owner(), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), r.fault()}
+			return []string{r.Name, r.kind(), r.Receiving.told(clock), r.Sending.told(clock), r.owner(), console.OrDash(console.OneLine(strings.Join(r.Groups, ", "))), r.fault()}
 		},
 	})
 }
