@@ -113,6 +113,8 @@ type Env struct {
 	Log    *slog.Logger
 	Secret func(ref string) (string, error) // resolves env:, file:, keyring:, cmd:
 	Owner  func() []event.Address           // the owner's addresses as they are now: of the config and by pairing; nil: none
+	// Pairing reports whether a pairing of this channel is open now: its code is taken until it is used, ended or expired; nil: none ever is.
+	Pairing func(ctx context.Context) (bool, error)
 }
 
 // OwnerIDs are the owner's ids on this channel as they are now.

@@ -119,7 +119,8 @@ func (d conf) sections(ctx context.Context) (list map[string]channels.Section, o
 	for _, c := range d.config().Channels {
 		env := channels.Env{
 			HTTP: d.http, Clock: d.clock, Log: d.log, Owner: d.owner,
-			Secret: func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
+			Secret:  func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
+			Pairing: func(ctx context.Context) (bool, error) { return d.store.Pairings.IsOpen(ctx, d.clock.Wall(), c.Name) },
 		}
 		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, d.lenient(c.Section, &off))
 		list[c.Name] = channels.Section{Kind: c.Kind, Print: fingerprint(c), Channel: ch, Err: err}

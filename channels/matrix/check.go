@@ -4,22 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 )
 
-// pairingTime is how long anybody may begin a private chat with hob, once a pairing has begun: as long as its code is taken.
-const pairingTime = 10 * time.Minute
-
-// Link is where a private chat with hob begins. Until the code of the pairing has run out, hob accepts invitations to private chats from
-// anybody: the owner is nobody yet. Whoever comes in gets no answer.
+// Link is where a private chat with hob begins.
 func (c *Channel) Link(ctx context.Context) (text, url string, err error) {
 	me, err := c.whoami(ctx)
 	if err != nil {
 		return "", "", trouble(err)
 	}
-	c.mu.Lock()
-	c.welcome = c.clock.Wall().Add(pairingTime).Unix()
-	c.mu.Unlock()
 	url = "https://matrix.to/#/" + me.ID
 	return "Open " + url + " and begin a private chat without encryption; when hob has joined it, in a minute at most, write the code there.", url, nil
 }
@@ -41,7 +33,7 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return lines, trouble(fmt.Errorf("ask for the rooms: %w", err))
 	}
-	lines = append(lines, fmt.Sprintf("It is in %d rooms.", len(in)))
+	lines = append(lines, fmt.Sprintf("It is in %d rooms.", len(in)), "A chat with it must be without encryption, which hob does not speak.")
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
 	}

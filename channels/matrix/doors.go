@@ -52,6 +52,7 @@ func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invit
 	if open == nil {
 		open = map[string]invite{}
 	}
+	pairing := (len(open) > 0 || len(news.Rooms.Invite) > 0) && r.pairing(ctx)
 	for room := range news.Rooms.Join {
 		delete(open, room)
 	}
@@ -59,12 +60,12 @@ func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invit
 		delete(open, room)
 	}
 	for room, i := range news.Rooms.Invite {
-		if by, ok := r.me.invitation(i); ok && (len(open) < mostDoors || r.welcomes(room, by)) {
+		if by, ok := r.me.invitation(i); ok && (len(open) < mostDoors || r.welcomes(room, by, pairing)) {
 			open[room] = by
 		}
 	}
 	for room, by := range open {
-		if !r.welcomes(room, by) {
+		if !r.welcomes(room, by, pairing) {
 			continue
 		}
 		settled, err := r.join(ctx, room)
@@ -134,11 +135,21 @@ func (a account) invitation(i invited) (invite, bool) {
 	return invite{}, false
 }
 
-// welcomes tells whether an invitation is accepted.
-func (c *Channel) welcomes(room string, by invite) bool {
-	c.mu.Lock()
-	pairing := c.clock.Wall().Unix() < c.welcome
-	c.mu.Unlock()
+// welcomes tells whether an invitation is accepted. While a pairing is open, anybody may begin a private chat: the owner is nobody yet, and the code is
+// written there. An invitation of that time that has not been accepted when the pairing ends stays as it is.
+func (c *Channel) welcomes(room string, by invite, pairing bool) bool {
 	listed := slices.Contains(c.Known, by.By) || slices.Contains(c.Public, by.By)
 	return slices.Contains(c.Groups, room) || slices.Contains(c.owner(), by.By) || by.Direct && (listed || pairing)
+}
+
+// pairing tells whether a pairing is open.
+func (c *Channel) pairing(ctx context.Context) bool {
+	if c.pairs == nil {
+		return false
+	}
+	open, err := c.pairs(ctx)
+	if err != nil {
+		c.log.Warn("whether somebody is being paired is not known: strangers are not let in", "channel", c.name, "err", err)
+	}
+	return open && err == nil
 }

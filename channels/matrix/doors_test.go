@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -99,8 +100,10 @@ func TestInvitationIsKeptUntilItWorks(t *testing.T) {
 
 func TestPairingOpensTheDoor(t *testing.T) {
 	f := server(t)
+	e, pairing := env(t), atomic.Bool{}
+	e.Pairing = func(context.Context) (bool, error) { return pairing.Load(), nil }
 	b := &channelstest.Box{}
-	ch := open(t, f)
+	ch := openWith(t, e, f)
 	channelstest.Keep(t, ch, b)
 	f.Listening(t.Context())
 	f.Invite("!a:hob.test", eve, true)
@@ -109,9 +112,10 @@ func TestPairingOpensTheDoor(t *testing.T) {
 	if f.Joined("!a:hob.test") {
 		t.Fatal("a stranger's invitation was accepted")
 	}
+	pairing.Store(true)
 	var linker channels.Linker = ch
 	text, url, err := linker.Link(t.Context())
-	if err != nil || url != "https://matrix.to/#/"+hob || !strings.Contains(text, url+" ") {
+	if err != nil || url != "https://matrix.to/#/"+hob || !strings.Contains(text, url+" ") || !strings.Contains(text, "without encryption") {
 		t.Errorf("link %q, %q, %v", text, url, err)
 	}
 	f.Room(chat, "", sam) // something happens
@@ -120,6 +124,12 @@ func TestPairingOpensTheDoor(t *testing.T) {
 	b.Until(t, func() bool { return len(b.List()) == 1 })
 	if m := b.List()[0]; m.From.ID != eve || m.Chat.Group != "" || f.Joined("!group:hob.test") {
 		t.Errorf("received %+v, in the group: %v", m, f.Joined("!group:hob.test"))
+	}
+	pairing.Store(false) // C9: the code was used, and the ten minutes are not over
+	f.Invite("!late:hob.test", eve, true)
+	b.Until(t, func() bool { return strings.Contains(b.Stored().Value, "!late") })
+	if f.Joined("!late:hob.test") {
+		t.Error("a stranger's invitation was accepted though the pairing had ended")
 	}
 }
 

@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ type Channel struct {
 	channels.Audience
 	name  string
 	owner func() []string // the owner's ids as they are now
+	pairs func(ctx context.Context) (bool, error)
 	api   client
 	clock clock.Clock
 	log   *slog.Logger
@@ -40,7 +42,6 @@ type Channel struct {
 	directs map[string][]string // the rooms of private chats by person, the latest first; nil before it was read
 	invited map[string]string   // who has invited hob to the rooms that it is in, as far as it was there to see; nil before the cursor was read
 	made    map[string]string   // rooms that hob has made and does not know to be of use, by person; nil before it was read
-	welcome int64               // until then, in Unix seconds, anybody may begin a private chat: a code is about to be written there
 }
 
 // Kind is the line in the list of channels.
@@ -62,7 +63,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		return nil, err
 	}
 	c := &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs,
+		Audience: cfg.Audience, name: env.Name, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, clock: env.Clock, log: env.Log, owner: env.OwnerIDs, pairs: env.Pairing,
 	}
 	return c, nil
 }

@@ -267,9 +267,9 @@ func TestTry(t *testing.T) {
 		lines int
 		err   string
 	}{
-		{"all is well", func(f *channelstest.Matrix) { f.Room(home, "", eve) }, 3, ""},
-		{"not in the group", func(*channelstest.Matrix) {}, 2, "invite " + hob + " there"},
-		{"an encrypted group", func(f *channelstest.Matrix) { f.Room(home, "", eve); lock(f, home) }, 2, "is encrypted"},
+		{"all is well", func(f *channelstest.Matrix) { f.Room(home, "", eve) }, 4, ""},
+		{"not in the group", func(*channelstest.Matrix) {}, 3, "invite " + hob + " there"},
+		{"an encrypted group", func(f *channelstest.Matrix) { f.Room(home, "", eve); lock(f, home) }, 3, "is encrypted"},
 		{"no token", (*channelstest.Matrix).Revoke, 0, "take a new access token"},
 	} {
 		f := server(t)

@@ -15,12 +15,12 @@ type Channel struct {
 	Name      string             `json:"name"`
 	Kind      string             `json:"kind"`
 	Nick      string             `json:"nick,omitempty"` // hob's own there now, where the platform gives it one
-	Receiving channels.Direction `json:"receiving"` // state (ok, degraded, down), since, last_error and last_error_at, which stay when it is over
-	Sending   channels.Direction `json:"sending"`   // the same for what goes out
-	Pairs     bool               `json:"pairs"`     // somebody can become its owner by a code
-	Owner     []string           `json:"owner"`     // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
-	Lapsed    []string           `json:"lapsed"`    // who was paired while hob had another account there; hob does not listen to them
-	Groups    []string           `json:"groups"`    // in which it answers when it is mentioned
+	Receiving channels.Direction `json:"receiving"`      // state (ok, degraded, down), since, last_error and last_error_at, which stay when it is over
+	Sending   channels.Direction `json:"sending"`        // the same for what goes out
+	Pairs     bool               `json:"pairs"`          // somebody can become its owner by a code
+	Owner     []string           `json:"owner"`          // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
+	Lapsed    []string           `json:"lapsed"`         // who was paired while hob had another account there; hob does not listen to them
+	Groups    []string           `json:"groups"`         // in which it answers when it is mentioned
 }
 
 // Channels lists the channels of the config, by name.

@@ -248,6 +248,15 @@ func bind(tx Tx, p channels.Pairing, account, ext string) error {
 	return tx.Note(event.Event{Type: "pairing.bound", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "person": p.Person, "name": p.Name}})
 }
 
+// IsOpen reports whether a channel has a pairing that takes its code at a moment.
+func (b Book) IsOpen(ctx context.Context, now time.Time, channel string) (open bool, err error) {
+	err = b.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ? AND person = '' AND tries > 0 AND until > ?)", channel, db.Micros(now)).Scan(&open)
+	if err != nil {
+		return false, fmt.Errorf("look for an open pairing: %w", err)
+	}
+	return open, nil
+}
+
 // List returns the newest pairings, newest first. limit 0 is 50; state "" is all.
 func (b Book) List(ctx context.Context, now time.Time, state string, limit int) ([]channels.PairingRow, error) {
 	if limit <= 0 {
