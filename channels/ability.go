@@ -39,6 +39,11 @@ type (
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}
+	// Prober asks the platform for something that changes nothing, so that an answer shows that it takes messages again. Without it, asking for
+	// the account does.
+	Prober interface {
+		Probe(ctx context.Context) error
+	}
 	// Linker knows how to get into a private chat with hob, where a code is written: a sentence, and the address in it that opens the chat in
 	// the platform's own program, "" where there is none. The code is no part of either.
 	Linker interface {

@@ -97,8 +97,8 @@ func TestPumpUnsureFiles(t *testing.T) {
 	story(t, []string{"ok", "kept"}, func(t *testing.T, r *rig) {
 		r.enclose("carrier:x", "text", enclosed("a.txt", "a1", 5))
 		r.live(t, time.Hour)
-		want(t, "states", r.states(), "held")
-		if asked := r.box.Asked(); len(asked) != 1 || len(r.bodies()) != 2 {
+		want(t, "states", r.states(), "held", "done")
+		if asked := r.box.Asked(); len(asked) != 1 || len(r.bodies()) != 3 {
 			t.Errorf("asked about %v, arrived %q", asked, r.bodies())
 		}
 	})

@@ -139,13 +139,14 @@ func (p *Pump) complete(row Row, d Delivery) Delivery {
 func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first bool) (sent bool, err error) {
 	repeats := AbilitiesOf(ch).Repeats
 	owner := p.isOwner(row.To)
+	own := owner || row.Cause == event.ByQuestion || row.Cause == event.ByNotice
 	interrupted := row.Interrupted && first
 	if interrupted || d.Unsure > 0 && repeats == ByLook {
 		o := look(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
 			d.Attempts++ // each look that fails is waited for longer, as each send is
 		}
-		v := After(d, o, repeats, p.Clock.Wall(), owner)
+		v := After(d, o, repeats, p.Clock.Wall(), own)
 		if v.State == Retry && v.Unsure > 0 && interrupted && repeats != ByKey && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
 			v = p.digest([]Row{row})
 		}
@@ -157,6 +158,14 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			return v.State == Sent, nil
 		}
 		d.Unsure = v.Unsure
+	}
+	if repeats != ByKey && (d.Unsure > 0 || p.doubts.has(row.To.Channel())) {
+		if err := p.doubts.probe(ctx, ch, row.To.Channel()); err != nil {
+			p.Report(row.To.Channel(), err)
+			d.Attempts++
+			p.finish(ctx, row, d, retry(d, err, p.Clock.Wall()))
+			return false, nil
+		}
 	}
 	d.Attempts++
 	if d.Tried.IsZero() {
@@ -171,7 +180,8 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	}
 	o := p.send(ctx, ch, p.marked(row, d, repeats, first && owner))
 	p.Report(row.To.Channel(), o.Err)
-	v := After(d, o, repeats, p.Clock.Wall(), owner)
+	p.doubts.note(row.To.Channel(), errors.Is(o.Err, ErrUnknown))
+	v := After(d, o, repeats, p.Clock.Wall(), own)
 	if v.State == Retry {
 		p.heed(row.To, o.Err, v.At)
 	}
@@ -251,8 +261,13 @@ func (p *Pump) marked(row Row, d Delivery, repeats Repeats, mayBeLate bool) Deli
 	return d
 }
 
-// finish addresses what a verdict has to tell, and commits it.
+// finish addresses what a verdict has to tell or to ask, and commits it.
 func (p *Pump) finish(ctx context.Context, row Row, d Delivery, v Verdict) {
+	if v.Ask != nil && v.Ask.To == "" {
+		if v.Ask.To = p.elsewhere(row.To, event.ByTurn); v.Ask.To == event.CLI {
+			v.Ask.To = p.firstOwner() // where it waits until that works
+		}
+	}
 	if v.Tell != nil && v.Tell.To == "" {
 		v.Tell.To = p.elsewhere(row.To, row.Cause)
 	}

@@ -104,6 +104,7 @@ type Pump struct {
 	mu        sync.Mutex // guards what follows, and Ident
 	busy      map[event.Address]bool
 	resting   map[event.Address]time.Time // not looked at before; nothing is lost when the process forgets it
+	doubts    doubts
 	recovered int
 	looked    bool          // interrupted rows have been counted
 	freed     chan struct{} // an address can be worked on again

@@ -78,8 +78,17 @@ func audit(r *rig) (faults []string) {
 	for _, id := range r.box.Asked() {
 		asked[id] = true
 	}
+	made := map[event.CauseKind]int{}
 	for _, row := range r.box.Rows() {
+		made[row.Cause.Kind]++
+		if about := row.Cause.ID; row.Cause.Kind == event.ByQuestion && r.box.Rows()[r.box.Asked()[about-1]-1].Cause.Kind != event.ByTurn {
+			bad("row %d is a question about a question or a notice", row.ID)
+		}
 		auditRow(row, r, count, asked, bad)
+	}
+	// C1: a row makes one question or one notice, and a notice that is refused one more.
+	if n := made[event.ByQuestion] + made[event.ByNotice]; n > 2*made[event.ByTurn] {
+		bad("%d messages have made %d others", made[event.ByTurn], n)
 	}
 	return faults
 }
@@ -97,8 +106,8 @@ func auditRow(row channelstest.OutRow, r *rig, count map[[2]int64]int, asked map
 			}
 		}
 	case "held":
-		if !asked[row.ID] {
-			bad("row %d is held and nobody was asked", row.ID)
+		if !asked[row.ID] || !strings.HasSuffix(string(row.To), ":other") || row.Cause.Kind != event.ByTurn {
+			bad("row %d to %s, a %s, is held; asked: %v", row.ID, row.To, row.Cause.Kind, asked[row.ID])
 		}
 	case "dead", "expired", "joined":
 		told := false

@@ -48,6 +48,8 @@ type mouth struct {
 	slow   map[event.Address]time.Duration
 	looks  []time.Time // of shutCh
 	fell   int         // crashes
+	mute   time.Time   // until then probedCh is not answered
+	probes int
 	form   markup.Form
 	active map[event.Address]int
 	peak   int
@@ -60,7 +62,18 @@ type (
 	finderCh struct{ plainCh }
 	blindCh  struct{ plainCh } // can look, and never sees anything
 	shutCh   struct{ plainCh } // could look, and is never answered
+	probedCh struct{ plainCh } // can ask whether anybody answers
 )
+
+func (p probedCh) Probe(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.probes++
+	if time.Now().Before(p.mute) {
+		return errLost
+	}
+	return nil
+}
 
 func (s shutCh) Find(context.Context, channels.Delivery) (string, bool, error) {
 	s.mu.Lock()
@@ -198,7 +211,7 @@ func limited(f markup.Form, limit int) markup.Form {
 func newRig(script ...string) *rig {
 	r := &rig{
 		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
-		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me"},
+		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
 	}
 	return r
 }
@@ -234,6 +247,8 @@ func (r *rig) channel(name string) (channels.Channel, error) {
 		return blindCh{plainCh{r.mouth}}, nil
 	case "shut":
 		return shutCh{plainCh{r.mouth}}, nil
+	case "probed":
+		return probedCh{plainCh{r.mouth}}, nil
 	case "finder":
 		return finderCh{plainCh{r.mouth}}, nil
 	}
@@ -310,6 +325,18 @@ func (r *rig) bodies() []string {
 		all = append(all, a.body)
 	}
 	return all
+}
+
+// arrivedAt looks at what has arrived at one address.
+func (r *rig) arrivedAt(t *testing.T, to event.Address, bodies ...string) {
+	t.Helper()
+	var got []string
+	for _, a := range r.mouth.got {
+		if a.to == to {
+			got = append(got, a.body)
+		}
+	}
+	want(t, "arrived at "+string(to), got, bodies...)
 }
 
 func (r *rig) states() []string {

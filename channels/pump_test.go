@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,7 +183,9 @@ func TestPumpUnsure(t *testing.T) {
 		{"plain:me", []string{"kept"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:me", []string{"lost"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:me", []string{"panic"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
-		{"plain:me", []string{"lost", "lost"}, nil, "held", 1},
+		{"plain:me", []string{"lost", "lost"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", slices.Repeat([]string{"lost"}, 7), []string{"x\n\n(late: from 2000-01-01 00:00)\n\n(may be a repeat)"}, "done", 0},
+		{"plain:me", slices.Repeat([]string{"lost"}, 8), nil, "dead", 0},
 		{"plain:me", []string{"lost", "plain"}, []string{"x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:me", []string{"crash-after"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
 		{"plain:me", []string{"crash-after", "crash-before"}, []string{"x", "x\n\n(may be a repeat)"}, "done", 0},
@@ -202,7 +205,7 @@ func TestPumpUnsure(t *testing.T) {
 			r.say(tc.to, "x")
 			r.live(t, 24*time.Hour)
 			name := fmt.Sprintf("%s %v", tc.to, tc.script)
-			want(t, name, r.bodies(), tc.want...)
+			r.arrivedAt(t, tc.to, tc.want...)
 			if row := r.box.Rows()[0]; row.State != tc.state || len(r.box.Asked()) != tc.asked {
 				t.Errorf("%s: %s, asked %v; want %s, %d", name, row.State, r.box.Asked(), tc.state, tc.asked)
 			}
@@ -234,11 +237,46 @@ func TestPumpHeldRowHoldsNobodyUp(t *testing.T) {
 		r.say("plain:other", "one")
 		r.say("plain:other", "two")
 		r.live(t, time.Hour)
-		want(t, "arrived", r.bodies(), "two")
+		r.arrivedAt(t, "plain:other", "two")
+		r.arrivedAt(t, "keyed:me", "A message to plain:other may or may not have arrived: “one”\nSend it again, or drop it?")
 		r.box.Answer(1, true)
 		r.live(t, time.Hour)
-		want(t, "arrived after the answer", r.bodies(), "two", "one")
-		want(t, "states", r.states(), "done", "done")
+		r.arrivedAt(t, "plain:other", "two", "one")
+		want(t, "states", r.states(), "done", "done", "done")
+	})
+}
+
+// C1: after a try that may have arrived nothing is put on the wire before the platform has answered something else, neither a repeat nor, to
+// anybody, another message.
+func TestPumpProbesBeforeARepeat(t *testing.T) {
+	story(t, []string{"kept"}, func(t *testing.T, r *rig) {
+		r.mouth.mute = time.Now().Add(30 * time.Minute)
+		r.say("probed:me", "text 0")
+		r.say("probed:me", "text 1")
+		time.AfterFunc(5*time.Second, func() { r.say("probed:other", "text 2") })
+		r.live(t, 29*time.Minute)
+		want(t, "arrived while it is mute", r.bodies(), "text 0")
+		if n := r.mouth.probes; n < 20 || n > 200 {
+			t.Errorf("asked %d times in half an hour", n)
+		}
+		r.live(t, 10*time.Minute)
+		const mark = "\n\n(late: from 2000-01-01 00:00)"
+		r.arrivedAt(t, "probed:me", "text 0", "text 0"+mark+"\n\n(may be a repeat)", "text 1"+mark)
+		r.arrivedAt(t, "probed:other", "text 2")
+		want(t, "questions", r.box.Asked())
+	})
+}
+
+// C1: what hob asks or tells is never asked about, wherever it goes; the question goes to another channel of the owner's, and where he has none
+// it waits for the one that is broken.
+func TestPumpNeverAsksAboutItsOwn(t *testing.T) {
+	story(t, []string{"lost", "lost", "lost"}, func(t *testing.T, r *rig) {
+		r.owner = []event.Address{"plain:me"}
+		r.say("plain:other", "one")
+		r.live(t, 24*time.Hour)
+		question := "A message to plain:other may or may not have arrived: “one”\nSend it again, or drop it?\n\n(may be a repeat)"
+		want(t, "arrived", r.bodies(), question)
+		want(t, "states", r.states(), "held", "done")
 	})
 }
 

@@ -65,34 +65,51 @@ type Notice struct {
 	Text string
 }
 
-// Ask is a question about an outbox row, with the answers "resend" and "drop".
+// Ask is a question to the owner about an outbox row, with the answers "resend" and "drop".
 // Resend makes its part ready again with Unsure 0: the owner has decided, so it carries no mark.
-type Ask struct{ Text string }
+type Ask struct {
+	To   event.Address
+	Text string
+}
 
-// Backoff between two tries of a delivery.
+// Backoff between two tries of a delivery. A wait is no longer than shortBackoff or a twentieth of the time since the first try, whichever
+// is more: what was away for a minute is found again within seconds.
 const (
 	firstBackoff = time.Second
+	shortBackoff = 15 * time.Second
 	longBackoff  = 5 * time.Minute
+	awayShare    = 20
 )
 
-// maxUnsure bounds how often an owner's message is sent again after crashes, one possible repeat per crash.
-const maxUnsure = 5
+// How often what may have arrived is sent once more, with a mark, where nothing can confirm it; and the backoff from the second repeat on,
+// which doubles. The platform has answered between each two of these tries, so that an outage of it counts only once.
+const (
+	maxUnsure  = 8
+	firstDoubt = 5 * time.Minute
+	longDoubt  = time.Hour
+)
 
-// After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived, owner tells whether the address is the owner's.
-func After(d Delivery, o Outcome, repeats Repeats, now time.Time, owner bool) Verdict {
+// After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived. own: it is
+// meant for the owner, or is itself a question or a notice. About such a message nobody is asked.
+func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	switch {
 	case o.Looked == Found:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case o.Looked == Missing:
 		return orExpired(d, Verdict{State: Retry, At: now, Reason: "had not arrived"}, now)
 	case o.Interrupted || o.Looked == Unclear || errors.Is(o.Err, ErrUnknown):
-		return afterUnsure(d, o, repeats, now, owner)
+		return afterUnsure(d, o, repeats, now, own)
 	case o.Err == nil:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
 	case errors.Is(o.Err, ErrPermanent):
 		return dead(d, reason(o.Err))
 	}
-	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, o.Err)), Unsure: d.Unsure, Reason: reason(o.Err)}, now)
+	return retry(d, o.Err, now)
+}
+
+// retry is what happens to a delivery that has surely not arrived by its last try.
+func retry(d Delivery, err error, now time.Time) Verdict {
+	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err, now)), Unsure: d.Unsure, Reason: reason(err)}, now)
 }
 
 // afterEdit decides what happens to a part whose text was put in the place of a draft. To edit twice does no harm. A message that can never be edited
@@ -104,23 +121,27 @@ func afterEdit(d Delivery, remoteID string, err error, now time.Time) Verdict {
 	case errors.Is(err, ErrPermanent):
 		return Verdict{State: Retry, At: now, Anew: true, Reason: reason(err)}
 	}
-	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err)), Unsure: d.Unsure, Reason: reason(err)}, now)
+	return retry(d, err, now)
 }
 
 // afterUnsure decides about a try that may have arrived.
-func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, owner bool) Verdict {
+func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	n := d.Unsure
 	if o.Interrupted || o.Looked == NotLooked {
 		n++ // this very try; a look-up afterwards only asks about those counted before
 	}
 	again := Verdict{State: Retry, At: now, Unsure: n, Reason: "may have arrived: " + reason(o.Err)}
 	if o.Err != nil && o.Looked == NotLooked {
-		again.At = now.Add(wait(d, o.Err))
+		again.At = now.Add(wait(d, o.Err, now))
+		if !o.Interrupted && repeats != ByKey && n > 1 {
+			again.At = now.Add(min(firstDoubt<<min(n-2, maxUnsure), longDoubt))
+		}
 	}
-	lookUp := repeats == ByLook && o.Looked == NotLooked
-	resend := owner && (n <= 1 || o.Interrupted && n <= maxUnsure)
-	if lookUp || repeats == ByKey || resend {
+	switch lookUp := repeats == ByLook && o.Looked == NotLooked; {
+	case lookUp || repeats == ByKey || own && n < maxUnsure:
 		return orExpired(d, again, now)
+	case own:
+		return dead(d, fmt.Sprintf("it was sent %d times and may have arrived, but no answer came; hob outbox retry %d sends it once more", n, d.Outbox))
 	}
 	return Verdict{
 		State: Unknown, Unsure: n, Reason: again.Reason,
@@ -167,15 +188,18 @@ func notice(d Delivery, what, text string) *Notice {
 	}
 }
 
-// wait is the time until the next try: what the platform asked for, an hour at most, else doubling from 1 s to 5 min,
-// of which the upper half is spread by the nonce so that many rows do not come back at one instant.
-func wait(d Delivery, err error) time.Duration {
+// wait is the time until the next try: what the platform asked for, an hour at most, else doubling from 1 s up to what the time since the
+// first try allows, of which the upper half is spread by the nonce so that many rows do not come back at one instant.
+func wait(d Delivery, err error, now time.Time) time.Duration {
 	if later, ok := errors.AsType[*RetryAfter](err); ok && later.After > 0 {
 		return min(later.After, longestNap)
 	}
 	full := longBackoff
 	if d.Attempts < 10 {
 		full = min(longBackoff, firstBackoff<<max(d.Attempts-1, 0))
+	}
+	if !d.Tried.IsZero() {
+		full = min(full, max(shortBackoff, now.Sub(d.Tried)/awayShare))
 	}
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s/%d", d.Nonce, d.Attempts) // a hash never fails

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,10 +37,14 @@ type Outage int
 
 // The outages. Connections that are open when one begins go dumb: nothing comes through them any more.
 const (
-	Up        Outage = iota
-	NoName           // names are not found
-	NoService        // connections are refused
-	Nothing          // nothing is answered at all
+	Up         Outage = iota
+	NoName            // names are not found
+	NoService         // connections are refused
+	Nothing           // nothing is answered at all
+	Closes            // connections are accepted, and closed without an answer
+	Hangs             // connections are accepted, and nothing more comes
+	BadGateway        // connections are accepted, and whatever is asked is answered with 502, as by a proxy in front of a server that is gone
+	Swallows          // what is sent arrives, and the connection ends instead of the answer
 )
 
 // NewNetwork makes one that works.
@@ -98,6 +103,13 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	}
 	w := newWire(at.addr)
 	w.near.wrote = n.wrote
+	if away == Closes || away == Hangs || away == BadGateway {
+		n.answer(w, away)
+		return w.near, nil
+	}
+	if away == Swallows {
+		w.near.in.swallow = true
+	}
 	select {
 	case at.come <- w.far:
 	case <-at.shut:
@@ -108,10 +120,29 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lines = append(slices.DeleteFunc(n.lines, (*wire).ended), w)
-	if n.away != Up {
+	if n.away != away {
 		w.freeze()
 	}
 	return w.near, nil
+}
+
+// answer is what stands in the place of a server while the network is away.
+func (n *Network) answer(w *wire, away Outage) {
+	n.mu.Lock()
+	n.lines = append(slices.DeleteFunc(n.lines, (*wire).ended), w)
+	n.mu.Unlock()
+	if away == Hangs {
+		w.freeze()
+		return
+	}
+	launch(func() {
+		_ = w.far.SetReadDeadline(time.Now().Add(time.Second)) // it never fails; some wait for the server to speak first
+		_, _ = w.far.Read(make([]byte, 64<<10))
+		if away == BadGateway {
+			_, _ = io.WriteString(w.far, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		}
+		_ = w.far.Close()
+	})
 }
 
 func (n *Network) wrote() {

@@ -291,6 +291,7 @@ func (o *process) Settle(_ context.Context, d channels.Delivery, v channels.Verd
 	}
 	if v.Ask != nil {
 		o.asked = append(o.asked, d.Outbox)
+		o.queue(event.Out{Key: fmt.Sprintf("question:%d", len(o.asked)), Cause: event.Cause{Kind: event.ByQuestion, ID: int64(len(o.asked))}, To: v.Ask.To, Body: v.Ask.Text, Urgency: event.Urgent})
 	}
 	return nil
 }

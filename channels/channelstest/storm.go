@@ -37,6 +37,8 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 		"may be a repeat": mayBeARepeat,
 		"to somebody":     toSomebody,
 		"expiry":          sendExpiry,
+		"outages":         outages,
+		"outages, others": outagesToSomebody,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,8 +27,10 @@ type stream struct {
 	err    error // after data: why nothing comes any more
 	shut   bool  // who reads has closed it
 	frozen bool
-	alarm  *time.Timer // wakes who waits at the deadline
-	until  time.Time   // the deadline for reading; zero for none
+	// swallow ends the stream at the first byte that is written to it.
+	swallow bool
+	alarm   *time.Timer // wakes who waits at the deadline
+	until   time.Time   // the deadline for reading; zero for none
 }
 
 func newWire(addr address) *wire {
@@ -101,6 +103,10 @@ func (s *stream) write(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.frozen:
+		return len(b), nil
+	case s.swallow:
+		s.err, s.swallow = io.EOF, false
+		s.more.Broadcast()
 		return len(b), nil
 	case errors.Is(s.err, io.EOF):
 		return 0, net.ErrClosed

@@ -209,7 +209,7 @@ func TestThroughThePump(t *testing.T) {
 	out.Queue(event.Out{Key: "2", To: "email:" + ana, Body: "for ana", Cause: event.Cause{Kind: event.ByTurn}})
 	f.Fail(channelstest.EmailFault{Cut: "before"})
 	deliver(t, out, ch, "held")
-	if asked := out.Asked(); len(asked) != 1 || len(f.Sent()) != 2 {
+	if asked := out.Asked(); len(asked) != 1 || slices.ContainsFunc(f.Sent(), func(m channelstest.EmailSent) bool { return m.Text == "for ana" }) {
 		t.Errorf("asked about %v, %d arrived: what may have reached others is never sent again by itself", asked, len(f.Sent()))
 	}
 }
@@ -226,8 +226,8 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- pump.Run(ctx) }()
-	channelstest.Wait(t, 20*time.Second, "the last row being "+state, func() bool {
-		rows := out.Rows()
+	channelstest.Wait(t, 20*time.Second, "the last message being "+state, func() bool {
+		rows := slices.DeleteFunc(out.Rows(), func(r channelstest.OutRow) bool { return r.Cause.Kind != event.ByTurn })
 		return rows[len(rows)-1].State == state
 	})
 	cancel()

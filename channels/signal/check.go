@@ -19,6 +19,9 @@ func (c *Channel) Link(context.Context) (text, url string, err error) {
 // Account is the account of the section: signal-cli has no other name for it before it runs.
 func (c *Channel) Account(context.Context) (string, error) { return c.account, nil }
 
+// Probe asks whether the daemon answers.
+func (c *Channel) Probe(ctx context.Context) error { return c.rpc.check(ctx) }
+
 // Test asks whether the daemon is there, knows the account and hands on its messages, and looks for the groups. It receives nothing.
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	if err := c.rpc.check(ctx); err != nil {

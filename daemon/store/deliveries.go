@@ -111,7 +111,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 		if v.Ask == nil {
 			return nil
 		}
-		_, err := askOwner(tx, &turn.Question{Subject: turn.AboutOutbox, Ref: d.Outbox, Text: v.Ask.Text, Options: []string{"resend", "drop"}, To: event.ToOwner, Until: tx.Now.Add(7 * 24 * time.Hour)})
+		_, err := askOwner(tx, &turn.Question{Subject: turn.AboutOutbox, Ref: d.Outbox, Text: v.Ask.Text, Options: []string{"resend", "drop"}, To: v.Ask.To, Until: tx.Now.Add(7 * 24 * time.Hour)})
 		return err
 	})
 }

@@ -1,0 +1,137 @@
+package channelstest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/channels"
+)
+
+// outage is a server that is away for a while.
+type outage struct {
+	how   Outage
+	lasts time.Duration
+}
+
+func (o outage) String() string {
+	return fmt.Sprintf("%s for %s", [...]string{"up", "no name", "gone", "nothing", "closes", "hangs", "502", "swallows answers"}[o.how], o.lasts)
+}
+
+// eachOutage is each way in which a server is away, for seconds, minutes and an hour.
+func eachOutage() (all []outage) {
+	for _, how := range []Outage{Closes, Hangs, BadGateway, NoService, Swallows} {
+		for _, lasts := range []time.Duration{5 * time.Second, 100 * time.Second, time.Hour} {
+			all = append(all, outage{how, lasts})
+		}
+	}
+	return all
+}
+
+// during queues two texts for the tested address while the server is away, and waits until they are settled. back is how long after it
+// could receive again that was.
+func (s *storm) during(t *testing.T, o outage) (texts []string) {
+	t.Helper()
+	s.Listening(t.Context())
+	<-time.After(time.Minute) // what an outage leaves behind is over
+	s.net.Away(o.how)
+	s.net.Cut()
+	for n := range 2 {
+		text := fmt.Sprintf("%s, text %d", o, n)
+		s.Queue(s.To, text)
+		texts = append(texts, text)
+	}
+	<-time.After(o.lasts)
+	s.net.Away(Up)
+	s.net.Cut()
+	Wait(t, 10*time.Minute, o.String()+": being settled", func() bool {
+		return !slices.ContainsFunc(s.Out.Rows(), func(r OutRow) bool { return r.State == "ready" })
+	})
+	return texts
+}
+
+var late = regexp.MustCompile(`\(late: from [^)]*\)`)
+
+// arrived is what has arrived since the n-th message, without marks: how often each text, in the order of their first arrival. It complains of
+// one that comes a second time without a mark.
+func (s *storm) arrived(t *testing.T, n int) (order []string, times map[string]int) {
+	t.Helper()
+	times = map[string]int{}
+	last := ""
+	for line := range strings.SplitSeq(late.ReplaceAllString(strings.Join(s.Sent()[n:], "\n"), ""), "\n") {
+		switch {
+		case strings.TrimSpace(line) == "":
+			continue
+		case line == "(may be a repeat)":
+			last = ""
+			continue
+		case times[last] > 1:
+			t.Errorf("%q came twice without a mark", last)
+		}
+		if last = line; times[line] == 0 {
+			order = append(order, line)
+		}
+		times[line]++
+	}
+	if times[last] > 1 {
+		t.Errorf("%q came twice without a mark", last)
+	}
+	return order, times
+}
+
+// C1: whatever a server does while it is away, for however long: afterwards each text is there, in order, at most once more and marked, nobody is
+// asked about the owner's own, and there are as many rows as messages.
+func outages(t *testing.T, s *storm) {
+	s.failing(t)
+	s.start(t)
+	for _, o := range eachOutage() {
+		before := len(s.Sent())
+		texts := s.during(t, o)
+		order, times := s.arrived(t, before)
+		if !slices.Equal(order, texts) || times[texts[0]] > 2 || times[texts[1]] > 2 {
+			t.Errorf("%s: arrived %q", o, s.Sent()[before:])
+		}
+	}
+	if rows, want := len(s.Out.Rows()), 2*len(eachOutage()); rows != want || len(s.Out.Asked()) > 0 {
+		t.Errorf("%d rows for %d messages, %d questions", rows, want, len(s.Out.Asked()))
+	}
+}
+
+// C1, what is meant for others: it arrives once, or the owner is asked once about each message that is held.
+func outagesToSomebody(t *testing.T, s *storm) {
+	s.failing(t)
+	s.startFor(t, "")
+	for _, o := range eachOutage() {
+		if o.lasts == time.Hour {
+			o.lasts /= 2 // what is meant for others is given up after an hour
+		}
+		before, rows, asked := len(s.Sent()), len(s.Out.Rows()), len(s.Out.Asked())
+		texts := s.during(t, o)
+		_, times := s.arrived(t, before)
+		held := 0
+		for _, r := range s.Out.Rows()[rows:] {
+			if r.To != s.To {
+				continue
+			}
+			text := r.Body
+			switch {
+			case r.State == "held":
+				held++
+			case r.State != "done" || times[text] == 0:
+				t.Errorf("%s: %q is %s and arrived %d times", o, text, r.State, times[text])
+			}
+			if times[text] > 1 && channels.AbilitiesOf(s.World.Open()).Repeats != channels.ByKey {
+				t.Errorf("%s: %q arrived %d times at somebody else's", o, text, times[text])
+			}
+		}
+		if n := len(s.Out.Asked()) - asked; n != held {
+			t.Errorf("%s: %d questions about %d held messages", o, n, held)
+		}
+		if n := len(s.Out.Rows()) - rows; n != len(texts)+held {
+			t.Errorf("%s: %d rows for %d messages, of which %d are held", o, n, len(texts), held)
+		}
+	}
+}
