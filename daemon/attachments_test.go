@@ -233,6 +233,22 @@ func TestAttachmentsThatAreRefused(t *testing.T) {
 	}
 }
 
+// S3: a link in the place of the folder would lead attachments to where they count as the owner's own.
+func TestAttachmentsGoThroughNoLink(t *testing.T) {
+	home := t.TempDir()
+	put(t, "", home, "workspace", "inbox", "here")
+	r := start(t, home)
+	at := filepath.Join(home, "workspace", "attachments")
+	if err := errors.Join(os.RemoveAll(at), os.Symlink("inbox", at)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.client.Post(t.Context(), attach("1", "look", "a.txt", "IGNORE"))
+	refused(t, err, event.Unavailable, "attachments: not a folder")
+	if got := tree(t, filepath.Join(home, "workspace", "inbox")); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
 // At the start after a crash what has no row goes, and nothing else.
 func TestAttachmentsAreSwept(t *testing.T) {
 	home := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"hob/daemon/self"
 	"hob/daemon/store/family"
 	"hob/daemon/toolbox"
+	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/fs"
 )
@@ -55,4 +56,11 @@ func (d workshop) room(ctx context.Context) (micros, tokens int64, err error) {
 		tokens = max(b.PerDayTokens-b.UsedTokens-b.ReservedTokens, 0)
 	}
 	return micros, tokens, err
+}
+
+// hookBegins has what a hook writes count as foreign: it is not confined, and sees attachments and scratch folders.
+func (d workshop) hookBegins(ctx context.Context) (ended func() error) {
+	return d.registry.Outside(d.live.Load().kit.Guard, "written by a hook, which sees foreign files", func(marks []tools.Change) error {
+		return d.store.Record(ctx, marks...)
+	})
 }

@@ -57,13 +57,16 @@ func (d *daemon) wire(out, in stage) error {
 		_, err := d.store.Accept(ctx, []event.In{in}, nil)
 		return err
 	}})
+	d.registry.Note = d.store.Marks().Note
 	d.tools = workshop{d}.bench()
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
 	d.dispatch = &agent.Dispatch{
 		Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
-		Hooks: &hooks.Hooks{List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log},
+		Hooks: &hooks.Hooks{
+			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
+		},
 	}
 	d.thread = &agent.Thread{
 		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,

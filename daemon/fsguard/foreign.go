@@ -1,6 +1,10 @@
 package fsguard
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,9 +23,9 @@ func (g *Guard) Foreign(path string, area Area) string {
 	switch {
 	case area == State:
 		return ""
-	case within(filepath.Join(g.space, AttachmentFolder), path) && path != filepath.Join(g.space, AttachmentFolder):
+	case g.inForeign(AttachmentFolder, path):
 		return "attachment"
-	case area == Scratch, within(filepath.Join(g.space, ScratchFolder), path) && path != filepath.Join(g.space, ScratchFolder):
+	case area == Scratch, g.inForeign(ScratchFolder, path):
 		return "scratch"
 	}
 	if g.marks != nil {
@@ -33,6 +37,38 @@ func (g *Guard) Foreign(path string, area Area) string {
 		return "outside the roots"
 	}
 	return ""
+}
+
+// inForeign says whether a path lies in one of the workspace's foreign folders. Where a link has the folder's name, what the link leads to
+// counts as foreign too.
+func (g *Guard) inForeign(name, path string) bool {
+	dir := filepath.Join(g.space, name)
+	if path != dir && within(dir, path) {
+		return true
+	}
+	if info, err := os.Lstat(dir); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return false
+	}
+	target, err := resolved(dir)
+	return err == nil && within(target, path)
+}
+
+// ForeignFolders are the workspace's folders with somebody else's text in them.
+func (g *Guard) ForeignFolders() []string {
+	return []string{filepath.Join(g.space, AttachmentFolder), filepath.Join(g.space, ScratchFolder)}
+}
+
+// RealFolder returns ErrFolder when a link, or anything but a folder, has the place of a foreign folder: what hob writes there would not
+// count as foreign. A folder that is missing is fine.
+func RealFolder(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return nil
+	}
+	if err == nil {
+		err = ErrFolder
+	}
+	return fmt.Errorf("%s: %w", dir, err)
 }
 
 // Workspace is the workspace's folder, resolved.

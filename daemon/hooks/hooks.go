@@ -43,6 +43,9 @@ type Hooks struct {
 	Dir     string   // where they run: the workspace
 	Environ []string // their environment; it must hold no secret
 	Log     *slog.Logger
+
+	// Begins is called before a hook runs, ended after it: a hook sees foreign files, so what it writes counts as foreign.
+	Begins func(ctx context.Context) (ended func() error)
 }
 
 // Call is what a hook reads on its standard input, as one JSON object.
@@ -129,14 +132,19 @@ func (h *Hooks) run(ctx context.Context, hook Hook, in Call) (string, error) {
 	cmd := exec.CommandContext(ctx, shell[0], shell[1], hook.Command) // #nosec G204 -- the owner's own command
 	cmd.Dir, cmd.Env, cmd.Stdin = h.Dir, h.Environ, bytes.NewReader(doc)
 	cmd.WaitDelay = time.Second
-	group(cmd)
+	end := group(cmd)
 	var out bounded
 	cmd.Stdout, cmd.Stderr = &out, &out
+	ended := h.Begins(context.WithoutCancel(ctx))
 	err = cmd.Run()
+	end() // nobody would notice what it writes later
+	if marking := ended(); marking != nil {
+		return "", fmt.Errorf("mark the files that it wrote: %w", marking)
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errSlow) {
 		err = errSlow
 	}
-	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and left something running
+	if errors.Is(err, exec.ErrWaitDelay) { // it ended well, and had left something running
 		err = nil
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(out.kept.String()), "\uFFFD"), err

@@ -6,10 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hob/daemon/event"
@@ -21,7 +25,7 @@ func rig(t *testing.T, log *bytes.Buffer, list ...hooks.Hook) *hooks.Hooks {
 	t.Helper()
 	return &hooks.Hooks{
 		List: func() []hooks.Hook { return list }, Dir: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH"), "SEEN=yes"},
-		Log: slog.New(slog.NewTextHandler(log, nil)),
+		Log: slog.New(slog.NewTextHandler(log, nil)), Begins: func(context.Context) func() error { return func() error { return nil } },
 	}
 }
 
@@ -76,6 +80,40 @@ func TestAfterSeesTheResultAndOnlyLogs(t *testing.T) {
 	}
 }
 
+// S3: each run of a hook is announced before it begins and after it has ended, and nothing of it is left then. When its files cannot be
+// marked, the call is refused.
+func TestWhatAHookWritesIsNoticed(t *testing.T) {
+	var log bytes.Buffer
+	h := rig(t, &log, hooks.Hook{Tools: []string{"*"}, When: hooks.Before, Command: "sleep 60 >/dev/null 2>&1 & echo $! > made"})
+	var seen []bool
+	made := func() {
+		_, err := os.Stat(filepath.Join(h.Dir, "made"))
+		seen = append(seen, err == nil)
+	}
+	var fault error
+	h.Begins = func(context.Context) func() error {
+		made()
+		return func() error { made(); return fault }
+	}
+	if why := h.Before(t.Context(), call, tools.Intent{}); why != "" || !slices.Equal(seen, []bool{false, true}) {
+		t.Errorf("%q %v", why, seen)
+	}
+	raw, err := os.ReadFile(filepath.Join(h.Dir, "made"))
+	pid, bad := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err = errors.Join(err, bad); err != nil {
+		t.Fatal(err)
+	}
+	for syscall.Kill(pid, 0) == nil && !zombie(pid) {
+		if t.Context().Err() != nil {
+			t.Fatal("what it left running still runs")
+		}
+	}
+	fault = errors.New("the disk is full")
+	if why := h.Before(t.Context(), call, tools.Intent{}); !strings.Contains(why, "the disk is full") {
+		t.Errorf("%q", why)
+	}
+}
+
 func TestAStoppedTurnStopsItsHook(t *testing.T) {
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
@@ -91,4 +129,10 @@ func TestAStoppedTurnStopsItsHook(t *testing.T) {
 	if got := h.Before(ctx, call, tools.Intent{}); got == "" {
 		t.Error("a hook that was cut off has let the call pass")
 	}
+}
+
+// zombie says that a process has ended and nobody has asked for its end yet.
+func zombie(pid int) bool {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && strings.Contains(string(raw), ") Z ")
 }

@@ -14,10 +14,11 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/fsguard"
 )
 
 // attachments is the folder of the workspace where copies of what came with messages lie, in a folder for each message.
-const attachments = "attachments"
+const attachments = fsguard.AttachmentFolder
 
 // arrival is a message with files on its way into the inbox, under a number that was reserved for it.
 type arrival struct {
@@ -51,6 +52,9 @@ func (s Shelf) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) 
 // reserve takes a number for the message and makes its folder; for one that was accepted before, it finds the receipt and takes none.
 // A number whose folder is there already, because the database was put back to an earlier state, is passed over.
 func (a *arrival) reserve(ctx context.Context, in event.In) (r event.Receipt, err error) {
+	if err := fsguard.RealFolder(filepath.Join(a.Workspace, attachments)); err != nil {
+		return r, err
+	}
 	if err := a.work.MkdirAll(attachments, 0o700); err != nil {
 		return r, err
 	}

@@ -175,7 +175,8 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	if at.host != "" {
 		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
-		i.Paths = []tools.Path{tools.PathOf(*at.folder, !call.Tainted && at.folder.Area != fsguard.RootRO)}
+		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.boxed && inAny(e.Guard.ForeignFolders(), at.cwd)
+		i.Paths = []tools.Path{tools.PathOf(*at.folder, !reads)}
 		if at.unsure {
 			i.Paths[0].Area = tools.Sensitive
 			i.Warnings = append(i.Warnings, "the folder is too large to be looked through for keys: the command may see some")
@@ -252,6 +253,7 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 			return tools.Result{}, err
 		}
 	}
+	defer e.Registry.waits(p.text)()
 	if err := p.start(e.Spawn, e.Guard); err != nil {
 		if in.Background {
 			e.Registry.drop(p)
@@ -280,6 +282,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *si
 		input: in.Background || at.host != "",
 		env:   environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env),
 	}, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
+	p.text.look = func() bool { return e.look(p) }
 	detached := context.WithoutCancel(ctx)
 	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
 	return p, nil

@@ -9,7 +9,8 @@ import (
 
 // origin is whose text a process says and writes. It may come to be somebody else's while the process runs. It is safe for concurrent use.
 type origin struct {
-	lasting bool // what it writes outlives it on this machine, outside scratch
+	lasting bool        // what it writes outlives it on this machine, outside scratch
+	look    func() bool // notices that it has come to see foreign files; true: just now. nil: it need not
 
 	mu      sync.Mutex
 	foreign string    // why its output is somebody else's text; "" when it is not
@@ -37,7 +38,8 @@ func (o *origin) source() string {
 	return o.foreign
 }
 
-// writing is since when it may have written somebody else's text, and why that counts as such: "" when it has not, or was not started.
+// writing is since when it may have written files, and why they count as somebody else's text: "" when they do not. The time is zero
+// when it was not started.
 func (o *origin) writing() (since time.Time, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,17 +43,23 @@ type Reports interface {
 	Report(ctx context.Context, r Report) error
 }
 
-// Registry holds the commands that run in the background. There is one for the life of the daemon. It is safe for concurrent use.
+// Registry holds the commands that run in the background, and knows whose files are foreign while they are written. There is one for the
+// life of the daemon. It is safe for concurrent use.
 type Registry struct {
+	Note func(path, why string) // is told of a foreign file before its mark is stored; nil: nobody is. It is set before the first use
+
 	reports Reports
 
-	mu     sync.Mutex
-	procs  []*proc // in the order in which they began; some have ended
-	closed bool
+	mu      sync.Mutex
+	procs   []*proc              // in the order in which they began; some have ended
+	waiting map[*origin]struct{} // of what runs while its caller waits
+	closed  bool
 }
 
 // NewRegistry makes an empty registry.
-func NewRegistry(reports Reports) *Registry { return &Registry{reports: reports} }
+func NewRegistry(reports Reports) *Registry {
+	return &Registry{reports: reports, waiting: map[*origin]struct{}{}}
+}
 
 // Run blocks until ctx ends. Then it ends all processes, and returns when they are gone and reported. Whoever stores the
 // reports must still be there.
@@ -82,33 +89,110 @@ func (g *Registry) Running() []string {
 	return out
 }
 
-// Foreign says why a file counts as somebody else's text although nothing has marked it yet: a process that still runs, outside the
-// sandbox or with the network, may have written it. "" when none may.
+// Foreign says why a file counts as somebody else's text although nothing has marked it yet: a program that still runs, outside the
+// sandbox, with the network or with foreign files in its sight, may have written it. "" when none may.
 func (g *Registry) Foreign(path string) string {
-	for _, p := range g.writers() {
-		if since, why := p.text.writing(); why != "" && sweep.Touched(path, since) {
+	for _, o := range g.running() {
+		since, why := o.writing()
+		if since.IsZero() || !sweep.Touched(path, since) {
+			continue
+		}
+		if why == "" {
+			g.look()
+			since, why = o.writing()
+		}
+		if why != "" && sweep.Touched(path, since) {
 			return why
 		}
 	}
 	return ""
 }
 
+// look has each program that runs notice that it has come to see foreign files. What one of them has copied another may have seen.
+func (g *Registry) look() {
+	for again := true; again; {
+		again = false
+		for _, o := range g.running() {
+			again = o.look != nil && o.look() || again
+		}
+	}
+}
+
+// Outside says that a program of the owner's begins that is not confined, and so may copy foreign text. What it writes counts as foreign from
+// now on. The returned function is called when it has ended: keep stores the marks of what it wrote.
+func (g *Registry) Outside(guard *fsguard.Guard, why string, keep func([]tools.Change) error) (ended func() error) {
+	for now := time.Now(); !sweep.Clock().After(now); {
+		pause(time.Millisecond) // what was written until now is not its own
+	}
+	o := &origin{lasting: true, why: why}
+	o.starts()
+	leave := g.waits(o)
+	return func() error {
+		defer leave()
+		since, why := o.writing()
+		if list := changes(marks(guard, since, why)); len(list) > 0 {
+			return keep(list)
+		}
+		return nil
+	}
+}
+
+// waits has what a program writes count as foreign, when it is, until the returned function is called: its marks are stored or noted then.
+func (g *Registry) waits(o *origin) (leave func()) {
+	if g == nil {
+		return func() {}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting[o] = struct{}{}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.waiting, o)
+	}
+}
+
+// note tells of files that count as foreign, before their marks are stored.
+func (g *Registry) note(list []tools.Mark) []tools.Mark {
+	if g != nil && g.Note != nil {
+		for _, m := range list {
+			g.Note(m.Path, m.Why)
+		}
+	}
+	return list
+}
+
 // foreign are the files, absolute, that Foreign speaks of, or the folders that stand for them.
 func (g *Registry) foreign(guard *fsguard.Guard) []string {
 	var list []string
-	for _, p := range g.writers() {
-		since, _ := p.text.writing()
+	for _, o := range g.writers() {
+		since, _ := o.writing()
 		list = append(list, sweep.Changed(guard, since)...)
 	}
 	return list
 }
 
-// writers are the processes that may write what must be marked, and whose marks are not stored yet.
-func (g *Registry) writers() []*proc {
-	return slices.DeleteFunc(g.all(), func(p *proc) bool {
-		_, why := p.text.writing()
-		return why == "" || closed(p.told)
+// writers are the programs that may write what must be marked, and whose marks are not stored yet.
+func (g *Registry) writers() []*origin {
+	return slices.DeleteFunc(g.running(), func(o *origin) bool {
+		_, why := o.writing()
+		return why == ""
 	})
+}
+
+// running are the programs that run, and those that have ended and whose marks are not stored yet.
+func (g *Registry) running() (list []*origin) {
+	if g == nil {
+		return nil
+	}
+	for _, p := range g.all() {
+		if !closed(p.told) {
+			list = append(list, p.text)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.AppendSeq(list, maps.Keys(g.waiting))
 }
 
 func (g *Registry) all() []*proc {

@@ -83,11 +83,14 @@ func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (
 	return e.Artifacts.Keep(ctx, name, data)
 }
 
-// look notices that a command has come to see foreign files since it began: its box does not hide what is marked later.
-func (e executor) look(p *proc) {
-	if p.text.source() == "" && e.sees(p.at) {
-		p.text.saw()
+// look notices that a command has come to see foreign files since it began: its box does not hide what is marked later. It is true when
+// that is new.
+func (e executor) look(p *proc) bool {
+	if p.text.source() != "" || !e.sees(p.at) {
+		return false
 	}
+	p.text.saw()
+	return true
 }
 
 // marked are the files that hold foreign text since a command ran.
@@ -96,7 +99,7 @@ func (e executor) marked(p *proc) []tools.Mark {
 	if why == "" {
 		return nil
 	}
-	return marks(e.Guard, since, why)
+	return e.Registry.note(marks(e.Guard, since, why))
 }
 
 func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {

@@ -112,19 +112,22 @@ func TestForeignFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for folder, want := range map[string]struct{ foreign, scopes string }{
-		"attachments/1": {"attachment: ", "exec"}, outside: {"outside the roots: ", "exec fs-write"},
+	for folder, want := range map[string]struct {
+		foreign, scopes string
+		write           bool
+	}{
+		"attachments/1": {"attachment: ", "exec", false}, outside: {"outside the roots: ", "exec fs-write", true},
 	} {
-		args := map[string]any{"command": "touch here && ls here", "workdir": folder}
+		args := map[string]any{"command": "touch here; test -e here && echo written", "workdir": folder}
 		i := b.meant(t, args)
 		var scopes []string
 		for _, s := range i.Scopes {
 			scopes = append(scopes, string(s))
 		}
-		if !strings.HasPrefix(i.Foreign, want.foreign) || strings.Join(scopes, " ") != want.scopes || !i.Sandboxed || !i.Paths[0].Write {
+		if !strings.HasPrefix(i.Foreign, want.foreign) || strings.Join(scopes, " ") != want.scopes || !i.Sandboxed || i.Paths[0].Write != want.write {
 			t.Errorf("%s: %+v", folder, i)
 		}
-		if res, out := b.run(t, args); out.Output != "here\n" {
+		if res, out := b.run(t, args); (out.Output == "written\n") != want.write {
 			t.Errorf("%+v", res)
 		}
 	}

@@ -85,7 +85,7 @@ func (s *site) judge(call tools.Call, in Command) {
 		s.why = byUnboxed
 	case s.network && !s.box.Sealed:
 		s.why = byNetworked
-	case s.open:
+	case s.open, s.foreign != "" && !s.box.Sealed:
 		s.why = bySight
 	}
 }
@@ -101,6 +101,9 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 			return tools.Refuse(tools.ConfigError, state.Hint, `[tools.exec] sandbox = "require", and commands cannot be confined here: %s`, state.Why)
 		}
 		return nil
+	}
+	if err := realFolders(e.Guard.ForeignFolders()); err != nil {
+		return err
 	}
 	e.fill(at, call, in, judging())
 	plain := at.box
@@ -149,13 +152,22 @@ func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) 
 		at.box.Sealed, at.box.Scratch = true, call.Scratch
 		return
 	}
+	e.Registry.look()
 	at.covered = e.theirs(at, namesAttachments(in))
 	list := slices.Sorted(maps.Keys(at.covered))
 	if at.open = at.mounts(list) > maxCovered; at.open {
-		at.covered = nil
-		return
+		at.covered, list = nil, nil
 	}
 	at.box.Hidden = append(at.box.Hidden, list...)
+	// A foreign folder that is not hidden is a view of its own that is read only. So it also cannot be renamed: its name would then be
+	// free for a folder, or a link, of the command's own.
+	foreign := e.Guard.ForeignFolders()
+	at.box.Writable = slices.DeleteFunc(at.box.Writable, func(path string) bool { return inAny(foreign, path) })
+	for _, dir := range foreign {
+		if _, hidden := at.covered[dir]; !hidden {
+			at.box.Readable = append(at.box.Readable, dir)
+		}
+	}
 }
 
 // mounts is how many places of a box it takes to hide a list: its own, and each folder on the way.
@@ -327,20 +339,48 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 	if !at.boxed {
 		return argv, nil
 	}
-	// What is not there cannot be hidden: so the folders are made that foreign text will lie in. And since the intent was made, a
-	// question may have waited for hours: what is to be hidden is looked for again.
-	for _, dir := range []string{filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder), or(at.box.Scratch, filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder))} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the folder %s: %w", dir, err)
-		}
+	if err := e.foreignFolders(at.box.Scratch); err != nil {
+		return nil, err
 	}
+	// Since the intent was made, a question may have waited for hours. What is to be hidden is looked for again, and so is whose text the
+	// command sees: its folder may have been marked meanwhile.
 	asked := at.unsure
 	if e.fill(at, call, in, starting()); at.unsure && !asked {
 		return nil, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
 	}
+	at.folder.Foreign = or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
+	at.judge(call, in)
 	wrapped, err := e.Sandbox.Wrap(at.box, argv)
 	if err != nil {
 		return nil, fmt.Errorf("confine the command: %w", err)
 	}
 	return wrapped, nil
+}
+
+// foreignFolders makes the folders that foreign text lies in: what is not there cannot be hidden, and a command could make it. scratch is
+// the command's own, "" when it has none.
+func (e executor) foreignFolders(scratch string) error {
+	list := e.Guard.ForeignFolders()
+	if scratch != "" {
+		list = append(list, scratch)
+	}
+	if err := realFolders(list); err != nil {
+		return err
+	}
+	for _, dir := range list {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make the folder %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// realFolders refuses links in the place of folders that foreign text lies in: what lies where they lead is no more hidden.
+func realFolders(list []string) error {
+	for _, dir := range list {
+		if err := fsguard.RealFolder(dir); err != nil {
+			return tools.Refuse(tools.ConfigError, "put a real folder in its place; what is there counts as foreign text", "%v", err)
+		}
+	}
+	return nil
 }

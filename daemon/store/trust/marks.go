@@ -84,11 +84,16 @@ func (m *Marks) Add(tx *db.Tx, turn int64, path, why string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("mark %q: want an absolute path", path)
 	}
-	m.mu.Lock()
-	m.list[path] = why
-	m.mu.Unlock()
+	m.Note(path, why)
 	return tx.Run("INSERT INTO marks (path, why, turn, at) VALUES (?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET why = excluded.why, turn = excluded.turn, at = excluded.at",
 		path, why, db.Ref(turn), db.Micros(tx.Now))
+}
+
+// Note marks a path in memory, ahead of the transaction that stores the mark.
+func (m *Marks) Note(path, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list[path] = why
 }
 
 // Drop takes marks away: the owner says that he trusts what is there. It is the deed of a transaction; Forget follows its commit.
