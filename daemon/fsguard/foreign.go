@@ -23,9 +23,9 @@ func (g *Guard) Foreign(path string, area Area) string {
 	switch {
 	case area == State:
 		return ""
-	case g.inForeign(AttachmentFolder, path):
+	case inForeign(filepath.Join(g.space, AttachmentFolder), path):
 		return "attachment"
-	case area == Scratch, g.inForeign(ScratchFolder, path):
+	case area == Scratch, inForeign(filepath.Join(g.space, ScratchFolder), path):
 		return "scratch"
 	}
 	if g.marks != nil {
@@ -39,10 +39,8 @@ func (g *Guard) Foreign(path string, area Area) string {
 	return ""
 }
 
-// inForeign says whether a path lies in one of the workspace's foreign folders. Where a link has the folder's name, what the link leads to
-// counts as foreign too.
-func (g *Guard) inForeign(name, path string) bool {
-	dir := filepath.Join(g.space, name)
+// inForeign says whether a path lies in a foreign folder. Where a link has the folder's name, what the link leads to counts as foreign too.
+func inForeign(dir, path string) bool {
 	if path != dir && within(dir, path) {
 		return true
 	}
@@ -53,9 +51,9 @@ func (g *Guard) inForeign(name, path string) bool {
 	return err == nil && within(target, path)
 }
 
-// ForeignFolders are the workspace's folders with somebody else's text in them.
-func (g *Guard) ForeignFolders() []string {
-	return []string{filepath.Join(g.space, AttachmentFolder), filepath.Join(g.space, ScratchFolder)}
+// ForeignFolders are the folders of a workspace with somebody else's text in them.
+func ForeignFolders(workspace string) []string {
+	return []string{filepath.Join(workspace, AttachmentFolder), filepath.Join(workspace, ScratchFolder)}
 }
 
 // RealFolder returns ErrFolder when a link, or anything but a folder, has the place of a foreign folder: what hob writes there would not

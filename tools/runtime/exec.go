@@ -175,7 +175,7 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	if at.host != "" {
 		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
-		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.boxed && inAny(e.Guard.ForeignFolders(), at.cwd)
+		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.boxed && inAny(fsguard.ForeignFolders(e.Guard.Workspace()), at.cwd)
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !reads)}
 		if at.unsure {
 			i.Paths[0].Area = tools.Sensitive

@@ -102,7 +102,7 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 		}
 		return nil
 	}
-	if err := realFolders(e.Guard.ForeignFolders()); err != nil {
+	if err := realFolders(fsguard.ForeignFolders(e.Guard.Workspace())); err != nil {
 		return err
 	}
 	e.fill(at, call, in, judging())
@@ -161,7 +161,7 @@ func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) 
 	at.box.Hidden = append(at.box.Hidden, list...)
 	// A foreign folder that is not hidden is a view of its own that is read only. So it also cannot be renamed: its name would then be
 	// free for a folder, or a link, of the command's own.
-	foreign := e.Guard.ForeignFolders()
+	foreign := fsguard.ForeignFolders(e.Guard.Workspace())
 	at.box.Writable = slices.DeleteFunc(at.box.Writable, func(path string) bool { return inAny(foreign, path) })
 	for _, dir := range foreign {
 		if _, hidden := at.covered[dir]; !hidden {
@@ -360,7 +360,7 @@ func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) 
 // foreignFolders makes the folders that foreign text lies in: what is not there cannot be hidden, and a command could make it. scratch is
 // the command's own, "" when it has none.
 func (e executor) foreignFolders(scratch string) error {
-	list := e.Guard.ForeignFolders()
+	list := fsguard.ForeignFolders(e.Guard.Workspace())
 	if scratch != "" {
 		list = append(list, scratch)
 	}

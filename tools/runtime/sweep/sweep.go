@@ -26,7 +26,7 @@ const (
 func Changed(g *fsguard.Guard, since time.Time) []string {
 	var found []string
 	for _, root := range writable(g) {
-		s := search{since: since, skip: []string{filepath.Join(g.Workspace(), fsguard.ScratchFolder), filepath.Join(g.Workspace(), fsguard.AttachmentFolder)}}
+		s := search{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
 		found = append(found, s.below(root)...)
 	}
 	slices.Sort(found)
