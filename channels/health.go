@@ -68,12 +68,13 @@ type gauge struct {
 	h  ChannelHealth
 }
 
-// note records an attempt and returns the health, and whether a state has changed or was proven for the first time.
-func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err error) (ChannelHealth, bool) {
+// note records an attempt and returns the health, whether a state has changed or was proven for the first time, and whether it works again.
+func (g *gauge) note(now time.Time, pick func(*ChannelHealth) *Direction, err error) (h ChannelHealth, changed, back bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	changed := pick(&g.h).note(now, err)
-	return g.h, changed
+	before := pick(&g.h).State
+	changed = pick(&g.h).note(now, err)
+	return g.h, changed, err == nil && before != OK
 }
 
 func (g *gauge) read() ChannelHealth {

@@ -32,12 +32,15 @@ type HostConfig struct {
 	Log     *slog.Logger
 	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
 	Changed func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block
+	Back    func(channel string)                                                  // told when one direction of a channel works again: what waits for its next try there need not wait any more; must not block
 }
 
-// Backoff between two runs of a channel that stopped receiving.
+// Backoff between two runs of a channel that stopped receiving. A rest is no longer than shortBackoff or a twentieth of the time since it last
+// worked, whichever is more.
 const (
 	firstRest  = time.Second
 	confirming = 5 * time.Second // until a refusal that lasts is tried once more, so that the owner hears of it at once and of no blip
+	steady     = time.Minute     // what has worked for so long begins anew when it fails
 	longRest   = 5 * time.Minute
 	longestNap = time.Hour       // even when the platform asks for more
 	calm       = 2 * time.Minute // receiving for so long without a failure counts as well again: longer than it takes to give up a server that does not answer
@@ -177,7 +180,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 
 // receive runs one channel again and again until ctx ends.
 func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
-	rest := firstRest
+	rest, well := firstRest, h.Clock.Mono()
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
 		err := h.once(ctx, t, in)
@@ -187,11 +190,11 @@ func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
 		if err == nil {
 			err = errors.New("it stopped receiving without saying why")
 		}
-		if h.Clock.Mono()-start > longRest {
-			rest = firstRest
+		if ran := h.Clock.Mono() - start; ran > longRest || ran > steady && t.gauge.read().Receiving.State == OK {
+			rest, well = firstRest, h.Clock.Mono()
 		}
 		h.note(t, receiving, err)
-		nap, refused := spread(rest), false
+		nap, refused := spread(min(rest, max(shortBackoff, (h.Clock.Mono()-well)/awayShare))), false
 		if later, ok := errors.AsType[*RetryAfter](err); ok {
 			nap, refused = min(max(nap, later.After), longestNap), later.Lasts
 		}
@@ -299,7 +302,11 @@ func (h *Host) Health() []ChannelHealth {
 }
 
 func (h *Host) note(t *tenant, pick func(*ChannelHealth) *Direction, err error) {
-	if health, changed := t.gauge.note(h.Clock.Wall(), pick, err); changed {
+	health, changed, back := t.gauge.note(h.Clock.Wall(), pick, err)
+	if changed {
 		h.Changed(health)
+	}
+	if back {
+		h.Back(health.Name)
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"hob/channels"
 	"hob/channels/channelstest"
+	"hob/daemon/clock"
 )
 
 // said is how a side does, and whether that is proven.
@@ -186,5 +189,43 @@ func TestHostSendsToOthersAllTheSame(t *testing.T) {
 		if got := h.Health()[0].Sending; got.State != channels.OK || got.Proven || got.LastError != "" || len(*changes) != 0 {
 			t.Errorf("%+v, told %d times", got, len(*changes))
 		}
+	})
+}
+
+// C5: a side that works again after it has failed wakes what waits for the channel, once for each time that it had failed.
+func TestHostTellsWhatIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back []string
+		in := &channelstest.Inbox{}
+		var wg sync.WaitGroup
+		h := channels.NewHost(channels.HostConfig{
+			Inbox: in, Desk: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Go:      func(ctx context.Context, _ string, f func(context.Context) error) { wg.Go(func() { _ = f(ctx) }) },
+			Changed: func(channels.ChannelHealth) {},
+			Back:    func(name string) { back = append(back, name) },
+		})
+		h.Replace(map[string]channels.Section{"a": {Channel: &ear{run: func(ctx context.Context, n int, in channels.Inbox) error {
+			if n%3 != 0 {
+				return errPlain
+			}
+			for range 3 {
+				if err := in.Receive(ctx, nil, &channels.Cursor{Source: "a", Value: "1"}); err != nil {
+					return err
+				}
+			}
+			channels.Pause(ctx, time.Minute)
+			return errPlain
+		}}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() { _ = h.Run(ctx) })
+		<-time.After(100 * time.Second) // it has failed, worked for a minute, failed, and worked
+		synctest.Wait()
+		want(t, "back by receiving", back, "a", "a")
+		for _, err := range []error{nil, nil, errPlain, errPlain, nil, nil} {
+			h.Sent("a", err)
+		}
+		want(t, "back by receiving and sending", back, "a", "a", "a")
+		cancel()
+		wg.Wait()
 	})
 }

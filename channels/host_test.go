@@ -61,6 +61,7 @@ func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]cha
 				})
 			},
 			Changed: func(c channels.ChannelHealth) { mu.Lock(); changes = append(changes, c); mu.Unlock() },
+			Back:    func(string) {},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -245,7 +246,7 @@ func TestHostMeetsBeforeItReceives(t *testing.T) {
 			return listen(ctx, n, in)
 		}}
 		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, spawn.New(slog.New(slog.DiscardHandler), nil)
-		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}})
+		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
 		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: known{e, &asked}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -59,6 +59,7 @@ func OpenHouse(ctx context.Context, home string, c clock.Clock, keep func(channe
 				panic(err)
 			}
 		},
+		Back: func(string) {},
 	})
 	return &House{Host: d.host, Store: d.store, Lobby: visitors{d}.lobby(), Gaps: d.gaps, Owner: d.owner, Standing: visitors{d}.standing, group: group}, nil
 }

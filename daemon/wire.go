@@ -89,7 +89,13 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.gaps = visitors{d}.teller()
-	d.host = channels.NewHost(channels.HostConfig{Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go, Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) }})
+	d.host = channels.NewHost(channels.HostConfig{
+		Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go,
+		Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) },
+		Back: func(name string) {
+			in.Once("send over "+name+" again", func() error { return d.store.Hasten(context.WithoutCancel(in.ctx), name) })
+		},
+	})
 	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
 		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,

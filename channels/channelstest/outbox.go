@@ -95,6 +95,23 @@ func (o *Outbox) queue(out event.Out) {
 	}
 }
 
+// Hasten makes what waits for its next try on a channel due, and wakes the pump.
+func (o *Outbox) Hasten(channel string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.rows {
+		for i := range r.Parts {
+			if p := &r.Parts[i]; r.To.Channel() == channel && p.NextAt.After(o.now()) {
+				p.NextAt = o.now()
+			}
+		}
+	}
+	select {
+	case o.Wake <- struct{}{}:
+	default:
+	}
+}
+
 // Hush holds back what does not hurry: end is when the quiet of an address that an instant falls into is over, zero for none.
 func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
 	o.mu.Lock()

@@ -31,8 +31,8 @@ func eachOutage() (all []outage) {
 	return all
 }
 
-// during queues two texts for the tested address while the server is away, and waits until they are settled. back is how long after it
-// could receive again that was.
+// during queues two texts for the tested address while the server is away, and waits until they are settled: within seconds when receiving works
+// again (C5), or when the send that hangs since the outage has been given up; and soon after the server is back in any case.
 func (s *storm) during(t *testing.T, o outage) (texts []string) {
 	t.Helper()
 	s.Listening(t.Context())
@@ -47,9 +47,19 @@ func (s *storm) during(t *testing.T, o outage) (texts []string) {
 	<-time.After(o.lasts)
 	s.net.Away(Up)
 	s.net.Cut()
+	up, again := time.Now(), time.Time{}
+	if s.Health().Receiving.State == channels.OK {
+		again = up.Add(time.Hour) // it has not been missed
+	}
 	Wait(t, 10*time.Minute, o.String()+": being settled", func() bool {
+		if again.IsZero() && s.Health().Receiving.State == channels.OK {
+			again = time.Now()
+		}
 		return !slices.ContainsFunc(s.Out.Rows(), func(r OutRow) bool { return r.State == "ready" })
 	})
+	if took := time.Since(up); took > max(2*time.Minute, o.lasts/10) || !again.IsZero() && time.Since(again) > 65*time.Second {
+		t.Errorf("%s: settled after %s, and %s after it could receive", o, took, time.Since(again))
+	}
 	return texts
 }
 

@@ -164,6 +164,18 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return noteSent(tx, d.Outbox, d.To, d.Body)
 }
 
+// Hasten makes what waits for its next try on a channel due now.
+func (s Outbox) Hasten(ctx context.Context, channel string) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		n, err := tx.Change(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
+			(SELECT id FROM outbox WHERE state IN ('ready', 'draft') AND address >= ?2 || ':' AND address < ?2 || ';')`, db.Micros(tx.Now), channel)
+		if n > 0 {
+			tx.Ring(db.BellOutbox)
+		}
+		return err
+	})
+}
+
 // NextDue is when a row could become ready by itself; zero when none will.
 func (s Outbox) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
 	return lines.Due(ctx, s.read(), now)

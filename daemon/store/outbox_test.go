@@ -159,6 +159,9 @@ func TestOutboxLikeItsModel(t *testing.T) {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(rt, "pass")) * time.Minute)
 			case 4:
 				w.shop, w.proc = w.shop.crash(), w.model.Process()
+			case 5: // C5
+				w.model.Hasten("x")
+				w.must("hasten", errors.Join(w.shop.Hasten(context.Background(), "x"), w.shop.Hasten(context.Background(), "xx")))
 			default:
 				w.work()
 			}
