@@ -70,14 +70,14 @@ func homeFault(home string, err error) error {
 func startFault(home string, err error) error {
 	var f *event.Fault
 	switch {
-	case err == nil || errors.As(err, &f):
-		return err
-	case errors.Is(err, db.ErrLocked):
+	case err == nil || errors.Is(err, db.ErrLocked):
 		return err
 	case errors.Is(err, db.ErrNewer):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "use the newer hob, or the copy hob.db.before-migration in " + filepath.Join(home, "state"), Err: err}
 	case errors.Is(err, db.ErrCorrupt):
 		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; hob backup list, then hob backup restore PATH", Err: err}
+	case errors.As(err, &f):
+		return err
 	case errors.Is(err, db.ErrNetwork):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
 	default:

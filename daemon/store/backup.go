@@ -15,6 +15,12 @@ func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 // overwritten.
 func (s Backups) Backup(ctx context.Context, path string) error { return s.db.Backup(ctx, path) }
 
+// Storage is whether the database stores what it is given.
+func (s Backups) Storage(ctx context.Context) db.Storage { return s.db.Storage(ctx) }
+
+// StorageBell rings when that has changed.
+func (s Backups) StorageBell() <-chan struct{} { return s.db.Wait(db.BellStorage) }
+
 // Trim forgets events older than a time; the newest is always kept, so that numbers only grow.
 func (s Backups) Trim(ctx context.Context, before time.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {

@@ -134,7 +134,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Now: o.Clock.Wall, Log: o.log()})
+	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}

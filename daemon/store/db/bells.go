@@ -12,7 +12,8 @@ const (
 	BellOutbox
 	BellEvents
 	BellJobs
-	BellFiles // that are not needed any more
+	BellFiles   // that are not needed any more
+	BellStorage // rings without a commit: whether the database stores has changed
 )
 
 // bells wakes all who wait for a kind of rows.

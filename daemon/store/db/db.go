@@ -36,8 +36,9 @@ var (
 type Options struct {
 	Path       string // of the file; its folder is made when missing, and locked
 	Migrations fs.FS  // numbered .sql files
+	Backups    string // the folder into which a lost database is rescued; "": that of Path
 	Now        func() time.Time
-	Log        *slog.Logger
+	Log        *slog.Logger // nil: nowhere
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
@@ -62,6 +63,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
 	if err != nil {
 		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &DB{path: o.Path, now: o.Now, lock: lock}
 	if err := d.start(ctx, o); err != nil {
@@ -201,9 +205,10 @@ func older(v, than string) bool {
 	return false
 }
 
-// Codes of SQLite that mean a damaged file (sqlite3.h: SQLITE_CORRUPT, SQLITE_NOTADB).
+// Primary result codes of SQLite (sqlite.org/rescode.html).
 const (
 	sqliteError    = 1
+	sqliteIOErr    = 10
 	sqliteCorrupt  = 11
 	sqliteFull     = 13
 	sqliteNotADB   = 26
@@ -217,14 +222,19 @@ func Plain(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	f := &event.Fault{Kind: event.Unavailable, Err: fmt.Errorf("%w: %w", ErrStorage, err)}
 	switch e.Code() & 0xff {
 	case sqliteCorrupt, sqliteNotADB:
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		f.Text, f.Hint = ErrCorrupt.Error(), "stop hob; then hob backup list and hob backup restore PATH"
+		f.Err = fmt.Errorf("%w: %w", ErrCorrupt, f.Err)
 	case sqliteFull:
-		return &event.Fault{Kind: event.Unavailable, Text: "the disk is full: nothing was stored", Hint: "free some space; hob goes on by itself", Err: err}
+		f.Text, f.Hint = "the disk is full: nothing was stored", "free some space"
+	case sqliteIOErr:
+		f.Text, f.Hint = "the disk fails: it does not take what is written, or give back what was", "look at the disk and at the system's log; hob backup restore PATH puts a backup in the place of the database"
 	case sqliteReadOnly, sqliteCantOpen:
-		return &event.Fault{Kind: event.Unavailable, Text: "the database cannot be written", Hint: "check the rights of the state folder", Err: err}
+		f.Text, f.Hint = "the database cannot be written", "check the rights of the state folder"
 	default:
 		return err
 	}
+	return f
 }

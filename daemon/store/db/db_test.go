@@ -38,16 +38,7 @@ func open(t *testing.T, dir string, migrations fstest.MapFS) (*db.DB, error) {
 
 func fresh(t *testing.T) *db.DB {
 	t.Helper()
-	d, err := open(t, t.TempDir(), files(first))
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return d
+	return must(t, t.TempDir())
 }
 
 func add(name string) func(*db.Tx) error {

@@ -1,11 +1,13 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -31,6 +33,11 @@ type writer struct {
 	group   *spawn.Group
 	mu      sync.RWMutex
 	closed  bool
+
+	files     files
+	folder    string // where a copy is rescued to
+	probe     string // a statement that writes one page and changes nothing
+	condition condition
 }
 
 type closure struct {
@@ -40,7 +47,7 @@ type closure struct {
 }
 
 func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch)}
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
 	w.group = spawn.New(o.Log, nil)
 	return w
 }
@@ -52,6 +59,14 @@ func (w *writer) start() error {
 		return fmt.Errorf("take the writing connection: %w", err)
 	}
 	w.session = &session{conn: conn, kept: map[string]*sql.Stmt{}}
+	var schema int
+	if err := conn.QueryRowContext(w.ctx, "PRAGMA user_version").Scan(&schema); err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	w.probe = fmt.Sprintf("PRAGMA user_version = %d", schema)
+	if err := w.files.moved(); err != nil {
+		return err
+	}
 	w.group.Once("store writer", w.run)
 	return nil
 }
@@ -99,6 +114,8 @@ const idleGap = time.Second
 func (w *writer) run() error {
 	idle := time.NewTimer(idleGap)
 	defer idle.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case first, ok := <-w.queue:
@@ -109,6 +126,10 @@ func (w *writer) run() error {
 			idle.Reset(idleGap)
 		case <-idle.C:
 			w.checkpoint()
+		case <-look.C:
+			if w.condition.failing() || w.files.moved() != nil {
+				w.commit(nil)
+			}
 		}
 	}
 }
@@ -139,7 +160,12 @@ func (w *writer) gather(first *closure) []*closure {
 
 // commit runs a batch in one transaction and tells each caller.
 func (w *writer) commit(all []*closure) {
-	rung, err := w.transact(all)
+	var rung Bell
+	err := w.files.moved()
+	if err == nil {
+		rung, err = w.transact(all)
+	}
+	w.note(err)
 	for _, c := range all {
 		c.done <- errors.Join(c.err, err)
 	}
@@ -156,6 +182,9 @@ func (w *writer) transact(all []*closure) (Bell, error) {
 				return err
 			}
 		}
+		if w.condition.failing() { // a commit that writes nothing would prove nothing
+			return tx.Run(w.probe)
+		}
 		return nil
 	})
 	return tx.rung, Plain(err)
@@ -169,7 +198,9 @@ func (w *writer) guarded(tx *Tx, c *closure) (own, err error) {
 	before := tx.rung
 	own = shielded(func() error { return c.f(tx) })
 	if own != nil {
-		own = Plain(own)
+		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have undone the whole transaction
+			return own, own
+		}
 		tx.rung = before
 		if err := tx.Run("ROLLBACK TO one"); err != nil {
 			return own, err
