@@ -88,6 +88,7 @@ type parts struct {
 	probe    *probe.Probe
 	keeper   *gate.Keeper
 	webhooks *webhooks.Desk
+	restarts restarts
 }
 
 // live is what is made out of the config and swapped in whole when that changes.

@@ -25,6 +25,12 @@ func Idle(now time.Duration, r *scheduler.Runner, k *gate.Keeper, w *watch.Watch
 	return (&parts{runner: r, keeper: k, watcher: w}).idle(now)
 }
 
+// Restarts lets the tests see which components fail again and again: note takes in a restart, trouble names them.
+func Restarts() (note func(name string, now time.Duration), trouble func(now time.Duration) []string, forget func()) {
+	var r restarts
+	return r.note, r.trouble, r.forget
+}
+
 // Moves lets the tests see what feeds the watchdog.
 var Moves = Status.moves
 

@@ -141,7 +141,10 @@ type stage struct {
 
 func (d *daemon) stage(ctx context.Context) stage {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	return stage{spawn.New(d.log, func(name string, err error) { d.failed(context.WithoutCancel(ctx), name, err) }), ctx, stop}
+	return stage{spawn.New(d.log, func(name string, err error) {
+		d.restarts.note(name, d.clock.Mono())
+		d.failed(context.WithoutCancel(ctx), name, plain(err))
+	}), ctx, stop}
 }
 
 // failed tells the owner, at most once an hour, that a part had to be restarted. The log has every time.
@@ -175,6 +178,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
 		return server.Serve(ctx, control.New(d.api(cliChannel)), d.log)
 	})
+	in.Go(in.ctx, "storage", notices{d}.watchStorage)
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
 	in.Go(in.ctx, "housekeeping", d.keepHouse)
 	in.Go(in.ctx, "backups", copies{d}.keep)

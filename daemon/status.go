@@ -47,7 +47,13 @@ type Status struct {
 	Database  DatabaseStatus           `json:"database"`
 	SafeMode  SafeStatus               `json:"safe_mode"`
 	Commands
-	Config []string `json:"config"` // its problems
+	Problems
+}
+
+// Problems is what is wrong, a sentence each.
+type Problems struct {
+	Config  []string `json:"config"`
+	Trouble []string `json:"trouble,omitempty"` // why hob is not healthy
 }
 
 // Commands is how shell commands are confined, and what of them runs on by itself.
@@ -85,6 +91,9 @@ type SchedulerStatus struct {
 type DatabaseStatus struct {
 	Bytes int64 `json:"bytes"`
 	WAL   int64 `json:"wal_bytes"`
+
+	Fault string    `json:"fault,omitempty"` // why nothing can be stored
+	Since time.Time `json:"since,omitzero"`  // of the first failure
 }
 
 // SafeStatus says whether safe mode is on, and why.
@@ -109,6 +118,9 @@ func (d overview) status(ctx context.Context) (Status, error) {
 		}
 	}
 	all, err := roster(d).show(ctx)
+	if s.Database.Fault != "" {
+		err = nil // it has been said
+	}
 	for _, m := range all.Models {
 		if m.Order > 0 || m.Fault != "" {
 			s.Models = append(s.Models, d.tidy(m))
@@ -161,31 +173,42 @@ func (d overview) remarks() []string {
 
 // look is the part of the status that costs next to nothing.
 func (d overview) look(ctx context.Context) (Status, error) {
-	counts, err := d.view.Counts(ctx)
+	s, err := d.read(ctx)
 	if err != nil {
-		return Status{}, err
+		if ctx.Err() != nil {
+			return s, err
+		}
+		d.log.Error("the database does not answer", "err", err)
+		s.Database.Fault = plain(err).Error()
 	}
-	budget, err := d.store.Spent(ctx)
-	if err != nil {
-		return Status{}, err
-	}
-	safe, err := d.store.SafeMode(ctx)
-	if err != nil {
-		return Status{}, err
-	}
-	next, job, err := d.store.NextJob(ctx)
-	if err != nil {
-		return Status{}, err
-	}
+	s.State = d.judge(ctx, &s)
+	return s, nil
+}
+
+// read is what stands in the database and in memory, without a judgement.
+func (d overview) read(ctx context.Context) (Status, error) {
 	s := Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.secrets.Text(d.modelName()), Epoch: d.store.Epoch(), Started: d.started,
-		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(),
-		Thread:    ThreadStatus{State: "idle", Turn: d.thread.Running(), Queued: counts.Queued, Waiting: counts.Waiting},
-		Questions: counts.Questions, Channels: d.channelHealth(), Outbox: OutboxStatus{Ready: counts.Unsent, Held: counts.Held},
-		Scheduler: SchedulerStatus{State: "ok", Jobs: counts.Jobs, Next: next, NextJob: job}, Budget: budget,
-		Database: DatabaseStatus{Bytes: counts.Bytes, WAL: d.walBytes()}, SafeMode: SafeStatus{On: safe != "", Why: safe}, Commands: Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Config: d.remarks(),
+		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(), Thread: ThreadStatus{State: "idle", Turn: d.thread.Running()},
+		Channels: d.channelHealth(), Scheduler: SchedulerStatus{State: "ok"}, Database: DatabaseStatus{WAL: d.walBytes()},
+		Commands: Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Problems: Problems{Config: d.remarks()},
 	}
-	s.State = d.judge(&s)
+	counts, err := d.view.Counts(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Thread.Queued, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Waiting, counts.Questions, OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
+	s.Scheduler.Jobs, s.Database.Bytes = counts.Jobs, counts.Bytes
+	if s.Budget, err = d.store.Spent(ctx); err != nil {
+		return s, err
+	}
+	if s.SafeMode.Why, err = d.store.SafeMode(ctx); err != nil {
+		return s, err
+	}
+	s.SafeMode.On = s.SafeMode.Why != ""
+	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.NextJob(ctx); err != nil {
+		return s, err
+	}
 	if s.Thread.Todo, err = backlog(d.store).Tallies(ctx); err != nil {
 		return s, err
 	}
@@ -203,7 +226,7 @@ func (d overview) walBytes() int64 {
 }
 
 // judge fills in the states of the parts and sums them up in one word.
-func (d overview) judge(s *Status) string {
+func (d overview) judge(ctx context.Context, s *Status) string {
 	if s.Thread.Turn != 0 {
 		s.Thread.State = "running"
 	}
@@ -214,10 +237,11 @@ func (d overview) judge(s *Status) string {
 	if d.idle(now) > stuckAfter && !s.SafeMode.On {
 		s.Scheduler.State = "stuck"
 	}
+	s.Trouble = d.trouble(ctx, s)
 	switch {
-	case s.SafeMode.On:
+	case s.SafeMode.On && s.Database.Fault == "":
 		return "safe-mode"
-	case s.Thread.State == "stuck" || s.Scheduler.State == "stuck" || ill(s.Channels) || len(d.live.Load().Faults) > 0 || d.mistaken():
+	case len(s.Trouble) > 0 || ill(s.Channels) || len(d.live.Load().Faults) > 0 || d.mistaken():
 		return "degraded"
 	case s.Thread.Turn != 0:
 		return "busy"
@@ -244,15 +268,6 @@ func ill(list []channels.ChannelHealth) bool {
 		}
 	}
 	return false
-}
-
-// Health is what /healthz says: thread and scheduler make progress, and the database answers.
-func (d overview) Health(ctx context.Context) (bool, map[string]any) {
-	s, err := d.look(ctx)
-	if err != nil {
-		return false, map[string]any{"database": err.Error()}
-	}
-	return s.moves(), map[string]any{"thread": s.Thread.State, "scheduler": s.Scheduler.State, "database": "ok", "state": s.State}
 }
 
 // board writes the short texts of the chat commands.

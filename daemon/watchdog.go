@@ -25,12 +25,13 @@ func (d *daemon) supervise(in stage) {
 func (d overview) sign(ctx context.Context) (alive bool, text string) {
 	s, err := d.status(ctx)
 	if err != nil {
-		return false, "the database does not answer: " + err.Error()
+		return false, "the database does not answer: " + plain(err).Error()
 	}
 	parts := []string{s.State, "model " + s.Model, fmt.Sprintf("%d queued, %d waiting", s.Thread.Queued, s.Thread.Waiting), fmt.Sprintf("%d jobs", s.Scheduler.Jobs)}
 	if n := len(s.Config); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d remarks on the config: hob status", n))
 	}
+	parts = append(parts, s.Trouble...)
 	alive = s.moves()
 	if !alive {
 		parts = append(parts, "thread "+s.Thread.State, "scheduler "+s.Scheduler.State)

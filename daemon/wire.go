@@ -190,7 +190,7 @@ func (d *daemon) api(c *cli.Channel) control.Deps {
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows, lobby: visitors{d}.lobby(), hide: d.secrets.Text},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby(), shelf: d.shelf},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
-		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Log: d.log,
+		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Plain: plain, Log: d.log,
 	}
 }
 

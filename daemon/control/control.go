@@ -93,6 +93,7 @@ type Deps struct {
 	Feed     Feed
 	Health   Health
 	Hooks    Hooks
+	Plain    func(error) error // names errors of what is below for people; nil: none
 	Log      *slog.Logger
 }
 

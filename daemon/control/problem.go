@@ -111,6 +111,9 @@ func (a *api) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
 }
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if a.Plain != nil {
+		err = a.Plain(err)
+	}
 	p, internal := problemOf(err)
 	if internal && r.Context().Err() == nil {
 		a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)

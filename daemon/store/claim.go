@@ -61,6 +61,18 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 	return n, err
 }
 
+// Untaken is the oldest input that a turn could have taken, and how long it has waited; 0 when there is none, or a turn began or ended since.
+// What was before boot does not count.
+func (s Turns) Untaken(ctx context.Context, boot time.Time) (seq int64, waits time.Duration, err error) {
+	var since int64
+	err = s.read().QueryRowContext(ctx, `SELECT seq, max(received, not_before, ?2, coalesce((SELECT max(started, ended) FROM turns WHERE parent IS NULL ORDER BY id DESC LIMIT 1), 0))
+		FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1`, db.Micros(s.now()), db.Micros(boot)).Scan(&seq, &since)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return seq, s.now().Sub(db.Time(since)), err
+}
+
 // NextWake is the next instant at which something becomes runnable by itself; zero when there is none.
 func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	var next sql.NullInt64

@@ -56,7 +56,13 @@ type status struct {
 		Why string `json:"why"`
 	} `json:"safe_mode"`
 	commands
-	Config []string `json:"config"` // its problems
+	problems
+}
+
+// problems is what is wrong, a sentence each.
+type problems struct {
+	Config  []string `json:"config"`
+	Trouble []string `json:"trouble"` // why hob is not healthy
 }
 
 // commands is how shell commands are confined, and what of them runs on by itself.
@@ -158,6 +164,9 @@ func (s status) page(p sheet) string {
 		fmt.Fprintln(&b, p.line(fmt.Sprintf("%-10s %s", name, console.OneLine(text))))
 	}
 	fmt.Fprintln(&b, p.line(fmt.Sprintf("hob is %s · since %s (%s) · %s", s.word(), p.at(s.Started), uptime(s.Uptime), webAddress(s.Address))))
+	for _, t := range s.Trouble {
+		line("trouble", t)
+	}
 	line("model", console.OrDash(s.Model))
 	for _, m := range s.Models {
 		if len(s.Models) > 1 || m.Resting != nil || m.Fault != "" {

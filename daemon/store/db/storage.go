@@ -18,7 +18,8 @@ import (
 var (
 	// ErrStorage marks all of them: a full or failing disk, a damaged database, files that are no longer those that were opened.
 	ErrStorage = errors.New("the database cannot store")
-	errMoved   = fmt.Errorf("%w: its files were deleted or replaced", ErrStorage)
+	// ErrMoved is that of files that were deleted or replaced: it does not pass by itself.
+	ErrMoved = fmt.Errorf("%w: its files were deleted or replaced", ErrStorage)
 )
 
 // How often the writer looks at its files and tries again when there is nothing to write, and how often others may make it try.
@@ -109,7 +110,7 @@ func (f *files) fault() *event.Fault {
 	if f.rescued != "" {
 		hint = "all that was acknowledged is in a copy: stop hob, then hob backup restore " + f.rescued
 	}
-	return &event.Fault{Kind: event.Unavailable, Text: "the database was deleted or replaced while hob was running: nothing can be stored", Hint: hint, Err: errMoved}
+	return &event.Fault{Kind: event.Unavailable, Text: "the database was deleted or replaced while hob was running: nothing can be stored", Hint: hint, Err: ErrMoved}
 }
 
 // note takes in the outcome of a commit, and rescues what there is when the files are lost.
@@ -122,7 +123,7 @@ func (w *writer) note(err error) {
 	} else {
 		w.log.Info("the database stores again")
 	}
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, ErrMoved) {
 		w.rescue()
 	}
 	w.bells.ring(BellStorage)
