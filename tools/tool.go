@@ -138,6 +138,7 @@ type Intent struct {
 	Summary   string          `json:"summary"`             // one line for people: "run: df -h"
 	Canonical []byte          `json:"-"`                   // all that matters of the call: shown in questions and hashed for approvals
 	Warnings  []string        `json:"warnings,omitempty"`  // patterns that are often mistakes
+	Unbound   []string        `json:"unbound,omitempty"`   // what may change without the approval being void, in a few words each
 	Denied    string          `json:"denied,omitempty"`    // refused in every mode, with this reason
 	Keep      any             `json:"-"`                   // what Run needs again
 }

@@ -2,6 +2,8 @@ package guard
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"hob/tools"
@@ -21,13 +23,22 @@ func Plea(who string, i tools.Intent, d Decision) string {
 	if len(i.Canonical) > shownHead+shownTail {
 		text += "\n  careful: its middle is not shown here"
 	}
-	for _, w := range i.Warnings {
+	for _, w := range Careful(i) {
 		text += "\n  careful: " + Visible(w)
 	}
 	if d.Allow != "" {
 		text += "\n  always allowed by: " + Visible(d.Allow)
 	}
 	return text
+}
+
+// Careful are the warnings that a question shows: patterns that are often mistakes, and what may change without the approval being void.
+func Careful(i tools.Intent) []string {
+	list := slices.Clone(i.Warnings)
+	if len(i.Unbound) > 0 {
+		list = append(list, "an approval does not bind "+strings.Join(i.Unbound, "; "))
+	}
+	return list
 }
 
 // exactly shows all that matters of a call, or both of its ends.

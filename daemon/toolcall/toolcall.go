@@ -89,7 +89,7 @@ func (t Calls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (
 	}
 	return "", &control.Approval{
 		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
-		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: j.Intent.Warnings,
+		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: guard.Careful(j.Intent),
 	}
 }
 

@@ -146,21 +146,23 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	if err != nil {
 		return tools.Intent{}, err
 	}
+	bound := bind(e, at, in)
 	canonical, err := tools.Canonical(struct {
-		Tool       string   `json:"tool"`
-		Argv       []string `json:"argv"`
-		Cwd        string   `json:"cwd"`
-		CwdID      string   `json:"cwd_id"`
-		Env        []string `json:"env"`
-		Where      string   `json:"where"`
-		Address    string   `json:"address,omitempty"`
-		Network    bool     `json:"network,omitempty"`
-		Background bool     `json:"background,omitempty"`
-		PTY        bool     `json:"pty,omitempty"`
-		Files      []named  `json:"files,omitempty"`
+		Tool       string    `json:"tool"`
+		Argv       []string  `json:"argv"`
+		Cwd        string    `json:"cwd"`
+		CwdID      string    `json:"cwd_id"`
+		Env        []string  `json:"env"`
+		Where      string    `json:"where"`
+		Address    string    `json:"address,omitempty"`
+		Network    bool      `json:"network,omitempty"`
+		Background bool      `json:"background,omitempty"`
+		PTY        bool      `json:"pty,omitempty"`
+		Files      []named   `json:"files,omitempty"`
+		More       *manifest `json:"more,omitempty"` // files that are not listed
 	}{
 		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environ.Pairs(in.Env),
-		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, namedIn(e.Guard, at, in),
+		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, bound.files, bound.rest,
 	})
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
@@ -170,7 +172,7 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	}
 	i := tools.Intent{
 		Effect: tools.Once, Scopes: at.scopes(call), Sandboxed: at.boxed, Foreign: at.foreign,
-		Summary: "run: " + display.Brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Denied: v.Denied, Keep: at,
+		Summary: "run: " + display.Brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
 		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}

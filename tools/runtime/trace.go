@@ -2,19 +2,10 @@ package runtime
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
-	"strings"
 	"time"
 
-	"hob/daemon/fsguard"
 	"hob/tools"
-	"hob/tools/runtime/inspect"
-	"hob/tools/runtime/sweep"
 )
 
 // tick is more than what the clock of files is behind the one that calls are timed by.
@@ -53,64 +44,4 @@ func (h handler) traces(call tools.Call, _ tools.Intent, since time.Time) []tool
 		return nil
 	}
 	return marks(h.Guard, since, byInput)
-}
-
-// Limits of the files that an approval of a command is bound to.
-const (
-	maxNamed     = 16
-	maxNamedSize = 1 << 20
-)
-
-// named is a file that a word of a command names. Of one that is too large to be read only its version is told.
-type named struct {
-	Path    string `json:"path"`
-	SHA256  string `json:"sha256,omitempty"`
-	Version string `json:"version,omitempty"`
-}
-
-// namedIn are the files that a command names: who approves "sh x.sh" approves what x.sh holds.
-func namedIn(g *fsguard.Guard, at *site, in Command) []named {
-	if at.host != "" {
-		return nil
-	}
-	var list []named
-	for _, path := range inspect.Files(in.Command, g.Home(), at.cwd) {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 || unreal(path) {
-			continue
-		}
-		p, err := g.Resolve("", path)
-		if err != nil || p.Area == fsguard.State || p.Info == nil {
-			continue
-		}
-		n := named{Path: path}
-		if n.SHA256, err = sum(g, p); err != nil || n.SHA256 == "" {
-			n.Version = sweep.Version(p.Info)
-		}
-		if list = append(list, n); len(list) == maxNamed {
-			break
-		}
-	}
-	return list
-}
-
-// unreal says of a path that the kernel makes up what is read there, perhaps never.
-func unreal(path string) bool {
-	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/sys/") || strings.HasPrefix(path, "/dev/")
-}
-
-// sum is the hash of a file, "" when it is too large.
-func sum(g *fsguard.Guard, p fsguard.Place) (string, error) {
-	if p.Info.Size() > maxNamedSize {
-		return "", nil
-	}
-	f, err := g.Open(p)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, maxNamedSize+1))
-	if err = errors.Join(err, f.Close()); err != nil || n > maxNamedSize {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -11,22 +12,44 @@ import (
 // Limits of the words that Files looks at, and of the commands inside commands.
 const (
 	maxWords  = 1_000
-	maxNested = 2
+	maxNested = 4
 )
 
-// Files lists what words of a command may name as files, absolute, each once, in their order: seen from the folder where it runs, and
-// from where a cd leads. Most of them are not there. What stands behind the = of a word is one too. home and cwd are absolute.
-func Files(command, home, cwd string) []string {
-	f := &finder{start: cwd, scene: scene{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
+// Names are the files that a command may read or start, as far as its words tell. All paths are absolute. Most of them are not there.
+type Names struct {
+	Files    []string // that a word names, or where PATH leads for it; each once, in their order
+	Patterns []string // with *, ? or [ in them
+	Wild     []string // patterns of forms that path.Match does not know
+	Programs []string // of those that Defaults knows, the ones that stand anywhere in the command
+	Unknown  bool     // a word depends on what only the shell will know
+	Cut      bool     // there are too many words, or too many commands inside commands: the rest was not looked at
+}
+
+// Files reads the words of a command: as seen from the folder where it runs, and from where a cd leads. What stands after the = of a word is a
+// word too, and so is the value of a variable that the call sets. env is what the command finds, as NAME=VALUE. home and cwd are absolute.
+func Files(command, home, cwd string, env []string, set map[string]string) Names {
+	f := &finder{start: cwd, scene: scene{home: home, cwd: cwd, vars: map[string]string{}}, seen: map[string]bool{}}
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		f.vars[name] = value
+	}
+	f.vars["HOME"], f.vars["PWD"] = home, cwd
 	f.program(command, 0)
-	return f.found
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		f.word(set[name], 0)
+		for value := range strings.SplitSeq(set[name], ":") {
+			f.add(value)
+		}
+	}
+	return f.Names
 }
 
 type finder struct {
+	Names
 	scene
 	start string
 	words int
-	found []string
+	seen  map[string]bool
 }
 
 // program goes through a text; where it is no shell command, by its blanks.
@@ -41,11 +64,15 @@ func (f *finder) program(src string, depth int) {
 		}
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			switch n := n.(type) {
+			case *syntax.WordIter:
+				f.vars[n.Name.Value] = unknown
 			case *syntax.CallExpr:
 				f.assign(n.Assigns)
 				if argv := f.argv(n); len(argv) > 0 && argv[0] == "cd" {
 					f.changeFolder(argv[1:])
 				}
+			case *syntax.DeclClause:
+				f.assign(n.Args)
 			case *syntax.Word:
 				for _, w := range f.fields(n) {
 					f.word(w, depth)
@@ -58,26 +85,113 @@ func (f *finder) program(src string, depth int) {
 
 // word takes a word, and looks into one that may be a command itself, as sh -c has it.
 func (f *finder) word(w string, depth int) {
-	if f.words++; f.words > maxWords || w == "" || strings.Contains(w, unknown) {
+	if f.words++; f.words > maxWords {
+		f.Cut = true
+		return
+	}
+	if strings.Contains(w, unknown) {
+		f.Unknown = true
+		return
+	}
+	if w == "" {
 		return
 	}
 	f.add(w)
 	if _, value, ok := strings.Cut(w, "="); ok && value != "" {
 		f.add(value)
 	}
-	if depth < maxNested && strings.ContainsAny(w, " \t\n;|&<>") {
-		f.program(w, depth+1)
+	if base := path.Base(w); Defaults(base) != nil && !slices.Contains(f.Programs, base) {
+		f.Programs = append(f.Programs, base)
+	}
+	if !strings.ContainsAny(w, " \t\n;|&<>") {
+		return
+	}
+	if depth >= maxNested {
+		f.Cut = true
+		return
+	}
+	f.program(w, depth+1)
+}
+
+// add takes a word as a path from both folders and, where it has no slash, from those of PATH.
+func (f *finder) add(w string) {
+	if path.IsAbs(w) {
+		f.keep(path.Clean(w))
+		return
+	}
+	dirs := []string{f.start, f.cwd}
+	if !strings.ContainsAny(w, "/*?[") {
+		dirs = append(dirs, f.searched()...)
+	}
+	for _, from := range dirs {
+		if p := path.Join(from, w); !strings.Contains(p, unknown) {
+			f.keep(p)
+		}
 	}
 }
 
-func (f *finder) add(w string) {
-	for _, from := range []string{f.start, f.cwd} {
-		p := w
-		if !path.IsAbs(p) {
-			p = path.Join(from, p)
+func (f *finder) keep(p string) {
+	if f.seen[p] {
+		return
+	}
+	f.seen[p] = true
+	switch {
+	case !strings.ContainsAny(p, "*?["):
+		f.Files = append(f.Files, p)
+	case strings.Contains(p, "**") || strings.Contains(p, "[:") || strings.Contains(p, "[.") || strings.Contains(p, "[="):
+		f.Wild = append(f.Wild, p)
+	default:
+		f.Patterns = append(f.Patterns, p)
+	}
+}
+
+// searched are the folders of PATH, without those of the system: what runs without its rights cannot put a program there.
+func (f *finder) searched() []string {
+	var list []string
+	for dir := range strings.SplitSeq(f.vars["PATH"], ":") {
+		switch {
+		case strings.Contains(dir, unknown):
+			f.Unknown = true
+		case !ofSystem(dir):
+			list = append(list, f.absolute(dir))
 		}
-		if p = path.Clean(p); !slices.Contains(f.found, p) && !strings.Contains(p, unknown) {
-			f.found = append(f.found, p)
-		}
+	}
+	return list
+}
+
+func ofSystem(dir string) bool {
+	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/", "/nix/store/", "/System/", "/Library/"}, func(top string) bool {
+		return strings.HasPrefix(path.Clean(dir)+"/", top)
+	})
+}
+
+// Defaults are the files that a program reads though its command does not name them, as patterns in its folder or one above. nil: it is none of
+// those that are known for it.
+func Defaults(program string) []string {
+	switch program {
+	case "make", "gmake", "bmake":
+		return []string{"GNUmakefile", "BSDmakefile", "makefile", "Makefile"}
+	case "npm", "npx", "yarn", "pnpm", "pnpx", "bun", "bunx", "node", "deno":
+		return []string{"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", "deno.json"}
+	case "git":
+		return []string{".git/config", ".git/hooks/*[!e]", ".git/hooks/*[!l]e", ".gitattributes", ".gitmodules"}
+	case "cargo":
+		return []string{"Cargo.toml", "build.rs", ".cargo/config", ".cargo/config.toml"}
+	case "go":
+		return []string{"go.mod", "go.work"}
+	case "docker", "podman", "docker-compose":
+		return []string{"Dockerfile", "Containerfile", "compose.y*ml", "docker-compose.y*ml"}
+	case "cmake", "ctest", "cpack":
+		return []string{"CMakeLists.txt", "CMakePresets.json"}
+	case "gradle", "gradlew", "mvn", "mvnw", "ant":
+		return []string{"build.gradle*", "settings.gradle*", "pom.xml", "build.xml"}
+	case "rake", "bundle", "bundler":
+		return []string{"[Rr]akefile", "Rakefile.rb", "Gemfile"}
+	case "pytest", "tox", "nox", "pip", "pip3", "poetry", "uv":
+		return []string{"conftest.py", "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "noxfile.py"}
+	case "composer", "just", "ninja", "meson", "vagrant", "direnv", "task", "pre-commit":
+		return []string{"composer.json", "[Jj]ustfile", ".justfile", "build.ninja", "meson.build", "Vagrantfile", ".envrc", "Taskfile.y*ml", ".pre-commit-config.yaml"}
+	default:
+		return nil
 	}
 }
