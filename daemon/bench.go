@@ -34,7 +34,7 @@ func (d workshop) bench() *toolbox.Bench {
 	})
 	b.Services.Gates = d.probe
 	if d.opt.Self != "" {
-		b.ReadPDF = []string{d.opt.Self, readPDF}
+		b.Reader = []string{d.opt.Self, readFile}
 	}
 	return b
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -32,9 +33,15 @@ const drainTime = 10 * time.Second
 // Events older than this are forgotten.
 const keepEvents = 30 * 24 * time.Hour
 
+// memoryLimit is where Go collects memory without waiting for more of it.
+const memoryLimit = 200 << 20
+
 // Run starts everything in the order in which data flows, serves until ctx ends, and stops in reverse.
 // Its errors are one sentence with a hint (event.Fault), or ErrRunning.
 func Run(ctx context.Context, o Options) error {
+	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = spawn.New(d.log, nil)

@@ -55,7 +55,7 @@ type Services struct {
 	Instance  string          // marks the processes of this home; no slash in it
 	State     string          // hob's own folder, absolute
 	Journal   string          // the folder in it where changes of several files are written down before they are made
-	ReadPDF   []string        // the command that reads PDF files; empty: they are refused
+	Reader    []string        // the command that reads documents and pictures (document.Helper); empty: they are refused
 }
 
 // Setup is what one state of the config makes of them.
@@ -79,7 +79,7 @@ func All(s Services, c Setup) []tools.Tool {
 	find := search.Deps{Guard: c.Guard, State: s.State}
 	c.Search.Client, c.Search.Resolve = c.Client, s.Resolve
 	return []tools.Tool{
-		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Shelf: s.Artifacts, Spawn: s.Spawn, Helper: s.ReadPDF}),
+		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Shelf: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
 		fs.NewWrite(c.Guard, s.Seen),
 		edit.NewEdit(files),
 		edit.NewPatch(files),
@@ -96,7 +96,7 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
 		work.NewTodo(),
-		web.NewFetch(c.Client),
+		web.NewFetch(web.FetchDeps{Client: c.Client, Shelf: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
 		work.NewPlan(),
 		edit.NewNotebook(files),

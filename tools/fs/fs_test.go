@@ -22,9 +22,9 @@ import (
 	"hob/tools/fs/document"
 )
 
-// TestMain is also the process that reads PDF files: the tool starts this very program again.
+// TestMain is also the process that reads documents: the tool starts this very program again.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "read-pdf" {
+	if len(os.Args) > 2 && os.Args[1] == "read-file" {
 		os.Exit(document.Helper(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
@@ -68,7 +68,7 @@ func newDesk(t testing.TB) desk {
 	must(t, err)
 	self, err := os.Executable()
 	must(t, err)
-	helper := []string{self, "read-pdf"}
+	helper := []string{self, "read-file"}
 	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
 		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
 	}

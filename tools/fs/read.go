@@ -67,10 +67,10 @@ type ReadDeps struct {
 	Seen   *Seen
 	Shelf  Shelf        // nil: pictures are refused
 	Spawn  *spawn.Group // nil: one processor does everything
-	Helper []string     // the command whose main function is document.Helper; empty: PDF files are refused
+	Helper []string     // the command whose main function is document.Helper; empty: documents and pictures are refused
 }
 
-// NewRead makes the tool read for files of text, notebooks and Word documents.
+// NewRead makes the tool read for files of text.
 func NewRead(g *fsguard.Guard, seen *Seen) tools.Tool {
 	return NewReader(ReadDeps{Guard: g, Seen: seen})
 }

@@ -30,9 +30,12 @@ func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsgu
 	if r.deps.Shelf == nil {
 		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is nowhere to keep what would be shown", tools.ShownPath(in.Path)), nil
 	}
-	fit, err := picture.Fit(ctx, f, s.Size)
+	fit, err := document.Show(ctx, r.deps.Helper, f)
 	if errors.Is(err, picture.ErrFormat) || errors.Is(err, picture.ErrLarge) {
 		return tools.Fail(tools.Validation, "", "%s cannot be shown: %v", tools.ShownPath(in.Path), err), nil
+	}
+	if failed, ok := unreadable(in.Path, err); ok {
+		return failed, nil
 	}
 	if err != nil {
 		return tools.Result{}, err
@@ -63,30 +66,23 @@ func (r reader) keep(ctx context.Context, call tools.Call, p fsguard.Place, name
 
 // document shows a document as text. Offset and limit count the lines of that text.
 func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (res tools.Result, err error) {
-	size := s.Size
+	kind, args := document.Notebook, []string(nil)
 	switch s.Format {
 	case formatPDF:
-		err = document.ReadPDF(ctx, r.deps.Helper, f, in.Pages, func(pages int, text io.Reader) (err error) {
-			s.Pages, s.what = pages, "a PDF of "+count(pages, "page")
-			res, err = s.from(ctx, in, text, 0)
-			return err
-		})
+		kind, args = document.PDF, []string{in.Pages}
 	case formatWord:
-		var text string
-		if text, err = document.Word(ending{ctx.Err, f}, size); err == nil {
-			s.what = "the text of a Word document"
-			res, err = s.from(ctx, in, strings.NewReader(text), 0)
-		}
-	default:
-		var text string
-		var cells int
-		if text, cells, err = document.Notebook(f, size); errors.Is(err, document.ErrBroken) {
-			return r.asText(ctx, in, f, s, err)
-		}
-		if err == nil {
-			s.what = "a notebook of " + count(cells, "cell")
-			res, err = s.from(ctx, in, strings.NewReader(text), 0)
-		}
+		kind = document.Word
+	}
+	err = document.Read(ctx, r.deps.Helper, f, func(o document.Opening, text io.Reader) (err error) {
+		s.Pages = o.Pages
+		s.what = map[document.Kind]string{
+			document.PDF: "a PDF of " + count(o.Pages, "page"), document.Word: "the text of a Word document", document.Notebook: "a notebook of " + count(o.Cells, "cell"),
+		}[kind]
+		res, err = s.from(ctx, in, text, 0)
+		return err
+	}, kind, args...)
+	if kind == document.Notebook && errors.Is(err, document.ErrBroken) {
+		return r.asText(ctx, in, f, s, err)
 	}
 	if failed, ok := unreadable(in.Path, err); ok {
 		return failed, nil
@@ -100,19 +96,6 @@ func (r reader) asText(ctx context.Context, in Reading, f *os.File, s shot, why 
 	return r.text(ctx, in, f, s)
 }
 
-// ending is a reader that ends with the context whose Err it has.
-type ending struct {
-	over func() error
-	r    io.ReaderAt
-}
-
-func (e ending) ReadAt(p []byte, at int64) (int, error) {
-	if err := e.over(); err != nil {
-		return 0, err
-	}
-	return e.r.ReadAt(p, at)
-}
-
 // unreadable is what the model reads of a document that cannot be shown; false for an error that is not the document's.
 func unreadable(path string, err error) (tools.Result, bool) {
 	code, hint := tools.Validation, ""
@@ -122,10 +105,12 @@ func unreadable(path string, err error) (tools.Result, bool) {
 	case errors.Is(err, document.ErrEncrypted):
 		hint = "ask for a copy without a password"
 	case errors.Is(err, document.ErrTime):
-		code, hint = tools.Timeout, "ask for fewer pages"
+		code, hint = tools.Timeout, "ask for a part of it, or have a command convert it"
 	case errors.Is(err, document.ErrHelper):
 		code = tools.ConfigError
-	case !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge):
+	case errors.Is(err, document.ErrLarge):
+		hint = "have a command make it smaller, or text of it"
+	case !errors.Is(err, document.ErrBroken):
 		return tools.Result{}, false
 	}
 	return tools.Fail(code, hint, "%s cannot be read: %v", tools.ShownPath(path), err), true

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"hob/daemon/netguard"
 	"hob/tools"
@@ -24,29 +23,44 @@ type Fetch struct {
 
 // Page is what web_fetch answers.
 type Page struct {
-	URL    string `json:"url" jsonschema:"address that answered"`
-	Title  string `json:"title,omitempty" jsonschema:"title of the page"`
-	Type   string `json:"type,omitempty" jsonschema:"media type"`
-	Bytes  int    `json:"bytes" jsonschema:"size of the answer, unpacked"`
-	Text   string `json:"text,omitempty" jsonschema:"the page as Markdown, or the text"`
-	Chars  int    `json:"chars" jsonschema:"characters of the whole text"`
-	Cut    bool   `json:"cut,omitempty" jsonschema:"text holds only the first max_chars characters"`
-	Cached bool   `json:"cached,omitempty" jsonschema:"fetched within the last 15 minutes"`
-	Moved  string `json:"moved,omitempty" jsonschema:"where a redirect leads that was not followed"`
+	URL      string `json:"url" jsonschema:"address that answered"`
+	Title    string `json:"title,omitempty" jsonschema:"title of the page"`
+	Type     string `json:"type,omitempty" jsonschema:"media type"`
+	Bytes    int    `json:"bytes" jsonschema:"size of the answer, unpacked"`
+	Text     string `json:"text,omitempty" jsonschema:"the page as Markdown, or the text"`
+	Chars    int    `json:"chars" jsonschema:"characters of the whole text"`
+	Cut      bool   `json:"cut,omitempty" jsonschema:"text holds only the first max_chars characters"`
+	Cached   bool   `json:"cached,omitempty" jsonschema:"fetched within the last 15 minutes"`
+	Moved    string `json:"moved,omitempty" jsonschema:"where a redirect leads that was not followed"`
+	Pages    int    `json:"pages,omitempty" jsonschema:"of a PDF: pages in it"`
+	Artifact string `json:"artifact,omitempty" jsonschema:"of a picture: id under which it is kept"`
 }
 
-// NewFetch makes the tool web_fetch: a page as Markdown. Its cache lives as long as the tool.
-func NewFetch(client *netguard.Client) tools.Tool {
-	f := &fetcher{client: client}
+// Shelf keeps pictures for a model to look at.
+type Shelf interface {
+	// KeepForeign stores somebody else's data and returns its id; source says in a few words where it is from. It does not hold on to data.
+	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
+}
+
+// FetchDeps is what web_fetch works with.
+type FetchDeps struct {
+	Client *netguard.Client
+	Shelf  Shelf    // nil: pictures are not shown
+	Helper []string // the command whose main function is document.Helper; empty: pages are shown as bare text, and PDF files not at all
+}
+
+// NewFetch makes the tool web_fetch: a page as Markdown, a PDF file as text, a picture. Its cache lives as long as the tool.
+func NewFetch(d FetchDeps) tools.Tool {
+	f := &fetcher{FetchDeps: d}
 	return tools.New[Fetch, Page](tools.Spec{
 		Name: "web_fetch", Group: "web", Core: true, ReadOnly: true, Positional: "url", Example: "https://example.org --max-chars 2000",
-		Description: "Read a web page as Markdown. Redirects to other hosts are reported.",
+		Description: "Read a web page as Markdown, or a PDF or picture. Redirects to other hosts are reported.",
 	}, f.intent, f.run)
 }
 
 type fetcher struct {
-	client *netguard.Client
-	cache  cache
+	FetchDeps
+	cache cache
 }
 
 func (f *fetcher) intent(_ context.Context, _ tools.Call, in Fetch) (tools.Intent, error) {
@@ -105,13 +119,12 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 	if answer.Status < 200 || answer.Status > 299 {
 		return status(answer.Link, answer), nil
 	}
-	d, err := read(answer.Link, answer.Header.Get("Content-Type"), answer.Body)
+	res, page, err := f.read(ctx, answer)
 	if err != nil {
-		return tools.Fail(tools.IO, "", "%s: %v", answer.Link, err), nil
+		return tools.Result{}, err
 	}
-	page = Page{URL: answer.Link, Title: d.title, Type: d.kind, Bytes: len(answer.Body), Text: d.text, Chars: utf8.RuneCountInString(d.text)}
-	if !d.plain {
-		return tools.Result{Content: named(page), Data: page}, nil
+	if res.Content != "" { // all is said
+		return res, nil
 	}
 	f.cache.put(t.link, page, call.Now)
 	return in.show(page), nil
@@ -121,7 +134,7 @@ func (f *fetcher) run(ctx context.Context, call tools.Call, in Fetch, _ tools.In
 func (f *fetcher) ask(ctx context.Context, t target, links []string) (netguard.Answer, error) {
 	var first error
 	for _, link := range links {
-		answer, err := f.client.Do(ctx, netguard.Request{
+		answer, err := f.Client.Do(ctx, netguard.Request{
 			Link: link, Private: t.private, Header: http.Header{"Accept": {"text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,*/*;q=0.5"}},
 		})
 		if err == nil {
@@ -143,11 +156,6 @@ func elsewhere(answer netguard.Answer) tools.Result {
 	return tools.Result{Data: p, Content: fmt.Sprintf(
 		"%s redirects (%d) to another place, which was not followed: %s\nTo read it, call web_fetch with that address.", p.URL, answer.Status, p.Moved,
 	)}
-}
-
-// named says what an answer is that cannot be shown.
-func named(p Page) string {
-	return fmt.Sprintf("%s is no text but %s, %s. It is not shown; exec can download it (curl), and read shows pictures and PDF files.", p.URL, p.Type, sized(p.Bytes))
 }
 
 // show is what the model reads, or what another model is to be asked.

@@ -33,7 +33,7 @@ func TestFetchAPage(t *testing.T) {
 			write(t, w, article())
 		}
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	described(t, tool)
 	if s := tool.Spec(); !s.Core || !s.ReadOnly || s.SelfPaging {
 		t.Errorf("%+v", s)
@@ -66,7 +66,7 @@ func TestFetchAPage(t *testing.T) {
 
 // The links of an intent are what the owner's words are compared with: https in the place of http.
 func TestFetchIntents(t *testing.T) {
-	tool := web.NewFetch(netguard.NewClient(netguard.Config{}))
+	tool := newFetch(t, netguard.NewClient(netguard.Config{}))
 	for _, c := range []struct {
 		url     string
 		links   []string
@@ -128,7 +128,7 @@ func TestFetchOtherAnswers(t *testing.T) {
 			write(t, w, body)
 		}
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	for _, c := range []struct {
 		path string
 		code tools.Code
@@ -143,9 +143,9 @@ func TestFetchOtherAnswers(t *testing.T) {
 		{"/?type=text/plain%3Bcharset=shift_jis&body=%93%fa%96%7b", "", "日本"},
 		{"/?type=text/plain&body=%c3%a4", "", "ä"},
 		{"/?type=text/html&body=", "", "the page has no text"},
-		{"/?type=application/pdf&body=%25PDF-1.7", "", "is no text but application/pdf, 8 bytes"},
+		{"/?type=application/pdf&body=%25PDF-1.7", tools.IO, "application/pdf, cannot be read: broken: its end is missing"},
 		{"/?type=image/png&body=x", "", "image/png"},
-		{"/?type=application/octet-stream&body=%25PDF-1.7", "", "application/pdf"},
+		{"/?type=application/octet-stream&body=%25PDF-1.7", tools.IO, "application/pdf"},
 		{"/?type=text/plain&body=a%00b", "", "is no text but text/plain"},
 		{"/near", "", "here"},
 		{"/away", "", "https://example.org/there\nTo read it, call web_fetch"},
@@ -171,7 +171,7 @@ func TestFetchOtherAnswers(t *testing.T) {
 func TestFetchUpgrades(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(t, w, "the router") }))
 	defer s.Close()
-	tool := web.NewFetch(netguard.NewClient(netguard.Config{}))
+	tool := newFetch(t, netguard.NewClient(netguard.Config{}))
 	if _, res := do(t, tool, args{"url": s.URL}); !strings.Contains(res.Content, "the router") {
 		t.Errorf("a private machine without https: %s", res.Content)
 	}
@@ -179,7 +179,7 @@ func TestFetchUpgrades(t *testing.T) {
 		t.Errorf("https was asked for: %s", res.Content)
 	}
 	at, client := serve(t, func(w http.ResponseWriter, r *http.Request) { write(t, w, "over "+fmt.Sprint(r.TLS != nil)) })
-	if _, res := do(t, web.NewFetch(client), args{"url": strings.Replace(at, "https:", "http:", 1)}); !strings.Contains(res.Content, "over true") {
+	if _, res := do(t, newFetch(t, client), args{"url": strings.Replace(at, "https:", "http:", 1)}); !strings.Contains(res.Content, "over true") {
 		t.Errorf("http where there is https: %s", res.Content)
 	}
 	if _, res := do(t, tool, args{"url": closed(t)}); res.Code != tools.IO || !strings.Contains(res.Content, "the tool http") {
@@ -192,7 +192,7 @@ func TestFetchIsForbidden(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked") }))
 	defer s.Close()
 	resolver := localNames(t)
-	tool := web.NewFetch(netguard.NewClient(netguard.Config{Resolver: resolver}))
+	tool := newFetch(t, netguard.NewClient(netguard.Config{Resolver: resolver}))
 	_, res := do(t, tool, args{"url": strings.Replace(s.URL, "127.0.0.1", "example.com", 1)})
 	if res.Code != tools.Denied || !strings.Contains(res.Hint, "[tools.web] networks") || !strings.Contains(res.Content, "127.0.0.1 is loopback") {
 		t.Errorf("%s", res.Content)
@@ -212,7 +212,7 @@ func TestFetchCache(t *testing.T) {
 		}
 		write(t, w, fmt.Sprint("answer ", asked))
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	for i, c := range []struct {
 		path string
 		at   time.Duration
@@ -251,7 +251,7 @@ func TestFetchCacheIsBounded(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		write(t, w, strings.Repeat("x", size))
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	get := func(path string) {
 		t.Helper()
 		if _, res := do(t, tool, args{"url": at + path, "max_chars": 5}); res.IsError {
@@ -281,7 +281,7 @@ func TestFetchCuts(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		write(t, w, strings.Repeat("ä", 300_000))
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	_, res := do(t, tool, args{"url": at, "max_chars": 100})
 	if p := res.Data.(web.Page); p.Text != strings.Repeat("ä", 100) || !p.Cut || p.Chars != 300_000 || !strings.HasSuffix(res.Content, "(the first 100 of 300000 characters)") {
 		t.Errorf("%.200s", res.Content)
@@ -302,7 +302,7 @@ func TestFetchCuts(t *testing.T) {
 // With a prompt the page goes to a model, which has no tools; what stands in the page stays the page.
 func TestFetchWithAPrompt(t *testing.T) {
 	at, client := serve(t, func(w http.ResponseWriter, _ *http.Request) { write(t, w, article()) })
-	_, res := do(t, web.NewFetch(client), args{"url": at, "prompt": "What is a daemon for?"})
+	_, res := do(t, newFetch(t, client), args{"url": at, "prompt": "What is a daemon for?"})
 	a := res.Assist
 	if !res.IsError || res.Code != tools.AssistRequired || a == nil {
 		t.Fatalf("%+v", res)
@@ -343,7 +343,7 @@ func TestHostilePages(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 		write(t, w, pages[r.URL.Query().Get("page")])
 	})
-	tool := web.NewFetch(client)
+	tool := newFetch(t, client)
 	for name := range pages {
 		start := time.Now()
 		_, res := do(t, tool, args{"url": at + "/?page=" + strings.ReplaceAll(name, " ", "+"), "max_chars": 2_000_000})
@@ -362,5 +362,5 @@ func TestFetchStops(t *testing.T) {
 		close(started)
 		<-r.Context().Done()
 	})
-	stopped(t, web.NewFetch(client), args{"url": at}, started)
+	stopped(t, newFetch(t, client), args{"url": at}, started)
 }

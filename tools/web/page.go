@@ -2,67 +2,43 @@ package web
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
+	"path"
 	"strings"
 	"unicode/utf8"
 
-	"codeberg.org/readeck/go-readability"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
-	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
-	"golang.org/x/net/html/charset"
+	"hob/daemon/event"
+	"hob/daemon/netguard"
+	"hob/tools"
+	"hob/tools/fs/document"
+	"hob/tools/fs/picture"
 )
-
-// Bounds of the work on one page.
-const (
-	maxElements = 50_000  // of a page in which the readable part is looked for
-	maxMarkup   = 4 << 20 // bytes of HTML that become Markdown
-	maxCells    = 50_000  // of a table that stays a table
-)
-
-// document is the text of an answer.
-type document struct {
-	title string
-	kind  string // the media type
-	text  string // "" when the answer is no text
-	plain bool   // the answer is a text
-}
-
-// read makes a document of a body. Pages become Markdown; other texts stay; what is no text is only named.
-func read(link, contentType string, raw []byte) (document, error) {
-	text, kind, err := body(contentType, raw)
-	d := document{kind: kind, text: text, plain: text != "" || len(raw) == 0}
-	if err == nil && d.plain && (kind == "text/html" || kind == "application/xhtml+xml") {
-		d.title, d.text, err = markdown(link, text)
-	}
-	return d, err
-}
 
 // body is an answer as text, "" when it is none, and its media type, which is guessed when the server does not tell.
 func body(contentType string, raw []byte) (text, kind string, err error) {
-	kind, _, err = mime.ParseMediaType(contentType)
-	if err != nil || kind == "application/octet-stream" {
-		contentType = http.DetectContentType(raw)
-		kind, _, _ = strings.Cut(contentType, ";")
-	}
+	kind, contentType = kindOf(contentType, raw)
 	if !textual(kind) {
 		return "", kind, nil
 	}
-	text, err = decoded(contentType, raw)
+	text, err = document.Decode(contentType, raw)
 	if err != nil || strings.ContainsRune(text, 0) {
 		return "", kind, err
 	}
 	return text, kind, nil
+}
+
+func kindOf(contentType string, raw []byte) (kind, full string) {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil || kind == "application/octet-stream" {
+		contentType = http.DetectContentType(raw)
+		kind, _, _ = strings.Cut(contentType, ";")
+	}
+	return kind, contentType
 }
 
 // textual tells the media types that people read (RFC 6838, RFC 6839).
@@ -78,224 +54,84 @@ func textual(kind string) bool {
 	return false
 }
 
-// decoded turns bytes into text: by the declared character set, by a mark at the beginning or in the page, else as UTF-8 where it
-// is that (https://encoding.spec.whatwg.org).
-func decoded(contentType string, body []byte) (string, error) {
-	_, params, err := mime.ParseMediaType(contentType)
-	markup := strings.Contains(contentType, "html") || strings.Contains(contentType, "xml")
-	if (err != nil || params["charset"] == "") && !markup && utf8.Valid(body) {
-		return strings.TrimPrefix(string(body), "\ufeff"), nil
+// maxRead is how many bytes of the text that is made of a file are read.
+const maxRead = 4 << 20
+
+// read makes a page of an answer, or where there is nothing to page through, the result.
+func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.Result, p Page, err error) {
+	raw := answer.Body
+	kind, contentType := kindOf(answer.Header.Get("Content-Type"), raw)
+	p = Page{URL: answer.Link, Type: kind, Bytes: len(raw)}
+	plain := len(raw) == 0
+	switch {
+	case textual(kind):
+		p.Text, err = document.Decode(contentType, raw)
+		if plain = !strings.ContainsRune(p.Text, 0); plain && err == nil && (kind == "text/html" || kind == "application/xhtml+xml") {
+			p.Title, p.Text, err = f.markdown(ctx, answer.Link, contentType, raw, p.Text)
+		}
+	case bytes.HasPrefix(raw, []byte("%PDF-")):
+		plain = true
+		err = f.part(ctx, &p, raw, document.PDF, "")
+	case f.Shelf != nil && picture.Known(raw):
+		res, err = f.picture(ctx, p, raw)
+		return res, p, err
 	}
-	r, err := charset.NewReader(bytes.NewReader(body), contentType)
-	if errors.Is(err, io.EOF) {
-		return "", nil
+	if ctx.Err() != nil {
+		return res, p, ctx.Err()
 	}
 	if err != nil {
-		return "", fmt.Errorf("find the character set: %w", err)
+		return tools.Fail(tools.IO, "", "%s, %s, cannot be read: %v", answer.Link, kind, err), p, nil
 	}
-	text, err := io.ReadAll(r)
+	p.Chars = utf8.RuneCountInString(p.Text)
+	if !plain {
+		res = tools.Result{Data: p, Content: fmt.Sprintf("%s is no text but %s, %s. It is not shown; exec can download it (curl).", p.URL, p.Type, sized(p.Bytes))}
+	}
+	return res, p, nil
+}
+
+// part lets the helper make text of a file.
+func (f *fetcher) part(ctx context.Context, p *Page, raw []byte, kind document.Kind, args ...string) error {
+	return document.Read(ctx, f.Helper, bytes.NewReader(raw), func(o document.Opening, text io.Reader) error {
+		made, err := io.ReadAll(io.LimitReader(text, maxRead+1))
+		if len(made) > maxRead {
+			made = append(made[:maxRead:maxRead], "\n[cut: there is more]\n"...)
+		}
+		p.Pages, p.Title, p.Text = o.Pages, o.Title, strings.ToValidUTF8(string(made), "\uFFFD")
+		return err
+	}, kind, args...)
+}
+
+// markdown is a web page as the helper makes it, or where it is too much for that, its bare text.
+func (f *fetcher) markdown(ctx context.Context, link, contentType string, raw []byte, text string) (title, made string, err error) {
+	var p Page
+	err = f.part(ctx, &p, raw, document.Page, link, contentType)
+	if err != nil && ctx.Err() == nil {
+		return "", document.BareText(text), nil
+	}
+	return p.Title, p.Text, err
+}
+
+// picture shows an image, as a part that a model can look at.
+func (f *fetcher) picture(ctx context.Context, p Page, raw []byte) (tools.Result, error) {
+	fit, err := document.Show(ctx, f.Helper, bytes.NewReader(raw))
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
 	if err != nil {
-		return "", fmt.Errorf("decode the text: %w", err)
+		return tools.Fail(tools.IO, "", "%s, %s, cannot be shown: %v", p.URL, p.Type, err), nil
 	}
-	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "\uFFFD"), "\ufeff"), nil
-}
-
-// blanks are more empty lines than a reader needs.
-var blanks = regexp.MustCompile(`\n[ \t]*\n(?:[ \t]*\n)+`)
-
-// markdown is a page as Markdown: the part that people read, where one stands out, else all of it. A page that breaks the
-// libraries is shown as its bare text.
-func markdown(link, page string) (title, text string, err error) {
-	at, err := url.Parse(link)
-	if err != nil {
-		return "", "", fmt.Errorf("read the address of a page: %w", err)
+	name, host := "picture", ""
+	if u, err := url.Parse(p.URL); err == nil && path.Base(u.Path) != "/" {
+		name, host = path.Base(u.Path), u.Host
 	}
-	if len(page) > maxMarkup {
-		page = page[:maxMarkup]
+	part := event.Part{Kind: event.Image, Name: name, Size: int64(len(fit.Data)), MIME: fit.MIME}
+	if part.Artifact, err = f.Shelf.KeepForeign(ctx, name, "web: "+host, fit.Data); err != nil {
+		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)
 	}
-	doc, err := html.Parse(strings.NewReader(page))
-	if err != nil { // nested too deep
-		return "", bareText(page), nil
+	p.Artifact = part.Artifact
+	content := fmt.Sprintf("%s: %s, %d × %d pixels, %s", p.URL, p.Type, fit.From.Width, fit.From.Height, sized(p.Bytes))
+	if fit.Changed() {
+		content += fmt.Sprintf("; shown as %s, %d × %d", strings.TrimPrefix(fit.MIME, "image/"), fit.Width, fit.Height)
 	}
-	title = strings.Join(strings.Fields(titleOf(doc)), " ")
-	node := doc
-	if article, ok := mainPart(doc, at); ok {
-		node = article.Node
-		if t := strings.Join(strings.Fields(article.Title), " "); t != "" && t != link {
-			title = t
-		}
-	}
-	mend(node, at)
-	text, err = converted(node)
-	if err != nil {
-		text = bareText(page)
-	}
-	return title, strings.TrimSpace(blanks.ReplaceAllString(text, "\n\n")), nil
-}
-
-// mainPart is the part of a page that people read. It must be a good part of the whole: of a list of links, a readable part is only a piece.
-func mainPart(doc *html.Node, at *url.URL) (article readability.Article, ok bool) {
-	defer func() {
-		if recover() != nil { // the page decides what this library meets
-			article, ok = readability.Article{}, false
-		}
-	}()
-	parser := readability.NewParser()
-	parser.MaxElemsToParse = maxElements
-	article, err := parser.ParseDocument(doc, at)
-	if err != nil || article.Node == nil {
-		return readability.Article{}, false
-	}
-	whole := len(strings.Join(strings.Fields(visible(doc)), " "))
-	return article, article.Length >= 2000 || article.Length > 0 && article.Length*4 >= whole
-}
-
-// converted is a part of a page as Markdown.
-func converted(node *html.Node) (text string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("convert the page: %v", p)
-		}
-	}()
-	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)) // one long cell must not make all long
-	// Without backslashes before signs: they help no reader here, and finding out which of them are needed costs the square of the page.
-	conv := converter.NewConverter(
-		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), tables), converter.WithEscapeMode(converter.EscapeModeDisabled),
-	)
-	out, err := conv.ConvertNode(node)
-	if err != nil {
-		return "", fmt.Errorf("convert the page: %w", err)
-	}
-	return string(out), nil
-}
-
-// mend makes links whole, and takes out pictures that are in the page itself, links that are programs, and what makes a small table
-// a large one.
-func mend(node *html.Node, at *url.URL) {
-	var gone []*html.Node
-	for n := range node.Descendants() {
-		switch n.DataAtom {
-		case atom.A:
-			absolute(n, "href", at)
-		case atom.Img:
-			if !absolute(n, "src", at) {
-				gone = append(gone, n)
-			}
-		case atom.Svg, atom.Template:
-			gone = append(gone, n)
-		case atom.Td, atom.Th:
-			drop(n, "colspan", "rowspan")
-		case atom.Table:
-			if cells(n) > maxCells {
-				flatten(n)
-			}
-		}
-	}
-	for _, n := range gone {
-		if n.Parent != nil {
-			n.Parent.RemoveChild(n)
-		}
-	}
-}
-
-// cells is how many cells a table would have when each row were as long as the longest.
-func cells(t *html.Node) int {
-	rows, row, longest := 0, 0, 0
-	for n := range t.Descendants() {
-		switch n.DataAtom {
-		case atom.Tr:
-			rows, row = rows+1, 0
-		case atom.Td, atom.Th:
-			row++
-			longest = max(longest, row)
-		}
-	}
-	return rows * longest
-}
-
-// flatten makes a table paragraphs.
-func flatten(t *html.Node) {
-	t.Data, t.DataAtom = "div", atom.Div
-	for n := range t.Descendants() {
-		switch n.DataAtom {
-		case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
-			n.Data, n.DataAtom = "div", atom.Div
-		}
-	}
-}
-
-func drop(n *html.Node, names ...string) {
-	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return slices.Contains(names, a.Key) })
-}
-
-// absolute makes an attribute a whole address; one that is none of the web's is taken out, and reported.
-func absolute(n *html.Node, name string, at *url.URL) bool {
-	for i, a := range n.Attr {
-		if a.Key != name {
-			continue
-		}
-		u, err := at.Parse(strings.TrimSpace(a.Val))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
-			n.Attr = append(n.Attr[:i], n.Attr[i+1:]...)
-			return false
-		}
-		n.Attr[i].Val = u.String()
-		return true
-	}
-	return false
-}
-
-// titleOf is the text of <title>.
-func titleOf(doc *html.Node) string {
-	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Title && n.FirstChild != nil && n.Namespace == "" {
-			return n.FirstChild.Data
-		}
-	}
-	return ""
-}
-
-// visible is the text of a page outside of its programs.
-func visible(doc *html.Node) string {
-	var b strings.Builder
-	for n := range doc.Descendants() {
-		if n.Type == html.TextNode && n.Parent != nil && !silent(n.Parent.DataAtom) {
-			b.WriteString(n.Data)
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
-}
-
-// silent are the elements whose text nobody sees.
-func silent(a atom.Atom) bool {
-	switch a {
-	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Textarea, atom.Iframe:
-		return true
-	}
-	return false
-}
-
-// bareText is a page without its markup.
-func bareText(page string) string {
-	z := html.NewTokenizer(strings.NewReader(page))
-	z.SetMaxBuf(maxMarkup)
-	var b strings.Builder
-	var inside atom.Atom
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return strings.TrimSpace(blanks.ReplaceAllString(b.String(), "\n\n"))
-		case html.StartTagToken:
-			name, _ := z.TagName()
-			inside = atom.Lookup(name)
-		case html.EndTagToken:
-			inside = 0
-			b.WriteByte('\n')
-		case html.TextToken:
-			if !silent(inside) {
-				b.Write(z.Text())
-			}
-		}
-	}
+	return tools.Result{Content: content, Data: p, Parts: []event.Part{part}}, nil
 }

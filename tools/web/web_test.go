@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +20,38 @@ import (
 
 	"hob/daemon/netguard"
 	"hob/tools"
+	"hob/tools/fs/document"
+	"hob/tools/web"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the process that reads pages, PDF files and pictures: the tool starts this very program again.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "read-file" {
+		os.Exit(document.Helper(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newFetch makes the tool with its helper, and a shelf that forgets.
+func newFetch(t testing.TB, client *netguard.Client) tools.Tool {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := []string{self, "read-file"}
+	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
+		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
+	}
+	return web.NewFetch(web.FetchDeps{Client: client, Shelf: &shelf{}, Helper: helper})
+}
+
+// shelf says where a picture is from.
+type shelf struct{}
+
+func (*shelf) KeepForeign(_ context.Context, name, source string, data []byte) (string, error) {
+	return fmt.Sprintf("%s from %s, %d bytes", name, source, len(data)), nil
+}
 
 type args map[string]any
 

@@ -105,7 +105,7 @@ func TestWord(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			raw := wordFile(t, c.body, "word/styles.xml", styles, "word/footnotes.xml", notes)
-			got, err := document.Word(bytes.NewReader(raw), int64(len(raw)))
+			got, err := document.WordText(bytes.NewReader(raw), int64(len(raw)))
 			if want := c.want + "\n[^2]: as said\n"; err != nil || got != want {
 				t.Errorf("%v\n%q, want\n%q", err, got, want)
 			}
@@ -156,15 +156,15 @@ func TestWordRefuses(t *testing.T) {
 		{"another archive", packedWord(t, "x.txt", strings.NewReader("x")), document.ErrBroken, "word/document.xml"},
 		{"no XML", packedWord(t, "word/document.xml", strings.NewReader("<w:p")), document.ErrBroken, "broken"},
 		{"elements in each other", packedWord(t, "word/document.xml", repeated("<a>", 500)), document.ErrBroken, "more than 400 elements"},
-		{"a long tag", packedWord(t, "word/document.xml", strings.NewReader("<a"), repeated(` b=""`, 1<<16)), document.ErrBroken, "a tag that is too long"},
+		{"a long tag", packedWord(t, "word/document.xml", strings.NewReader("<a"), repeated(` b=""`, 1<<18)), document.ErrLarge, "a tag or a stretch of text"},
 		{"sixty thousand files", crowd.Bytes(), document.ErrLarge, "too many files"},
 	} {
-		got, err := document.Word(bytes.NewReader(c.raw), int64(len(c.raw)))
+		got, err := document.WordText(bytes.NewReader(c.raw), int64(len(c.raw)))
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.50q %v", c.name, got, err)
 		}
 	}
-	if _, err := document.Word(bytes.NewReader(good), 300<<20); !errors.Is(err, document.ErrLarge) {
+	if _, err := document.WordText(bytes.NewReader(good), 300<<20); !errors.Is(err, document.ErrLarge) {
 		t.Error(err)
 	}
 }
@@ -174,8 +174,8 @@ func TestWordBomb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("unpacks 64 MB")
 	}
-	raw := packedWord(t, "word/document.xml", strings.NewReader("<w:document "+space+"><w:body>"), repeated(strings.Repeat(" ", 1<<20), 70))
-	if _, err := document.Word(bytes.NewReader(raw), int64(len(raw))); !errors.Is(err, document.ErrLarge) || !strings.Contains(err.Error(), "more than 64 MB") {
+	raw := packedWord(t, "word/document.xml", strings.NewReader("<w:document "+space+"><w:body>"), repeated("<a/>"+strings.Repeat(" ", 1<<19), 140))
+	if _, err := document.WordText(bytes.NewReader(raw), int64(len(raw))); !errors.Is(err, document.ErrLarge) || !strings.Contains(err.Error(), "more than 64 MB") {
 		t.Error(err)
 	}
 }
@@ -185,9 +185,9 @@ func TestWordIsCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 40 MB of XML")
 	}
-	para := "<w:p><w:r><w:t>" + strings.Repeat("x", 1<<20) + "</w:t></w:r></w:p>"
-	raw := packedWord(t, "word/document.xml", strings.NewReader("<w:document "+space+"><w:body>"), repeated(para, 40), strings.NewReader("</w:body></w:document>"))
-	got, err := document.Word(bytes.NewReader(raw), int64(len(raw)))
+	para := "<w:p><w:r><w:t>" + strings.Repeat("x", 1<<19) + "</w:t></w:r></w:p>"
+	raw := packedWord(t, "word/document.xml", strings.NewReader("<w:document "+space+"><w:body>"), repeated(para, 80), strings.NewReader("</w:body></w:document>"))
+	got, err := document.WordText(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil || len(got) > 33<<20 || !strings.HasSuffix(got, "\n[cut: there is more than 32 MB of text]\n") {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -199,7 +199,7 @@ func FuzzWord(f *testing.F) {
 	f.Add(`<w:p><w:p><w:t>a</w:p></w:t></w:p>`)
 	f.Fuzz(func(t *testing.T, body string) {
 		raw := wordFile(t, body)
-		got, err := document.Word(bytes.NewReader(raw), int64(len(raw)))
+		got, err := document.WordText(bytes.NewReader(raw), int64(len(raw)))
 		if err != nil && !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge) || err == nil && len(got) > 2*len(body)+1000 {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}
@@ -209,7 +209,7 @@ func FuzzWord(f *testing.F) {
 func FuzzWordArchive(f *testing.F) {
 	f.Add(wordFile(f, said("text")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if _, err := document.Word(bytes.NewReader(raw), int64(len(raw))); err != nil && !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge) {
+		if _, err := document.WordText(bytes.NewReader(raw), int64(len(raw))); err != nil && !errors.Is(err, document.ErrBroken) && !errors.Is(err, document.ErrLarge) {
 			t.Fatal(err)
 		}
 	})
@@ -232,17 +232,17 @@ func TestNotebook(t *testing.T) {
 		{"nbformat 3", `{"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": ["a\n", "b"], "outputs": []}]}]}`, "--- cell 1 of 1: code, id 0 ---\na\nb\n", 1},
 		{"a name with a line break", `{"cells": [{"cell_type": "x\n--- cell 9", "source": "a"}]}`, "--- cell 1 of 1: x --- cell 9, id 0 ---\na\n", 1},
 	} {
-		got, cells, err := document.Notebook(strings.NewReader(c.json), int64(len(c.json)))
+		got, cells, err := document.NotebookText(strings.NewReader(c.json), int64(len(c.json)))
 		if err != nil || got != c.want || cells != c.cells {
 			t.Errorf("%s: %v, %d cells\n%q, want\n%q", c.name, err, cells, got, c.want)
 		}
 	}
 	for name, raw := range map[string]string{"cut off": `{"cells": [`, "something else": `{"a": 1}`, "a list": `[]`, "another type": `{"cells": 3}`, "nothing": "", "deep": `{"cells": ` + strings.Repeat("[", 20000)} {
-		if _, _, err := document.Notebook(strings.NewReader(raw), int64(len(raw))); !errors.Is(err, document.ErrBroken) {
+		if _, _, err := document.NotebookText(strings.NewReader(raw), int64(len(raw))); !errors.Is(err, document.ErrBroken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := document.Notebook(strings.NewReader(""), 65<<20); !errors.Is(err, document.ErrLarge) {
+	if _, _, err := document.NotebookText(strings.NewReader(""), 65<<20); !errors.Is(err, document.ErrLarge) {
 		t.Error(err)
 	}
 }
@@ -251,7 +251,7 @@ func FuzzNotebook(f *testing.F) {
 	f.Add(`{"cells": [{"cell_type": "code", "source": ["a"], "outputs": [{"data": {"image/png": "AAAA"}}, {"text": "b", "traceback": []}]}]}`)
 	f.Add(`{"worksheets": [{"cells": [{"input": "\ud800"}]}]}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		got, _, err := document.Notebook(strings.NewReader(raw), int64(len(raw)))
+		got, _, err := document.NotebookText(strings.NewReader(raw), int64(len(raw)))
 		if err != nil && !errors.Is(err, document.ErrBroken) || !utf8.ValidString(got) {
 			t.Fatalf("%q %v", got, err)
 		}

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 )
 
 // maxNotebook is how large a notebook may be, with the pictures in it.
-const maxNotebook = 64 << 20
+const maxNotebook = 32 << 20
 
 // notebook is the part of nbformat 4 that is shown. Of nbformat 3, whose cells stand in worksheets, the same is.
 type notebook struct {
@@ -33,13 +34,22 @@ type cell struct {
 }
 
 type output struct {
-	Type      string                     `json:"output_type"`
-	Name      string                     `json:"name"` // of a stream
-	Text      lines                      `json:"text"`
-	Data      map[string]json.RawMessage `json:"data"` // by media type
-	Error     string                     `json:"ename"`
-	Value     string                     `json:"evalue"`
-	Traceback []string                   `json:"traceback"`
+	Type      string          `json:"output_type"`
+	Name      string          `json:"name"` // of a stream
+	Text      lines           `json:"text"`
+	Data      map[string]held `json:"data"` // by media type
+	Error     string          `json:"ename"`
+	Value     string          `json:"evalue"`
+	Traceback []string        `json:"traceback"`
+}
+
+// held is a value as it stands in the file, which is held as a whole: it is no copy.
+type held []byte
+
+// UnmarshalJSON keeps the value.
+func (h *held) UnmarshalJSON(raw []byte) error {
+	*h = raw
+	return nil
 }
 
 // lines is a text that stands as one string or as a list of them.
@@ -57,34 +67,37 @@ func (l *lines) UnmarshalJSON(raw []byte) error {
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// Notebook is the text of a Jupyter notebook (nbformat 3 and 4): its cells with their outputs. Pictures among the outputs are named,
-// not shown. ErrBroken when it is no notebook, ErrLarge above 64 MB.
-func Notebook(r io.Reader, size int64) (text string, cells int, err error) {
-	if size > maxNotebook {
-		return "", 0, fmt.Errorf("%w: the file has more than %d MB", ErrLarge, maxNotebook>>20)
+// readNotebook writes the text of a Jupyter notebook (nbformat 3 and 4): its cells with their outputs. Pictures among the outputs are
+// named, not shown. ErrBroken when it is no notebook, ErrLarge above maxNotebook.
+func readNotebook(j job) error {
+	if j.size > maxNotebook {
+		return fmt.Errorf("%w: the file has more than %d MB", ErrLarge, maxNotebook>>20)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxNotebook))
-	if err != nil {
-		return "", 0, err
+	raw := make([]byte, j.size)
+	if _, err := io.ReadFull(io.NewSectionReader(j, 0, j.size), raw); err != nil {
+		return broken(err)
 	}
 	var n notebook
 	if err := json.Unmarshal(raw, &n); err != nil {
-		return "", 0, broken(err)
+		return broken(err)
 	}
 	for _, w := range n.Worksheets {
 		n.Cells = append(n.Cells, w.Cells...)
 	}
 	if n.Cells == nil && n.Format == nil {
-		return "", 0, fmt.Errorf("%w: it has no cells", ErrBroken)
+		return fmt.Errorf("%w: it has no cells", ErrBroken)
 	}
-	var p page
+	if err := j.begin(Opening{Cells: len(n.Cells)}); err != nil {
+		return err
+	}
+	p := page{w: j.w}
 	for i, c := range n.Cells {
 		p.add(c.title(i+1, len(n.Cells)), "\n", closed(string(c.Source+c.Input)))
 		for _, o := range c.Outputs {
 			p.add("--- output", o.title(), " ---\n", closed(o.text()))
 		}
 	}
-	return p.done(), len(n.Cells), nil
+	return p.end()
 }
 
 // title is the line above a cell: its place, and what notebook_edit calls it, its id or, where it has none, its number from 0.
@@ -143,10 +156,12 @@ func (o output) text() string {
 }
 
 // pictureIn is what stands for a picture.
-func pictureIn(kind string, raw json.RawMessage) string {
+func pictureIn(kind string, raw held) string {
 	var l lines
 	size := len(raw)
-	if json.Unmarshal(raw, &l) == nil {
+	if one := len(raw) - len(`""`) - bytes.Count(raw, []byte(`\n`))*len(`\n`); raw[0] == '"' && kind != "image/svg+xml" { // it may be large
+		size = base64.StdEncoding.DecodedLen(one)
+	} else if json.Unmarshal(raw, &l) == nil {
 		size = len(l)
 		if kind != "image/svg+xml" {
 			size = base64.StdEncoding.DecodedLen(len(strings.TrimRight(string(l), "=\n")) + len(l)%2)

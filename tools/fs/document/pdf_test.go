@@ -21,21 +21,24 @@ import (
 
 // TestMain is also the helper: the tests start this very program again.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "read-pdf" {
+	if len(os.Args) > 2 && os.Args[1] == "read-file" {
 		os.Exit(document.Helper(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 4 && os.Args[1] == "measured" {
+		os.Exit(measured(os.Args[2], os.Args[3:]))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// helper is the command that reads PDF files. A program with the race detector would sleep for a second when it ends.
+// helper is the command that reads documents. A program with the race detector would sleep for a second when it ends.
 func helper(t testing.TB) []string {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	if env, err := exec.LookPath("env"); err == nil {
-		return []string{env, "GORACE=atexit_sleep_ms=0", self, "read-pdf"}
+		return []string{env, "GORACE=atexit_sleep_ms=0", self, "read-file"}
 	}
-	return []string{self, "read-pdf"}
+	return []string{self, "read-file"}
 }
 
 func must(t testing.TB, err error) {
@@ -125,11 +128,11 @@ func readPDF(t testing.TB, ctx context.Context, content, pages string) (outcome,
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
 	var o outcome
-	err = document.ReadPDF(ctx, helper(t), f, pages, func(n int, r io.Reader) error {
+	err = document.Read(ctx, helper(t), f, func(n document.Opening, r io.Reader) error {
 		raw, err := io.ReadAll(r)
-		o = outcome{n, string(raw)}
+		o = outcome{n.Pages, string(raw)}
 		return err
-	})
+	}, document.PDF, pages)
 	return o, err
 }
 
@@ -298,15 +301,15 @@ func TestPDFIsReadAsFarAsItIsWanted(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
 	first := make([]byte, 19)
-	err = document.ReadPDF(t.Context(), helper(t), f, "", func(_ int, r io.Reader) error {
+	err = document.Read(t.Context(), helper(t), f, func(_ document.Opening, r io.Reader) error {
 		_, err := io.ReadFull(r, first)
 		return err
-	})
+	}, document.PDF, "")
 	if err != nil || string(first) != "--- page 1 of 4 ---" {
 		t.Errorf("%q %v", first, err)
 	}
 	stop := errors.New("enough")
-	err = document.ReadPDF(t.Context(), helper(t), f, "", func(int, io.Reader) error { return stop })
+	err = document.Read(t.Context(), helper(t), f, func(document.Opening, io.Reader) error { return stop }, document.PDF, "")
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -316,9 +319,9 @@ func TestPDFWithoutAHelper(t *testing.T) {
 	f, err := os.Open(os.DevNull)
 	must(t, err)
 	defer func() { must(t, f.Close()) }()
-	use := func(int, io.Reader) error { return nil }
+	use := func(document.Opening, io.Reader) error { return nil }
 	for _, command := range [][]string{nil, {filepath.Join(t.TempDir(), "nothing")}, {"true"}} {
-		if err := document.ReadPDF(t.Context(), command, f, "", use); !errors.Is(err, document.ErrHelper) {
+		if err := document.Read(t.Context(), command, f, use, document.PDF, ""); !errors.Is(err, document.ErrHelper) {
 			t.Errorf("%v: %v", command, err)
 		}
 	}

@@ -10,26 +10,25 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"hob/tools/fs/picture"
 )
 
 // maxTrouble is how much is kept of what a helper says when it ends; a crash of it says more.
 const maxTrouble = 16 << 10
 
-// ReadPDF lets use read the text of the pages of f that are wanted (see ParsePages); use may stop when it has enough. pages is how many the document
-// has. helper is the command whose main function is Helper: f itself is handed to it, whatever its name leads to by now.
-// Errors: that of use, ErrBroken, ErrLarge, ErrEncrypted, ErrPages, ErrTime, ErrHelper, or that of ctx.
-func ReadPDF(ctx context.Context, helper []string, f *os.File, want string, use func(pages int, text io.Reader) error) error {
-	if _, err := ParsePages(want); err != nil {
-		return err
-	}
+// Read lets use read what a helper makes of a file: the opening, and the text of its pages or the bytes of a picture; use may stop when it
+// has enough. helper is the command whose main function is Helper. A file is handed to it as it is, whatever its name leads to by now;
+// another reader goes through a pipe. args are those of the kind. Errors: that of use, of ctx, of this package, or of package picture.
+func Read(ctx context.Context, helper []string, in io.Reader, use func(o Opening, text io.Reader) error, kind Kind, args ...string) error {
 	if len(helper) == 0 {
 		return fmt.Errorf("%w: there is no command for it", ErrHelper)
 	}
 	limited, stop := context.WithTimeout(ctx, maxTime+5*time.Second) // the helper's own clock is the first
 	defer stop()
-	args := append(append([]string(nil), helper[1:]...), want)
-	cmd, said := exec.CommandContext(limited, helper[0], args...), &bounded{} // #nosec G204 -- hob's own program
-	cmd.Stdin, cmd.Stderr, cmd.Env, cmd.WaitDelay = f, said, []string{}, time.Second
+	words := append(append(append([]string(nil), helper[1:]...), string(kind)), args...)
+	cmd, said := exec.CommandContext(limited, helper[0], words...), &bounded{} // #nosec G204 -- hob's own program
+	cmd.Stdin, cmd.Stderr, cmd.Env, cmd.WaitDelay = in, said, []string{}, time.Second
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -53,18 +52,31 @@ func ReadPDF(ctx context.Context, helper []string, f *os.File, want string, use 
 	}
 }
 
+// Show is the picture that a helper makes of a file.
+func Show(ctx context.Context, helper []string, in io.Reader) (shown picture.Shown, err error) {
+	err = Read(ctx, helper, in, func(o Opening, data io.Reader) error {
+		if o.Picture == nil {
+			return fmt.Errorf("%w: it does not say what picture it is", ErrHelper)
+		}
+		shown = *o.Picture
+		shown.Data, err = io.ReadAll(data)
+		return err
+	}, Picture)
+	return shown, err
+}
+
 // hand reads the opening and gives the rest to use.
-func hand(text io.Reader, use func(int, io.Reader) error) error {
+func hand(text io.Reader, use func(Opening, io.Reader) error) error {
 	r := bufio.NewReaderSize(text, 32<<10)
 	line, err := r.ReadSlice('\n')
-	var o opening
+	var o Opening
 	if err == nil {
 		err = json.Unmarshal(line, &o)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: it does not say how many pages there are: %w", ErrHelper, err)
+		return fmt.Errorf("%w: it does not say what it reads: %w", ErrHelper, err)
 	}
-	return use(o.Pages, r)
+	return use(o, r)
 }
 
 // cause is the error that a helper ended with.
@@ -73,12 +85,14 @@ func cause(state *os.ProcessState, said []byte, waited error) error {
 	switch {
 	case state.ExitCode() == exitTime:
 		return fmt.Errorf("%w: more than %d seconds", ErrTime, int(maxTime.Seconds()))
+	case state.ExitCode() == exitMemory:
+		return fmt.Errorf("%w: reading it takes more memory than hob gives to one file", ErrLarge)
 	case state.ExitCode() == exitError && json.Unmarshal(said, &t) == nil:
 		if kind := kinds()[t.Kind]; kind != nil {
 			return told{kind, t.Text}
 		}
 		return fmt.Errorf("%w: %s", ErrHelper, t.Text)
-	default: // it crashed, or went over a limit
+	default: // it crashed, or went over a limit of the system
 		return fmt.Errorf("%w: the reader gave up on it (%w)", ErrBroken, waited)
 	}
 }

@@ -2,49 +2,54 @@ package document
 
 import (
 	"archive/zip"
+	"bufio"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
 // Limits of a Word document.
 const (
-	maxList  = 8 << 20   // bytes of the list of what is packed into it
-	maxXML   = 64 << 20  // bytes of one of its parts, unpacked
-	maxTag   = 128 << 10 // bytes of one tag: its attributes are held at once
-	maxDepth = 400       // of elements in elements
+	maxList  = 2 << 20  // bytes of the list of what is packed into it
+	maxXML   = 64 << 20 // bytes of one of its parts, unpacked
+	maxToken = 1 << 20  // bytes of one tag or stretch of text, which are held at once
+	maxHeld  = 6 << 20  // bytes of the paragraphs and table rows that are not finished
+	maxDepth = 400      // of elements in elements
 )
 
-// Word is the text of a .docx file (ECMA-376, WordprocessingML): headings with #, lists with -, tables with |, notes at the end.
+// readWord writes the text of a .docx file (ECMA-376, WordprocessingML): headings with #, lists with -, tables with |, notes at the end.
 // ErrBroken when it is none, ErrLarge when more is packed into it than is read.
-func Word(r io.ReaderAt, size int64) (string, error) {
-	if err := sized(size); err != nil {
-		return "", err
+func readWord(j job) error {
+	if err := sized(j.size); err != nil {
+		return err
 	}
-	b := &budget{r: r, left: maxList}
-	z, err := zip.NewReader(b, size)
+	b := &budget{r: j, left: maxList}
+	z, err := zip.NewReader(b, j.size)
 	if err != nil {
-		return "", broken(err)
+		return broken(err)
 	}
 	b.left = math.MaxInt64 // the parts have limits of their own
 	heads, err := headings(z)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var p page
-	d := &docx{page: &p, heads: heads}
+	if err := j.begin(Opening{}); err != nil {
+		return err
+	}
+	d := &docx{page: &page{w: j.w}, heads: heads}
 	if err := d.part(z, "word/document.xml"); err != nil {
-		return "", err
+		return err
 	}
 	for _, notes := range []string{"word/footnotes.xml", "word/endnotes.xml"} {
 		if err := d.part(z, notes); err != nil && !errors.Is(err, errNoPart) {
-			return "", err
+			return err
 		}
 	}
-	return p.done(), nil
+	return d.page.end()
 }
 
 // budget is a reader that gives out only so many bytes.
@@ -62,18 +67,31 @@ func (b *budget) ReadAt(p []byte, at int64) (int, error) {
 
 var errNoPart = errors.New("a part is missing")
 
+// visitor is what reads the tokens of a part. more ends the reading early, with an error or without.
+type visitor struct {
+	start func(xml.StartElement)
+	end   func(string)
+	text  func(string)
+	more  func() (bool, error)
+}
+
 // walk reads a part of the package as XML, within the limits. Of alternatives it hands on the first, of moved text the place
 // where it is now.
-func walk(z *zip.Reader, name string, start func(xml.StartElement), end func(string), text func(string)) (err error) {
-	f, err := z.Open(name)
-	if err != nil {
+func walk(z *zip.Reader, name string, v visitor) (err error) {
+	at := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name })
+	if at < 0 {
 		return fmt.Errorf("%w: %w: %s", ErrBroken, errNoPart, name)
+	}
+	f, err := z.File[at].Open()
+	if err != nil {
+		return broken(err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	limited := &io.LimitedReader{R: f, N: maxXML}
-	d := xml.NewDecoder(&tags{r: limited})
-	depth := 0
-	for {
+	t := &token{r: bufio.NewReader(limited)}
+	d := xml.NewDecoder(t)
+	for depth, passed := 0, 0; ; { // passed: the depth of an element that is left out
+		t.size = 0
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) && depth == 0 {
 			return nil
@@ -84,66 +102,71 @@ func walk(z *zip.Reader, name string, start func(xml.StartElement), end func(str
 		if err != nil {
 			return broken(err)
 		}
-		switch t := token.(type) {
+		switch e := token.(type) {
 		case xml.StartElement:
-			if t.Name.Local == "Fallback" || t.Name.Local == "moveFrom" { // what follows says it again
-				if err := d.Skip(); err != nil {
-					return broken(err)
-				}
-				continue
-			}
 			if depth++; depth > maxDepth {
 				return fmt.Errorf("%w: more than %d elements in each other", ErrBroken, maxDepth)
 			}
-			start(t)
+			if passed == 0 && (e.Name.Local == "Fallback" || e.Name.Local == "moveFrom") { // what follows says it again
+				passed = depth
+			}
+			if passed == 0 {
+				v.start(e)
+			}
 		case xml.EndElement:
-			depth--
-			end(t.Name.Local)
+			if passed == 0 {
+				v.end(e.Name.Local)
+			}
+			if depth--; depth < passed {
+				passed = 0
+			}
 		case xml.CharData:
-			text(string(t))
+			if passed == 0 {
+				v.text(string(e))
+			}
+		}
+		if more, err := v.more(); err != nil || !more {
+			return err
 		}
 	}
 }
 
-// tags refuses a tag that is too long to be held.
-type tags struct {
-	r      io.Reader
-	inside int // bytes since the last <, 0 outside tags
+// token refuses a tag or a stretch of text that is too long to be held. The decoder reads it byte by byte, so that no byte of the next
+// one is counted.
+type token struct {
+	r    *bufio.Reader
+	size int
 }
 
-var errTag = errors.New("a tag that is too long")
-
-func (t *tags) Read(p []byte) (int, error) {
-	n, err := t.r.Read(p)
-	for _, c := range p[:n] {
-		switch {
-		case c == '<':
-			t.inside = 1
-		case c == '>':
-			t.inside = 0
-		case t.inside > 0:
-			t.inside++
-		}
-		if t.inside > maxTag {
-			return 0, errTag
-		}
+func (t *token) ReadByte() (byte, error) {
+	if t.size++; t.size > maxToken {
+		return 0, fmt.Errorf("%w: a tag or a stretch of text of more than %d KB", ErrLarge, maxToken>>10)
 	}
-	return n, err
+	return t.r.ReadByte()
+}
+
+func (t *token) Read(p []byte) (int, error) {
+	c, err := t.ReadByte()
+	if err != nil || len(p) == 0 {
+		return 0, err
+	}
+	p[0] = c
+	return 1, nil
 }
 
 // headings finds which paragraph styles are headings, by their names, which are the same in every language of Word.
 func headings(z *zip.Reader) (map[string]int, error) {
 	heads, id := map[string]int{}, ""
-	err := walk(z, "word/styles.xml", func(e xml.StartElement) {
+	err := walk(z, "word/styles.xml", visitor{start: func(e xml.StartElement) {
 		switch e.Name.Local {
 		case "style":
 			id = attr(e, "styleId")
 		case "name":
-			if n := level(attr(e, "val")); n > 0 && len(heads) < 1000 {
+			if n := level(attr(e, "val")); n > 0 && len(heads) < 1000 && len(id) < 1000 {
 				heads[id] = n
 			}
 		}
-	}, func(string) {}, func(string) {})
+	}, end: func(string) {}, text: func(string) {}, more: func() (bool, error) { return true, nil }})
 	if errors.Is(err, errNoPart) {
 		return heads, nil
 	}
@@ -172,9 +195,13 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
+// each is what a paragraph or a cell takes beside its text.
+const each = 64
+
 // docx collects the text of a document.
 type docx struct {
 	page  *page
+	held  int // bytes of what is open, with what it takes to hold them
 	heads map[string]int
 	paras []*para // those that are open: one in another when a text box stands in it
 	boxes []box   // table cells that are open, one in another
@@ -196,7 +223,18 @@ type box struct {
 }
 
 func (d *docx) part(z *zip.Reader, name string) error {
-	return walk(z, name, d.start, d.end, d.text)
+	return walk(z, name, visitor{d.start, d.end, d.text, d.more})
+}
+
+// more says whether there is room for more text, and refuses a document whose unfinished paragraphs and rows are too much to hold.
+func (d *docx) more() (bool, error) {
+	if len(d.paras) == 0 && (len(d.boxes) == 0 || len(d.boxes) == 1 && len(d.boxes[0].row)+len(d.boxes[0].cell) == 0) {
+		d.held = 0
+	}
+	if d.held > maxHeld {
+		return false, fmt.Errorf("%w: a paragraph or a table row of more than %d MB", ErrLarge, maxHeld>>20)
+	}
+	return !d.page.full, d.page.err
 }
 
 func (d *docx) text(s string) {
@@ -209,6 +247,7 @@ func (d *docx) text(s string) {
 func (d *docx) put(s string) {
 	if n := len(d.paras); n > 0 {
 		d.paras[n-1].text.WriteString(s)
+		d.held += len(s)
 	}
 }
 
@@ -216,6 +255,7 @@ func (d *docx) start(e xml.StartElement) {
 	switch e.Name.Local {
 	case "p":
 		d.paras = append(d.paras, &para{})
+		d.held += each
 	case "pStyle", "numPr", "ilvl", "numId":
 		d.shape(e)
 	case "t":
@@ -283,6 +323,7 @@ func (d *docx) end(name string) {
 	case "tc":
 		if b := d.table(); b != nil {
 			b.row, b.cell = append(b.row, strings.Join(b.cell, " / ")), nil
+			d.held += each
 		}
 	case "tr":
 		if b := d.table(); b != nil {
@@ -329,6 +370,7 @@ func (d *docx) emit(line string) {
 		if line != "" {
 			line = strings.NewReplacer("|", `\|`, "\n", " / ").Replace(line)
 			b.cell = append(b.cell, line)
+			d.held += len(line) + each
 		}
 		return
 	}
@@ -339,6 +381,7 @@ func (d *docx) emit(line string) {
 func (d *docx) pass(row string) {
 	if n := len(d.boxes); n > 1 {
 		d.boxes[n-2].cell = append(d.boxes[n-2].cell, row)
+		d.held += len(row) + each
 		return
 	}
 	d.page.add(row, "\n")

@@ -1,14 +1,13 @@
 // Package picture makes image files fit for a model: not larger than it looks at, the right way up, in a format that servers take, and
-// whole. It never believes a header further than to refuse by it, and it opens no files.
+// whole. It never believes a header further than to refuse by it, and it opens no files. What it takes is bounded by maxMemory; a
+// decoder may still do what it likes, so it is called in a process of its own (see package document).
 package picture
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -20,10 +19,10 @@ import (
 
 // Limits of pictures.
 const (
-	MaxSide   = 2000        // pixels of the longer side of what is shown
-	maxPixels = 8192 * 6144 // of a picture that is decoded at all: the largest that cameras of telephones make
-	maxFile   = 64 << 20    // bytes of a picture's file
-	maxShown  = 3_500_000   // bytes of what is shown: 5 MB in base64, which is what most servers take
+	MaxSide   = 2000       // pixels of the longer side of what is shown
+	maxMemory = 69_000_000 // bytes of the decoded picture and what is made of it: a screen of 5120 × 2880, a photograph of 12 megapixels at its worst
+	maxFile   = 64 << 20   // bytes of a picture's file
+	maxShown  = 3_500_000  // bytes of what is shown: 5 MB in base64, which is what most servers take
 )
 
 // What can be wrong with a picture.
@@ -34,7 +33,7 @@ var (
 
 // Shown is a picture as a model gets it.
 type Shown struct {
-	Data          []byte
+	Data          []byte `json:"-"`
 	MIME          string // image/png, image/jpeg or image/webp
 	Width, Height int    // pixels of Data
 	From          Header // the file's
@@ -44,7 +43,6 @@ type Shown struct {
 type Header struct {
 	Format        string // "png", "jpeg", "gif", "webp", "bmp"
 	Width, Height int    // pixels, as they are stored: before the picture is turned
-	deep          bool   // two bytes a channel
 }
 
 // Changed says that Data is not the file as it is.
@@ -87,8 +85,8 @@ func Known(head []byte) bool {
 }
 
 // Fit reads a picture and makes it fit to be shown. It is decoded to its end even when it can be shown as it is: a server refuses a
-// whole conversation for a picture that is broken. Errors: ErrFormat, ErrLarge, or that of ctx or r.
-func Fit(ctx context.Context, r io.ReaderAt, size int64) (s Shown, err error) {
+// whole conversation for a picture that is broken. Errors: ErrFormat, ErrLarge, or that of r.
+func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	if size > maxFile {
 		return s, fmt.Errorf("%w: its file has more than %d MB", ErrLarge, maxFile>>20)
 	}
@@ -98,10 +96,7 @@ func Fit(ctx context.Context, r io.ReaderAt, size int64) (s Shown, err error) {
 		return s, err
 	}
 	s.From = head
-	img, err := f.decode(stopping{ctx.Err, io.NewSectionReader(r, 0, size)})
-	if ctx.Err() != nil {
-		return s, ctx.Err()
-	}
+	img, err := f.decode(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
@@ -118,7 +113,7 @@ func Fit(ctx context.Context, r io.ReaderAt, size int64) (s Shown, err error) {
 		_, err = io.ReadFull(io.NewSectionReader(r, 0, size), s.Data)
 		return s, err
 	}
-	return s, s.redraw(ctx, turned(shrunk(ctx, img), turn), f.name == "jpeg")
+	return s, s.redraw(turned(shrunk(img), turn), f.name == "jpeg")
 }
 
 // sendable are the formats that are sent as they are. A GIF may move, which servers refuse.
@@ -148,68 +143,56 @@ func headerOf(r *io.SectionReader) (format, Header, error) {
 	if err != nil {
 		return f, Header{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	h := Header{Format: f.name, Width: c.Width, Height: c.Height, deep: deep(c.ColorModel)}
-	return f, h, h.check()
-}
-
-// check refuses what nobody can look at and what would take hundreds of megabytes.
-func (h Header) check() error {
+	h := Header{Format: f.name, Width: c.Width, Height: c.Height}
 	if h.Width <= 0 || h.Height <= 0 {
-		return fmt.Errorf("%w: it has no pixels", ErrFormat)
+		return f, h, fmt.Errorf("%w: it has no pixels", ErrFormat)
 	}
-	limit := maxPixels
-	if h.deep {
-		limit /= 2
+	most, err := h.memory(r, c.ColorModel)
+	if err == nil && most > maxMemory {
+		err = fmt.Errorf("%w: %d × %d pixels take %d MB when they are decoded, and at most %d are given to a picture", ErrLarge, h.Width, h.Height, int64(most)/1_000_000, maxMemory/1_000_000)
 	}
-	if h.Width > limit/h.Height {
-		return fmt.Errorf("%w: %d × %d pixels, and at most %d million are read", ErrLarge, h.Width, h.Height, limit/1_000_000)
-	}
-	return nil
-}
-
-func deep(m color.Model) bool {
-	return m == color.RGBA64Model || m == color.NRGBA64Model || m == color.Gray16Model
-}
-
-// stopping is a reader that ends with the context whose Err it has.
-type stopping struct {
-	over func() error
-	r    io.Reader
-}
-
-func (s stopping) Read(p []byte) (int, error) {
-	if err := s.over(); err != nil {
-		return 0, err
-	}
-	return s.r.Read(p)
+	return f, h, err
 }
 
 // redraw encodes img into s: photographs as JPEG, everything else as PNG unless that is too large.
-func (s *Shown) redraw(ctx context.Context, img *image.RGBA, photo bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+func (s *Shown) redraw(img *image.RGBA, photo bool) error {
 	s.Width, s.Height = img.Rect.Dx(), img.Rect.Dy()
-	var b bytes.Buffer
 	if !photo {
-		if err := png.Encode(&b, img); err != nil {
-			return fmt.Errorf("encode picture: %w", err)
-		}
-		s.MIME, s.Data = "image/png", b.Bytes()
-		if b.Len() <= maxShown {
-			return nil
+		full, err := s.encode("image/png", func(w io.Writer) error { return png.Encode(w, img) })
+		if err != nil || !full {
+			return err
 		}
 		img = onWhite(img)
 	}
 	for _, quality := range []int{85, 60, 30} {
-		b = bytes.Buffer{}
-		if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: quality}); err != nil {
-			return fmt.Errorf("encode picture: %w", err)
-		}
-		s.MIME, s.Data = "image/jpeg", b.Bytes()
-		if b.Len() <= maxShown {
-			break
+		full, err := s.encode("image/jpeg", func(w io.Writer) error { return jpeg.Encode(w, img, &jpeg.Options{Quality: quality}) })
+		if err != nil || !full {
+			return err
 		}
 	}
-	return ctx.Err()
+	return fmt.Errorf("%w: it has more than %d KB however it is shown", ErrLarge, maxShown/1000)
+}
+
+// encode keeps what one encoder writes, and says whether it would be more than is shown.
+func (s *Shown) encode(mime string, write func(io.Writer) error) (full bool, err error) {
+	var b bounded
+	if err := write(&b); err != nil && !errors.Is(err, errFull) {
+		return false, fmt.Errorf("encode picture: %w", err)
+	} else if err != nil {
+		return true, nil
+	}
+	s.MIME, s.Data = mime, b.Bytes()
+	return false, nil
+}
+
+var errFull = errors.New("more than is shown")
+
+// bounded holds maxShown bytes.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxShown {
+		return 0, errFull
+	}
+	return b.Buffer.Write(p)
 }

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"context"
 	"image"
 	"image/draw"
 	"math"
@@ -12,7 +11,7 @@ const strip = 32
 
 // shrunk is img with no side longer than MaxSide, each new pixel the mean of those that it covers. The rows are added up as they come,
 // because a kernel that filters the whole picture in one direction first holds hundreds of megabytes of a large one.
-func shrunk(ctx context.Context, img image.Image) *image.RGBA {
+func shrunk(img image.Image) *image.RGBA {
 	b := img.Bounds()
 	w, h := fitted(b.Dx(), b.Dy())
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
@@ -25,9 +24,6 @@ func shrunk(ctx context.Context, img image.Image) *image.RGBA {
 	sum, loaded := make([]float32, w*4), -1
 	line := make([]float32, w*4)
 	for y, span := range rows {
-		if ctx.Err() != nil {
-			return out
-		}
 		clear(sum)
 		for from := span.from; from < span.to; from++ {
 			if from/strip != loaded {
