@@ -70,10 +70,15 @@ func after(p string, i int) int {
 		if i+1 < len(p) && (p[i+1] == '!' || p[i+1] == '^') {
 			from++
 		}
-		if from < len(p) {
-			if n := strings.IndexByte(p[from:], ']'); n >= 0 {
+		for from = min(from, len(p)); ; {
+			n := strings.IndexByte(p[from:], ']')
+			if n < 0 {
+				return i + 1
+			}
+			if at := strings.LastIndex(p[i+1:from+n], "[:"); at < 0 || !strings.HasSuffix(p[:from+n], ":") || i+1+at+2 > from+n-1 {
 				return from + n + 1
 			}
+			from += n + 1 // of "[:alpha:]"
 		}
 	}
 	return i + 1

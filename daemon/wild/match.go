@@ -41,6 +41,9 @@ func (a *atom) takes(s string) int {
 		for _, set := range a.sets {
 			in = in || set.low <= r && r <= set.high
 		}
+		for _, is := range a.is {
+			in = in || is(r)
+		}
 		if in == a.not {
 			return 0
 		}

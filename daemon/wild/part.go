@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -20,9 +21,10 @@ type part struct {
 type atom struct {
 	op   op
 	char rune
-	sets []span   // of class
-	not  bool     // of class
-	but  [][]atom // of except: what must not stand here
+	sets []span            // of class
+	is   []func(rune) bool // of class: "[:alpha:]"
+	not  bool              // of class
+	but  [][]atom          // of except: what must not stand here
 }
 
 type op uint8
@@ -41,10 +43,10 @@ func parsePart(name string) (part, error) {
 	if name == "**" {
 		return part{any: true}, nil
 	}
-	if !strings.ContainsAny(name, `*?[\!`) {
+	if !strings.ContainsAny(name, `*?[\!(`) {
 		return part{literal: true, text: name}, nil
 	}
-	if name[0] == '*' && len(name) > 1 && !strings.ContainsAny(name[1:], `*?[\!`) {
+	if name[0] == '*' && len(name) > 1 && !strings.ContainsAny(name[1:], `*?[\!(`) {
 		return part{suffix: true, text: name[1:]}, nil
 	}
 	r := &reader{rest: name}
@@ -66,6 +68,9 @@ func (r *reader) atoms(stop string) ([]atom, error) {
 	for r.rest != "" && strings.IndexByte(stop, r.rest[0]) < 0 {
 		c, size := utf8.DecodeRuneInString(r.rest)
 		a := atom{op: char, char: c}
+		if strings.IndexByte("@+*?", r.rest[0]) >= 0 && strings.HasPrefix(r.rest[1:], "(") {
+			return nil, fmt.Errorf(`%w: "%c(" is not known; "!(x)" and "{a,b}" are, and "\(" is a bracket`, ErrPattern, c)
+		}
 		switch {
 		case c == '*':
 			a.op = starOp
@@ -133,6 +138,14 @@ func parseClass(s string) (atom, string, error) {
 		if rest[0] == ']' && !first {
 			return a, rest[1:], nil
 		}
+		if name, left, ok := named(rest); ok {
+			is := classes()[name]
+			if is == nil {
+				return a, "", fmt.Errorf("%w: there is no class [:%s:]", ErrPattern, name)
+			}
+			a.is, rest = append(a.is, is), left
+			continue
+		}
 		var low, high rune
 		low, rest = classRune(rest)
 		high = low
@@ -143,6 +156,25 @@ func parseClass(s string) (atom, string, error) {
 			return a, "", fmt.Errorf("%w: [%c-%c] is the wrong way round", ErrPattern, low, high)
 		}
 		a.sets = append(a.sets, span{low, high})
+	}
+}
+
+// named reads "[:name:]".
+func named(s string) (name, rest string, ok bool) {
+	if s, ok = strings.CutPrefix(s, "[:"); ok {
+		name, rest, ok = strings.Cut(s, ":]")
+	}
+	return name, rest, ok
+}
+
+// classes are the named ones of POSIX (IEEE 1003.1, section 9.3.5).
+func classes() map[string]func(rune) bool {
+	return map[string]func(rune) bool{
+		"alpha": unicode.IsLetter, "digit": func(r rune) bool { return r >= '0' && r <= '9' }, "alnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) },
+		"upper": unicode.IsUpper, "lower": unicode.IsLower, "space": unicode.IsSpace, "blank": func(r rune) bool { return r == ' ' || r == '\t' },
+		"punct": func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }, "cntrl": unicode.IsControl,
+		"graph": func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }, "print": unicode.IsPrint,
+		"xdigit": func(r rune) bool { return strings.ContainsRune("0123456789abcdefABCDEF", r) },
 	}
 }
 

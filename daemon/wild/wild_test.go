@@ -9,6 +9,15 @@ import (
 	"hob/daemon/wild"
 )
 
+// Forms that are not supported are errors: a pattern that matches nothing would look like a tree without such files.
+func TestUnknownFormsAreErrors(t *testing.T) {
+	for _, pattern := range []string{"@(a|b)", "+(a)", "*(a).go", "?(a)x", "x@(a)", "**/@(a|b)/c", "{a,+(b)}", "[[:letter:]]", "[[:^alpha:]]", "[[:alpha:]", "!(@(a))", "*.@(go|c)"} {
+		if _, err := wild.New(pattern); !errors.Is(err, wild.ErrPattern) {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
@@ -45,6 +54,14 @@ func TestPath(t *testing.T) {
 		{"a**b", []string{"ab", "axb"}, []string{"a/b"}},
 		{".github/*", []string{".github/x"}, []string{".github/.x"}},
 		{".*", []string{".env"}, []string{"env"}},
+		{"[[:alpha:]]*", []string{"a1", "Z", "ä"}, []string{"1a", "_"}},
+		{"[[:digit:][:upper:]_]", []string{"7", "Q", "_"}, []string{"q", "-"}},
+		{"[![:space:]]", []string{"a", "]"}, []string{" "}},
+		{"{[[:alpha:],],x}.c", []string{"a.c", ",.c", "x.c"}, []string{"1.c"}},
+		{"[[:xdigit:]][[:punct:]][[:lower:]]", []string{"F-z", "0_a"}, []string{"G-z", "Faz"}},
+		{"[a[:]", []string{"a", "[", ":"}, []string{"b"}},
+		{"a(b)", []string{"a(b)"}, []string{"ab"}},
+		{`\@(a)`, []string{"@(a)"}, []string{"a"}},
 		{"./a//b", []string{"a/b"}, []string{"b"}},
 		{"a/", []string{"a/b", "a/b/c"}, []string{"a"}},
 		{"!a", []string{"!a"}, []string{"b"}},

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hob/daemon/ignore"
@@ -17,7 +19,7 @@ import (
 
 // Wanted is what glob takes.
 type Wanted struct {
-	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, !(x)" min:"1" max:"1000"`
+	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, !(x), */ for folders" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
 	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
 }
@@ -51,7 +53,7 @@ type globber struct{ Deps }
 
 func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.Intent, error) {
 	from, rest := anchored(in.Path, in.Pattern)
-	if _, err := newWild(rest); err != nil {
+	if _, _, err := newWild(rest); err != nil {
 		return tools.Intent{}, err
 	}
 	p, err := judge(g.Guard, call, from)
@@ -61,12 +63,13 @@ func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.In
 	return looking("glob", in.Pattern, p)
 }
 
-func newWild(pattern string) (*wild.Pattern, error) {
-	w, err := wild.New(pattern)
-	if err != nil {
-		return nil, tools.Refuse(tools.Validation, "such as **/*.go, src/{a,b}/*.md, !(vendor)/**", "pattern: %v", err)
+// newWild reads a pattern; one with a slash at its end names folders.
+func newWild(pattern string) (w *wild.Pattern, folders bool, err error) {
+	names := strings.TrimRight(pattern, "/")
+	if w, err = wild.New(names); err != nil {
+		return nil, false, tools.Refuse(tools.Validation, "such as **/*.go, src/{a,b}/*.md, !(vendor)/**, [[:digit:]]*", "pattern: %v", err)
 	}
-	return w, nil
+	return w, names != pattern, nil
 }
 
 // anchored splits a pattern that begins elsewhere, with "/", "~/" or "../", into the folder where it begins and the rest.
@@ -77,7 +80,7 @@ func anchored(path, pattern string) (start, rest string) {
 	}
 	names := strings.Split(pattern, "/")
 	n := 0
-	for n < len(names)-1 && !strings.ContainsAny(names[n], `*?[{\!`) {
+	for n < len(names)-1 && !strings.ContainsAny(names[n], `*?[{\!`) && !strings.Contains(names[n], "@(") && !strings.Contains(names[n], "+(") {
 		n++
 	}
 	start, rest = strings.Join(names[:n], "/"), strings.Join(names[n:], "/")
@@ -93,7 +96,7 @@ func anchored(path, pattern string) (start, rest string) {
 
 func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent tools.Intent) (tools.Result, error) {
 	from, rest := anchored(in.Path, in.Pattern)
-	w, err := newWild(rest)
+	w, folders, err := newWild(rest)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -113,7 +116,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 	if err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
-	r := &globRun{pattern: w, sift: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers())}
+	r := &globRun{pattern: w, folders: folders, sift: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers()+1)}
 	if err := errors.Join(walk.Walk(ctx, root, r), root.Close()); err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
@@ -123,11 +126,13 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 // globRun is one run of glob.
 type globRun struct {
 	pattern *wild.Pattern
+	folders bool // are wanted, and no files
 	sift    *sift
 	ctx     context.Context //nolint:containedctx // of this run alone
 	pieces  []string
 	limit   int
-	found   []newest // of each worker
+	mu      sync.Mutex // of the last of found
+	found   []newest   // of each worker, and the folders
 }
 
 // reached is what a folder keeps: its rules, and how far the pattern has come.
@@ -179,9 +184,12 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	dir := r.sift.below(d.Path)
 	kept := entries[:0]
 	for _, e := range entries {
+		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name))) {
+			r.folder(d.Child(e.Name))
+		}
 		switch {
 		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.standing(d, here, e.Name))) == 0:
-		case e.Kind == walk.File && !r.takes(here, dir, e.Name):
+		case e.Kind == walk.File && (r.folders || !r.takes(here, dir, e.Name, false)):
 		case e.Kind == walk.Other:
 		case suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name)):
 		default:
@@ -208,9 +216,20 @@ func (r *globRun) standing(d *walk.Dir, in reached, name string) wild.Standing {
 	return wild.Open
 }
 
-func (r *globRun) takes(here reached, dir, name string) bool {
+func (r *globRun) takes(here reached, dir, name string, folder bool) bool {
 	ok, named := r.pattern.Match(here.state, name)
-	return ok && (named || here.node.Verdict(dir, name, false) != ignore.Ignore)
+	return ok && (named || here.node.Verdict(dir, name, folder) != ignore.Ignore)
+}
+
+// folder notes a folder that matches.
+func (r *globRun) folder(path string) {
+	info, err := os.Lstat(r.sift.below(path))
+	if err != nil || !info.IsDir() {
+		return // it has gone since it was listed
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found[len(r.found)-1].add(globbed{path + "/", walk.Info{Modified: info.ModTime().UnixNano()}}, r.limit)
 }
 
 // File notes a file that matches.
@@ -234,7 +253,7 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 	}
 	all = newestOf(all, r.limit)
 	folders, found := map[string]bool{}, len(all)
-	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.sift.lists(f.path, folders) })
+	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.sift.lists(strings.TrimSuffix(f.path, "/"), folders) })
 	withheld := found - len(all)
 	out.Total -= withheld
 	out.Withheld = int(r.sift.withheld.Load()) + withheld
@@ -249,7 +268,11 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 		out.Files = append(out.Files, GlobbedFile{path, f.info.Size, time.Unix(0, f.info.Modified).UTC()})
 		b.WriteString(tools.ShownPath(path) + "\n")
 	}
-	if note := out.note(pattern); note != "" {
+	noun := "file"
+	if r.folders {
+		noun = "folder"
+	}
+	if note := out.note(pattern, noun); note != "" {
 		b.WriteString("(" + note + ")")
 	}
 	return tools.Result{Content: strings.TrimRight(b.String(), "\n"), Data: out, Foreign: foreign}, nil
@@ -260,17 +283,17 @@ func (r *globRun) foreign(path string) string {
 	return r.sift.guard.Foreign(r.sift.below(path), r.sift.start.Area)
 }
 
-func (g Globbed) note(pattern string) string {
+func (g Globbed) note(pattern, noun string) string {
 	var notes []string
 	if g.Cut {
-		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", grouped(len(g.Files)), count(g.Total, "file")))
+		notes = append(notes, fmt.Sprintf("cut: the newest %s of %s", grouped(len(g.Files)), count(g.Total, noun)))
 	}
 	if g.Total == 0 {
 		hint := "hidden and ignored ones are listed when the pattern names them"
 		if !strings.Contains(pattern, "/") {
 			hint = fmt.Sprintf("**/%s looks in all folders; %s", pattern, hint)
 		}
-		notes = append(notes, "no file matches; "+hint)
+		notes = append(notes, "no "+noun+" matches; "+hint)
 	}
 	if g.Unread > 0 {
 		notes = append(notes, count(g.Unread, "folder")+" could not be read")

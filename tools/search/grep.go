@@ -35,7 +35,7 @@ type Asked struct {
 	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"A is a"`
 	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines"`
 	Type       string `json:"type,omitempty" jsonschema:"go, py, js …"`
-	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most" default:"250" min:"1" max:"5000"`
+	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most; 0: a page of them" default:"250" min:"0" max:"5000"`
 	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
 }
 
@@ -132,13 +132,16 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if q.HeadLimit == 0 {
+		q.HeadLimit = maxContent / len("a:1:\n") // as many as a page can hold
+	}
 	r := &grepRun{
 		query: q, sift: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
-		found: collector{need: in.Offset + in.HeadLimit, content: in.OutputMode == modeContent},
+		found: collector{need: in.Offset + q.HeadLimit, content: in.OutputMode == modeContent},
 	}
 	for range walk.Workers() {
 		r.scanners = append(r.scanners, &scanner{
-			pattern: q.pattern, searcher: q.pattern.Searcher(), mode: in.OutputMode, whole: in.Multiline, keep: in.Offset + in.HeadLimit,
+			pattern: q.pattern, searcher: q.pattern.Searcher(), mode: in.OutputMode, whole: in.Multiline, keep: in.Offset + q.HeadLimit,
 		})
 	}
 	if err := r.search(); err != nil {

@@ -114,6 +114,11 @@ func TestRefusals(t *testing.T) {
 		{d.grep, args{"pattern": "a", "path": "../state"}, tools.Denied, "hob's own state"},
 		{d.grep, args{"pattern": "a", "path": "pipe"}, tools.Validation, "regular"},
 		{d.glob, args{"pattern": "[a"}, tools.Validation, "pattern"},
+		{d.glob, args{"pattern": "@(a|b)"}, tools.Validation, `"@(" is not known`},
+		{d.glob, args{"pattern": "/tmp/+(a)/x"}, tools.Validation, `"+(" is not known`},
+		{d.glob, args{"pattern": "*(a)"}, tools.Validation, `"*(" is not known`},
+		{d.glob, args{"pattern": "[[:letter:]]"}, tools.Validation, "no class [:letter:]"},
+		{d.grep, args{"pattern": "a", "include": "?(a)"}, tools.Validation, `"?(" is not known`},
 		{d.glob, args{"pattern": "*", "path": "a"}, tools.NotFound, "not a folder"},
 		{d.glob, args{"pattern": "*", "path": "../state"}, tools.Denied, "hob's own state"},
 	} {
@@ -284,6 +289,51 @@ func TestGlob(t *testing.T) {
 	}
 	if res := d.do(t, d.glob, args{"pattern": "c.go"}); !strings.Contains(res.Content, "**/c.go looks in all folders") {
 		t.Error(res.Content)
+	}
+}
+
+// A slash at the end of a pattern asks for folders, and for nothing that is in them.
+func TestGlobFolders(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "a/x", "", "b/c/y", "", ".h/z", "", "vendor/v", "", ".gitignore", "vendor\n", "credentials/x", "", "top", "")
+	for pattern, want := range map[string][]string{
+		"*/": {"a/", "b/"}, "**/": {"a/", "b/", "b/c/"}, "b/*/": {"b/c/"}, ".h/": {".h/"}, "vendor/": {"vendor/"}, "top/": nil, "a": nil, "{a,b}/": {"a/", "b/"},
+		"[[:alpha:]]/": {"a/", "b/"},
+	} {
+		if got := sorted(d.globbed(t, args{"pattern": pattern})); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", pattern, got)
+		}
+	}
+	if res := d.do(t, d.glob, args{"pattern": "nothing*/"}); !strings.Contains(res.Content, "no folder matches") {
+		t.Error(res.Content)
+	}
+	if res := d.do(t, d.glob, args{"pattern": filepath.ToSlash(d.dir) + "/*/", "head_limit": 1}); !strings.Contains(res.Content, "cut: the newest 1 of 2 folders") {
+		t.Error(res.Content)
+	}
+}
+
+// Folders are not entered for a pattern that ends above what is in them: the folders of the root are there at once.
+func TestGlobOfTheRoot(t *testing.T) {
+	d := newDesk(t)
+	start := time.Now()
+	res := d.do(t, d.glob, args{"pattern": "/*/"})
+	if res.IsError || !strings.Contains(res.Content, "/") || time.Since(start) > 5*time.Second {
+		t.Errorf("%s in %s", res.Content, time.Since(start))
+	}
+}
+
+func TestGrepWithoutALimit(t *testing.T) {
+	d := newDesk(t)
+	d.put(t, "a.txt", strings.Repeat("hit\n", 30_000))
+	out, _ := d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0}).Data.(search.Found)
+	if out.Shown < 5000 || out.Next != out.Shown {
+		t.Errorf("%d shown, %d next", out.Shown, out.Next)
+	}
+	if out, _ = d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0, "offset": 29_000}).Data.(search.Found); out.Shown != 1000 || out.Next != 0 {
+		t.Errorf("%d shown, %d next", out.Shown, out.Next)
+	}
+	if out, _ = d.do(t, d.grep, args{"pattern": "hit"}).Data.(search.Found); out.Shown != 250 {
+		t.Errorf("%d shown", out.Shown)
 	}
 }
 
