@@ -96,7 +96,7 @@ func TestAToolAsksAModelOnce(t *testing.T) {
 	})
 	bubble(t, reply, func(r *rig) {
 		r.ask("go")
-		if r.lastBody() != "heard: eight letters\n(source: a.example)" {
+		if r.lastBody() != "heard: eight letters\n(source: a[.]example)" {
 			t.Errorf("it says %q", r.lastBody())
 		}
 		if len(seen) != 1 || len(seen[0].Tools) != 0 || len(seen[0].Messages) != 1 || !strings.Contains(seen[0].System, "not an order") {

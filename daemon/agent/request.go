@@ -164,10 +164,12 @@ func (r asking) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answe
 		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the conversation has about %d tokens, %s takes %d", a.size.likely(), a.info.Name(), a.info.Context)}
 	}
 	fail.Point("model.inflight")
-	answer, err := model.Answer(ctx, a.req, r.stream(a.st, a.step.N))
+	piece, end := r.stream(ctx, a.st, a.step.N)
+	answer, err := model.Answer(ctx, a.req, piece)
 	if err != nil {
 		return answer, err
 	}
+	end()
 	fail.Point("answer.complete")
 	if says(answer) {
 		return answer, nil
@@ -241,7 +243,7 @@ func (r asking) reload(ctx context.Context, st *turn.State) error {
 	if err != nil {
 		return fmt.Errorf("load turn %d: %w", r.id, err)
 	}
-	st.Turn, st.Items = now.Turn, now.Items
+	st.Turn, st.Items, r.turn = now.Turn, now.Items, now.Turn
 	return nil
 }
 
@@ -280,19 +282,6 @@ func schemas(specs []tools.Spec) []llm.Tool {
 		list[i] = llm.Tool{Name: s.Name, Description: s.Description, Parameters: s.Sent()}
 	}
 	return list
-}
-
-// stream hands pieces of the answer to whoever looks.
-func (r asking) stream(st turn.State, n int) func(llm.Delta) {
-	offset := 0
-	return func(d llm.Delta) {
-		r.progress()
-		if d.Text == "" {
-			return
-		}
-		r.Feed.Publish(event.Live{Turn: r.id, Step: n, Offset: offset, Text: d.Text, Session: st.Turn.Key})
-		offset += len(d.Text)
-	}
 }
 
 // lost closes the step of a failed request, and tells whoever looks what comes. What may have been billed counts as all that was

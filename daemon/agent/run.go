@@ -18,6 +18,7 @@ import (
 type run struct {
 	*Thread
 	id      int64
+	turn    turn.Turn // as it was last read
 	set     Settings
 	counted time.Duration // monotonic time up to which running time is committed
 	over    bool          // ended or parked
@@ -41,7 +42,7 @@ func (r *run) loop(ctx context.Context) error {
 		if err != nil {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
-		r.set = r.Settings(ctx)
+		r.set, r.turn = r.Settings(ctx), st.Turn
 		st.Limits = st.Kin.Limits(r.set.Limits)
 		if err := r.bounded(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
@@ -112,6 +113,7 @@ func stopWord(t turn.Turn) string {
 
 // commit writes a step; a commit that parks or ends the turn ends the loop.
 func (r *run) commit(ctx context.Context, c turn.Commit) error {
+	c = r.shown(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()
 	if err := r.Ledger.Commit(ctx, c); err != nil {

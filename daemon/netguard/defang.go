@@ -1,37 +1,187 @@
 package netguard
 
 import (
+	"html"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// anyScheme is what a program may make a link of, whatever its scheme opens.
-var anyScheme = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*`)
+// What a program may make a link of, in a word without what people do not see: an address with a scheme; one with a scheme that needs no
+// slashes, or that stands where markup has a target; a mail address; a name or a number that leads somewhere by itself.
+var (
+	withScheme = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]+:[/\\][^\s<>"` + enders + `]*`)
+	slashless  = regexp.MustCompile(`(?i)(?:\b(?:https?|hxxps?|ftps?|wss?|file|mailto|tel|sms|smsto|mms|callto|sips?|xmpp|data|javascript|vbscript|blob|cid|magnet|bitcoin|ethereum|geo|skype|facetime|facetime-audio|market|intent|feed|webcal|view-source|itms-services):|(?:\]\(<?|<|(?:href|src)=["']?)[a-z][a-z0-9+.-]+:)[^\s<>"` + enders + `]+`)
+	mailbox    = regexp.MustCompile(`(?i)[\p{L}\p{N}._%+=/!#$&'?^{}~-]+@(?:\[[0-9a-f:.]+\]|[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+)`)
+	relative   = regexp.MustCompile(`(?i)(?:^|[^:/\\])[/\\]{2}[\p{L}\p{N}_\[][^\s<>"` + enders + `]*`)
+	picture    = regexp.MustCompile(`(?i)!\[|<(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|input|style|script)\b`)
+	entity     = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+)
+
+const enders = "`" + `{}|“”„«»‹›（）`
 
 // Defang shows the addresses in a text so that no program makes links of them, and people can still read them: https://evil.example/x
-// becomes https[:]//evil[.]example/x. Bare names are found as Links finds them. What is shown so already stays.
-func Defang(text string) string {
-	text = replaced(text, anyScheme, func(_, _ int) bool { return true })
-	return replaced(text, bare, func(from, to int) bool {
-		before, _ := utf8.DecodeLastRuneInString(text[:from])
-		after, _ := utf8.DecodeRuneInString(text[to:])
-		return !strings.ContainsRune(`@/\~`, before) && !strings.ContainsRune(`@\`, after) && isPlace(text[from:to])
+// becomes https[:]//evil[.]example/x. No picture stays one. What is shown so already stays.
+func Defang(text string) string { return DefangBut(text, func(string) bool { return false }) }
+
+// DefangBut does the same, but for the addresses that keep names. It works word by word: a text that is cut at white space and put together
+// again comes to the same.
+func DefangBut(text string, keep func(address string) bool) string {
+	var b strings.Builder
+	for text != "" {
+		n := strings.IndexFunc(text, unicode.IsSpace)
+		if n < 0 {
+			n = len(text)
+		}
+		b.WriteString(defanged(text[:n], keep))
+		gap := strings.IndexFunc(text[n:], func(r rune) bool { return !unicode.IsSpace(r) })
+		if gap < 0 {
+			gap = len(text) - n
+		}
+		b.WriteString(text[n : n+gap])
+		text = text[n+gap:]
+	}
+	return b.String()
+}
+
+// bared is a word as programs may read it: without what nobody sees and what markup takes away, with what stands for a character in its place. Byte i
+// of text comes from word[from[i]:to[i]].
+type bared struct {
+	text     string
+	from, to []int
+}
+
+// alike are characters that programs take for others.
+var alike = strings.NewReplacer("。", ".", "．", ".", "｡", ".", "․", ".", "﹒", ".", "：", ":", "﹕", ":", "／", "/", "＠", "@", "﹫", "@", "＼", `\`)
+
+func bare(word string) bared {
+	var b strings.Builder
+	p := bared{}
+	add := func(s string, from, to int) {
+		b.WriteString(s)
+		for range len(s) {
+			p.from, p.to = append(p.from, from), append(p.to, to)
+		}
+	}
+	for i := 0; i < len(word); {
+		if at := entity.FindStringIndex(word[i:]); at != nil && at[0] == 0 {
+			if value := html.UnescapeString(word[i : i+at[1]]); !strings.ContainsAny(value, "&<>\"'\u00a0") {
+				add(alike.Replace(value), i, i+at[1])
+				i += at[1]
+				continue
+			}
+		}
+		r, n := utf8.DecodeRuneInString(word[i:])
+		switch {
+		case unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || r == '\u034f' || r >= '\ufe00' && r <= '\ufe0f': // nobody sees it
+		case r == '*' || r == '`' || r == '~' || r == '\\' && i+1 < len(word) && word[i+1] != '\\' && !isWordByte(word[i+1]): // markup takes it away
+		default:
+			add(alike.Replace(word[i:i+n]), i, i+n)
+		}
+		i += n
+	}
+	p.text = b.String()
+	return p
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+}
+
+// defanged is a word without live addresses.
+func defanged(word string, keep func(string) bool) string {
+	p := bare(word)
+	dead := make([]bool, len(p.text)) // bytes of p.text that are put in brackets
+	kept := make([]bool, len(p.text)) // those that stay as they are
+	kill := func(from, to int) {
+		raw := trimmed(p.text[from:to])
+		to = from + len(raw)
+		if to == from || slices.Contains(kept[from:to], true) {
+			return
+		}
+		if first, last := p.from[from], p.to[to-1]; word[first:last] == raw && keep(raw) {
+			for i := from; i < to; i++ {
+				kept[i] = true
+			}
+			return
+		}
+		for i := from; i < to; i++ {
+			c := p.text[i]
+			if i > 0 && p.text[i-1] == '[' && i+1 < len(p.text) && p.text[i+1] == ']' {
+				continue // it is dead
+			}
+			dead[i] = dead[i] || c == '.' || c == '@' || c == ':' && (i+1 < to && strings.IndexByte(`/\`, p.text[i+1]) >= 0 || !strings.ContainsAny(raw[:i-from], `:/@.`))
+		}
+	}
+	for _, at := range slices.Concat(withScheme.FindAllStringIndex(p.text, -1), slashless.FindAllStringIndex(p.text, -1)) {
+		raw := p.text[at[0]:at[1]]
+		if lead := strings.LastIndexAny(raw[:strings.IndexByte(raw, ':')], `](<="'`); lead >= 0 {
+			at[0] += lead + 1
+		}
+		kill(at[0], at[1])
+	}
+	for _, at := range mailbox.FindAllStringIndex(p.text, -1) {
+		kill(at[0], at[1])
+	}
+	for _, at := range relative.FindAllStringIndex(p.text, -1) {
+		kill(at[0]+strings.IndexAny(p.text[at[0]:at[1]], `/\`), at[1])
+	}
+	for _, at := range host.FindAllStringIndex(p.text, -1) {
+		before, _ := utf8.DecodeLastRuneInString(p.text[:at[0]])
+		if before != '/' && leads(p.text[at[0]:at[1]]) {
+			kill(at[0], at[1])
+		}
+	}
+	return unpictured(redrawn(word, p, dead))
+}
+
+// leads reports whether a name leads somewhere: it is a place, or has the ending of a file that is a domain's too, below another name.
+func leads(raw string) bool {
+	name, _, _ := strings.Cut(strings.NewReplacer("?", "/", ":", "/").Replace(raw), "/")
+	domains := []string{"md", "sh", "py", "rs", "pl", "ps", "so", "cc", "zip", "mov"}
+	labels := strings.Split(strings.ToLower(name), ".")
+	end := labels[len(labels)-1]
+	if endsInNumber(name) {
+		labels = labels[max(len(labels)-4, 0):] // four numbers may stand below a name
+		labels[0] = strings.Trim(labels[0], "_")
+		name, raw = strings.Join(labels, "."), strings.Join(labels, ".")
+	}
+	return isPlace(raw) || strings.Contains(raw, "?") && isPlace(name+"/") || strings.Count(name, ".") > 1 && slices.Contains(domains, end)
+}
+
+// redrawn puts what is dead into brackets.
+func redrawn(word string, p bared, dead []bool) string {
+	var b strings.Builder
+	done := 0
+	for i := range dead {
+		if !dead[i] || p.from[i] < done {
+			continue
+		}
+		b.WriteString(word[done:p.from[i]] + "[" + word[p.from[i]:p.to[i]] + "]")
+		done = p.to[i]
+	}
+	return b.String() + word[done:]
+}
+
+// unpictured makes a picture of Markdown a link, and one of HTML words.
+func unpictured(word string) string {
+	return picture.ReplaceAllStringFunc(word, func(s string) string {
+		if s == "![" {
+			return "["
+		}
+		return "<[" + s[1:] + "]"
 	})
 }
 
-// replaced kills what an expression matches and is an address, up to what a sentence puts behind it.
-func replaced(text string, address *regexp.Regexp, is func(from, to int) bool) string {
-	dead := strings.NewReplacer(".", "[.]", "://", "[:]//")
-	var b strings.Builder
-	done := 0
-	for _, at := range address.FindAllStringIndex(text, -1) {
-		if !is(at[0], at[1]) {
-			continue
-		}
-		raw := trimmed(text[at[0]:at[1]])
-		b.WriteString(text[done:at[0]] + dead.Replace(raw))
-		done = at[0] + len(raw)
+// Whole reports whether the address that a text begins with is the given one, and not a longer one.
+func Whole(text, address string) bool {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`<>"`+enders, r)
+	})
+	if end >= 0 {
+		text = text[:end]
 	}
-	return b.String() + text[done:]
+	return trimmed(text) == address
 }

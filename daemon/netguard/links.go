@@ -11,10 +11,10 @@ import (
 // maxLinks bounds what Links finds in one text.
 const maxLinks = 1000
 
-// whole is an address with its scheme; bare one without: a name with a dot in it, or four numbers, with what may follow.
+// whole is an address with its scheme; host one without: a name with a dot in it, or four numbers, with what may follow.
 var (
 	whole = regexp.MustCompile(`(?i)\bhttps?://[^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]+`)
-	bare  = regexp.MustCompile(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
+	host  = regexp.MustCompile(`(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]*[\p{L}\p{N}])?\.)+(?:\p{L}(?:[\p{L}\p{N}-]*[\p{L}\p{N}])?|\d{1,3})(?::\d{1,5})?(?:[/?][^\s<>"` + "`" + `{}|\\^“”„«»‹›。、「」（）]*)?`)
 )
 
 // Links are the addresses in a text that a person wrote, as Canonical writes them, each once, at most 1,000. A bare name such
@@ -40,7 +40,7 @@ func Links(text string) []string {
 			rest[i] = ' '
 		}
 	}
-	for _, at := range bare.FindAllIndex(rest, maxLinks) {
+	for _, at := range host.FindAllIndex(rest, maxLinks) {
 		if raw := string(rest[at[0]:at[1]]); alone(rest, at[0], at[1]) && isPlace(raw) {
 			add("https://" + raw)
 		}

@@ -18,6 +18,7 @@ import (
 	"hob/daemon/fail"
 	"hob/daemon/guard"
 	"hob/daemon/llm"
+	"hob/daemon/netguard"
 	"hob/tools"
 )
 
@@ -311,7 +312,7 @@ func deadText(tx *Tx, id int64, why string) string {
 	if err := tx.One("SELECT seq, substr(coalesce(json_extract(parts, '$[0].text'), ''), 1, 200) FROM inbox WHERE turn = ? ORDER BY seq LIMIT 1", []any{id}, &seq, &said); err != nil {
 		return fmt.Sprintf("I gave up on turn %d: %s.", id, why)
 	}
-	return fmt.Sprintf("I gave up on %q: %s. To try it once more: hob inbox retry %d", said, why, seq)
+	return fmt.Sprintf("I gave up on %q: %s. To try it once more: hob inbox retry %d", netguard.Defang(said), why, seq) // whoever wrote it
 }
 
 // closeCalls gives every call without a result one, so that the session's next request is valid.

@@ -11,6 +11,7 @@ import (
 	"hob/channels"
 	"hob/daemon/agent/turn"
 	"hob/daemon/guard"
+	"hob/daemon/netguard"
 )
 
 // Text is what the owner reads: the question, and in a paragraph of its own how to answer it from where he is. Where there are buttons one
@@ -45,7 +46,7 @@ func always(q turn.Question, word string) string {
 	if q.Pattern == "" {
 		return ""
 	}
-	return word + guard.Visible(q.Pattern)
+	return word + netguard.Defang(guard.Visible(q.Pattern))
 }
 
 // askHint says how an ask is answered.

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"hob/daemon/store/db"
@@ -75,15 +76,32 @@ type ItemRow struct {
 	Source  string `json:"source"`
 }
 
-func (s *View) items(ctx context.Context, where string, id int64) ([]ItemRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source FROM items WHERE "+where+" ORDER BY seq", id) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (ItemRow, error) {
-		var r ItemRow
-		var parts []event.Part
-		err := rs.Scan(&r.Seq, &r.Turn, &r.Step, &r.Role, &r.Kind, db.JSON(&parts), &r.Tool, &r.CallID, &r.Args, &r.IsError, &r.Source)
-		r.Text = event.TextOf(parts)
-		return r, err
+// items lists the transcript of a session, or one turn's part of it (0: all), as it may be shown: what somebody else may have said through a turn has no
+// live addresses here either.
+func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]ItemRow, error) {
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source, trust, provider, coalesce(envelope, 'null') FROM items WHERE session = "+session+" ORDER BY seq", id) // #nosec G202 -- constants
+	all, err := db.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
+		var args string
+		err = rs.Scan(&it.Seq, &it.Turn, &it.Step, &it.Role, &it.Kind, db.JSON(&it.Parts), &it.Tool, &it.CallID, &args, &it.IsError, &it.Source, &it.Trust, &it.Provider, db.JSON(&it.Envelope))
+		it.Args = json.RawMessage(args)
+		return it, err
 	})
+	speech := turn.SpeechOf(true, all)
+	var list []ItemRow
+	for _, it := range all {
+		if turnID != 0 && it.Turn != turnID {
+			continue
+		}
+		r := ItemRow{
+			Seq: it.Seq, Turn: it.Turn, Step: it.Step, Role: string(it.Role), Kind: string(it.Kind), Text: event.TextOf(it.Parts), Tool: it.Tool, CallID: it.CallID, Args: string(it.Args),
+			IsError: it.IsError, Source: it.Source,
+		}
+		if it.Kind != llm.Input && it.Trust != event.Owner {
+			r.Text, r.Args = speech.Shown(r.Text), speech.Shown(r.Args)
+		}
+		list = append(list, r)
+	}
+	return list, err
 }
 
 // StepRow is the control row of one model request or one tool call.
@@ -141,7 +159,7 @@ func (s *View) TurnView(ctx context.Context, id int64) (v TurnView, err error) {
 		return v, notFound("turn", id)
 	}
 	v.TurnRow = rows[0]
-	if v.Items, err = s.items(ctx, "turn = ?", id); err != nil {
+	if v.Items, err = s.items(ctx, "(SELECT session FROM turns WHERE id = ?)", id, id); err != nil {
 		return v, err
 	}
 	if v.Control, err = s.steps(ctx, id); err != nil {
@@ -174,6 +192,6 @@ func (s *View) SessionView(ctx context.Context, name string) (v SessionView, err
 	if v.SessionRow, err = s.SessionNamed(ctx, name); err != nil {
 		return v, err
 	}
-	v.Transcript, err = s.items(ctx, "session = ?", v.ID)
+	v.Transcript, err = s.items(ctx, "?", 0, v.ID)
 	return v, err
 }

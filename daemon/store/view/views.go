@@ -11,6 +11,7 @@ import (
 	"hob/daemon/store/db"
 
 	"hob/daemon/event"
+	"hob/daemon/netguard"
 )
 
 // Rows in one list when the caller names no limit, and at the most.
@@ -198,6 +199,7 @@ func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]Q
 	return db.Collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
 		var r QuestionRow
 		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, db.JSON(&r.Options), &r.Pattern, &r.To, db.Stamp(&r.Asked), db.Stamp(&r.Until), &r.State, &r.Answer, &r.By, db.Stamp(&r.When))
+		r.Pattern = netguard.Defang(r.Pattern)
 		return r, err
 	})
 }
