@@ -177,7 +177,7 @@ func (s *scene) begin() {
 	ready, ended := make(chan daemon.Ready, 1), make(chan error, 1)
 	go func() {
 		ended <- daemon.Run(ctx, daemon.Options{
-			Home: s.home, Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Home: s.home, Listen: "127.0.0.1:0", Version: "test", Self: executable(s.t), Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Ready: func(r daemon.Ready) { ready <- r },
 		})
 	}()

@@ -13,14 +13,14 @@ import (
 // readFile is the word by which hob's executable is asked to read a document or a picture, in a process of its own.
 const readFile = "read-file"
 
-// Enter serves what hob's executable does for another hob: the sandbox's second layer, where it confines itself and becomes the command,
-// and the reading of documents and pictures, which may take down the process that does it. A main calls it before anything else and, when asked is
-// true, ends with code. Options.Self names the executable.
+// Enter serves what hob's executable does for another hob: the reading of documents and pictures, which may take down the process
+// that does it. A main calls it before anything else and, when asked is true, ends with code. Options.Self names the executable, which also enters
+// sandboxes: that begins before main (package daemon/sandbox/entry).
 func Enter(args []string) (code int, asked bool) {
 	if len(args) > 1 && args[0] == readFile {
 		return document.Helper(args[1:], os.Stdin, os.Stdout, os.Stderr), true
 	}
-	return sandbox.Enter(args)
+	return 0, false
 }
 
 // Confinement finds out, by trying, how a hob with this home, executable and config would confine shell commands.

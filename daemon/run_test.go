@@ -24,6 +24,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if code, asked := daemon.Enter(os.Args[1:]); asked {
+		os.Exit(code)
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
@@ -39,6 +42,16 @@ type running struct {
 	stop   func() error // ends it and returns what Run returned
 }
 
+// executable is the test binary, which enters sandboxes as hob's own does.
+func executable(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func start(t testing.TB, home string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,7 +59,7 @@ func start(t testing.TB, home string) *running {
 	ready, ended := make(chan daemon.Ready, 1), make(chan error, 1)
 	go func() {
 		ended <- daemon.Run(ctx, daemon.Options{
-			Home: home, Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.DiscardHandler), Ready: func(r daemon.Ready) { ready <- r },
+			Home: home, Listen: "127.0.0.1:0", Version: "test", Self: executable(t), Log: slog.New(slog.DiscardHandler), Ready: func(r daemon.Ready) { ready <- r },
 		})
 	}()
 	over := false

@@ -60,6 +60,17 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// S1: the variables of a call are a hook's to read, not to have.
+func TestS1AHookDoesNotGetTheVariablesOfACall(t *testing.T) {
+	var log bytes.Buffer
+	c := call
+	c.Args = json.RawMessage(`{"command":"df","env":{"LD_PRELOAD":"/x.so","LD_AUDIT":"/x.so","GLIBC_TUNABLES":"x","GCONV_PATH":"/x","BASH_ENV":"/x","ENV":"/x","PATH":"/x"}}`)
+	hook := hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: `env | grep -E '^(LD_|GLIBC|GCONV|BASH_ENV|ENV|PATH=/x)' && exit 1; exit 0`}
+	if said := rig(t, &log, hook).Before(t.Context(), c, tools.Intent{}); said != "" {
+		t.Error(said)
+	}
+}
+
 func TestAfterSeesTheResultAndOnlyLogs(t *testing.T) {
 	var log bytes.Buffer
 	h := rig(t, &log, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "cat > seen; echo oops; exit 1"}, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "touch second"})

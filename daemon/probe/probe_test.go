@@ -55,8 +55,12 @@ func newPlace(t *testing.T, mode sandbox.Mode) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	box := func(network bool) *sandbox.Sandbox {
-		return sandbox.New(t.Context(), sandbox.Config{Mode: mode, State: state, Network: network})
+		return sandbox.New(t.Context(), sandbox.Config{Mode: mode, State: state, Network: network, Self: self})
 	}
 	group := spawn.New(slog.New(slog.DiscardHandler), nil)
 	t.Cleanup(group.Wait)
@@ -148,6 +152,16 @@ func TestCommand(t *testing.T) {
 }
 
 // A gate's command reaches neither hob's state nor, unless the job has the right, the network.
+// S1: what steers loaders and interpreters reaches no gate from hob's own environment; a gate has no other one.
+func TestS1AGateInheritsNothingThatSteers(t *testing.T) {
+	p := confinedOrSkip(t)
+	p.Environ = append(os.Environ(), "LD_PRELOAD=/x.so", "LD_AUDIT=/x.so", "GLIBC_TUNABLES=x", "GCONV_PATH=/x", "BASH_ENV=/x", "ENV=/x", "PYTHONSTARTUP=/x", "HOB_ENTER=3")
+	out, err := p.World.Command(t.Context(), job(scheduler.Gate{Command: "env | grep -E '^(LD_|GLIBC|GCONV|BASH_ENV|ENV|PYTHON|HOB_ENTER)'"}))
+	if err != nil || out.Code != 1 {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
 func TestCommandIsConfined(t *testing.T) {
 	p := confinedOrSkip(t)
 	canary := filepath.Join(p.home, "state", "hob.db")

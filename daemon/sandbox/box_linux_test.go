@@ -19,15 +19,28 @@ import (
 	"hob/daemon/sandbox"
 )
 
+// ready makes a process that runs a command in a box. What the command holds is given back after the test.
+func (w *world) ready(t *testing.T, s *sandbox.Sandbox, b sandbox.Box, argv []string) *exec.Cmd {
+	t.Helper()
+	c, err := s.Wrap(b, argv, w.env)
+	must(t, err)
+	return prepared(t, c)
+}
+
+func prepared(t *testing.T, c *sandbox.Command) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), c.Argv[0])
+	c.Prepare(cmd)
+	t.Cleanup(func() { must(t, c.Close()) })
+	return cmd
+}
+
 // inside runs a command of bash in a box and returns what it says and its exit code.
 func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Box, command string) (string, int) {
 	t.Helper()
 	s := sandbox.New(t.Context(), c)
 	usable(t, s)
-	argv, err := s.Wrap(b, []string{"bash", "-c", command})
-	must(t, err)
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = w.env
+	cmd := w.ready(t, s, b, []string{"bash", "-c", command})
 	out, err := cmd.CombinedOutput()
 	var end *exec.ExitError
 	if err != nil && !errors.As(err, &end) {
@@ -99,10 +112,7 @@ func TestExitCodesAndStreams(t *testing.T) {
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	for program, want := range map[string]int{"no-such-program": 127, "/no/such/program": 127, "/etc/passwd": 126} {
-		argv, err := s.Wrap(w.box(), []string{program})
-		must(t, err)
-		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-		cmd.Env = w.env
+		cmd := w.ready(t, s, w.box(), []string{program})
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != want || !strings.HasPrefix(string(out), "hob: ") {
 			t.Errorf("%s: %d, want %d: %s", program, code, want, out)
@@ -110,38 +120,27 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 }
 
-// A pty made for a command is its controlling terminal, so that a shell in it has job control: through Enter, and where the first
-// layer stands alone.
+// A pty made for a command is its controlling terminal, so that a shell in it has job control.
 func TestATerminalOfItsOwn(t *testing.T) {
 	w := newWorld(t)
-	for name, helper := range map[string]string{"through Enter": self(t), "alone": ""} {
-		t.Run(name, func(t *testing.T) {
-			c, box := w.Config, w.box()
-			c.Self, box.Terminal = helper, true
-			s := sandbox.New(t.Context(), c)
-			usable(t, s)
-			if why := s.State().Why; strings.Contains(why, "cannot be used") {
-				t.Fatal(why)
-			}
-			argv, err := s.Wrap(box, []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`})
-			must(t, err)
-			out, code := w.onTerminal(t, argv)
-			if out != "to the terminal\r\n11 77\r\n" || code != 7 {
-				t.Errorf("%d: %q", code, out)
-			}
-		})
+	s := sandbox.New(t.Context(), w.Config)
+	usable(t, s)
+	box := w.box()
+	box.Terminal = true
+	out, code := w.onTerminal(t, w.ready(t, s, box, []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
+	if out != "to the terminal\r\n11 77\r\n" || code != 7 {
+		t.Errorf("%d: %q", code, out)
 	}
 }
 
 // onTerminal runs a program on a pty of 11 lines and 77 columns, in the test's own session, and returns what it shows and its exit code.
-func (w *world) onTerminal(t *testing.T, argv []string) (string, int) {
+func (w *world) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
 	t.Helper()
 	ours, theirs, err := pty.Open()
 	must(t, err)
 	defer func() { must(t, ours.Close()) }()
 	must(t, pty.Setsize(theirs, &pty.Winsize{Rows: 11, Cols: 77}))
-	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.env, theirs, theirs, theirs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
 	must(t, cmd.Start())
 	must(t, theirs.Close())
 	shown, err := io.ReadAll(ours)
@@ -152,21 +151,17 @@ func (w *world) onTerminal(t *testing.T, argv []string) (string, int) {
 	return string(shown), cmd.ProcessState.ExitCode()
 }
 
-// Without hob's executable the first layer stands alone, and must hold.
+// Without Landlock and seccomp, which not every kernel has, the first layer stands alone, and must hold.
 func TestNamespacesAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a second run of many attempts")
 	}
 	w := newWorld(t)
-	w.Self = ""
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	if list := s.State().Layers; slices.Contains(list, "landlock") || slices.Contains(list, "seccomp") {
-		t.Errorf("layers %q", list)
-	}
-	argv, err := s.Wrap(w.box(), []string{"bash", "-c", loop})
+	c, err := sandbox.Alone(t.Context(), w.Config, w.box(), []string{"bash", "-c", loop}, w.env)
 	must(t, err)
-	d := start(t, argv, w.env)
+	d := start(t, prepared(t, c))
 	n := 0
 	for _, a := range attempts(w) {
 		if strings.Contains(a.command, "$ATTACK") || a.name == "keyctl" {
@@ -233,8 +228,9 @@ func sayState(dir string) int {
 	}
 	s := sandbox.New(testContext(), sandbox.Config{Home: home, State: home + "/state", Self: path})
 	doc := map[string]any{"State": s.State(), "Said": ""}
-	if argv, err := s.Wrap(sandbox.Box{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the box`, "bash", home + "/state/token"}); err == nil {
-		cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...) // #nosec G702 -- the box under test
+	if c, err := s.Wrap(sandbox.Box{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the box`, "bash", home + "/state/token"}, []string{"PATH=/usr/bin:/bin"}); err == nil {
+		cmd := exec.CommandContext(testContext(), c.Argv[0])
+		c.Prepare(cmd)
 		out, _ := cmd.CombinedOutput()
 		doc["Said"] = string(out)
 	}
@@ -301,15 +297,6 @@ func TestFilter(t *testing.T) {
 	} {
 		if got := sandbox.Filter(c.call, c.args...); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
-		}
-	}
-}
-
-// Enter leaves all other command lines alone.
-func TestHelperIsNotACommand(t *testing.T) {
-	for _, args := range [][]string{nil, {"up"}, {"--", "__enter"}} {
-		if _, asked := sandbox.Enter(args); asked {
-			t.Errorf("%q", args)
 		}
 	}
 }

@@ -11,11 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
-
-// probeTime bounds one try of the probe; bubblewrap needs some milliseconds.
-const probeTime = 10 * time.Second
 
 // helperAt is where a box has hob's own executable.
 const helperAt = "/run/hob/hob"
@@ -49,13 +45,16 @@ type bubblewrap struct {
 	users   bool     // in a user namespace of its own
 	nested  bool     // and no further one can be made in it
 	proc    bool     // with a /proc
-	helper  bool     // through Enter
 	private []string // what of the system's folders others may not read, and no box sees
 }
 
 // find tries bubblewrap, from the strictest way to the one that takes least, and keeps the first that works.
-func find(ctx context.Context, c Config) (State, func(layout, []string) ([]string, error)) {
+func find(ctx context.Context, c Config) (State, wrapper) {
 	none := State{Kind: "none"}
+	if _, err := os.Stat(c.Self); err != nil {
+		none.Why, none.Hint = fmt.Sprintf("hob's own executable, which confines, cannot be found: %v", err), "start hob again"
+		return none, nil
+	}
 	program, err := exec.LookPath("bwrap")
 	if err != nil {
 		none.Why, none.Hint = "bubblewrap is not installed", "install bubblewrap, for example: sudo apt install bubblewrap"
@@ -65,7 +64,7 @@ func find(ctx context.Context, c Config) (State, func(layout, []string) ([]strin
 		none.Why = err.Error()
 		return none, nil
 	}
-	help, err := output(ctx, []string{program, "--help"})
+	help, err := output(ctx, exec.Command(program, "--help")) // #nosec G204 -- hob's own words
 	if err != nil {
 		none.Why, none.Hint = err.Error(), "reinstall bubblewrap"
 		return none, nil
@@ -80,7 +79,7 @@ func find(ctx context.Context, c Config) (State, func(layout, []string) ([]strin
 		w.conf, w.program, w.private = c, program, private
 		err := w.try(ctx)
 		if err == nil {
-			return w.state(first), w.argv
+			return w.state(first), w.wrap
 		}
 		if first == "" {
 			first = err.Error()
@@ -92,50 +91,28 @@ func find(ctx context.Context, c Config) (State, func(layout, []string) ([]strin
 
 // ways are the ways to call bubblewrap, the strictest first.
 func ways(nested bool) []bubblewrap {
-	list := []bubblewrap{{users: true, nested: true, proc: true, helper: true}, {users: true, proc: true, helper: true}}
+	list := []bubblewrap{{users: true, nested: true, proc: true}, {users: true, proc: true}}
 	if os.Geteuid() == 0 {
-		list = append(list, bubblewrap{proc: true, helper: true})
+		list = append(list, bubblewrap{proc: true})
 	}
 	// Where parts of /proc are covered, as in many containers, a new one cannot be mounted. The machine's own must not be shown, so none is.
-	list = append(list, bubblewrap{users: true, helper: true})
-	for _, w := range slices.Clone(list) {
-		w.helper = false
-		list = append(list, w)
-	}
+	list = append(list, bubblewrap{users: true})
 	return slices.DeleteFunc(list, func(w bubblewrap) bool { return w.nested && !nested })
 }
 
 // try runs a shell in a box, which must work there and must not see hob's state.
 func (w bubblewrap) try(ctx context.Context) error {
-	if w.helper && w.conf.Self == "" {
-		return errors.New("no helper is given")
-	}
-	argv, err := w.argv(layout{dir: "/"}, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State})
+	c, err := w.wrap(layout{dir: "/"}, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State}, nil)
 	if err != nil {
 		return err
 	}
-	out, err := output(ctx, argv)
+	cmd := new(exec.Cmd)
+	c.Prepare(cmd)
+	out, err := output(ctx, cmd)
 	if err == nil && string(out) != "inside\n" {
 		err = fmt.Errorf("the trial said %q", out)
 	}
-	return err
-}
-
-// output runs a program without an environment and returns what it says; its last line on stderr is the error.
-func output(ctx context.Context, argv []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- hob's own words
-	cmd.Env = []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin"}
-	cmd.WaitDelay = time.Second
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-		return nil, fmt.Errorf("%w: %s", err, lines[len(lines)-1])
-	}
-	return out, nil
+	return errors.Join(err, c.Close())
 }
 
 // state is what is said of a way that works. first is why a stricter one did not.
@@ -148,20 +125,13 @@ func (w bubblewrap) state(first string) State {
 		s.Layers = append(s.Layers, "network namespace")
 	}
 	s.Layers = append(s.Layers, "no capabilities", "no new privileges")
-	if w.helper {
-		s.Layers = append(s.Layers, helperLayers()...)
-	}
+	s.Layers = append(s.Layers, helperLayers()...)
 	var missing []string
 	if !w.proc {
 		missing = append(missing, "no /proc, since a new one may not be mounted here ("+first+")")
 		s.Hint = "a service must not have ProtectKernelTunables, a container needs an uncovered /proc"
 	}
-	if w.helper {
-		missing = append(missing, helperGaps()...)
-	} else if w.conf.Self != "" {
-		missing = append(missing, "no Landlock and no seccomp, so that a command can set setuid and setgid bits, since hob's executable cannot be used inside ("+first+")")
-	}
-	s.Why = strings.Join(missing, "; ")
+	s.Why = strings.Join(append(missing, helperGaps()...), "; ")
 	return s
 }
 
@@ -182,8 +152,17 @@ func mend() string {
 	return "user namespaces are forbidden here, perhaps by a container; give hob a machine of its own, or set [tools.exec] sandbox"
 }
 
+// wrap makes what starts a command.
+func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
+	line, err := w.argv(l)
+	if err != nil {
+		return nil, err
+	}
+	return handOver(line, w.order(l, argv, env))
+}
+
 // argv is the command line. The mounts are made in its order.
-func (w bubblewrap) argv(l layout, argv []string) ([]string, error) {
+func (w bubblewrap) argv(l layout) ([]string, error) {
 	out := []string{
 		w.program, "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--cap-drop", "ALL",
@@ -221,24 +200,7 @@ func (w bubblewrap) argv(l layout, argv []string) ([]string, error) {
 		// Root may write /proc/sys and sysrq-trigger without any capability, and bubblewrap does not cover them where users have a namespace.
 		out = append(out, "--remount-ro", "/proc")
 	}
-	out = append(out, "--chdir", l.dir, "--")
-	if w.helper {
-		return append(out, enter(l, w.home(), argv)...), nil
-	}
-	if l.tty {
-		out = append(out, control()...)
-	}
-	return append(out, argv...), nil
-}
-
-// control is what makes the terminal on a command's stdin its session's, where Enter does not: the session that bubblewrap makes has
-// none. It must not be done after Enter: a terminal has one session, and the second to ask is refused.
-func control() []string {
-	setsid, err := exec.LookPath("setsid")
-	if err != nil {
-		return nil // the command does without job control
-	}
-	return []string{setsid, "--ctty", "--wait"}
+	return append(out, "--chdir", l.dir, "--", helperAt), nil
 }
 
 // system shows the system's folders and makes the box's own ones.
@@ -262,13 +224,10 @@ func (w bubblewrap) system() ([]string, error) {
 	if w.conf.Network {
 		out = append(out, names()...)
 	}
-	if w.helper {
-		if _, err := os.Stat(w.conf.Self); err != nil {
-			return nil, fmt.Errorf("hob's own executable, which confines: %w", err)
-		}
-		out = append(out, "--ro-bind", w.conf.Self, helperAt)
+	if _, err := os.Stat(w.conf.Self); err != nil {
+		return nil, fmt.Errorf("hob's own executable, which confines: %w", err)
 	}
-	return out, nil
+	return append(out, "--ro-bind", w.conf.Self, helperAt), nil
 }
 
 // fresh are the box's own empty folders.

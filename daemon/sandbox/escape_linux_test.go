@@ -210,9 +210,7 @@ func TestEscapes(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	argv, err := s.Wrap(w.box(), []string{"bash", "-c", loop})
-	must(t, err)
-	d := start(t, argv, w.env)
+	d := start(t, w.ready(t, s, w.box(), []string{"bash", "-c", loop}))
 	if out := d.run(t, `cat "$WS/mine.txt" "$RW/code.go" "$DOC" "$GIT"; echo x > "$WS/made"; echo y > "$RW/made"; echo z > "$HOME/made"; pwd`); !strings.Contains(out, "workspace") || strings.Count(out, "may be read") != 2 || !strings.Contains(out, w.space) {
 		t.Fatalf("the box cannot be worked in: %s", out)
 	}
@@ -246,7 +244,9 @@ func TestEscapes(t *testing.T) {
 // TestTheAttemptsAreReal makes those that only read without a sandbox: each must succeed there, or it proves nothing inside.
 func TestTheAttemptsAreReal(t *testing.T) {
 	w := newWorld(t)
-	d := start(t, []string{"bash", "-c", loop}, w.env)
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", loop)
+	cmd.Env = w.env
+	d := start(t, cmd)
 	for _, a := range attempts(w) {
 		if !a.tame {
 			continue

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,8 +33,6 @@ func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	argv, err := s.Wrap(w.box(), []string{"bash", "-c", stubborn})
-	must(t, err)
 	for name, victim := range map[string]func(*exec.Cmd) error{
 		"the process that started it": func(c *exec.Cmd) error { return c.Process.Kill() },
 		"the group":                   func(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) },
@@ -43,11 +42,15 @@ func TestNothingIsLeft(t *testing.T) {
 			mark := fmt.Sprintf("HOB_MARK=%s-%d", filepath.Base(w.top), time.Now().UnixNano())
 			r, out, err := os.Pipe()
 			must(t, err)
-			parent := exec.CommandContext(t.Context(), self(t), append([]string{"__parent"}, argv...)...)
-			parent.Env = append(w.env, mark)
+			c, err := s.Wrap(w.box(), []string{"bash", "-c", stubborn}, append(slices.Clone(w.env), mark))
+			must(t, err)
+			parent := exec.CommandContext(t.Context(), self(t), append([]string{"__parent"}, c.Argv...)...)
+			parent.Env, parent.ExtraFiles = []string{mark}, c.Files
 			parent.Stdout, parent.Stderr = out, out
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			must(t, parent.Start())
+			must(t, c.Entered())
+			must(t, c.Close())
 			must(t, out.Close())
 			must(t, r.SetReadDeadline(time.Now().Add(30*time.Second)))
 			five := make([]byte, len("there\n")*5)
@@ -76,6 +79,8 @@ func TestNothingIsLeft(t *testing.T) {
 func startAndWait(argv []string) int {
 	cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...) // #nosec G702 -- the box under test
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "HOB_ENTER=3")
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "order"), os.NewFile(4, "status")}
 	if cmd.Run() != nil {
 		return 1
 	}

@@ -124,7 +124,7 @@ func TestOff(t *testing.T) {
 	if state := s.State(); s.Works() || s.Required() || state.Kind != "none" || state.Why != "switched off" || state.Hint == "" || !state.Network {
 		t.Errorf("%+v", state)
 	}
-	if _, err := s.Wrap(sandbox.Box{Dir: space, Writable: []string{space}}, []string{"true"}); !errors.Is(err, sandbox.ErrNone) {
+	if _, err := s.Wrap(sandbox.Box{Dir: space, Writable: []string{space}}, []string{"true"}, nil); !errors.Is(err, sandbox.ErrNone) {
 		t.Error(err)
 	}
 }

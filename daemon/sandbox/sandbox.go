@@ -2,6 +2,9 @@
 // Landlock and seccomp that hob's own executable puts on before it becomes the command; sandbox-exec on macOS. It makes command
 // lines; it starts nothing but its own probe, and decides nothing about permission.
 //
+// The program that makes the sandbox runs outside of it, so nothing of the command reaches it: neither its environment nor its
+// command line. Both go through a descriptor to the package entry, which hob's executable runs inside.
+//
 // Inside, a command sees the system's folders read only, an empty home and empty temporary folders that vanish with it, and of
 // the rest only what its Box names. It never sees hob's state folder.
 package sandbox
@@ -30,7 +33,7 @@ type Config struct {
 	State   string // hob's state folder, absolute: never visible, also when a bind or root would hold it
 	Binds   []Bind // what is visible beside the boxes' own folders; what does not exist is passed over
 	Network bool   // the machine's network, its loopback among it; else a box has a loopback of its own and no more
-	Self    string // hob's own executable, which serves Enter; "" leaves that layer out
+	Self    string // hob's own executable, which enters the boxes; "" confines nothing
 }
 
 // Bind opens a file or folder to every box.
@@ -73,10 +76,13 @@ type Sandbox struct {
 	probe func() finding // runs once, at the first use
 }
 
+// wrapper makes what starts a command in a box.
+type wrapper func(l layout, argv, env []string) (*Command, error)
+
 // finding is how commands can be confined.
 type finding struct {
 	state State
-	argv  func(layout, []string) ([]string, error) // nil: nothing here confines
+	wrap  wrapper // nil: nothing here confines
 }
 
 // New makes a sandbox. How commands can be confined here it finds out by really running it, at the first use; whoever does not
@@ -93,7 +99,7 @@ func look(ctx context.Context, c Config) (f finding) {
 	if c.Mode == Off {
 		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
 	} else {
-		f.state, f.argv = find(ctx, c)
+		f.state, f.wrap = find(ctx, c)
 	}
 	f.state.Mode = c.Mode
 	f.state.Network = c.Network || !f.state.Works
@@ -113,18 +119,27 @@ func (s *Sandbox) Works() bool { return s.probe().state.Works }
 // Required says whether no command may run unconfined.
 func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
 
-// Wrap makes the command line that runs argv confined. Environment, streams and exit code are those of argv (128 + n for the
+// Fits says whether a command could be run in a box: nil, or what Wrap would say.
+func (s *Sandbox) Fits(b Box) error {
+	if s.probe().wrap == nil {
+		return ErrNone
+	}
+	_, err := lay(s.conf, b)
+	return err
+}
+
+// Wrap makes what runs argv confined, with env for its environment. Streams and exit code are those of argv (128 + n for the
 // signal n); the caller's process group does not reach it, but it dies with its parent, and all of its children with it. A
 // variable of the environment that names a folder which is not visible inside, TMPDIR above all, is the caller's to leave out.
 // ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made.
-func (s *Sandbox) Wrap(b Box, argv []string) ([]string, error) {
+func (s *Sandbox) Wrap(b Box, argv, env []string) (*Command, error) {
 	f := s.probe()
-	if f.argv == nil {
+	if f.wrap == nil {
 		return nil, ErrNone
 	}
 	l, err := lay(s.conf, b)
 	if err != nil {
 		return nil, err
 	}
-	return f.argv(l, argv)
+	return f.wrap(l, argv, env)
 }

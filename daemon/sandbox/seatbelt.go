@@ -47,6 +47,9 @@ func profile(c Config, l layout) string {
 	}
 	rule("(deny file-read* file-write* process-exec (subpath %s))", quote(c.State))
 	rule("(deny file-write-setugid)")
+	// hob's own executable enters the sandbox and becomes the command; nobody inside may change it.
+	rule("(allow file-read* (literal %s))", quote(c.Self))
+	rule("(deny file-write* (literal %s))", quote(c.Self))
 	// Nobody may leave by another program's rights.
 	rule("(deny process-exec (with no-log) (literal \"/usr/bin/su\") (literal \"/usr/bin/sudo\") (literal \"/usr/bin/osascript\") (literal \"/usr/bin/open\") (literal \"/bin/launchctl\"))")
 	return b.String()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 )
@@ -15,35 +16,43 @@ const program = "/usr/bin/sandbox-exec"
 const probeTime = 10 * time.Second
 
 // find runs a shell in a profile. What bubblewrap does and this cannot is said in State: there are no namespaces.
-func find(ctx context.Context, c Config) (State, func(layout, []string) ([]string, error)) {
-	argv := func(l layout, argv []string) ([]string, error) {
+func find(ctx context.Context, c Config) (State, wrapper) {
+	if _, err := os.Stat(c.Self); err != nil {
+		return State{Kind: "none", Why: fmt.Sprintf("hob's own executable, which runs inside, cannot be found: %v", err), Hint: "start hob again"}, nil
+	}
+	wrap := func(l layout, argv, env []string) (*Command, error) {
 		state, err := resolved(c.State)
 		if err != nil {
 			return nil, err
 		}
 		c := c
 		c.State = state
-		return append([]string{program, "-p", profile(c, l)}, argv...), nil
+		if c.Self, err = resolved(c.Self); err != nil {
+			return nil, err
+		}
+		return handOver([]string{program, "-p", profile(c, l), c.Self}, order(argv, env))
 	}
-	if err := try(ctx, c, argv); err != nil {
+	if err := try(ctx, c, wrap); err != nil {
 		return State{Kind: "none", Why: "sandbox-exec does not work: " + err.Error(), Hint: "hob asks for each command; look at Console for sandboxd"}, nil
 	}
 	return State{
 		Kind: "sandbox-exec", Works: true, Layers: []string{"file rules", "network rules", "ipc rules"},
 		Why: "macOS has no process namespace: a command that leaves its process group is found by hob only while hob runs",
-	}, argv
+	}, wrap
 }
 
 // try wants a shell that runs and cannot list hob's state.
-func try(ctx context.Context, c Config, wrap func(layout, []string) ([]string, error)) error {
-	argv, err := wrap(layout{dir: "/"}, []string{"/bin/sh", "-c", `ls "$1" >/dev/null 2>&1 && exit 3; echo inside`, "sh", c.State})
+func try(ctx context.Context, c Config, wrap wrapper) error {
+	confined, err := wrap(layout{dir: "/"}, []string{"/bin/sh", "-c", `ls "$1" >/dev/null 2>&1 && exit 3; echo inside`, "sh", c.State}, []string{"PATH=/usr/bin:/bin"})
 	if err != nil {
 		return err
 	}
+	defer func() { _ = confined.Close() }() // nothing waits for it
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- hob's own words
-	cmd.Env, cmd.Dir, cmd.WaitDelay = []string{"PATH=/usr/bin:/bin"}, "/", time.Second
+	cmd := exec.CommandContext(ctx, program)
+	confined.Prepare(cmd)
+	cmd.Dir, cmd.WaitDelay = "/", time.Second
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -58,6 +67,3 @@ func try(ctx context.Context, c Config, wrap func(layout, []string) ([]string, e
 
 // systemFolders are masked where they hold what is hidden.
 func systemFolders() []string { return macFolders() }
-
-// Enter serves Linux only: asked is always false.
-func Enter([]string) (code int, asked bool) { return 0, false }

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"hob/daemon/sandbox/entry"
 )
 
 // The fields of what a filter judges (struct seccomp_data in linux/seccomp.h), by their offset; of an argument the lower half.
@@ -132,13 +134,8 @@ func give(answer uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: answer}
 }
 
-// filter puts the seccomp filter on this thread.
-func filter() error {
+// filter adds the seccomp filter to an order.
+func filter(order []byte) []byte {
 	p := program()
-	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}                                                     // #nosec G115 -- some 200
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))) // #nosec G103 -- the call's own form
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return entry.Append(order, entry.Seccomp, string(unsafe.Slice((*byte)(unsafe.Pointer(&p[0])), len(p)*unix.SizeofSockFilter))) // #nosec G103 -- the kernel's own form
 }

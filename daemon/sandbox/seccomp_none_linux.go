@@ -4,5 +4,5 @@ package sandbox
 
 func filters() bool { return false }
 
-// filter does nothing: the numbers of the calls are written down for two processors.
-func filter() error { return nil }
+// filter adds nothing: the numbers of the calls are written down for two processors.
+func filter(order []byte) []byte { return order }

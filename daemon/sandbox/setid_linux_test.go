@@ -138,9 +138,7 @@ func TestNoSetID(t *testing.T) {
 	if !slices.Contains(s.State().Layers, "seccomp") {
 		t.Skip("no seccomp filter here, as the state says: " + s.State().Why)
 	}
-	argv, err := s.Wrap(w.box(), []string{"bash", "-c", loop})
-	must(t, err)
-	d := start(t, argv, w.env)
+	d := start(t, w.ready(t, s, w.box(), []string{"bash", "-c", loop}))
 	for _, command := range []string{
 		`cp /bin/bash sb1 && chmod 6755 sb1`, `cp /bin/bash sb2; chmod u+s sb2; chmod g+s sb2`, `cp /bin/bash sb3; chmod 4755 sb3; cp --preserve=mode sb3 sb3b`,
 		`install -m 4755 /bin/bash sb4`, `mkdir -m 2755 sd1; mkdir sd2; chmod g+s sd2`, `mknod -m 4755 sp p`,

@@ -3,7 +3,6 @@ package sandbox_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -269,11 +268,10 @@ type driver struct {
 // loop reads attempts, each a line in base 64, and runs each in a shell of its own.
 const loop = `while read -r line; do timeout -s KILL 8 bash -c "$(printf %s "$line" | base64 -d)" </dev/null 2>&1; printf '\n--- %s\n' $?; done`
 
-func start(t *testing.T, argv, env []string) *driver {
+func start(t *testing.T, cmd *exec.Cmd) *driver {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	d := &driver{cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
-	d.cmd.Env = env
+	late := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
+	d := &driver{cmd: cmd}
 	var err error
 	d.in, err = d.cmd.StdinPipe()
 	must(t, err)
@@ -282,7 +280,7 @@ func start(t *testing.T, argv, env []string) *driver {
 	d.cmd.Stderr = d.cmd.Stdout
 	d.out = bufio.NewReader(out)
 	must(t, d.cmd.Start())
-	t.Cleanup(func() { _ = d.in.Close(); _ = d.cmd.Process.Kill(); _ = d.cmd.Wait(); cancel() })
+	t.Cleanup(func() { _ = d.in.Close(); _ = d.cmd.Process.Kill(); _ = d.cmd.Wait(); late.Stop() })
 	return d
 }
 

@@ -8,8 +8,8 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// Box finds out how shell commands are confined under a config. state is hob's own folder; self its executable, "" where that does not
-// serve sandbox.Enter.
+// Box finds out how shell commands are confined under a config. state is hob's own folder; self its executable, "" where that is not
+// known: then nothing can be confined.
 func Box(ctx context.Context, state, self string, c *config.Snapshot) *sandbox.Sandbox {
 	e := c.Tools.Exec
 	conf := sandbox.Config{Mode: sandbox.Mode(e.Sandbox), State: state, Network: e.Network, Self: self}

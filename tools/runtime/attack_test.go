@@ -432,7 +432,7 @@ func TestARootThatHoldsTheHome(t *testing.T) {
 			}
 			d.Guard = g
 			if bound {
-				d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Home: home, State: home + "/state", Binds: []sandbox.Bind{{Path: home + "/.ssh"}}})
+				d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Home: home, State: home + "/state", Self: self(t), Binds: []sandbox.Bind{{Path: home + "/.ssh"}}})
 			}
 		})
 		b.put(t, "../.ssh/id_rsa", "KEY")

@@ -4,6 +4,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -40,13 +41,17 @@ func BenchmarkExec(b *testing.B) {
 	b.Run("true", func(b *testing.B) { versus(b, tool(k, "true"), command("bash", "-c", "true")) })
 	b.Run("boxed", func(b *testing.B) {
 		boxed := newBench(b, runtime.Limits{}, func(d *runtime.ExecDeps) {
-			d.Sandbox = sandbox.New(context.Background(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state")})
+			d.Sandbox = sandbox.New(context.Background(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(b)})
 		})
-		argv, err := boxed.sandbox.Wrap(sandbox.Box{Dir: boxed.dir, Writable: []string{boxed.dir}}, []string{"bash", "-c", "true"})
-		if err != nil {
-			b.Skip(err)
-		}
-		versus(b, tool(boxed, "true"), command(argv[0], argv[1:]...))
+		versus(b, tool(boxed, "true"), func() error {
+			c, err := boxed.sandbox.Wrap(sandbox.Box{Dir: boxed.dir, Writable: []string{boxed.dir}}, []string{"bash", "-c", "true"}, nil)
+			if err != nil {
+				return err
+			}
+			cmd := new(osexec.Cmd)
+			c.Prepare(cmd)
+			return errors.Join(cmd.Run(), c.Close())
+		})
 	})
 }
 

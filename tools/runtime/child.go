@@ -7,9 +7,11 @@ import (
 	"os"
 	osexec "os/exec"
 	goruntime "runtime"
+	"strings"
 	"time"
 
 	"hob/daemon/fsguard"
+	"hob/daemon/sandbox"
 )
 
 // Times around the end of a command.
@@ -19,6 +21,9 @@ const (
 	settle     = 10 * time.Millisecond  // between two looks at who is still there
 	killRounds = 100                    // looks after KILL; a process in a system call may take a while
 )
+
+// mostSaid is how much of what is said of a sandbox that could not be made is kept, in bytes.
+const mostSaid = 4 << 10
 
 // The size of a command's terminal.
 const (
@@ -34,10 +39,15 @@ type order struct {
 	mark   string         // NAME=VALUE in the environment of everything that it starts
 	limit  time.Duration
 	grace  time.Duration // between TERM and KILL when it is ended
-	boxed  bool          // argv[0] is the sandbox's own process, which ends by itself when what is in it has ended
 	pty    bool          // it runs in a terminal
 	input  bool          // its stdin stays open, to be written to
+
+	// confined is argv in the sandbox; nil: it is not confined. What is started then is the sandbox's own process, which knows nothing of
+	// argv and env, and ends by itself when what is in it has ended.
+	confined *sandbox.Command
 }
+
+func (o order) boxed() bool { return o.confined != nil }
 
 type reason int
 
@@ -98,8 +108,8 @@ func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
 	case s := <-p.stops:
 		end.why, grace = s.why, s.grace
 	}
-	end.left, end.stuck = r.kin(p.mark, p.boxed).end(grace)
-	if p.boxed || end.why != finished {
+	end.left, end.stuck = r.kin(p.mark, p.boxed()).end(grace)
+	if p.boxed() || end.why != finished {
 		end.left = 0 // the sandbox ends what is in it; who was stopped left nothing
 	}
 	end.took, end.limit = p.age(), p.most()
@@ -148,7 +158,10 @@ type running struct {
 	write *os.File  // its input; nil: it has none. Of a terminal the same as read
 }
 
-func begin(g *fsguard.Guard, o order) (*running, error) {
+func begin(g *fsguard.Guard, o order) (r *running, err error) {
+	if o.boxed() {
+		defer func() { err = errors.Join(err, o.confined.Close()) }()
+	}
 	dir := ""
 	if o.folder != nil {
 		entered, release, err := enter(g, *o.folder)
@@ -163,7 +176,12 @@ func begin(g *fsguard.Guard, o order) (*running, error) {
 		return nil, err
 	}
 	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // running commands is what this tool is for; the gate has decided
-	r.cmd.Dir, r.cmd.Env, r.cmd.SysProcAttr = dir, o.env, attributes(o.pty && !o.boxed)
+	r.cmd.Env = o.env
+	if o.boxed() {
+		r.cmd = &osexec.Cmd{Env: []string{o.mark}}
+		o.confined.Prepare(r.cmd)
+	}
+	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.boxed())
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = theirs.in(), theirs.out, theirs.out
 	r.begun = time.Now()
 	err = r.cmd.Start()
@@ -173,7 +191,26 @@ func begin(g *fsguard.Guard, o order) (*running, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the command: %w", err), r.close())
 	}
-	return r, nil
+	if o.boxed() {
+		err = r.enters(o)
+	}
+	return r, err
+}
+
+// enters waits until a command has begun in its sandbox. One that does not is ended; what was said of it is the error.
+func (r *running) enters(o order) error {
+	err := o.confined.Entered()
+	if err == nil {
+		return nil
+	}
+	r.kin(o.mark, true).end(0)
+	said := make([]byte, mostSaid)
+	n, reading := 0, r.read.SetReadDeadline(time.Now().Add(lastWords))
+	if reading == nil || errors.Is(reading, os.ErrNoDeadline) {
+		n, _ = io.ReadFull(r.read, said) // as much as there is
+	}
+	_ = r.cmd.Wait() // it says no more than that it has ended
+	return errors.Join(fmt.Errorf("%w: %s", err, strings.TrimSpace(strings.ToValidUTF8(string(said[:n]), "?"))), r.close())
 }
 
 // ends are the ends of its streams that a command is given.

@@ -167,11 +167,15 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if environ.Steering(name) {
-			v.Warnings = append(v.Warnings, "sets "+name+", which can make programs run other code")
+			v.Warnings = append(v.Warnings, "sets "+display.Brief(name+"="+in.Env[name])+", which can make programs run other code")
 		}
 	}
+	scopes := at.scopes(call)
+	if !at.boxed && at.host == "" && slices.ContainsFunc(slices.Collect(maps.Keys(in.Env)), environ.Loading) && !slices.Contains(scopes, tools.Config) {
+		scopes = append(scopes, tools.Config) // no right to the shell covers it: the owner is shown it, or it does not run
+	}
 	i := tools.Intent{
-		Effect: tools.Once, Scopes: at.scopes(call), Sandboxed: at.boxed, Foreign: at.foreign,
+		Effect: tools.Once, Scopes: scopes, Sandboxed: at.boxed, Foreign: at.foreign,
 		Summary: "run: " + display.Brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
@@ -273,17 +277,15 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 
 // ready makes a command ready to be started.
 func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
-	argv, err := e.argv(call, in, at)
+	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
+	env := environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
+	o, err := e.line(call, in, at, env)
 	if err != nil {
 		return nil, err
 	}
 	limit, note := e.limit(in)
-	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
-	p := newProc(order{
-		argv: argv, folder: at.folder, mark: environ.Mark + "=" + mark, limit: limit, grace: e.Limits.Grace, boxed: at.boxed, pty: in.PTY,
-		input: in.Background || at.host != "",
-		env:   environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env),
-	}, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
+	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, environ.Mark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
+	p := newProc(o, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
 	p.text.look = func() bool { return e.look(p) }
 	detached := context.WithoutCancel(ctx)
 	p.tell = func(end *ended) error { return e.tell(detached, p, end) }

@@ -72,7 +72,7 @@ func TestFilesOfARunningProcess(t *testing.T) {
 // A command in the sandbox does not see what a process outside of it is writing.
 func TestTheSandboxHidesFilesOfARunningProcess(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
-	s := sandbox.New(t.Context(), sandbox.Config{Home: b.home, State: b.state})
+	s := sandbox.New(t.Context(), sandbox.Config{Home: b.home, State: b.state, Self: self(t)})
 	if state := s.State(); !state.Works {
 		t.Skip(state.Why)
 	}

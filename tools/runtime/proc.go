@@ -154,7 +154,7 @@ func (p *proc) signal(sig syscall.Signal) error {
 	if p.run == nil {
 		return tools.Refuse(tools.Conflict, "", "%s has ended", p.id)
 	}
-	return p.run.kin(p.mark, p.boxed).signal(sig)
+	return p.run.kin(p.mark, p.boxed()).signal(sig)
 }
 
 // take returns the output that was not taken before, at most keep characters of it; of its lines those that match, when there is

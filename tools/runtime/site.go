@@ -108,7 +108,7 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 	e.fill(at, call, in, judging())
 	plain := at.box
 	plain.Scratch = "" // it is made when the command runs
-	switch _, err := e.Sandbox.Wrap(plain, []string{"true"}); {
+	switch err := e.Sandbox.Fits(plain); {
 	case err == nil, at.box.Scratch != "" && below(at.box.Scratch, at.cwd):
 		at.boxed, at.network = true, state.Network
 		return nil
@@ -327,34 +327,35 @@ func (s *site) look(e executor, in Command) inspect.Verdict {
 	return inspect.Command(in.Command, home, cwd)
 }
 
-// argv is the command line to be started.
-func (e executor) argv(call tools.Call, in Command, at *site) ([]string, error) {
+// line makes what is started: a command line and its environment, or a command in the sandbox.
+func (e executor) line(call tools.Call, in Command, at *site, env []string) (order, error) {
 	if at.host != "" {
-		return e.sshArgs(at.host, in)
+		argv, err := e.sshArgs(at.host, in)
+		return order{argv: argv, env: env}, err
 	}
 	if e.shell == nil {
-		return nil, tools.Refuse(tools.ConfigError, "install bash or sh", "there is no shell on this machine")
+		return order{}, tools.Refuse(tools.ConfigError, "install bash or sh", "there is no shell on this machine")
 	}
-	argv := append(slices.Clone(e.shell), in.Command)
+	o := order{argv: append(slices.Clone(e.shell), in.Command), env: env}
 	if !at.boxed {
-		return argv, nil
+		return o, nil
 	}
 	if err := e.foreignFolders(at.box.Scratch); err != nil {
-		return nil, err
+		return o, err
 	}
 	// Since the intent was made, a question may have waited for hours. What is to be hidden is looked for again, and so is whose text the
 	// command sees: its folder may have been marked meanwhile.
 	asked := at.unsure
 	if e.fill(at, call, in, starting()); at.unsure && !asked {
-		return nil, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
+		return o, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
 	}
 	at.folder.Foreign = or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
 	at.judge(call, in)
-	wrapped, err := e.Sandbox.Wrap(at.box, argv)
-	if err != nil {
-		return nil, fmt.Errorf("confine the command: %w", err)
+	var err error
+	if o.confined, err = e.Sandbox.Wrap(at.box, o.argv, o.env); err != nil {
+		return o, fmt.Errorf("confine the command: %w", err)
 	}
-	return wrapped, nil
+	return o, nil
 }
 
 // foreignFolders makes the folders that foreign text lies in: what is not there cannot be hidden, and a command could make it. scratch is

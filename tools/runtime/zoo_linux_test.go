@@ -117,7 +117,12 @@ func playHob() int {
 	ctx := context.Background()
 	d := runtime.ExecDeps{Guard: g, Spawn: spawn.New(slog.Default(), nil), Instance: os.Getenv(zooHob), Environ: os.Environ()}
 	if len(os.Args) > 2 {
-		d.Sandbox = sandbox.New(ctx, sandbox.Config{Mode: sandbox.Require, Home: filepath.Join(dir, "home"), State: filepath.Join(dir, "state")})
+		path, err := os.Executable()
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		d.Sandbox = sandbox.New(ctx, sandbox.Config{Mode: sandbox.Require, Home: filepath.Join(dir, "home"), State: filepath.Join(dir, "state"), Self: path})
 	}
 	call := tools.Call{ID: "t1_1", Workdir: dir, Args: []byte(fmt.Sprintf(`{"command": %q}`, os.Args[1]))}
 	e := runtime.NewExec(d)

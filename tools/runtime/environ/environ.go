@@ -89,8 +89,17 @@ func BadName(name string) string {
 	return ""
 }
 
-// Steering reports whether a variable can make programs run other code than their command line says.
+// Steering reports whether a variable can make programs run other code than their command line says: shells and interpreters, and what
+// the dynamic loader and the C library read (ld.so(8), the variables that they ignore in a setuid program).
 func Steering(name string) bool {
-	return slices.Contains([]string{"PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "PERL5OPT", "NODE_OPTIONS", "RUBYOPT", "GIT_SSH_COMMAND", "EDITOR", "PAGER"}, name) ||
-		strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
+	return Loading(name) || slices.Contains([]string{
+		"PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PERL5OPT", "PERL5LIB",
+		"NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "EDITOR", "VISUAL", "PAGER",
+		"LOCPATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF", "TZDIR",
+	}, name)
+}
+
+// Loading reports whether a variable has code loaded into every program that starts.
+func Loading(name string) bool {
+	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || name == "GLIBC_TUNABLES" || name == "GCONV_PATH"
 }

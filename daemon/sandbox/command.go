@@ -1,0 +1,85 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"hob/daemon/sandbox/entry"
+)
+
+// entryTime bounds the way of a command into its sandbox, which takes milliseconds.
+const entryTime = 30 * time.Second
+
+// ErrEntry is that a command did not begin: its sandbox could not be made, or was not what hob had asked for.
+var ErrEntry = errors.New("the sandbox could not be entered")
+
+// Command is a command that is ready to be started in its sandbox, once. Close belongs to it.
+type Command struct {
+	Argv  []string   // what is started: the program that makes the sandbox
+	Env   []string   // its environment; the command gets its own inside
+	Files []*os.File // what it inherits, from descriptor 3 on
+
+	status *os.File // tells that the command has begun
+}
+
+// order says what the entry of a sandbox is to become.
+func order(argv, env []string) []byte {
+	var order []byte
+	for _, word := range argv {
+		order = entry.Append(order, entry.Arg, word)
+	}
+	for _, pair := range env {
+		order = entry.Append(order, entry.Env, pair)
+	}
+	return order
+}
+
+// handOver gives an order to the entry of the sandbox that argv makes.
+func handOver(argv []string, order []byte) (*Command, error) {
+	file, err := memory(order)
+	if err != nil {
+		return nil, fmt.Errorf("hand over the command: %w", err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a pipe: %w", err), file.Close())
+	}
+	return &Command{argv, []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin", entry.Variable + "=" + entry.Spelled}, []*os.File{file, write}, read}, nil
+}
+
+// Prepare makes a process that is not started yet that of the command. Variables beside those of Env must not be the command's.
+func (c *Command) Prepare(cmd *exec.Cmd) {
+	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = c.Argv[0], c.Argv, append(cmd.Env, c.Env...), c.Files
+}
+
+// Entered waits, after the start, until the command has begun in its sandbox. ErrEntry: it never will; what the process says is why.
+func (c *Command) Entered() error {
+	if err := c.release(); err != nil {
+		return err
+	}
+	if err := c.status.SetReadDeadline(time.Now().Add(entryTime)); err != nil {
+		return fmt.Errorf("wait for the sandbox: %w", err)
+	}
+	word := make([]byte, len(entry.Ready))
+	if _, err := io.ReadFull(c.status, word); err != nil {
+		return fmt.Errorf("%w: %w", ErrEntry, err)
+	}
+	return nil
+}
+
+// release closes hob's copies of what the process has inherited.
+func (c *Command) release() error {
+	var errs []error
+	for _, f := range c.Files {
+		errs = append(errs, f.Close())
+	}
+	c.Files = nil
+	return errors.Join(errs...)
+}
+
+// Close gives back what the command holds. It does not end it.
+func (c *Command) Close() error { return errors.Join(c.release(), c.status.Close()) }

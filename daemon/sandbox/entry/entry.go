@@ -1,0 +1,161 @@
+//go:build linux || darwin
+
+package entry
+
+import "syscall"
+
+// The package takes over here, before main and before the initialisers of nearly every other package of hob: see
+// docs/decisions/0007-the-sandbox-is-entered-before-main.md.
+var _ = enter()
+
+// enter does nothing unless the process was started to enter a sandbox. Then it does not return.
+func enter() bool {
+	word, ok := syscall.Getenv(Variable)
+	if !ok {
+		return false
+	}
+	code, why := serve(word)
+	say(2, "hob: "+why+"\n")
+	syscall.Exit(code)
+	return true
+}
+
+// serve confines the process and becomes the command. It returns only when that failed, with the exit code of a shell: 127 not
+// found, 126 cannot be run, 125 not confined.
+func serve(word string) (code int, why string) {
+	if word != Spelled {
+		return 125, "cannot be confined: " + Variable + " is set by hob alone"
+	}
+	o, why := read(Descriptor)
+	if why == "" {
+		why = o.confine()
+	}
+	if why != "" {
+		return 125, "cannot be confined: " + why
+	}
+	program := find(o.argv[0], o.env)
+	if program == "" {
+		return 127, "run " + o.argv[0] + ": not found"
+	}
+	say(Status, Ready)
+	err := syscall.Exec(program, o.argv, o.env) // #nosec G204 -- the command that hob was asked to run
+	code = 126
+	if err == syscall.ENOENT {
+		code = 127
+	}
+	return code, "run " + program + ": " + err.Error()
+}
+
+// order is what hob hands over.
+type order struct {
+	argv, env []string
+	rules     []record // what confine does, in its order
+}
+
+type record struct {
+	tag  byte
+	data []byte
+}
+
+// read takes the order from its descriptor, and keeps the command from inheriting that and the one for the status.
+func read(fd int) (order, string) {
+	syscall.CloseOnExec(fd)
+	syscall.CloseOnExec(Status)
+	var text []byte
+	for buf := make([]byte, 64<<10); ; {
+		n, err := syscall.Pread(fd, buf, int64(len(text)))
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return order{}, "read the order: " + err.Error()
+		}
+		if n == 0 {
+			break
+		}
+		text = append(text, buf[:n]...)
+	}
+	var o order
+	for len(text) > 0 {
+		if len(text) < head {
+			return order{}, "the order is cut off"
+		}
+		tag, size := text[0], number(text[1:], head-1)
+		if text = text[head:]; size > uint64(len(text)) {
+			return order{}, "the order is cut off"
+		}
+		switch data := text[:size]; tag {
+		case Arg:
+			o.argv = append(o.argv, string(data))
+		case Env:
+			o.env = append(o.env, string(data))
+		default:
+			o.rules = append(o.rules, record{tag, data})
+		}
+		text = text[size:]
+	}
+	if len(o.argv) == 0 {
+		return order{}, "the order holds no command"
+	}
+	return o, ""
+}
+
+// find is the program that a shell would run for a name; "" is none.
+func find(name string, env []string) string {
+	path := ""
+	for _, pair := range env {
+		if rest, ok := after(pair, "PATH="); ok {
+			path = rest
+		}
+	}
+	if contains(name, '/') {
+		return name
+	}
+	for len(path) > 0 {
+		dir := path
+		for i := range path {
+			if path[i] == ':' {
+				dir = path[:i]
+				break
+			}
+		}
+		if path = path[min(len(dir)+1, len(path)):]; dir == "" || dir[0] != '/' {
+			continue
+		}
+		var info syscall.Stat_t
+		file := dir + "/" + name
+		if syscall.Stat(file, &info) == nil && info.Mode&syscall.S_IFMT == syscall.S_IFREG && info.Mode&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+func after(text, prefix string) (string, bool) {
+	if len(text) < len(prefix) || text[:len(prefix)] != prefix {
+		return "", false
+	}
+	return text[len(prefix):], true
+}
+
+func contains(text string, c byte) bool {
+	for i := range len(text) {
+		if text[i] == c {
+			return true
+		}
+	}
+	return false
+}
+
+// number reads a number of size bytes, the lowest byte first.
+func number(data []byte, size int) (n uint64) {
+	for i := range size {
+		n |= uint64(data[i]) << (8 * i)
+	}
+	return n
+}
+
+// say writes a text; nobody can be told that it did not work.
+func say(fd int, text string) {
+	_, _ = syscall.Write(fd, []byte(text))
+}
