@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ type discordCall struct {
 func (f *Discord) method(w http.ResponseWriter, r *http.Request, path string) {
 	c := &discordCall{Request: r, parts: strings.Split(strings.Trim(path, "/"), "/"), body: map[string]any{}}
 	c.name = discordName(r.Method, c.parts)
-	if err := c.read(); err != nil {
+	if err := errors.Join(c.read(), c.form()); err != nil {
 		discordDeny(w, DiscordFault{Status: http.StatusBadRequest, Code: 50109}, "The request body contains invalid JSON.")
 		return
 	}
@@ -117,6 +118,22 @@ func discordName(method string, parts []string) string {
 		return "edit"
 	}
 	return ""
+}
+
+// form checks what the documents want of each request ("User Agent") and of a message with files ("Attachment Object": its id is a snowflake, which
+// JSON has as a string).
+func (c *discordCall) form() error {
+	if !regexp.MustCompile(`^DiscordBot \(https?://[^ ,]+, [0-9][^ ,]*\)`).MatchString(c.Header.Get("User-Agent")) {
+		return fmt.Errorf("the User-Agent %q is not of the form DiscordBot ($url, $versionNumber)", c.Header.Get("User-Agent"))
+	}
+	files, _ := c.body["attachments"].([]any)
+	for _, f := range files {
+		about, _ := f.(map[string]any)
+		if id, ok := about["id"].(string); !ok || id == "" {
+			return fmt.Errorf("the attachment's id %v is not a string", about["id"])
+		}
+	}
+	return nil
 }
 
 // read reads the body: JSON, or a form with files.

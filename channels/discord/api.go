@@ -90,7 +90,7 @@ func (c *client) do(req *http.Request, shown string, result any) error {
 	defer cancel()
 	req = req.WithContext(ctx)
 	req.Header.Set("Authorization", "Bot "+c.token)
-	req.Header.Set("User-Agent", "DiscordBot (hob, 1)") // the form is asked for ("User Agent")
+	req.Header.Set("User-Agent", "DiscordBot (https://discord.com/developers/applications, 1)") // a URL and a version are asked for ("User Agent")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", req.Method, shown, wire.Bare(ctx, err))

@@ -20,9 +20,9 @@ const maxFile = 10 << 20
 // MaxFile is the size of the largest file, in bytes.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
-// uploaded names a file of a message: its id is the number behind "files".
+// uploaded names a file of a message: its id is the number that follows "files", as a string like all ids ("Snowflakes").
 type uploaded struct {
-	ID   int    `json:"id"`
+	ID   string `json:"id"`
 	Name string `json:"filename"`
 }
 
@@ -33,7 +33,7 @@ func (c *Channel) upload(ctx context.Context, path string, out outgoing, f chann
 		return err
 	}
 	defer func() { _ = content.Close() }() // it was only read
-	out.Files = []uploaded{{Name: f.Name}}
+	out.Files = []uploaded{{ID: "0", Name: f.Name}}
 	head, tail, kind, err := around(out, f)
 	if err != nil {
 		return fmt.Errorf("write the request: %w", err)
