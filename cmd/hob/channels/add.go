@@ -252,7 +252,10 @@ func (d *draft) changes() []keys.Change {
 // done says what there is now, and what comes next, when a running hob has it: what is typed next needs that.
 func (d *draft) done(ctx context.Context, home, path string) error {
 	c, down := client.Find(ctx, home, false)
-	taken := down == nil && d.taken(ctx, c)
+	var has *row
+	if down == nil {
+		has = d.taken(ctx, c)
+	}
 	if d.JSON {
 		return d.Document(map[string]string{"channel": d.name, "kind": d.part.Kind, "file": path})
 	}
@@ -262,7 +265,10 @@ func (d *draft) done(ctx context.Context, home, path string) error {
 	switch {
 	case down != nil:
 		d.Note("it holds from the next start of hob on")
-	case taken:
+	case has != nil && has.Unfit: // as when the daemon's environment lacks what env: names, though the shell has it
+		d.Note("the running hob has read it and cannot use it: " + has.fault())
+		return nil
+	case has != nil:
 		d.Note("the running hob has taken it; see how it does with: hob channels test " + d.name)
 	default:
 		d.Note("the running hob has not taken it yet; see why with: hob logs")
@@ -276,8 +282,8 @@ func (d *draft) done(ctx context.Context, home, path string) error {
 // takeTime is how long a running hob may take to read its config again.
 const takeTime = 5 * time.Second
 
-// taken waits until the running hob has the channel; false when it does not get it.
-func (d *draft) taken(ctx context.Context, c *client.Client) bool {
+// taken waits until the running hob has the channel; nil when it does not get it.
+func (d *draft) taken(ctx context.Context, c *client.Client) *row {
 	ctx, stop := context.WithTimeout(ctx, takeTime)
 	defer stop()
 	look := time.NewTicker(20 * time.Millisecond)
@@ -285,13 +291,13 @@ func (d *draft) taken(ctx context.Context, c *client.Client) bool {
 	for {
 		var rows []row
 		err := c.List(ctx, resource, client.Filter{}, &rows)
-		if err == nil && slices.ContainsFunc(rows, func(r row) bool { return r.Name == d.name }) {
-			return true
+		if i := slices.IndexFunc(rows, func(r row) bool { return r.Name == d.name }); err == nil && i >= 0 {
+			return &rows[i]
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			return false
+			return nil
 		}
 	}
 }

@@ -49,6 +49,7 @@ type row struct {
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
 	Nick      string   `json:"nick"`
+	Unfit     bool     `json:"unfit"`
 	Receiving side     `json:"receiving"`
 	Sending   side     `json:"sending"`
 	Pairs     bool     `json:"pairs"`
