@@ -47,13 +47,13 @@ func tellAhead(tx *Tx, q turn.Queued, ahead int) error {
 	})
 }
 
-// wantsAhead tells whether somebody is told in his chat how many are ahead of him: where that message becomes the answer, everybody; else
-// the owner in a chat of his own. Nobody is while it is quiet, nor who sees the answer grow that his message will join.
+// wantsAhead tells whether somebody is told in his chat how many are ahead of him: only where that message becomes the answer, since elsewhere it would
+// be a message of its own. Nobody is while it is quiet, nor who sees the answer grow that his message will join.
 func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	to := q.In.ReplyTo
 	edits := tx.core.opt.Policy().edits(to)
 	own := q.In.Trust == event.Owner && slices.Contains(tx.core.opt.Owner(), to)
-	if to == "" || to.Channel() == event.CLI.Channel() || !own && (!edits || q.In.Trust == event.Machine) {
+	if to == "" || to.Channel() == event.CLI.Channel() || !edits || !own && q.In.Trust == event.Machine {
 		return false, nil
 	}
 	until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByCommand}}, to)
@@ -63,7 +63,7 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 	var joins bool
 	err = tx.One("SELECT EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.state = 'running' AND t.parent IS NULL AND s.key = ? AND t.asker = ? AND t.reply_to = ?)",
 		[]any{q.In.Session, q.In.Trust, to}, &joins)
-	return !joins || !edits, err
+	return !joins, err
 }
 
 // Drain puts the running turn back without counting an attempt: the next start goes on with it.
