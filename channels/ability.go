@@ -24,6 +24,8 @@ type (
 	}
 	// Carrier sends files: it gets deliveries with a File, none of them larger than MaxFile bytes. What a channel cannot carry is named in the text.
 	Carrier interface{ MaxFile() int64 }
+	// Encloser sends a text and a file as one message: the last part of a text has the first of the files that go with it.
+	Encloser interface{ Encloses() bool }
 	// Buttoned shows Delivery.Choices as buttons. Elsewhere the codes and numbers of the text serve.
 	Buttoned interface{ Buttons() bool }
 	// Accounted names the account that hob is on the platform by its own immutable id. A pairing holds for that account only.

@@ -93,7 +93,8 @@ func (p *Pump) parts(ctx context.Context, row Row, ch Channel, whole Delivery) e
 	return nil
 }
 
-// cut splits a text for a channel, puts the files behind it, each as a part of its own, and gives each part its nonce.
+// cut splits a text for a channel, puts the files after it, each as a part of its own unless the channel encloses one in the text, and gives each part
+// its nonce.
 func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +102,14 @@ func (p *Pump) cut(text string, ch Channel, files ...event.Enclosed) []Delivery 
 	for _, part := range roomy(FormOf(ch)).Split(text) {
 		ds = append(ds, Delivery{Part: len(ds), Body: part, Nonce: p.Ident.Code(16)})
 	}
-	for _, f := range files {
-		ds = append(ds, Delivery{Part: len(ds), File: &File{Name: f.Name, MIME: f.MIME, Size: f.Size, Artifact: f.Artifact}, Nonce: p.Ident.Code(16)})
+	e, ok := ch.(Encloser)
+	for i, f := range files {
+		file := &File{Name: f.Name, MIME: f.MIME, Size: f.Size, Artifact: f.Artifact}
+		if ok && e.Encloses() && i == 0 && len(ds) > 0 {
+			ds[len(ds)-1].File = file
+			continue
+		}
+		ds = append(ds, Delivery{Part: len(ds), File: file, Nonce: p.Ident.Code(16)})
 	}
 	return ds
 }

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,30 +57,39 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	p.end()
 	lines = append(lines, fmt.Sprintf("%s takes the log-in as %s.", c.cfg.SMTP, c.cfg.User))
 	said, err := c.witness(b, folder)
-	if err != nil {
-		return lines, err
-	}
-	return append(lines, said), nil
+	return append(lines, said...), err
 }
 
-// witness looks whether the latest mail carries the word of the server that is trusted.
-func (c *Channel) witness(b *box, folder *imap.SelectData) (string, error) {
+// witness looks whether the latest mail carries the word of the server that is trusted. Where it does not, it says whose word is there, as a line
+// for the config.
+func (c *Channel) witness(b *box, folder *imap.SelectData) (said []string, err error) {
+	var untrusted error
 	if c.cfg.TrustResults == "" {
-		return "", errors.New(noTrust)
+		untrusted = errors.New(noTrust)
+	}
+	if folder.NumMessages == 0 && untrusted == nil {
+		return []string{fmt.Sprintf("There is no mail yet to see whether %s vouches for who writes.", c.cfg.TrustResults)}, nil
 	}
 	if folder.NumMessages == 0 {
-		return fmt.Sprintf("There is no mail yet to see whether %s vouches for who writes.", c.cfg.TrustResults), nil
+		return nil, untrusted
 	}
 	head, err := b.latest(folder.NumMessages)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	l, err := c.readLetter(head, "none")
-	switch {
-	case err != nil:
-		return "", err
-	case l.vouched:
-		return fmt.Sprintf("%s vouches for the latest mail, of %s.", c.cfg.TrustResults, l.from), nil
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("%s does not vouch for the latest mail, of %s: if none of yours is vouched for, look at its header Authentication-Results.", c.cfg.TrustResults, l.name), nil
+	if l.vouched {
+		return []string{fmt.Sprintf("%s vouches for the latest mail, of %s.", c.cfg.TrustResults, l.from)}, nil
+	}
+	of := cmp.Or(l.from, "nobody who can be told")
+	if untrusted == nil {
+		said = append(said, fmt.Sprintf("%s does not vouch for the latest mail, of %s: if none of yours is vouched for, look at its header Authentication-Results.", c.cfg.TrustResults, of))
+	}
+	if l.judge != "" && fold(l.judge) != fold(c.cfg.TrustResults) {
+		said = append(said, fmt.Sprintf("The topmost Authentication-Results of the latest mail, of %s, are of this server; only if it is the one that takes in your mail, set: trust_results = %q", of, l.judge))
+	}
+	return said, untrusted
 }

@@ -86,7 +86,7 @@ func TestAMail(t *testing.T) {
 		t.Errorf("%+v, want\n%+v", m, want)
 	}
 	answer := read(t, mailOf(sam, "yes", "Message-ID: <m3@example.org>\r\nIn-Reply-To: <hob.x@hob.test>\r\nReferences: <m1@example.org>\r\n <hob.x@hob.test>\r\nSubject: Re: Grüße\r\n"))
-	if answer.Text != "yes" || answer.ReplyTo != "<hob.x@hob.test>" || answer.Chat.Thread != "<m1@example.org>" || answer.ID != "<m3@example.org> <m1@example.org> Re: Grüße" {
+	if answer.Text != "yes" || answer.ReplyTo != "<hob.x@hob.test>" || answer.Chat.Thread != "<m1@example.org>" || answer.ID != "<m3@example.org> <m1@example.org><hob.x@hob.test> Re: Grüße" {
 		t.Errorf("an answer: %+v", answer)
 	}
 	if m := read(t, mailOf(sam, "x", "")); m.ID != "uid:3:7 uid:3:7" {

@@ -1,6 +1,7 @@
 package email
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"mime"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -41,12 +43,67 @@ func (c *Channel) connect(ctx context.Context, at string, starts bool) (net.Conn
 	if !c.cfg.secure() || starts {
 		return conn, nil
 	}
-	secure := tls.Client(conn, c.cfg.tls(at))
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // the handshake's error is told
-		return nil, fmt.Errorf("connect to %s over TLS: %w", at, err)
+	return c.cfg.secured(ctx, conn, at)
+}
+
+// secured speaks TLS over a connection, which it closes when that fails.
+func (c *Config) secured(ctx context.Context, conn net.Conn, at string) (net.Conn, error) {
+	secure := tls.Client(conn, c.tls(at))
+	err := secure.HandshakeContext(ctx)
+	if err == nil {
+		return secure, nil
 	}
-	return secure, nil
+	_ = conn.Close() // the handshake's error is told
+	if other := (tls.RecordHeaderError{}); errors.As(err, &other) {
+		err = fmt.Errorf("%w: %w", errPlain, err)
+	}
+	return nil, fmt.Errorf("connect to %s over TLS: %w", at, err)
+}
+
+// errPlain is a server that does not speak TLS from the first byte.
+var errPlain = errors.New("this port does not speak TLS from the first byte (IMAP does at 993, and begins it by STARTTLS at 143; SMTP does at 465)")
+
+// reach connects to the SMTP server. At a port other than 465 TLS begins by STARTTLS, after the server's greeting. A server that does not greet may
+// be waiting for TLS: then that is tried, and remembered. Where it was only slow, it gets all the time there is.
+func reach(ctx context.Context, c *Channel) (conn net.Conn, starts bool, err error) {
+	at := c.cfg.SMTP
+	starts = c.cfg.secure() && !strings.HasSuffix(at, fmt.Sprintf(":%d", smtpPort)) && !c.early.Load()
+	if conn, err = c.connect(ctx, at, starts); err != nil || !starts {
+		return conn, starts, err
+	}
+	greeted := &peeked{Conn: conn, in: bufio.NewReader(conn)}
+	if greeted.within(greetTime) {
+		return greeted, true, nil
+	}
+	conn, err = c.cfg.secured(ctx, conn, at)
+	switch {
+	case err == nil:
+		c.early.Store(true)
+		return conn, false, nil
+	case errors.Is(err, errPlain):
+		conn, err = c.connect(ctx, at, true)
+		return conn, true, err
+	}
+	return nil, false, fmt.Errorf("no greeting within %s, after which TLS would begin by STARTTLS; TLS from the first byte was tried then: %w", greetTime, err)
+}
+
+// greetTime is how long a server may take to greet before it is taken for one that waits for TLS.
+const greetTime = 3 * time.Second
+
+// peeked is a connection of which the first byte may have been looked at.
+type peeked struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+// within tells whether anything comes within a time. Whether the connection has ended, the next to read it finds.
+func (p *peeked) within(d time.Duration) bool {
+	_ = p.SetReadDeadline(time.Now().Add(d)) // without one, the dialing's own time ends it
+	defer func() { _ = p.SetReadDeadline(time.Time{}) }()
+	_, err := p.in.Peek(1)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // tls is how a server has to prove who it is.
@@ -210,26 +267,26 @@ type post struct {
 
 // openPost connects and logs in. The connection ends with ctx at the latest.
 func (c *Channel) openPost(ctx context.Context) (*post, error) {
-	host, port, _ := net.SplitHostPort(c.cfg.SMTP) // New has checked it
-	p := &post{stop: func() bool { return true }}
-	starts := c.cfg.secure() && port != fmt.Sprint(smtpPort)
+	host, _, _ := net.SplitHostPort(c.cfg.SMTP) // New has checked it
+	dialing, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no connection within %s", dialTime))
+	defer cancel()
+	conn, starts, err := reach(dialing, c)
+	if err != nil {
+		return nil, fmt.Errorf("log in to %s: %w", c.cfg.SMTP, err)
+	}
+	p := &post{conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
 	options := []mail.Option{
 		mail.WithTimeout(dialTime), mail.WithHELO(domain(c.cfg.Address)), mail.WithTLSConfig(c.cfg.tls(c.cfg.SMTP)), mail.WithTLSPolicy(mail.NoTLS),
 		mail.WithUsername(c.cfg.User), mail.WithPassword(c.cfg.Password), mail.WithoutSMTPUTF8(),
 		mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthPlain, mail.SMTPAuthLogin),
-		mail.WithDialContextFunc(func(dialing context.Context, _, _ string) (net.Conn, error) {
-			conn, err := c.connect(dialing, c.cfg.SMTP, starts)
-			if err == nil {
-				p.conn, p.stop = conn, context.AfterFunc(ctx, func() { _ = conn.Close() })
-			}
-			return conn, err
-		}),
+		mail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil }),
 	}
 	if starts {
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
 	client, err := mail.NewClient(host, options...)
 	if err != nil {
+		p.end()
 		return nil, fmt.Errorf("prepare SMTP: %w", err)
 	}
 	p.Client, err = client.DialToSMTPClientWithContext(ctx)
@@ -243,9 +300,7 @@ func (c *Channel) openPost(ctx context.Context) (*post, error) {
 // end ends the connection. It says nothing more: QUIT in the middle of a mail would end the mail, and send it (net/textproto).
 func (p *post) end() {
 	p.stop()
-	if p.conn != nil {
-		_ = p.conn.Close() // what was sent has been answered, or never will be
-	}
+	_ = p.conn.Close() // what was sent has been answered, or never will be
 }
 
 // domain is what stands behind the @.

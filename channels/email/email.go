@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hob/channels"
@@ -44,6 +45,7 @@ type Channel struct {
 	dial  channels.Dial
 	clock clock.Clock
 	log   *slog.Logger
+	early atomic.Bool // the SMTP server was seen to speak TLS from the first byte, at a port that does not say so
 }
 
 // Kind is the line in the list of channels.
@@ -84,6 +86,9 @@ const maxFile = 18 << 20
 // MaxFile is the size of the largest file that is sent, in bytes.
 func (c *Channel) MaxFile() int64 { return maxFile }
 
+// Encloses says that a text and its file are one mail.
+func (c *Channel) Encloses() bool { return true }
+
 // Private says that there are no groups: lists are machines, and hob answers the writer alone.
 func (c *Channel) Private() bool { return true }
 
@@ -96,6 +101,9 @@ const (
 	imapStartPort = 143
 	smtpPort      = 465
 )
+
+// serverForm is the name of a server, as trust_results takes it.
+var serverForm = regexp.MustCompile(`^[0-9A-Za-z._:-]+$`)
 
 // complete checks the addresses of servers and of hob, and fills in what was left out.
 func (c *Config) complete() error {
@@ -125,7 +133,7 @@ func (c *Config) complete() error {
 		return errors.New(`address: missing; want the address of hob's own mailbox, like address = "hob@example.org"`)
 	case !isAddress(c.Address):
 		return fmt.Errorf("address: %q is none; want one like hob@example.org", c.Address)
-	case !regexp.MustCompile(`^[0-9A-Za-z._:-]*$`).MatchString(c.TrustResults):
+	case c.TrustResults != "" && !serverForm.MatchString(c.TrustResults):
 		return fmt.Errorf("trust_results: %q is no name of a server; want what stands first in the header Authentication-Results of mail that has come, like mx.example.org", c.TrustResults)
 	case strings.ContainsFunc(c.User+c.Folder, unseen):
 		return errors.New("user, folder: want one line without control characters")

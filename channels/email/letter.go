@@ -24,6 +24,7 @@ type letter struct {
 	name      string   // that its writer shows
 	to        []string // the addresses in To and Cc, as far as it is the writer who named them
 	answers   string   // the id of what it answers, as <id>; "" for none
+	judge     string   // the server whose Authentication-Results stand first; "" when there are none, or its name is none for the config
 	vouched   bool     // the receiving server says that from's domain has sent it
 	auto      bool     // a machine wrote it
 	forwarded bool     // by its subject
@@ -41,11 +42,8 @@ func (c *Channel) readLetter(header []byte, fallback string) (letter, error) {
 	if l.id == "" {
 		l.id = fallback
 	}
-	if l.root = firstID(h.Get("References")); l.root == "" {
-		l.root = l.answers
-	}
-	if l.root == "" {
-		l.root = l.id
+	if l.before = earlier(h.Get("References")); len(l.before) == 0 && l.answers != "" {
+		l.before = []string{l.answers}
 	}
 	if from := addresses(h.Get("From")); len(from) == 1 && len(h.Values("From")) == 1 {
 		l.from, l.name = fold(from[0].Address), line(from[0].Name, maxName)
@@ -62,6 +60,9 @@ func (c *Channel) readLetter(header []byte, fallback string) (letter, error) {
 		}
 	}
 	l.vouched = l.from != "" && !twice(h) && vouched(h.Values("Authentication-Results"), c.cfg.TrustResults, domain(l.from))
+	if name, _, err := results(h.Get("Authentication-Results")); err == nil && serverForm.MatchString(name) {
+		l.judge = name
+	}
 	l.auto = automatic(h, l.from)
 	l.forwarded = regexp.MustCompile(`(?i)^(fwd?|wg|tr|rv|i|vs|doorst)\s*:`).MatchString(subject)
 	return l, nil
@@ -118,6 +119,18 @@ const idForm = `<[!-;=?-~]{1,250}>`
 
 func firstID(value string) string { return regexp.MustCompile(idForm).FindString(value) }
 
+// maxEarlier is how many earlier mails of a thread are kept in mind: the first one and the latest.
+const maxEarlier = 20
+
+// earlier are the ids in a header References, the beginning of the thread first.
+func earlier(value string) []string {
+	ids := regexp.MustCompile(idForm).FindAllString(value, -1)
+	if len(ids) > maxEarlier {
+		ids = append(ids[:1], ids[len(ids)-maxEarlier+1:]...)
+	}
+	return ids
+}
+
 // automatic tells whether a machine wrote a mail: what RFC 3834 (section 2) says, and what programs before it and beside it write. Nothing of that is ever
 // answered.
 func automatic(h textproto.Header, from string) bool {
@@ -154,7 +167,7 @@ func automatic(h textproto.Header, from string) bool {
 // it; else it is nobody's, and no pairing.
 func (c *Channel) message(l letter) channels.Message {
 	m := channels.Message{
-		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root},
+		ID: l.ref.String(), From: channels.Person{ID: l.from, Name: l.name, Self: l.from == c.cfg.Address}, Chat: channels.Chat{ID: l.from, Thread: l.root()},
 		ReplyTo: l.answers, Auto: l.auto,
 		// what was not sent to hob itself came by somebody who has passed it on, with its signature
 		Forwarded: l.forwarded || !slices.Contains(l.to, c.cfg.Address),
@@ -171,26 +184,37 @@ func (c *Channel) message(l letter) channels.Message {
 
 // ref is what an answer to a mail has to know. It is the mail's name for hob, so that it comes back as Delivery.ReplyRef.
 type ref struct {
-	id      string // as <id>; without angles when the mail has none
-	root    string // the id of the first mail of the thread
+	id      string   // as <id>; without angles when the mail has none
+	before  []string // the ids of the earlier mails of its thread, the first one first; none: it begins one
 	subject string
 }
 
-// String is the mail's name: "<id> <root> subject".
+// root is the id of the first mail of the thread.
+func (r ref) root() string {
+	if len(r.before) > 0 {
+		return r.before[0]
+	}
+	return r.id
+}
+
+// String is the mail's name: "<id> <first><second> subject", of which the earlier ids are the mail's own where it begins a thread.
 func (r ref) String() string {
-	return strings.TrimRight(strings.Join([]string{r.id, r.root, r.subject}, " "), " ")
+	before := strings.Join(r.before, "")
+	if before == "" {
+		before = r.id
+	}
+	return strings.TrimRight(strings.Join([]string{r.id, before, r.subject}, " "), " ")
 }
 
 // readRef reads a name back. What somebody else wrote, as an id alone, counts as far as it goes.
 func readRef(s string) ref {
 	words := strings.SplitN(s, " ", 3)
 	words = append(words, "", "")
-	r := ref{id: words[0], root: words[1], subject: line(words[2], maxSubject)}
-	form := regexp.MustCompile("^" + idForm + "$")
-	if !form.MatchString(r.root) {
-		r.root = ""
+	r := ref{id: words[0], subject: line(words[2], maxSubject)}
+	if words[1] != r.id {
+		r.before = earlier(words[1])
 	}
-	if !form.MatchString(r.id) {
+	if !regexp.MustCompile("^" + idForm + "$").MatchString(r.id) {
 		r.id = ""
 	}
 	return r
@@ -204,10 +228,7 @@ func (r ref) answer() string {
 	return "Re: " + r.subject
 }
 
-// references are the header References of an answer: the beginning of the thread and what is answered (RFC 5322, section 3.6.4).
+// references are the header References of an answer: those of the mail that is answered, and that mail (RFC 5322, section 3.6.4).
 func (r ref) references() string {
-	if r.root == "" || r.root == r.id {
-		return r.id
-	}
-	return strings.TrimSpace(r.root + "\r\n " + r.id)
+	return strings.Join(append(slices.Clone(r.before), r.id), "\r\n ")
 }

@@ -7,7 +7,7 @@ func notes() []schema.Note {
 	const person = `^[0-9a-z.!#$%&'*+=?^_{|}~-]{1,64}@[0-9a-z](?:[0-9a-z.-]{0,250}[0-9a-z])?$`
 	return []schema.Note{
 		{Name: "imap", Unset: "none", Example: `"imap.example.org"`, Doc: "The server to read from, with `:port` where that is not 993; at 143 TLS begins by STARTTLS."},
-		{Name: "smtp", Unset: "none", Example: `"smtp.example.org"`, Doc: "The server to send through, with `:port` where that is not 465; at any other TLS begins by STARTTLS."},
+		{Name: "smtp", Unset: "none", Example: `"smtp.example.org"`, Doc: "The server to send through, with `:port` where that is not 465; at any other TLS begins by STARTTLS, or with the first byte where no greeting comes within 3 seconds."},
 		{Name: "user", Unset: "the address", Example: `"hob@example.org"`, Doc: "The name to log in with."},
 		{Name: "password", Unset: "none", Example: `"env:MAIL_PASSWORD"`, Doc: "The password to log in with."},
 		{Name: "address", Unset: "none", Example: `"hob@example.org"`, Doc: "hob's own address."},

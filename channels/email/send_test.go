@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -69,16 +70,49 @@ func TestAnswersStayInTheirThread(t *testing.T) {
 	}
 }
 
-// What comes in is named so that the answer to it finds its thread.
-func TestAnAnswerToWhatCameIn(t *testing.T) {
-	in := read(t, mailOf(sam, "x", "Message-ID: <m3@example.org>\r\nReferences: <m1@example.org> <m2@example.org>\r\nSubject: Lunch\r\n"))
-	m := sent(t, delivery("yes", in.ID))
-	if m.Header.Get("In-Reply-To") != "<m3@example.org>" || m.Header.Get("References") != "<m1@example.org> <m3@example.org>" || m.Header.Get("Subject") != "Re: Lunch" {
-		t.Errorf("%v", m.Header.Map())
+// TestReferencesOfAThread (C11b): an answer refers to all that the mail before it refers to, hob's own mails included, and to that mail (RFC 5322,
+// section 3.6.4).
+func TestReferencesOfAThread(t *testing.T) {
+	long := make([]string, 30)
+	for i := range long {
+		long[i] = fmt.Sprintf("<%d@example.org>", i)
+	}
+	for _, tc := range []struct{ name, headers, want string }{
+		{"the second mail of the thread", "References: <m1@example.org> <hob.x@hob.test>\r\nIn-Reply-To: <hob.x@hob.test>\r\n", "<m1@example.org> <hob.x@hob.test> <m3@example.org>"},
+		{"over two lines", "References: <m1@example.org>\r\n <hob.x@hob.test>\r\n", "<m1@example.org> <hob.x@hob.test> <m3@example.org>"},
+		{"without References", "In-Reply-To: <hob.x@hob.test>\r\n", "<hob.x@hob.test> <m3@example.org>"},
+		{"the first mail", "", "<m3@example.org>"},
+		{"a long thread", "References: " + strings.Join(long, "\r\n ") + "\r\n", "<0@example.org> " + strings.Join(long[11:], " ") + " <m3@example.org>"},
+	} {
+		in := read(t, mailOf(sam, "x", "Message-ID: <m3@example.org>\r\n"+tc.headers+"Subject: Lunch\r\n"))
+		m := sent(t, delivery("yes", in.ID))
+		if m.Header.Get("In-Reply-To") != "<m3@example.org>" || m.Header.Get("References") != tc.want || m.Header.Get("Subject") != "Re: Lunch" {
+			t.Errorf("%s: %v, want %s", tc.name, m.Header.Map(), tc.want)
+		}
 	}
 }
 
-// Nothing that hob is given becomes a header of its own.
+// TestATextAndItsFileAreOneMail (C11c): whatever the text is, the first file is a part of the same mail; a further one, and one without a text, is a
+// mail of its own.
+func TestATextAndItsFileAreOneMail(t *testing.T) {
+	f := server(t, channelstest.EmailOptions{})
+	out := channelstest.NewOutbox(clock.Real().Wall)
+	o := event.Out{Key: "1", To: "email:" + sam, Body: "Here it is.", ReplyRef: "<m1@x> <m1@x> Lunch", Cause: event.Cause{Kind: event.ByTurn}}
+	o.Files = []event.Enclosed{{Name: "a.txt", Artifact: "a", MIME: "text/plain", Size: 3}, {Name: "b.txt", Artifact: "b", MIME: "text/plain", Size: 3}}
+	out.Queue(o)
+	deliver(t, out, open(t, config(f)), "done")
+	got := f.Sent()
+	if len(got) != 2 {
+		t.Fatalf("%d mails: %+v", len(got), got)
+	}
+	if got[0].Text != "Here it is." || len(got[0].Files) != 1 || got[0].Files[0].Name != "a.txt" || got[0].Header.Get("Subject") != "Re: Lunch" {
+		t.Errorf("the first mail is %+v", got[0])
+	}
+	if len(got[1].Files) != 1 || got[1].Files[0].Name != "b.txt" {
+		t.Errorf("the second mail is %+v", got[1])
+	}
+}
+
 func TestNoInjection(t *testing.T) {
 	const evil = "x\r\nBcc: eve@evil.org\r\n\r\n<b>body</b>\r\n.\r\nMAIL FROM:<a@b>"
 	d := delivery(evil, "<m1@x\r\nBcc: eve@evil.org> <m1@x> "+evil)
@@ -222,6 +256,9 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 		Store: out.Process(), Channel: func(string) (channels.Channel, error) { return ch, nil },
 		Owner: func() []event.Address { return []event.Address{"email:" + sam} }, Zone: func() *time.Location { return time.UTC },
 		Report: func(string, error) {}, Once: func(_ string, f func() error) { go func() { _ = f() }() },
+		Open: func(ctx context.Context, id string) (io.ReadSeekCloser, error) {
+			return channelstest.Enclosed(id, "", "one").Open(ctx)
+		},
 		Wake: out.Wake, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan error, 1)
@@ -302,6 +339,11 @@ func TestTry(t *testing.T) {
 		{"a certificate that nobody has signed", channelstest.EmailOptions{TLS: true}, func(_ *channelstest.Email, c *email.Config) { c.TLS = nil }, nil, "certificate"},
 		{"nobody vouches", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Put([]byte("From: x@y\r\n\r\nx")) }, []string{"does not vouch for the latest mail"}, ""},
 		{"no name of who vouches", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.TrustResults = "" }, []string{"go to Sent"}, "set trust_results"},
+		// C11d, C14: without a name that its writer shows, and without or with another trust_results
+		{"nobody vouches for an address alone", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) {
+			f.Put([]byte("Authentication-Results: mx.other.test; dmarc=pass header.from=y.test\r\nFrom: x@y.test\r\n\r\nx"))
+		}, []string{"does not vouch for the latest mail, of x@y.test:", "set: trust_results = \"mx.other.test\""}, ""},
+		{"who could be trusted", channelstest.EmailOptions{}, func(f *channelstest.Email, c *email.Config) { f.Say(sam, "x"); c.TrustResults = "" }, []string{"latest mail, of " + sam, "set: trust_results = \"" + channelstest.EmailTrust + "\""}, "set trust_results"},
 		{"no copies", channelstest.EmailOptions{NoBox: true}, func(*channelstest.Email, *email.Config) {}, []string{"There is no folder of what was sent"}, ""},
 		{"no such folder", channelstest.EmailOptions{}, func(_ *channelstest.Email, c *email.Config) { c.Folder = "none" }, nil, "open the folder none"},
 		{"no log-in", channelstest.EmailOptions{}, func(f *channelstest.Email, _ *email.Config) { f.Revoke() }, nil, "check user and password"},
@@ -338,6 +380,86 @@ func TestPorts(t *testing.T) {
 		t.Errorf("%q, %v", lines, err)
 	}
 }
+
+// TestTLSAtAnotherPort (C11e): an SMTP server at a port other than 465 that waits for TLS is found out, once, and one that was only slow is not
+// given up. Where neither works, both are told.
+func TestTLSAtAnotherPort(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	f := server(t, channelstest.EmailOptions{TLS: true, Other: true})
+	cfg := config(f)
+	cfg.TLS, cfg.Fingerprint, cfg.IMAP = nil, f.Fingerprint(), "imap.hob.test:143"
+	e := env()
+	e.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr == "imap.hob.test:143" {
+			addr = f.IMAP()
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	ch := openWith(t, e, cfg)
+	for range 2 {
+		if _, err := ch.Send(t.Context(), delivery("hello", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.Sent()) != 2 {
+		t.Errorf("%d mails arrived", len(f.Sent()))
+	}
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
+	cfg.SMTP = mute.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if _, err := openWith(t, e, cfg).Send(ctx, delivery("hello", "")); err == nil || !strings.Contains(err.Error(), "no greeting within 3s") || !strings.Contains(err.Error(), "TLS from the first byte was tried") {
+		t.Errorf("a server that says nothing: %v", err)
+	}
+}
+
+// TestASlowGreeting (C11e): a server that greets after more than three seconds, and then wants STARTTLS, is served as before.
+func TestASlowGreeting(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	f := server(t, channelstest.EmailOptions{TLS: true})
+	slow, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = slow.Close() })
+	go func() { // what hob says is handed on at once, what the server says after the wait
+		for {
+			in, err := slow.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer in.Close()
+				first := make([]byte, 1)
+				_ = in.SetReadDeadline(time.Now().Add(greetLate))
+				if n, _ := in.Read(first); n > 0 { // who speaks first gets an answer that is no TLS
+					_, _ = in.Write([]byte("554 you talk before me\r\n"))
+					return
+				}
+				_ = in.SetReadDeadline(time.Time{})
+				out, err := net.Dial("tcp", f.SMTP())
+				if err != nil {
+					return
+				}
+				defer out.Close()
+				go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+				_, _ = io.Copy(in, out)
+			}()
+		}
+	}()
+	cfg := config(f)
+	cfg.TLS, cfg.Fingerprint, cfg.SMTP = nil, f.Fingerprint(), slow.Addr().String()
+	if _, err := open(t, cfg).Send(t.Context(), delivery("hello", "")); err != nil || len(f.Sent()) != 1 {
+		t.Errorf("%v, %d mails arrived", err, len(f.Sent()))
+	}
+}
+
+// greetLate is when a slow server greets.
+const greetLate = 3500 * time.Millisecond
 
 func TestLink(t *testing.T) {
 	var ch channels.Linker = channel(t)
