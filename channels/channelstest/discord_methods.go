@@ -14,6 +14,9 @@ import (
 	"unicode/utf8"
 )
 
+// DiscordNobody is an account that there is not.
+const DiscordNobody = "4711471147114711"
+
 func (f *Discord) serve(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	token := "Bot " + f.token
@@ -197,7 +200,7 @@ func (f *Discord) answer(c *discordCall) (result any, no DiscordFault, why strin
 		return map[string]any{"url": "wss://gateway.discord.gg", "shards": 1, "session_start_limit": map[string]any{"total": 1000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}}, no, ""
 	case "dm":
 		person, _ := c.body["recipient_id"].(string)
-		if person == "" || person == discordBot || f.rooms[person] != nil {
+		if person == "" || person == discordBot || person == DiscordNobody || f.rooms[person] != nil {
 			return nil, DiscordFault{Status: http.StatusBadRequest, Code: 50033}, "Invalid Recipient(s)"
 		}
 		return f.rooms[f.direct(person)], no, ""

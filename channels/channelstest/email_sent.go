@@ -61,6 +61,9 @@ func (p *emailPost) Mail(from string, _ *smtp.MailOptions) error {
 // Rcpt takes the address of who is to get it.
 func (p *emailPost) Rcpt(to string, _ *smtp.RcptOptions) error {
 	p.to = to
+	if strings.HasPrefix(to, "nobody@") {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+	}
 	return p.refuse("RCPT")
 }
 

@@ -277,6 +277,10 @@ func (u *ircUser) privmsg(target, text string) bool {
 		u.numeric(fault.Numeric, target+" :It is not taken")
 		return true
 	}
+	if strings.HasSuffix(target, "nobody") {
+		u.numeric("401", target+" :No such nick")
+		return true
+	}
 	if fault.Cut == "before" {
 		return false
 	}

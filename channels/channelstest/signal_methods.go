@@ -144,6 +144,9 @@ func (f *Signal) method(name string, raw json.RawMessage) (any, *signalRefusal) 
 	if why := signalStyles(p.Message, p.Styles); why != "" && (p.Message != "" || len(p.Files) == 0) {
 		return nil, &signalRefusal{code: signalUserError, why: why}
 	}
+	if to == SignalNobody {
+		return SignalFault{Result: "UNREGISTERED_FAILURE"}.response(), nil
+	}
 	f.newest++
 	f.enter(SignalSent{f.newest, to, p.Message, p.Styles, p.QuoteAt, p.QuoteOf, p.Files})
 	return map[string]any{"timestamp": f.newest, "results": []map[string]any{{"recipientAddress": map[string]any{"uuid": to}, "type": "SUCCESS"}}}, nil
@@ -155,6 +158,9 @@ func (f *Signal) Anonymous() {
 	defer f.mu.Unlock()
 	f.anonymous = true
 }
+
+// SignalNobody is an account that nobody has.
+const SignalNobody = "99999999-9999-4999-8999-999999999999"
 
 // signalTarget is the one place that a message goes to.
 func signalTarget(recipient any, group string) (string, *signalRefusal) {

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) World) {
 		"account":                account,
 		"ends when told to":      endsOnContext,
 		"foreign address":        foreignAddress,
+		"nobody there":           nobodyThere,
 		"survives a dead socket": survivesCancelledSend,
 		"sockets":                sockets,
 	}

@@ -121,6 +121,25 @@ func foreignAddress(t *testing.T, w World) {
 	}
 }
 
+// C7: that somebody is not there says nothing about the channel, and holds up nobody else.
+func nobodyThere(t *testing.T, w World) {
+	if w.None == "" {
+		t.Skip("every address is somebody's there")
+	}
+	ch := sender(t, w)
+	d := delivery(w, "is anybody there")
+	d.To = w.None
+	if _, err := ch.Send(t.Context(), d); !errors.Is(err, channels.ErrAddress) && !errors.Is(err, channels.ErrPermanent) || errors.Is(err, channels.ErrUnknown) {
+		t.Errorf("to somebody who is not there: %v, want ErrAddress or ErrPermanent", err)
+	}
+	if _, err := ch.Send(t.Context(), delivery(w, "and you")); err != nil {
+		t.Errorf("to somebody else: %v", err)
+	}
+	if got := w.Sent(); len(got) != 1 {
+		t.Errorf("arrived: %q", got)
+	}
+}
+
 func survivesCancelledSend(t *testing.T, w World) {
 	ch := sender(t, w)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,6 +24,7 @@ const (
 type World struct {
 	Name  string                           // the section's name
 	To    event.Address                    // where hob writes to, and others write from
+	None  event.Address                    // of somebody who is not there, or never was; "": every address is somebody's
 	Rules channels.Rules                   // who is let in; none where the platform knows no persons
 	Open  func() channels.Channel          // a new adapter for the same account, as after a restart
 	Say   func(text string) (extID string) // somebody writes

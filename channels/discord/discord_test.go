@@ -101,7 +101,7 @@ func world(f *channelstest.Discord, open func() channels.Channel) channelstest.W
 		channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	w := channelstest.World{
-		Name: "discord", To: "discord:" + sam, Rules: channels.Rules{Owner: []string{sam}, Groups: []string{group}},
+		Name: "discord", To: "discord:" + sam, None: "discord:" + channelstest.DiscordNobody, Rules: channels.Rules{Owner: []string{sam}, Groups: []string{group}},
 		Open: open, Say: func(text string) string { return f.Say(sam, text) }, Again: f.Again, Noise: func() { noise(f) },
 		Fail: func(k channelstest.Failure) { f.Fail("send", faults[k]) }, Listening: f.Listening,
 		People: people(f), Account: channelstest.Account{Revoke: f.Revoke, Drop: f.Drop},

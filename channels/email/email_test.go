@@ -83,7 +83,7 @@ func world(f *channelstest.Email, open func() channels.Channel) channelstest.Wor
 		channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	return channelstest.World{
-		Name: "email", To: "email:" + sam, Rules: channels.Rules{Owner: []string{sam}}, Open: open, Doubts: true,
+		Name: "email", To: "email:" + sam, None: "email:nobody@example.org", Rules: channels.Rules{Owner: []string{sam}}, Open: open, Doubts: true,
 		Say:   func(text string) string { return f.Say(sam, text) },
 		ID:    func(in event.In) string { id, _, _ := strings.Cut(in.ExtID, " "); return id },
 		Again: f.Again,

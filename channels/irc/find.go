@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"hob/channels"
 )
 
 // find is the nick under which an account is logged in now, as the server says it. What is meant for a person never goes to a nick that
@@ -25,7 +27,7 @@ func (s speaker) find(ctx context.Context, account string) (string, error) {
 		nick, _ = s.behind(account, fresh)
 	}
 	if nick == "" {
-		return "", fmt.Errorf("nobody is there now who is logged in as %s", account[1:])
+		return "", fmt.Errorf("%w: nobody is there now who is logged in as %s", channels.ErrAddress, account[1:])
 	}
 	return nick, nil
 }
@@ -48,7 +50,7 @@ func (s speaker) stillBehind(account, nick string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.people.stands(nick, account) {
-		return fmt.Errorf("%s is not known to be %s any more", nick, account[1:])
+		return fmt.Errorf("%w: %s is not known to be %s any more", channels.ErrAddress, nick, account[1:])
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func world(f *channelstest.IRC, to event.Address, open func() channels.Channel) 
 		channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	return channelstest.World{
-		Name: "irc", To: to, Rules: channels.Rules{Owner: []string{to.Local()}, Groups: []string{"#family"}}, Connected: true, Lines: true,
+		Name: "irc", To: to, None: to + "nobody", Rules: channels.Rules{Owner: []string{to.Local()}, Groups: []string{"#family"}}, Connected: true, Lines: true,
 		Open:  open,
 		Say:   func(text string) string { return f.Say("sam", "hob", text) },
 		Again: f.Again,

@@ -42,7 +42,7 @@ func world(f *channelstest.Signal, open func() channels.Channel) channelstest.Wo
 		channelstest.Broken: {Status: 502}, channelstest.CutBefore: {Cut: "before"}, channelstest.CutAfter: {Cut: "after"},
 	}
 	return channelstest.World{
-		Name: "signal", To: "signal:" + sam, Rules: channels.Rules{Owner: []string{sam}, Groups: []string{home}},
+		Name: "signal", To: "signal:" + sam, None: "signal:" + channelstest.SignalNobody, Rules: channels.Rules{Owner: []string{sam}, Groups: []string{home}},
 		Open:  open,
 		Say:   func(text string) string { return named(f.Say(sam, text)) },
 		Again: func(id string) { f.Again(sam, stamp(id)) },

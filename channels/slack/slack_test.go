@@ -137,7 +137,7 @@ func world(f *channelstest.Slack, open func() channels.Channel) channelstest.Wor
 	roots := map[string]string{}
 	sent := func() channelstest.SlackSent { return f.Sent()[len(f.Sent())-1] }
 	return channelstest.World{
-		Name: "slack", To: "slack:" + sam, Rules: channels.Rules{Owner: []string{sam}, Groups: []string{group}}, Open: open,
+		Name: "slack", To: "slack:" + sam, None: "slack:U0NOBODY", Rules: channels.Rules{Owner: []string{sam}, Groups: []string{group}}, Open: open,
 		Say:   func(text string) string { return private + ":" + f.Say(sam, text) },
 		Again: func(id string) { f.Again(private, ts(id)) },
 		Noise: func() { noise(f) },

@@ -50,7 +50,7 @@ func world(f *channelstest.Telegram, open func() channels.Channel) channelstest.
 	}
 	f.Knows(sam)
 	return channelstest.World{
-		Name: "telegram", To: "telegram:42", Rules: channels.Rules{Owner: []string{"42"}, Groups: []string{"-1001"}},
+		Name: "telegram", To: "telegram:42", None: "telegram:4711", Rules: channels.Rules{Owner: []string{"42"}, Groups: []string{"-1001"}},
 		Open:  open,
 		Say:   func(text string) string { return fmt.Sprintf("7001/42/%d", f.Say(sam, text)) },
 		Again: func(id string) { f.Again(numberOf(id)) },
