@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -190,7 +191,7 @@ func (l *loader) tools() {
 	var t toolKeys
 	e, w := Default().Tools.Exec, Default().Tools.Web
 	n := l.root.child("tools")
-	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots) })
+	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots, "ro", "rw", "foreign") })
 	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
 	exec := typed(l, n.child("exec"), "tools.exec", &e, checkExec)
 	if !whole {
@@ -206,15 +207,15 @@ func (l *loader) tools() {
 	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e, Web: w}
 }
 
-// checkPaths drops what is not PATH:ro or PATH:rw.
-func checkPaths(c *checks, key string, list []string) []string {
+// checkPaths drops what is not PATH:MODE with one of the modes.
+func checkPaths(c *checks, key string, list []string, modes ...string) []string {
 	var good []string
 	for i, r := range list {
 		colon := strings.LastIndexByte(r, ':')
 		path, mode := r[:max(colon, 0)], r[colon+1:]
 		home := path == "~" || strings.HasPrefix(path, "~/")
-		if mode != "ro" && mode != "rw" || !home && !filepath.IsAbs(path) {
-			c.dropped(key, i, "want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found %q", r)
+		if !slices.Contains(modes, mode) || !home && !filepath.IsAbs(path) {
+			c.dropped(key, i, "want an absolute path, or one that begins with ~/, followed by :%s, found %q", strings.Join(modes, " or :"), r)
 			continue
 		}
 		good = append(good, r)

@@ -74,7 +74,7 @@ type Channel struct {
 // Tools is [tools]. When the section is off, Deny is everything: a mistake must not widen what the agent may do. For
 // the same reason Deny is everything when [[tool_hooks]] is off, has "exec" and "tmux" when [tools.exec] is, and "web_search" when [tools.web] is.
 type Tools struct {
-	Roots []string // "PATH:ro" or "PATH:rw", beside the workspace
+	Roots []string // "PATH:ro", "PATH:rw" or "PATH:foreign", beside the workspace
 	Allow []string // names of tools; empty: all
 	Deny  []string // names of tools, taken out of Allow; "*": all
 	Core  []string // names of the tools that each request carries; empty: the usual ones; "*": all

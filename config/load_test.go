@@ -192,9 +192,9 @@ func TestProblems(t *testing.T) {
 		{"[channels.telegram]\nkind = 1\n", []string{`config.toml:2:8: kind: want a text, found 1, so [channels.telegram] is off`}},
 		{"[[jobs]]\nname = \"x\"\n", []string{`config.toml:1:3: jobs: want a section [jobs], found a list, so [jobs] is off`}},
 		{"[tools]\nroots = [\"~/a:ro\", \"a:rw\", \"/b\", \"/c:rwx\"]\n", []string{
-			`config.toml:2:20: roots: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "a:rw"`,
-			`config.toml:2:28: roots: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "/b"`,
-			`config.toml:2:34: roots: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "/c:rwx"`,
+			`config.toml:2:20: roots: want an absolute path, or one that begins with ~/, followed by :ro or :rw or :foreign, found "a:rw"`,
+			`config.toml:2:28: roots: want an absolute path, or one that begins with ~/, followed by :ro or :rw or :foreign, found "/b"`,
+			`config.toml:2:34: roots: want an absolute path, or one that begins with ~/, followed by :ro or :rw or :foreign, found "/c:rwx"`,
 		}},
 		{"[tools]\ndeny = \"exec\"\nexec = true\n", []string{`config.toml:2:8: deny: want a list, found "exec", so [tools] is off`, `config.toml:3:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools]\nexec = true\n", []string{`config.toml:2:8: exec: want a section, found true, so [tools.exec] is off`}},

@@ -39,7 +39,7 @@ var (
 
 // checkExec drops binds that are none; a mistake in a host switches the section off.
 func checkExec(c *checks, e *Exec) {
-	e.Binds = checkPaths(c, "binds", e.Binds)
+	e.Binds = checkPaths(c, "binds", e.Binds, "ro", "rw")
 	owner := map[string]string{} // of the first words of commands
 	for _, name := range sorted(keysOf(e.Hosts)) {
 		at := c.at("hosts").child(name)

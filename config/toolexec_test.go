@@ -19,7 +19,7 @@ func TestExec(t *testing.T) {
 	if len(s.OffSections()) > 0 || len(s.Tools.Deny) > 0 {
 		t.Errorf("off %q, denied %q", s.OffSections(), s.Tools.Deny)
 	}
-	const rule = ": binds: want an absolute path, or one that begins with ~/, and :ro or :rw behind it, found "
+	const rule = ": binds: want an absolute path, or one that begins with ~/, followed by :ro or :rw, found "
 	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:1: unknown key "net": known here: binds, hosts, life, network, processes, sandbox, timeout, yield`}) {
 		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
 	}

@@ -56,15 +56,21 @@ const configName = "config.toml"
 
 // rootOf finds the innermost of the workspace and the roots that holds path; "" is none of them.
 func (g *Guard) rootOf(path string) (string, Area) {
-	root, area := "", Outside
+	r, area := g.innermost(path)
+	return r.Path, area
+}
+
+// innermost is rootOf with all that is known of the root.
+func (g *Guard) innermost(path string) (root Root, area Area) {
+	area = Outside
 	if within(g.space, path) {
-		root, area = g.space, Workspace
+		root, area = Root{Path: g.space, Write: true}, Workspace
 	}
 	for _, r := range g.roots {
-		if !within(r.Path, path) || len(r.Path) < len(root) {
+		if !within(r.Path, path) || len(r.Path) < len(root.Path) {
 			continue
 		}
-		root, area = r.Path, RootRO
+		root, area = r, RootRO
 		if r.Write {
 			area = RootRW
 		}

@@ -33,7 +33,10 @@ func (g *Guard) Foreign(path string, area Area) string {
 			return why
 		}
 	}
-	if root, _ := g.rootOf(path); root == "" {
+	switch root, _ := g.innermost(path); {
+	case root.Foreign:
+		return "in the foreign root " + root.Path
+	case root.Path == "":
 		return "outside the roots"
 	}
 	return ""

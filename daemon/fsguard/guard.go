@@ -45,8 +45,9 @@ var (
 
 // Root is a folder that the owner opened to the tools beside the workspace.
 type Root struct {
-	Path  string // absolute, or with "~"
-	Write bool
+	Path    string // absolute, or with "~"
+	Write   bool
+	Foreign bool // others fill it: what is in it is not the owner's. It is not written
 }
 
 // Config says which folders there are.
@@ -97,7 +98,7 @@ func New(c Config) (*Guard, error) {
 		if err != nil {
 			return nil, fmt.Errorf("root %s: %w", r.Path, err)
 		}
-		g.roots = append(g.roots, Root{path, r.Write})
+		g.roots = append(g.roots, Root{path, r.Write && !r.Foreign, r.Foreign})
 	}
 	return g, nil
 }

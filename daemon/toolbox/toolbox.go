@@ -150,16 +150,16 @@ func allowed(c config.Tools, name string) bool {
 	return len(c.Allow) == 0 || slices.Contains(c.Allow, name)
 }
 
-// roots reads "PATH:ro" and "PATH:rw".
+// roots reads "PATH:ro", "PATH:rw" and "PATH:foreign".
 func roots(list []string, home string) []fsguard.Root {
 	var out []fsguard.Root
 	for _, s := range list {
 		path, write := strings.CutSuffix(s, ":rw")
-		path = strings.TrimSuffix(path, ":ro")
+		path, foreign := strings.CutSuffix(strings.TrimSuffix(path, ":ro"), ":foreign")
 		if path == "~" || strings.HasPrefix(path, "~/") {
 			path = filepath.Join(home, path[1:])
 		}
-		out = append(out, fsguard.Root{Path: path, Write: write})
+		out = append(out, fsguard.Root{Path: path, Write: write, Foreign: foreign})
 	}
 	return out
 }

@@ -253,6 +253,75 @@ func TestFilesOfACommandThatIsWaitedFor(t *testing.T) {
 	}
 }
 
+// S6: a foreign root is not seen by a command that does not name it, also where another root holds it. One that names it, by its text, a
+// word or its folder, cannot write there, and all that it says and writes is foreign.
+func TestForeignRoots(t *testing.T) {
+	for _, outer := range []string{"", "~", "~/in"} {
+		var g *fsguard.Guard
+		b := boxed(t, false, func(d *runtime.ExecDeps) {
+			home := d.Guard.Home()
+			roots := []fsguard.Root{{Path: "~/in/Downloads", Foreign: true}}
+			if outer != "" {
+				roots = append(roots, fsguard.Root{Path: outer, Write: true})
+			}
+			var err error
+			if g, err = fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Roots: roots}); err != nil {
+				t.Fatal(err)
+			}
+			d.Guard = g
+		})
+		file := b.put(t, "../in/Downloads/l.txt", evil)
+		b.put(t, "../in/other/l.txt", "mine")
+		if err := os.Symlink(filepath.Dir(file), filepath.Join(b.dir, "dl")); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := g.Resolve("", file); err != nil || p.Area != fsguard.RootRO || !strings.Contains(p.Foreign, "in the foreign root") {
+			t.Errorf("%+v %v", p, err)
+		}
+		for _, c := range []struct {
+			command, workdir string
+			seen, tainted    bool
+		}{
+			{"cat ../in/Down*/l.txt > n.txt; mv ../in/Down* ../in/mine || true", "", false, false},
+			{"cd ..; d=$(printf Down); cat in/${d}loads/l.txt > ws/n.txt", "", false, false},
+			{"cat ../in/Down*/l.txt > n.txt", "", false, true},
+			{"cat ~/in/Downloads/l.txt > n.txt", "", true, false},
+			{"cat " + file + " > n.txt", "", true, false},
+			{"cat ../in/Downloads/l.txt > n.txt", "", true, false},
+			{"cat dl/l.txt > n.txt", "", true, false},
+			{"cat $HOME/in/Downloads/l.txt > n.txt", "", true, false},
+			{"cp l.txt \"$W\"/n.txt", filepath.Dir(file), true, false},
+			{"cp l.txt \"$W\"/n.txt", "dl", true, false},
+			{"cat ~/in/Downloads/l.txt", "", true, true},
+			{"cp ~/in/Downloads/l.txt ../in/other/n.txt; cp ~/in/Downloads/l.txt n.txt", "", true, false},
+			{"cp n.txt ~/in/Downloads/new.txt; rm ~/in/Downloads/l.txt; mv ~/in/Downloads ~/in/mine; cp ~/in/Downloads/l.txt n.txt", "", true, false},
+		} {
+			b.put(t, "n.txt", "")
+			b.call.Tainted = c.tainted
+			args := map[string]any{"command": "W=" + b.dir + "; " + c.command}
+			if c.workdir != "" {
+				args["workdir"] = c.workdir
+			}
+			i := b.meant(t, args)
+			res, out := b.run(t, args)
+			raw, err := os.ReadFile(filepath.Join(b.dir, "n.txt"))
+			text := string(raw) + out.Output
+			if err != nil || !i.Sandboxed || strings.Contains(text, evil) != c.seen {
+				t.Errorf("outer %q, %v: seen %q, %+v %v", outer, args, text, i, err)
+			}
+			if (i.Foreign != "") != (c.seen || c.tainted) || (res.Foreign != "") != (c.seen || c.tainted) {
+				t.Errorf("outer %q, %v: foreign %q, %q", outer, args, i.Foreign, res.Foreign)
+			}
+			if got := b.marked(res); c.seen && !c.tainted && !slices.Contains(got, "n.txt") {
+				t.Errorf("outer %q, %v: %v", outer, args, got)
+			}
+			if got, err := os.ReadDir(filepath.Dir(file)); err != nil || len(got) != 1 {
+				t.Fatalf("outer %q, %v: it was written to: %v %v", outer, args, got, err)
+			}
+		}
+	}
+}
+
 // scripts writes random shell scripts that copy foreign text about.
 type scripts struct {
 	*rand.Rand

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"hob/daemon/fsguard"
@@ -44,6 +45,7 @@ type site struct {
 	own     bool              // the folder holds hob's own configuration, or lies beside it
 	open    bool              // the files with foreign text in it are too many to be hidden
 	unsure  bool              // the folder may show keys that were not found
+	others  string            // what it shows of a foreign root, which the call names; "" nothing
 	foreign string            // why its output is somebody else's text; "" when it is not
 	why     string            // why what it writes is; "" when it is not
 	covered map[string]string // what is hidden as foreign, by path, in the version that was there when the command began
@@ -133,11 +135,19 @@ func starting() keys.Limits { return keys.Limits{Entries: 25_000, Time: 10 * tim
 func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) {
 	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}, Terminal: in.PTY}
+	words := e.named(at, in)
+	at.others = ""
 	for _, r := range e.Guard.Roots() {
-		if r.Write {
+		switch {
+		case r.Write:
 			b.Writable = append(b.Writable, r.Path)
-		} else {
+		case r.Foreign && !words(r.Path):
+			b.Hidden = append(b.Hidden, r.Path) // where another root shows it
+		default:
 			b.Readable = append(b.Readable, r.Path)
+			if r.Foreign {
+				at.others = "files of the foreign root " + r.Path
+			}
 		}
 	}
 	if p.Area != fsguard.RootRO && !inAny(b.Writable, p.Path) {
@@ -146,7 +156,9 @@ func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) 
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
 		b.Readable = append(b.Readable, home) // a root opens it; its own question was not asked
 	}
-	b.Hidden, at.unsure = e.keys(p, most)
+	var secret []string
+	secret, at.unsure = e.keys(p, most)
+	b.Hidden = append(b.Hidden, secret...)
 	at.box, at.covered, at.open = b, nil, false
 	if call.Tainted {
 		at.box.Sealed, at.box.Scratch = true, call.Scratch
@@ -246,6 +258,26 @@ func below(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
+// named tells of a folder whether a command names it, or something in it: by its folder, by a word that leads there, or in its text.
+func (e executor) named(at *site, in Command) func(dir string) bool {
+	words := sync.OnceValue(func() []string {
+		list := []string{at.cwd}
+		for _, word := range inspect.Files(in.Command, e.Guard.Home(), at.cwd) {
+			if p, err := e.Guard.Resolve("", word); err == nil {
+				list = append(list, p.Path)
+			}
+		}
+		return list
+	})
+	return func(dir string) bool {
+		short := dir
+		if home := e.Guard.Home(); home != "" && below(home, dir) {
+			short = "~" + dir[len(home):]
+		}
+		return strings.Contains(in.Command, dir) || strings.Contains(in.Command, short) || slices.ContainsFunc(words(), func(path string) bool { return below(dir, path) })
+	}
+}
+
 func namesAttachments(in Command) bool { return strings.Contains(in.Command, fsguard.AttachmentFolder) }
 
 // source says whose text the output may hold but the owner's; "" none.
@@ -259,6 +291,8 @@ func (s *site) source(call tools.Call, in Command) string {
 		return seesFiles
 	case s.folder.Foreign != "":
 		return s.folder.Foreign + ": " + s.cwd
+	case s.others != "":
+		return s.others
 	case namesAttachments(in):
 		return "attachments"
 	default:

@@ -171,6 +171,11 @@ func table() []broken {
 		{name: "open state", check: "home", hurt: func(p *patient) { p.rights(0o755, "state") }, state: doctor.Fail, found: "state has the rights 0755", mend: "chmod 700 ", fixed: "the rights 0700"},
 		{name: "open token", check: "files", hurt: func(p *patient) { p.rights(0o644, "state", "token") }, state: doctor.Fail, found: "token has the rights 0644", mend: "chmod 600 ", fixed: "the rights 0600"},
 		{name: "unknown key", check: "config", hurt: func(p *patient) { p.write("[guard]\nmoed = \"ask\"\n", 0o600, "config.toml") }, state: doctor.Warn, found: `"moed"`, mend: "mend that line", heal: func(p *patient) { p.write("[guard]\nmode = \"ask\"\n", 0o600, "config.toml") }},
+		{name: "S6: a folder that others fill", check: "config", hurt: func(p *patient) {
+			p.write("[tools]\nroots = [\"~/downloads:ro\", \"/data/Maildir:rw\", \"~/notes:ro\"]\n", 0o600, "config.toml")
+		}, state: doctor.Warn, found: "what others put into the root ~/downloads counts as your own words; what others put into the root /data/Maildir", mend: "\"~/downloads:foreign\" in [tools] roots", heal: func(p *patient) {
+			p.write("[tools]\nroots = [\"~/downloads:foreign\", \"/data/Maildir:foreign\", \"~/notes:ro\"]\n", 0o600, "config.toml")
+		}},
 		{name: "section off", check: "config", hurt: func(p *patient) { p.write("[guard]\nmode = 7\n", 0o600, "config.toml") }, state: doctor.Fail, found: "[guard] is off", mend: "mend that line", heal: func(p *patient) { p.do(os.Remove(p.path("config.toml"))) }},
 		{name: "no TOML", check: "config", hurt: func(p *patient) { p.write("[guard\n", 0o600, "config.toml") }, state: doctor.Fail, found: "config.toml:1", mend: "last good one", heal: func(p *patient) { p.do(os.Remove(p.path("config.toml"))) }},
 		{name: "told by hob", check: "config", answer: status(map[string]any{"config": []string{"channel alerts: no topic"}}), state: doctor.Warn, found: "no topic", mend: "hob status"},

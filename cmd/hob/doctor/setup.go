@@ -38,10 +38,25 @@ func configuration(_ context.Context, s *scene) Result {
 			v.add(Warn, "see hob status", "%s", text)
 		}
 	}
+	if s.config != nil {
+		v.shared(s.config.Tools.Roots)
+	}
 	if _, err := os.Stat(filepath.Join(s.home, "config.toml")); errors.Is(err, os.ErrNotExist) {
 		return v.result("there is no config.toml: hob runs on its defaults")
 	}
 	return v.result("config.toml is valid")
+}
+
+// shared warns of roots that others most likely fill, and whose files count as the owner's.
+func (v *verdict) shared(roots []string) {
+	known := []string{"downloads", "download", "dropbox", "sync", "syncthing", "nextcloud", "owncloud", "onedrive", "google drive", "googledrive", "icloud drive", "mail", "mails", "maildir", ".mail", ".maildir", ".thunderbird", "thunderbird", "inbox"}
+	for _, root := range roots {
+		colon := strings.LastIndexByte(root, ':')
+		path, mode := root[:max(colon, 0)], root[colon+1:]
+		if mode != "foreign" && slices.Contains(known, strings.ToLower(filepath.Base(path))) {
+			v.add(Warn, fmt.Sprintf("write %q in [tools] roots", path+":foreign"), "what others put into the root %s counts as your own words", path)
+		}
+	}
 }
 
 // secrets resolves the references of the models and of [voice], and looks who can read the files behind them.
