@@ -262,7 +262,7 @@ func below(dir, path string) bool {
 func (e executor) named(at *site, in Command) func(dir string) bool {
 	words := sync.OnceValue(func() []string {
 		list := []string{at.cwd}
-		for _, word := range inspect.Files(in.Command, e.Guard.Home(), at.cwd) {
+		for _, word := range inspect.Files(in.Command, e.Guard.Home(), at.cwd, nil, in.Env).Files {
 			if p, err := e.Guard.Resolve("", word); err == nil {
 				list = append(list, p.Path)
 			}
