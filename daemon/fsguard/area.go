@@ -21,10 +21,10 @@ func (g *Guard) area(w walked) (Area, error) {
 		return State, nil
 	}
 	root, area := g.rootOf(w.path)
-	if root == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
+	if root.Path == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
 		area = Scratch
 	}
-	if ownHome(g, root, w) || g.sensitive(root, w) {
+	if ownHome(g, root.Path, w) || g.sensitive(root.Path, w) {
 		return Sensitive, nil
 	}
 	return area, nil
@@ -54,14 +54,8 @@ func ownHome(g *Guard, root string, w walked) bool {
 // configName begins the names of hob's configuration file, of its drafts and of its copies.
 const configName = "config.toml"
 
-// rootOf finds the innermost of the workspace and the roots that holds path; "" is none of them.
-func (g *Guard) rootOf(path string) (string, Area) {
-	r, area := g.innermost(path)
-	return r.Path, area
-}
-
-// innermost is rootOf with all that is known of the root.
-func (g *Guard) innermost(path string) (root Root, area Area) {
+// rootOf finds the innermost of the workspace and the roots that holds path; the zero Root is none of them.
+func (g *Guard) rootOf(path string) (root Root, area Area) {
 	area = Outside
 	if within(g.space, path) {
 		root, area = Root{Path: g.space, Write: true}, Workspace

@@ -33,7 +33,7 @@ func (g *Guard) Foreign(path string, area Area) string {
 			return why
 		}
 	}
-	switch root, _ := g.innermost(path); {
+	switch root, _ := g.rootOf(path); {
 	case root.Foreign:
 		return "in the foreign root " + root.Path
 	case root.Path == "":

@@ -65,7 +65,8 @@ func readable(p Place) error {
 
 // anchor opens the folder that a path is reached through: its root, or the folder that holds it.
 func (g *Guard) anchor(p Place) (*os.Root, string, error) {
-	dir, _ := g.rootOf(p.Path)
+	opened, _ := g.rootOf(p.Path)
+	dir := opened.Path
 	if dir == "" || dir == p.Path {
 		dir = filepath.Dir(p.Path)
 	}

@@ -135,13 +135,13 @@ func starting() keys.Limits { return keys.Limits{Entries: 25_000, Time: 10 * tim
 func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) {
 	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}, Terminal: in.PTY}
-	words := e.named(at, in)
+	calls := names(e.Guard, at, in)
 	at.others = ""
 	for _, r := range e.Guard.Roots() {
 		switch {
 		case r.Write:
 			b.Writable = append(b.Writable, r.Path)
-		case r.Foreign && !words(r.Path):
+		case r.Foreign && !calls(r.Path):
 			b.Hidden = append(b.Hidden, r.Path) // where another root shows it
 		default:
 			b.Readable = append(b.Readable, r.Path)
@@ -258,12 +258,12 @@ func below(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// named tells of a folder whether a command names it, or something in it: by its folder, by a word that leads there, or in its text.
-func (e executor) named(at *site, in Command) func(dir string) bool {
+// names tells of a folder whether a command names it, or something in it: by its folder, by a word that leads there, or in its text.
+func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
 	words := sync.OnceValue(func() []string {
 		list := []string{at.cwd}
-		for _, word := range inspect.Files(in.Command, e.Guard.Home(), at.cwd, nil, in.Env).Files {
-			if p, err := e.Guard.Resolve("", word); err == nil {
+		for _, word := range inspect.Files(in.Command, g.Home(), at.cwd, nil, in.Env).Files {
+			if p, err := g.Resolve("", word); err == nil {
 				list = append(list, p.Path)
 			}
 		}
@@ -271,7 +271,7 @@ func (e executor) named(at *site, in Command) func(dir string) bool {
 	})
 	return func(dir string) bool {
 		short := dir
-		if home := e.Guard.Home(); home != "" && below(home, dir) {
+		if home := g.Home(); home != "" && below(home, dir) {
 			short = "~" + dir[len(home):]
 		}
 		return strings.Contains(in.Command, dir) || strings.Contains(in.Command, short) || slices.ContainsFunc(words(), func(path string) bool { return below(dir, path) })
