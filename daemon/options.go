@@ -21,6 +21,8 @@ type Options struct {
 	Self    string // hob's own executable, which serves Enter; "" leaves the second layer of the sandbox out
 	Log     *slog.Logger
 	Ready   func(Ready) // called once, when everything answers
+
+	NewDatabase bool // a home that was used before may begin with an empty database
 }
 
 // Ready says what has started.
@@ -73,7 +75,11 @@ func startFault(home string, err error) error {
 	case err == nil || errors.Is(err, db.ErrLocked):
 		return err
 	case errors.Is(err, db.ErrNewer):
-		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "use the newer hob, or the copy hob.db.before-migration in " + filepath.Join(home, "state"), Err: err}
+		hint := "use the newer hob"
+		if before := (Options{Home: home}).database() + ".before-migration"; exists(before) {
+			hint += ", or the copy " + before
+		}
+		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: hint, Err: err}
 	case errors.Is(err, db.ErrCorrupt):
 		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; hob backup list, then hob backup restore PATH", Err: err}
 	case errors.As(err, &f):
@@ -83,4 +89,9 @@ func startFault(home string, err error) error {
 	default:
 		return homeFault(home, err)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

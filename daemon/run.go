@@ -67,8 +67,13 @@ func Run(ctx context.Context, o Options) error {
 
 // open opens the store and ends what an earlier process left behind.
 func (d *daemon) open(ctx context.Context) (err error) {
+	lost := d.opt.lost
+	if d.opt.NewDatabase {
+		lost = nil
+	}
 	d.store, err = store.Open(ctx, store.Options{
-		Dir: d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
+		Lost: lost,
+		Dir:  d.opt.state(), Version: d.opt.Version, Clock: d.clock, IDs: d.ids,
 		Zone: d.zoneName, Owner: d.owner, Policy: conf{d}.policy, Log: d.log,
 	})
 	if err != nil {

@@ -318,6 +318,12 @@ func TestBadHomes(t *testing.T) {
 		if err := errors.Join(err, c.Close()); err != nil {
 			t.Fatal(err)
 		}
+		if f := fault(t, home); !strings.Contains(f.Hint, "use the newer hob") || strings.Contains(f.Hint, "before-migration") {
+			t.Errorf("R9a: a hint at a copy that is not there: %s", f.Hint)
+		}
+		if err := os.WriteFile(filepath.Join(home, "state", "hob.db.before-migration"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		says(t, fault(t, home), "newer hob", "hob.db.before-migration")
 	})
 }

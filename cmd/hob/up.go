@@ -18,7 +18,7 @@ import (
 
 func upCommand(a *cli.App) *cobra.Command {
 	var listen string
-	var noChat bool
+	var noChat, newDatabase bool
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run hob in the foreground", Args: cli.None,
 		Example: "  hob up\n  hob up --no-chat --listen 127.0.0.1:4700",
@@ -28,7 +28,7 @@ func upCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			chat := !noChat && !a.JSON && cli.IsTerminal(a.In) && cli.IsTerminal(a.Out)
-			err := runUp(cmd.Context(), a, listen, chat)
+			err := runUp(cmd.Context(), a, listen, chat, newDatabase)
 			if !errors.Is(err, daemon.ErrRunning) {
 				return err
 			}
@@ -41,11 +41,12 @@ func upCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "the loopback address of the API (default 127.0.0.1:4620)")
 	cmd.Flags().BoolVar(&noChat, "no-chat", false, "do not take what is typed as chat")
+	cmd.Flags().BoolVar(&newDatabase, "new-database", false, "begin with an empty database in a home that has lost its own")
 	return cmd
 }
 
 // runUp runs the daemon and, beside it, the conversation.
-func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
+func runUp(ctx context.Context, a *cli.App, listen string, chat, newDatabase bool) error {
 	home, _, err := a.HomeDir()
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func runUp(ctx context.Context, a *cli.App, listen string, chat bool) error {
 	log, end := daemonLog(a, home, chat)
 	run := func(ctx context.Context, ready func()) error {
 		return daemon.Run(ctx, daemon.Options{
-			Home: home, Listen: listen, Version: version().Version, Self: self(), Log: log,
+			Home: home, Listen: listen, Version: version().Version, Self: self(), Log: log, NewDatabase: newDatabase,
 			Ready: func(r daemon.Ready) {
 				sayReady(a, r)
 				ready()

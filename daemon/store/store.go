@@ -36,6 +36,8 @@ type Options struct {
 	Owner   func() []event.Address // the owner's addresses, first one first, read at each use
 	Policy  func() Policy          // limits from the config, read at each use
 	Log     *slog.Logger           // nil: nowhere
+
+	Lost func(what string) error // see db.Options
 }
 
 // log is where the writer tells what nobody waits for.
@@ -134,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Now: o.Clock.Wall, Log: o.log()})
+	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}

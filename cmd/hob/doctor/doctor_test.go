@@ -223,6 +223,16 @@ func table() []broken {
 			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
 			p.do(err)
 		}},
+		{name: "cannot store", check: "daemon", answer: status(map[string]any{"database": map[string]any{"fault": "the disk is full"}}), state: doctor.Fail, found: "hob cannot store: the disk is full", mend: "hob status", well: doctor.Warn},
+		{name: "R4: empty database", check: "database", hurt: func(p *patient) {
+			p.do(os.Remove(p.path("state", "hob.db")))
+			p.write("", 0o600, "state", "hob.db")
+		}, state: doctor.Fail, found: "is empty, and this home was used before", mend: "hob backup restore ", heal: func(p *patient) {
+			list, err := daemon.Backups(p.home)
+			p.do(err)
+			_, err = daemon.RestoreBackup(p.t.Context(), p.home, list[0].Path)
+			p.do(err)
+		}},
 		{name: "leftovers", check: "leftovers", hurt: func(p *patient) {
 			p.write("127.0.0.1:1\n", 0o600, "state", "address")
 			p.write("half", 0o600, "state", "backups", "hob.db.part")

@@ -40,6 +40,9 @@ func (v *verdict) progress(s *scene) {
 	if s.status.Scheduler.State == "stuck" {
 		v.add(Fail, "hob service restart", "the scheduler makes no progress")
 	}
+	if s.status.Database.Fault != "" {
+		v.add(Fail, "hob status; docs/operations.md says what to do", "hob cannot store: %s", s.status.Database.Fault)
+	}
 	if s.status.SafeMode.On {
 		v.add(Fail, "hob safe-mode off", "safe mode is on: %s", s.status.SafeMode.Why)
 	}

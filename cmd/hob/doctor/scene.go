@@ -52,7 +52,8 @@ type status struct {
 	} `json:"scheduler"`
 	Channels []channel `json:"channels"`
 	Database struct {
-		Bytes int64 `json:"bytes"`
+		Bytes int64  `json:"bytes"`
+		Fault string `json:"fault"`
 	} `json:"database"`
 	SafeMode struct {
 		On  bool   `json:"on"`

@@ -8,6 +8,7 @@ import (
 
 	"hob/daemon"
 	"hob/daemon/control/console"
+	"hob/daemon/event"
 )
 
 // database looks at the database itself while no hob runs; a running one is asked.
@@ -18,7 +19,10 @@ func database(_ context.Context, s *scene) Result {
 	if r := s.outside(); r != nil {
 		return *r
 	}
+	lost, isLost := event.AsFault(daemon.LostDatabase(s.home))
 	switch {
+	case s.idle() && isLost:
+		return Result{State: Fail, Found: lost.Text, Mend: lost.Hint}
 	case !s.idle():
 		return skip("a hob has it open")
 	case errors.Is(s.lame, os.ErrNotExist):

@@ -34,9 +34,10 @@ var (
 
 // Options of a database.
 type Options struct {
-	Path       string // of the file; its folder is made when missing, and locked
-	Migrations fs.FS  // numbered .sql files
-	Backups    string // the folder into which a lost database is rescued; "": that of Path
+	Path       string                  // of the file; its folder is made when missing, and locked
+	Migrations fs.FS                   // numbered .sql files
+	Backups    string                  // the folder into which a lost database is rescued; "": that of Path
+	Lost       func(what string) error // why none may be made when the file "is missing" or "is empty"; nil: one may
 	Now        func() time.Time
 	Log        *slog.Logger // nil: nowhere
 }
@@ -75,7 +76,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 }
 
 func (d *DB) start(ctx context.Context, o Options) error {
-	if err := private(d.path); err != nil {
+	if err := begin(d.path, o.Lost); err != nil {
 		return err
 	}
 	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
@@ -149,17 +150,35 @@ func (d *DB) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
-// private makes an empty database file that only the owner can read, before SQLite opens it; its log inherits the mode.
-func private(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the state folder's own file
-	if errors.Is(err, os.ErrExist) {
+// begin makes an empty database file that only the owner can read, where there is none, before SQLite opens it; its log inherits the mode. The
+// log of a database that is gone keeps its content under another name: SQLite would delete it.
+func begin(path string, lost func(what string) error) error {
+	info, err := os.Lstat(path)
+	what := "is missing"
+	switch {
+	case err == nil && info.Size() > 0:
 		return nil
+	case err == nil:
+		what = "is empty"
+	case !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("look at the database: %w", err)
 	}
+	if lost != nil {
+		if err := lost(what); err != nil {
+			return err
+		}
+	}
+	if sizeOf(path+"-wal") > 0 {
+		if err := os.Rename(path+"-wal", path+".lost-wal"); err != nil {
+			return fmt.Errorf("keep the log of a lost database: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // #nosec G304 -- the state folder's own file
 	if err != nil {
 		return fmt.Errorf("make database: %w", err)
 	}
 	fail.Point("database.created")
-	return f.Close()
+	return errors.Join(f.Chmod(0o600), f.Close())
 }
 
 // open opens a database file by its path, whatever characters that has.

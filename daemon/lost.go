@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/store/backup"
+)
+
+// LostDatabase is what is wrong when a home that was used before has no database, or an empty one; nil: nothing is. It opens no database.
+func LostDatabase(home string) error {
+	o := Options{Home: home}
+	info, err := os.Lstat(o.database())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > 0 {
+		return nil //nolint:nilerr // opening it says more
+	}
+	what := "is missing"
+	if err == nil {
+		what = "is empty"
+	}
+	return o.lost(what)
+}
+
+// lost says what is missing in a home that was used before, and what to do; nil: this is a first start. A first start that was cut off has
+// left a log at most, in which hob was never ready.
+func (o Options) lost(what string) error {
+	var signs []string
+	if exists(filepath.Join(o.state(), "token")) {
+		signs = append(signs, "its token")
+	}
+	if o.everReady() {
+		signs = append(signs, "its log")
+	}
+	copies, err := backup.List(backup.Folder(o.state()))
+	if err != nil {
+		return err
+	}
+	for _, kept := range []string{".before-restore", ".before-migration"} {
+		if info, err := os.Lstat(o.database() + kept); err == nil {
+			copies = append(copies, backup.File{Path: o.database() + kept, Made: info.ModTime().UTC()})
+		}
+	}
+	if len(copies) > 0 {
+		signs = append(signs, fmt.Sprintf("%d of its backups", len(copies)))
+	}
+	if len(signs) == 0 {
+		return nil
+	}
+	hint := "there is no backup; hob up --new-database begins with an empty one"
+	if len(copies) > 0 {
+		hint = fmt.Sprintf("hob backup restore %s (of %s); or hob up --new-database, which begins with an empty one", copies[0].Path, copies[0].Made.Format("2006-01-02 15:04 MST"))
+	}
+	return event.NewFault(event.Clash, hint, "the database %s %s, and this home was used before: there is %s", o.database(), what, strings.Join(signs, ", "))
+}
+
+// everReady reports whether a log of the home says that hob was ready.
+func (o Options) everReady() bool {
+	logs, err := os.ReadDir(filepath.Join(o.state(), "log"))
+	if err != nil {
+		return false
+	}
+	for _, l := range logs {
+		text, err := os.ReadFile(filepath.Join(o.state(), "log", l.Name()))
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(text) {
+			if bytes.Contains(line, []byte(`"msg":"ready"`)) && bytes.Contains(line, []byte(`"epoch":`)) {
+				return true
+			}
+		}
+	}
+	return false
+}
