@@ -19,6 +19,14 @@ type questionRow struct {
 	State   string    `json:"state"`
 }
 
+// until is when a question lapses; some wait for as long as it takes.
+func (q questionRow) until(clock cli.Clock) string {
+	if q.Until.Year() >= 9999 {
+		return "answered"
+	}
+	return clock(q.Until)
+}
+
 func approvalsCommand(a *cli.App) *cobra.Command {
 	return cli.Family("approvals", "Answer what hob asks you",
 		cli.List(a, cli.Listing[questionRow]{
@@ -26,7 +34,7 @@ func approvalsCommand(a *cli.App) *cobra.Command {
 			States: []string{"open", "answered", "expired", "consumed"}, State: "open",
 			Head: []string{"CODE", "STATE", "ASKED", "UNTIL", "QUESTION"},
 			Row: func(q questionRow, clock cli.Clock) []string {
-				return []string{q.Code, q.State, clock(q.Asked), clock(q.Until), q.Text}
+				return []string{q.Code, q.State, clock(q.Asked), q.until(clock), q.Text}
 			},
 		}),
 		cli.Show(a, "questions", "CODE", "Show a question, and how to answer it", func(raw json.RawMessage, clock cli.Clock) error { return drawQuestion(a, raw, clock) }),
@@ -50,7 +58,7 @@ func drawQuestion(a *cli.App, raw json.RawMessage, clock cli.Clock) error {
 	}
 	text := console.Clean(q.Show()) + "\n"
 	if q.State == "open" {
-		text += q.How() + "\nuntil " + clock(q.Until) + "\n"
+		text += q.How() + "\nuntil " + q.until(clock) + "\n"
 	} else {
 		text += "it is " + q.State + "\n"
 	}

@@ -324,11 +324,6 @@ func expireQuestions(tx *Tx, where string, arg any) error {
 		if err := addEvent(tx, event.Event{Type: "question.expired", Turn: q.Turn, Data: map[string]any{"code": q.Code}}); err != nil {
 			return err
 		}
-		if q.Subject == turn.AboutRestore {
-			if err := arrivals.Lapsed(tx, q); err != nil {
-				return err
-			}
-		}
 		if q.Subject != turn.AboutOutbox {
 			continue
 		}

@@ -179,6 +179,9 @@ type Question struct {
 	To         event.Address `json:"to,omitempty"`
 }
 
+// UntilAnswered is until when a question is open that waits for as long as it takes: no time that comes.
+func UntilAnswered() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
+
 // Labelled reports whether the question has words of its own for yes and no: its two options.
 func (q Question) Labelled() bool {
 	own := q.Subject == AboutJob || q.Subject == AboutOutbox || q.Subject == AboutRestore

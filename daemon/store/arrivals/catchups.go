@@ -18,10 +18,8 @@ import (
 const (
 	idle    = 5 * time.Second // after the last of it
 	listed  = 10              // messages that the question shows
-	wanted  = 7 * 24 * time.Hour
 	refused = "the owner said: drop it (sent before the restore)"
 	taken   = "the owner said: take it up (sent before the restore)"
-	lapsed  = "nobody said whether to take it up (sent before the restore)"
 )
 
 // hold keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
@@ -88,7 +86,7 @@ func (c catchup) ask(tx Tx) error {
 	}
 	q := turn.Question{
 		Subject: turn.AboutRestore, Tool: c.source, Text: asked(c.source, c.restored, held),
-		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: tx.Rows().Now.Add(wanted),
+		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: turn.UntilAnswered(),
 	}
 	id, err := tx.Ask(&q)
 	if err != nil {
@@ -119,18 +117,6 @@ func asked(source string, restored time.Time, held []event.In) string {
 	}
 	fmt.Fprintf(&b, "\n\nTake %s up now, or drop %s?", they, they)
 	return b.String()
-}
-
-// Lapsed gives up what a channel brought when the owner has not said anything, and tells him. What comes later is held again, and asked about.
-func Lapsed(tx Tx, q turn.Question) error {
-	n, err := settle(tx, q.Tool, Expired, lapsed)
-	if err != nil {
-		return err
-	}
-	if err := tx.Rows().Run("DELETE FROM catchups WHERE source = ? AND question = ?", q.Tool, q.ID); err != nil || n == 0 {
-		return err
-	}
-	return tx.Notice(fmt.Sprintf("question:%d:expired", q.ID), q.ID, fmt.Sprintf("Nobody said what to do with what channel %s brought from before my database was restored: I dropped it. Messages: %d (hob inbox list --state expired). hob inbox retry SEQ takes one up after all.", q.Tool, n))
 }
 
 // settle ends the holding of what a channel brought, in order, and returns how many messages that were.
