@@ -45,16 +45,16 @@ type proc struct {
 	begun time.Time
 	run   *running // nil when it has been reaped
 	timer *time.Timer
-	back  bool  // nobody waits for it
-	quiet bool  // somebody tells of its end already
-	seen  int64 // bytes of output that were polled
+	back  bool            // nobody waits for it
+	quiet bool            // somebody tells of its end already
+	seen  map[int64]int64 // bytes of output that were shown, by the session that saw them
 	end   *ended
 	err   error
 }
 
 func newProc(o order, r request, shelf int) *proc {
 	return &proc{
-		order: o, request: r, text: originOf(r.at), out: &output{limit: shelf}, begun: time.Now(),
+		order: o, request: r, text: originOf(r.at), out: &output{limit: shelf}, begun: time.Now(), seen: map[int64]int64{},
 		stops: make(chan stop, 1), done: make(chan struct{}), told: make(chan struct{}),
 	}
 }
@@ -157,13 +157,21 @@ func (p *proc) signal(sig syscall.Signal) error {
 	return p.run.kin(p.mark, p.boxed()).signal(sig)
 }
 
-// take returns the output that was not taken before, at most keep characters of it; of its lines those that match, when there is
-// a filter. An unfinished line is then left for later.
-func (p *proc) take(filter *regexp.Regexp, keep int) string {
+// unseen is the output that was not shown to the session that started it, which has still to ask for it: at most keep characters.
+func (p *proc) unseen(keep int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	head, missed, tail := p.out.since(p.seen)
-	p.seen += int64(len(head)) + missed + int64(len(tail))
+	head, missed, tail := p.out.since(p.seen[p.by.Session])
+	return p.readable(display.Excerpt(head, missed, tail, keep))
+}
+
+// take returns the output that was not shown to a session before, at most keep characters of it; of its lines those that match, when
+// there is a filter. An unfinished line is then left for later.
+func (p *proc) take(session int64, filter *regexp.Regexp, keep int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	head, missed, tail := p.out.since(p.seen[session])
+	p.seen[session] += int64(len(head)) + missed + int64(len(tail))
 	if filter == nil {
 		return p.readable(display.Excerpt(head, missed, tail, keep))
 	}
@@ -172,7 +180,7 @@ func (p *proc) take(filter *regexp.Regexp, keep int) string {
 		last = &tail
 	}
 	if whole := bytes.LastIndexByte(*last, '\n') + 1; p.end == nil {
-		p.seen -= int64(len(*last) - whole)
+		p.seen[session] -= int64(len(*last) - whole)
 		*last = (*last)[:whole]
 	}
 	return display.Excerpt(matching(filter, p.readable(display.Valid(head))), 0, nil, keep) + display.Excerpt(matching(filter, p.readable(display.Valid(tail))), 0, nil, keep)
@@ -240,11 +248,12 @@ type Process struct {
 	Unread   int64  `json:"unread" jsonschema:"bytes that were not polled yet"`
 }
 
-func (p *proc) status() Process {
+// status is how it is now; what is unread is so by a session.
+func (p *proc) status(session int64) Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Process{ID: p.id, State: stateRunning, Command: p.summary, Where: p.at.where(), Seconds: int64(time.Since(p.begun).Seconds()), Bytes: p.out.total()}
-	s.Unread = s.Bytes - p.seen
+	s.Unread = s.Bytes - p.seen[session]
 	if p.end != nil {
 		s.State, s.Seconds, s.Why = stateEnded, int64(p.end.took.Seconds()), p.end.cause()
 		s.ExitCode = new(p.end.code)

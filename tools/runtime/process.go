@@ -152,7 +152,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 	}
 	switch in.Action {
 	case "poll":
-		return h.poll(ctx, p, in)
+		return h.poll(ctx, call, p, in)
 	case "input":
 		if call.Tainted {
 			p.text.typed()
@@ -168,7 +168,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 	case "kill":
 		return h.kill(call, p), nil
 	}
-	s := p.status()
+	s := p.status(call.Session)
 	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}, Foreign: h.source(p)}, nil
 }
 
@@ -193,7 +193,7 @@ func (h handler) listed(call tools.Call) string {
 func (h handler) list(call tools.Call) tools.Result {
 	out, lines := Handled{Processes: []Process{}}, []string{}
 	for _, p := range h.visible(call) {
-		s := p.status()
+		s := p.status(call.Session)
 		out.Processes, lines = append(out.Processes, s), append(lines, s.line())
 	}
 	if len(lines) == 0 {
@@ -203,7 +203,7 @@ func (h handler) list(call tools.Call) tools.Result {
 }
 
 // poll gives what is new, and waits for it when there is nothing.
-func (h handler) poll(ctx context.Context, p *proc, in Handling) (tools.Result, error) {
+func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling) (tools.Result, error) {
 	var filter *regexp.Regexp
 	if in.Filter != "" {
 		var err error
@@ -215,23 +215,23 @@ func (h handler) poll(ctx context.Context, p *proc, in Handling) (tools.Result, 
 	defer patience.Stop()
 	for {
 		more, over := p.out.more(), p.over()
-		text := p.take(filter, h.Limits.Preview)
+		text := p.take(call.Session, filter, h.Limits.Preview)
 		if text != "" || over || in.Wait == 0 {
-			return h.answer(p, text), nil
+			return h.answer(call, p, text), nil
 		}
 		select {
 		case <-more:
 		case <-p.done:
 		case <-patience.C:
-			return h.answer(p, ""), nil
+			return h.answer(call, p, ""), nil
 		case <-ctx.Done():
 			return tools.Result{}, ctx.Err()
 		}
 	}
 }
 
-func (h handler) answer(p *proc, text string) tools.Result {
-	s, from := p.status(), h.source(p)
+func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
+	s, from := p.status(call.Session), h.source(p)
 	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p)), Foreign: from}
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		res.Content += "\n" + text
@@ -248,5 +248,5 @@ func (h handler) kill(call tools.Call, p *proc) tools.Result {
 	}
 	p.stop(stop{killed, killGrace})
 	<-p.done
-	return h.answer(p, p.take(nil, h.Limits.Preview))
+	return h.answer(call, p, p.take(call.Session, nil, h.Limits.Preview))
 }

@@ -158,7 +158,7 @@ func (e executor) goesOn(p *proc, because string) tools.Result {
 	e.look(p)
 	text := ""
 	if because != "" { // else whatever it had time to write is for the first poll
-		text = p.take(nil, e.Limits.Preview)
+		text = p.take(p.by.Session, nil, e.Limits.Preview)
 	}
 	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
 	res.Content = because + "it runs in the background as process " + p.id + ", and its end will be reported" + paragraphs([]string{p.note}, text, false)
@@ -169,7 +169,7 @@ func (e executor) goesOn(p *proc, because string) tools.Result {
 // tell reports the end of a background process to the session that started it.
 func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
 	e.look(p)
-	text := p.take(nil, e.Limits.Preview)
+	text := p.unseen(e.Limits.Preview)
 	notes := []string{p.note, end.cause()}
 	if _, cut := p.out.text(e.Limits.Preview); cut {
 		_, said := e.shelve(ctx, p)
