@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
@@ -255,7 +257,6 @@ func TestReadRefuses(t *testing.T) {
 		{args{"path": "z.zip"}, tools.Validation, "is a zip archive"},
 		{args{"path": "b.bin"}, tools.Validation, "is a binary file"},
 		{args{"path": "e"}, tools.Validation, "is an ELF program"},
-		{args{"path": "u16.txt"}, tools.Validation, "is UTF-16 text"},
 		{args{"path": "db.sqlite"}, tools.Validation, "is an SQLite database"},
 		{args{"path": "g.gz"}, tools.Validation, "is gzip data"},
 		{args{"path": "j.jpg"}, tools.Validation, "j.jpg cannot be shown: not a picture"},
@@ -387,4 +388,42 @@ func FuzzReadContent(f *testing.F) {
 			t.Fatalf("%q", res.Content)
 		}
 	})
+}
+
+// UTF-16 is text, by its mark, or without one where it clearly is (as Windows writes it).
+func TestReadUTF16(t *testing.T) {
+	d := newDesk(t)
+	wide := func(mark bool, order binary.AppendByteOrder, s string) string {
+		if mark {
+			s = "\ufeff" + s
+		}
+		var out []byte
+		for _, u := range utf16.Encode([]rune(s)) {
+			out = order.AppendUint16(out, u)
+		}
+		return string(out)
+	}
+	const said = "first line\r\nzweite Zeile: \u00fc, \u20ac and \U0001F600\r\nthird\r\n"
+	for name, content := range map[string]string{
+		"le": wide(true, binary.LittleEndian, said), "be": wide(true, binary.BigEndian, said), "bare le": wide(false, binary.LittleEndian, said), "bare be": wide(false, binary.BigEndian, said),
+		"long": wide(true, binary.LittleEndian, said+strings.Repeat("and more\r\n", 20_000)), "greek": wide(true, binary.BigEndian, "first line\r\nzweite Zeile: \u00fc, \u20ac and \U0001F600\r\n\u03b1\u03b2\r\n"),
+	} {
+		d.put(t, name+".txt", content)
+		res := d.do(t, d.read, args{"path": name + ".txt", "limit": 2})
+		p, _ := res.Data.(fs.Page)
+		if res.IsError || p.Text != "first line\nzweite Zeile: \u00fc, \u20ac and \U0001F600" || !p.CRLF || p.Next != 2 || !strings.Contains(res.Content, "(UTF-16)") {
+			t.Errorf("%s: %.300s", name, res.Content)
+		}
+		if p, _ := d.do(t, d.read, args{"path": name + ".txt", "offset": 1, "limit": 1}).Data.(fs.Page); !strings.HasPrefix(p.Text, "zweite") {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	for name, content := range map[string]string{
+		"sound": "\xff\xfe\x00\x01\x02\x00\x01\x00\x03\x00\x04\x00\x05\x00\x06\x00", "zeroes": strings.Repeat("\x00", 64), "numbers": strings.Repeat("\x01\x00", 64), "mixed": strings.Repeat("a\x00b\x00\x00c", 20),
+	} {
+		d.put(t, name, content)
+		if res := d.do(t, d.read, args{"path": name}); !res.IsError || res.Code != tools.Validation {
+			t.Errorf("%s: %.100q", name, res.Content)
+		}
+	}
 }

@@ -2,11 +2,14 @@ package fs
 
 import (
 	"bytes"
+	"encoding/binary"
+	"io"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"hob/tools/fs/picture"
+	"hob/tools/search/text"
 )
 
 // sniffLen is how much of a file decides what it is.
@@ -59,8 +62,6 @@ func signatures() []signature {
 		{0, "wOF2", "a web font"},
 		{0, "OTTO", "a font"},
 		{0, "\x00\x01\x00\x00", "a font"},
-		{0, "\xff\xfe", "UTF-16 text"},
-		{0, "\xfe\xff", "UTF-16 text"},
 	}
 }
 
@@ -78,6 +79,8 @@ func textual(magic string) bool {
 func formatOf(name string, head []byte) (format, kind string) {
 	kind = binaryKind(name, head)
 	switch {
+	case utf16Order(head) != nil:
+		return formatText, ""
 	case kind == "" && strings.EqualFold(filepath.Ext(name), ".ipynb") && len(head) > 0:
 		return formatNotebook, kind
 	case kind == "":
@@ -97,12 +100,12 @@ const wordDocument = "a Word document"
 
 // binaryKind says what a file is that cannot be shown as text, by its first bytes; "" is text.
 func binaryKind(name string, head []byte) string {
-	text := looksLikeText(head)
+	plain := looksLikeText(head)
 	for _, s := range signatures() {
 		if len(head) < s.at+len(s.magic) || string(head[s.at:s.at+len(s.magic)]) != s.magic {
 			continue
 		}
-		if text && textual(s.magic) {
+		if plain && textual(s.magic) {
 			continue
 		}
 		if s.kind == "a zip archive" {
@@ -110,7 +113,7 @@ func binaryKind(name string, head []byte) string {
 		}
 		return s.kind
 	}
-	if text {
+	if plain {
 		return ""
 	}
 	return "a binary file"
@@ -134,6 +137,39 @@ func zipKind(name string) string {
 	default:
 		return "a zip archive"
 	}
+}
+
+// utf16Order is the order of bytes in a text of UTF-16; nil: it is none. Without the mark at its beginning (RFC 2781), text is what has a zero
+// in nearly every second byte and hardly one elsewhere.
+func utf16Order(head []byte) binary.ByteOrder {
+	orders := map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian}
+	order := binary.ByteOrder(nil)
+	if len(head) >= 2 {
+		order = orders[string(head[:2])]
+	}
+	if order == nil {
+		var zeros [2]int
+		for i, b := range head {
+			if b == 0 {
+				zeros[i%2]++
+			}
+		}
+		switch most := len(head) * 2 / 5; {
+		case len(head) < 8:
+		case zeros[1] > most && zeros[0]*20 <= most:
+			order = binary.LittleEndian
+		case zeros[0] > most && zeros[1]*20 <= most:
+			order = binary.BigEndian
+		}
+	}
+	if order == nil {
+		return nil
+	}
+	decoded, err := io.ReadAll(text.UTF16(bytes.NewReader(head[:len(head)&^1]), order))
+	if err != nil || !looksLikeText(decoded) {
+		return nil
+	}
+	return order
 }
 
 // looksLikeText: no NUL, and few control characters and broken UTF-8 sequences. Other eight-bit encodings

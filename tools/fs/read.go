@@ -11,6 +11,7 @@ import (
 	"hob/daemon/spawn"
 	"hob/tools"
 	"hob/tools/fs/document"
+	"hob/tools/search/text"
 )
 
 // Limits of read.
@@ -161,6 +162,10 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 	case formatImage:
 		return r.picture(ctx, call, in, p, f, s)
 	case formatText:
+		if order := utf16Order(head[:n]); order != nil {
+			s.note = "UTF-16"
+			return s.from(ctx, in, text.UTF16(f, order), 0)
+		}
 		return r.text(ctx, in, f, s)
 	default:
 		return r.document(ctx, in, f, s)

@@ -4,6 +4,7 @@ package text
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -152,16 +153,16 @@ func (r *Reader) mark(fresh []byte) []byte {
 	case bytes.HasPrefix(fresh, []byte("\xef\xbb\xbf")):
 		return fresh[:copy(fresh, fresh[3:])]
 	case bytes.HasPrefix(fresh, []byte("\xff\xfe")):
-		return r.decode(fresh[2:], false)
+		return r.decode(fresh[2:], binary.LittleEndian)
 	case bytes.HasPrefix(fresh, []byte("\xfe\xff")):
-		return r.decode(fresh[2:], true)
+		return r.decode(fresh[2:], binary.BigEndian)
 	}
 	return fresh
 }
 
 // decode puts a decoder between the file and the buffer.
-func (r *Reader) decode(rest []byte, big bool) []byte {
-	r.src = newDecoder(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.src), big)
+func (r *Reader) decode(rest []byte, order binary.ByteOrder) []byte {
+	r.src = UTF16(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.src), order)
 	n, err := io.ReadAtLeast(r.src, r.buf[r.have:], 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.src = failing{err}

@@ -19,13 +19,8 @@ type decoder struct {
 	err   error
 }
 
-func newDecoder(src io.Reader, big bool) *decoder {
-	d := &decoder{src: src, order: binary.LittleEndian}
-	if big {
-		d.order = binary.BigEndian
-	}
-	return d
-}
+// UTF16 reads UTF-16 as UTF-8, with the mark at its beginning if it has one.
+func UTF16(src io.Reader, order binary.ByteOrder) io.Reader { return &decoder{src: src, order: order} }
 
 // Read gives decoded text.
 func (d *decoder) Read(p []byte) (int, error) {
