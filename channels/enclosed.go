@@ -57,7 +57,7 @@ func opened(f *File, open Opener) *File {
 	own.Open = func(ctx context.Context) (io.ReadSeekCloser, error) {
 		r, err := open(ctx, own.Artifact)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the file is there no more: %w: %w", ErrPermanent, err)
+			return nil, fmt.Errorf("%w: the file is there no more: %w", ErrPermanent, err)
 		}
 		return r, err
 	}

@@ -79,9 +79,39 @@ func TestPumpSendsFiles(t *testing.T) {
 		r.enclose("carrier:x", "gone", enclosed("a.txt", "gone", 5), enclosed("b.txt", "b1", 5))
 		r.enclose("carrier:x", "next")
 		r.live(t, time.Hour)
-		want(t, "states", r.states(), "dead", "done", "done")
-		if notice := r.box.Rows()[2].Body; !strings.Contains(notice, "the file is there no more") || !strings.Contains(notice, "[file a.txt]") {
+		want(t, "states", r.states(), "done", "done", "done")
+		r.arrivedAt(t, "carrier:x", "gone", "a.txt could not be sent", "<b.txt text/plain 5 of b1>", "next")
+		if notice := r.box.Rows()[2].Body; !strings.HasPrefix(notice, "A file to carrier:x is left out: a.txt could not be sent: ") || !strings.Contains(notice, "the file is there no more") {
 			t.Errorf("the owner is told %q", notice)
+		}
+	})
+}
+
+// C2: a file that the platform refuses for good fails alone: a text in its place says so, and why to the owner. What was to come after it comes.
+func TestPumpLeavesOutARefusedFile(t *testing.T) {
+	story(t, []string{"ok", "dead"}, func(t *testing.T, r *rig) {
+		r.owner = append(r.owner, "carrier:me")
+		r.enclose("carrier:me", "two files", enclosed("a.txt", "a1", 5), enclosed("b.txt", "b1", 5))
+		r.enclose("carrier:me", "next")
+		r.live(t, time.Minute)
+		want(t, "arrived", r.bodies(), "two files", "a.txt could not be sent: no such chat", "<b.txt text/plain 5 of b1>", "next")
+		want(t, "states", r.states(), "done", "done")
+	})
+	story(t, nil, func(t *testing.T, r *rig) { // it was the place that refused
+		r.mouth.each = map[event.Address][]string{"carrier:x": {"ok", "dead", "dead"}}
+		r.enclose("carrier:x", "a file", enclosed("a.txt", "a1", 5))
+		r.enclose("carrier:x", "next")
+		r.live(t, time.Minute)
+		want(t, "states", r.states(), "dead", "done", "done", "done")
+	})
+	story(t, slices.Repeat([]string{"kept"}, 3), func(t *testing.T, r *rig) { // as one that is too large for the time that there is
+		r.owner = append(r.owner, "carrier:me")
+		r.enclose("carrier:me", "", enclosed("a.txt", "a1", 5))
+		r.enclose("carrier:me", "next")
+		r.live(t, time.Hour)
+		got := r.bodies()
+		if len(got) != 5 || !strings.HasPrefix(got[3], "a.txt was sent 3 times and may have arrived, but no answer came: connection lost") || got[4] != "next" {
+			t.Errorf("arrived %q", got)
 		}
 	})
 }

@@ -192,6 +192,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	if v.State == Retry {
 		p.heed(row.To, o.Err, v.At)
 	}
+	if v.Instead != "" {
+		d.Nonce = drafted{p}.nonce() // what a platform has refused under the other one it would not take again
+	}
 	p.finish(ctx, row, d, v)
 	fail.Point("sending.sent")
 	return v.State == Sent, nil

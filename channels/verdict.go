@@ -55,6 +55,7 @@ type Verdict struct {
 	Ask      *Ask      // ask the owner: resend or drop
 	With     []int64   // Joined: further outbox rows that end in the same commit
 	Edited   bool      // Sent: the message that showed a draft shows the part now
+	Instead  string    // Retry: the text that goes out in the place of a file that was refused, with the delivery's Nonce
 	Anew     bool      // Retry: that message cannot be edited; the part goes out as one of its own, with the delivery's Nonce
 }
 
@@ -84,9 +85,10 @@ const (
 // How often what may have arrived is sent once more, with a mark, where nothing can confirm it; and the backoff from the second repeat on,
 // which doubles. The platform has answered between each two of these tries, so that an outage of it counts only once.
 const (
-	maxUnsure  = 8
-	firstDoubt = 5 * time.Minute
-	longDoubt  = time.Hour
+	maxUnsure     = 8
+	maxUnsureFile = 3
+	firstDoubt    = 5 * time.Minute
+	longDoubt     = time.Hour
 )
 
 // After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived. own: it is
@@ -101,6 +103,8 @@ func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verd
 		return afterUnsure(d, o, repeats, now, own)
 	case o.Err == nil:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
+	case errors.Is(o.Err, ErrPermanent) && d.File != nil:
+		return withoutFile(d, o.Err, " could not be sent", now, own)
 	case errors.Is(o.Err, ErrPermanent):
 		return dead(d, reason(o.Err))
 	}
@@ -137,9 +141,15 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 			again.At = now.Add(min(firstDoubt<<min(n-2, maxUnsure), longDoubt))
 		}
 	}
+	most := maxUnsure
+	if d.File != nil {
+		most = maxUnsureFile
+	}
 	switch lookUp := repeats == ByLook && o.Looked == NotLooked; {
-	case lookUp || repeats == ByKey || own && n < maxUnsure:
+	case lookUp || repeats == ByKey || own && n < most:
 		return orExpired(d, again, now)
+	case own && d.File != nil:
+		return withoutFile(d, o.Err, fmt.Sprintf(" was sent %d times and may have arrived, but no answer came", n), now, own)
 	case own:
 		return dead(d, fmt.Sprintf("it was sent %d times and may have arrived, but no answer came; hob outbox retry %d sends it once more", n, d.Outbox))
 	}
@@ -147,6 +157,22 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 		State: Unknown, Unsure: n, Reason: again.Reason,
 		Ask: &Ask{Text: fmt.Sprintf("A message to %s may or may not have arrived: %s\nSend it again, or drop it?", d.To, excerptOf(d))},
 	}
+}
+
+// withoutFile is what becomes of a file that fails for good: it fails alone, and a text in its place says so. Why it is so only the owner reads.
+func withoutFile(d Delivery, err error, what string, now time.Time, own bool) Verdict {
+	why := reason(err)
+	if _, rest, ok := strings.Cut(why, ErrPermanent.Error()+": "); ok {
+		why = rest
+	}
+	why = ": " + strings.TrimSuffix(why, ": "+ErrPermanent.Error())
+	v := Verdict{State: Retry, At: now, Reason: reason(err), Instead: d.File.Name + what}
+	if own {
+		v.Instead += why
+		return v
+	}
+	v.Tell = &Notice{Key: fmt.Sprintf("outbox:%d:file:%d", d.Outbox, d.Part), Text: fmt.Sprintf("A file to %s is left out: %s%s%s", d.To, d.File.Name, what, why)}
+	return v
 }
 
 // orExpired is the retry v, cut to the delivery's expiry, or the end when that has come.

@@ -317,6 +317,9 @@ func (o *process) settlePart(r *OutRow, d channels.Delivery, v channels.Verdict)
 	p := &r.Parts[d.Part]
 	p.State, p.RemoteID, p.Attempts, p.Unsure, p.NextAt = string(v.State), v.RemoteID, d.Attempts, v.Unsure, v.At
 	r.Reason = v.Reason
+	if v.Instead != "" {
+		p.Delivery = channels.Delivery{Outbox: d.Outbox, Part: d.Part, Body: v.Instead, Nonce: d.Nonce}
+	}
 	if v.State == channels.Unknown {
 		r.State = "held"
 	}

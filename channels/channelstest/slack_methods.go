@@ -1,6 +1,7 @@
 package channelstest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -248,7 +249,7 @@ func (f *Slack) received(w http.ResponseWriter, r *http.Request, id string) {
 	defer f.mu.Unlock()
 	up := f.uploads[id]
 	if fault := f.fault("upload"); fault.Status != 0 || err != nil || up == nil {
-		http.Error(w, "scripted", http.StatusBadGateway)
+		http.Error(w, "scripted", cmp.Or(fault.Status, http.StatusBadGateway))
 		return
 	}
 	up.Content = content

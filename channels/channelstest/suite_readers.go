@@ -130,6 +130,19 @@ func filesGoOut(t *testing.T, w World) {
 	if _, err := ch.Send(t.Context(), d); err == nil || len(w.Readers.Files()) != 1 {
 		t.Errorf("a file that is gone: %v; %d arrived", err, len(w.Readers.Files()))
 	}
+	if w.Fail == nil {
+		return
+	}
+	if w.Readers.Refuse != nil { // C2
+		w.Readers.Refuse()
+	} else {
+		w.Fail(Refused)
+	}
+	d = delivery(w, "a second one")
+	d.File = Enclosed("second.pdf", "application/pdf", content)
+	if _, err := ch.Send(t.Context(), d); !errors.Is(err, channels.ErrPermanent) {
+		t.Errorf("a file that is refused: %v, want ErrPermanent", err)
+	}
 }
 
 // While hob is at work, that is shown where it is meant to be seen.

@@ -65,6 +65,7 @@ type Readers struct {
 	Remove  func(remoteID string)        // somebody deletes it: it can never be edited again
 	Signs   func() int                   // how many signs of typing there were; nil: there are none
 	Buttons func() []string              // the labels below hob's last message; nil: there are none
+	Refuse  func()                       // the next file is refused for good; nil: as World.Fail
 	Files   func() []Shown               // the files that have arrived, in order; nil: none can be sent
 }
 

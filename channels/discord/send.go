@@ -207,7 +207,9 @@ func class(err error, maybe bool) error {
 		if maybe {
 			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 		}
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge: // whoever says so
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 		if no.Message != "" { // else it is not Discord who says so
 			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 		}

@@ -118,7 +118,9 @@ func class(err error, maybe bool) error {
 		if maybe {
 			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 		}
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge: // whoever says so
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 		if no.Code != "" && no.Code != "M_UNRECOGNIZED" { // else it is not the homeserver who says so
 			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
 		}

@@ -282,7 +282,7 @@ func TestTry(t *testing.T) {
 		{"Slack does not say the scopes", func(f *channelstest.Slack) { f.Scopes("") }, 3, ""},
 		{"no socket", func(f *channelstest.Slack) {
 			f.Fail("apps.connections.open", channelstest.SlackFault{Error: "missing_scope", Needed: "connections:write"})
-		}, 2, "lacks the scope connections:write"},
+		}, 2, "lacks connections:write"},
 		{"not in the channel", func(f *channelstest.Slack) { f.Leave(group) }, 3, "write /invite @hob there"},
 		{"it cannot be read", func(f *channelstest.Slack) {
 			f.Fail("conversations.history", channelstest.SlackFault{Error: "missing_scope"})

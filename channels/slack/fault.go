@@ -21,6 +21,7 @@ const (
 		"user_not_found users_not_found user_disabled user_not_visible cannot_dm_bot messages_tab_disabled message_not_found cant_update_message edit_window_closed " +
 		"file_too_large file_type_not_allowed blocked_file_type posting_to_channel_denied thread_not_found cannot_reply_to_message"
 	halfDone = "internal_error fatal_error" // "it's possible some aspect of the operation succeeded"
+	passing  = "service_unavailable request_timeout ratelimited rate_limited accesslimited team_added_to_org"
 )
 
 // refused tells whether an error is a refusal with one of these codes.
@@ -48,7 +49,7 @@ func hint(err error) error {
 	case refused(err, worthless):
 		return fmt.Errorf("%w; Slack does not take the token (any more): take a new one at https://api.slack.com/apps, install the app again, and set app_token and bot_token to what is shown there", err)
 	case refused(err, noScope) && no.Needed != "":
-		return fmt.Errorf("%w; the app lacks the scope %s: add it at https://api.slack.com/apps under OAuth & Permissions, and install the app again", err, no.Needed)
+		return fmt.Errorf("the app lacks %s: add the scope at https://api.slack.com/apps under OAuth & Permissions, and install the app again (%w)", no.Needed, err)
 	case refused(err, noScope):
 		return fmt.Errorf("%w; the app lacks a scope: compare it with the manifest in docs/channels.md", err)
 	case no.Err == "not_in_channel":
@@ -95,4 +96,17 @@ func class(err error, maybe bool) error {
 		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
 	}
 	return err
+}
+
+// ofFile is class for a file: whatever Slack says of it is about this file alone, or about files at all, unless it is about the token or the moment.
+func ofFile(err error, maybe bool) error {
+	var no slack.SlackErrorResponse
+	var status slack.StatusCodeError
+	_, limited := later(err)
+	switch {
+	case limited || refused(err, worthless+" "+halfDone+" "+passing):
+	case errors.As(err, &no), errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusRequestTimeout:
+		return fmt.Errorf("%w: %w", channels.ErrPermanent, hint(err))
+	}
+	return class(err, maybe)
 }

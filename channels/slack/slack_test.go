@@ -193,6 +193,9 @@ func world(f *channelstest.Slack, open func() channels.Channel) channelstest.Wor
 				return ""
 			},
 			Remove: func(id string) { f.Delete(private, ts(id)) },
+			Refuse: func() {
+				f.Fail("files.getUploadURLExternal", channelstest.SlackFault{Error: "missing_scope", Needed: "files:write"})
+			},
 			Buttons: func() []string {
 				var labels []string
 				for _, b := range sent().Buttons {

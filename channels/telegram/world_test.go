@@ -149,7 +149,8 @@ func readers(f *channelstest.Telegram) channelstest.Readers {
 			}
 			return labels
 		},
-		Files: func() []channelstest.Shown { return shown(f) },
+		Refuse: func() { f.Fail("sendDocument", channelstest.TelegramFault{Status: 403}) },
+		Files:  func() []channelstest.Shown { return shown(f) },
 	}
 }
 

@@ -124,6 +124,10 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 		if v.Anew {
 			return drafts.Anew(tx.Tx, d, v)
 		}
+		if v.Instead != "" {
+			return tx.Run("UPDATE deliveries SET state = 'ready', body = ?, file = NULL, nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ? AND state <> 'sent'",
+				v.Instead, d.Nonce, db.Micros(v.At), v.Reason, d.Outbox, d.Part)
+		}
 		return tx.Run("UPDATE deliveries SET state = iif(state = 'sent', state, 'ready'), next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND (state <> 'sent' OR draft = 1)",
 			db.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
 	case channels.Unknown:

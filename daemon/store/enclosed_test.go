@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,31 @@ func TestFilesOfAMessage(t *testing.T) {
 	<-bell // all has arrived; it rings behind the commit
 	forgotten("a1")
 	forgotten()
+}
+
+// C2: the text in the place of a file that was refused is a part like any other, tried anew.
+func TestTextInThePlaceOfAFile(t *testing.T) {
+	s := fresh(t)
+	ctx := t.Context()
+	if _, err := s.Send(ctx, message("send"), "telegram:1", "look", fileNamed("a1")); err != nil {
+		t.Fatal(err)
+	}
+	id := one[int64](s, "SELECT id FROM outbox WHERE files IS NOT NULL")
+	file := channels.Delivery{Outbox: id, File: &channels.File{Name: "a1", Artifact: "a1", Size: 3}, Nonce: "n1", Attempts: 1, Unsure: 2}
+	if err := errors.Join(s.Split(ctx, id, []channels.Delivery{file}, nil), s.Sending(ctx, file)); err != nil {
+		t.Fatal(err)
+	}
+	file.Nonce = "n2"
+	if err := s.Settle(ctx, file, channels.Verdict{State: channels.Retry, Instead: "a1 could not be sent", Reason: "refused"}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Ready(ctx, s.now(), 9)
+	if err != nil || len(rows) != 1 || len(rows[0].Todo) != 1 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	if d := rows[0].Todo[0]; d.File != nil || d.Body != "a1 could not be sent" || d.Nonce != "n2" || d.Attempts != 0 || d.Unsure != 0 {
+		t.Errorf("the part is %+v", d)
+	}
 }
 
 // What did not arrive keeps its files for a month, in which it can be retried.
