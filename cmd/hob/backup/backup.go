@@ -106,13 +106,21 @@ func verifyCommand(a *cli.App) *cobra.Command {
 			if a.JSON {
 				return a.Document(r)
 			}
-			a.Say("%s is whole and sound: %s\nsize %s · schema %d · written by hob %s · instance %s",
-				r.Path, holds(r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance)
+			a.Say("%s is whole and sound: %s\nsize %s · schema %d · written by hob %s · instance %s\n%s",
+				r.Path, holds(r), console.Size(r.Bytes), r.Schema, console.OrDash(r.Version), r.Instance, digest(r))
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&latest, "latest", false, "the newest copy in hob's own backups folder")
 	return cmd
+}
+
+// digest says whether the content is known to be what was written.
+func digest(r daemon.BackupReport) string {
+	if r.Digest == "" {
+		return "there is no digest beside it: its structure was looked at, and not whether its content is what was written"
+	}
+	return "its content is what was written: SHA-256 " + r.Digest
 }
 
 func verified(ctx context.Context, a *cli.App, path string) (daemon.BackupReport, error) {
@@ -220,6 +228,9 @@ func restore(ctx context.Context, a *cli.App, path string, yes bool) error {
 	done := restored{}
 	if done.Backup, err = verified(ctx, a, path); err != nil {
 		return err
+	}
+	if done.Backup.Digest == "" {
+		a.Note(digest(done.Backup))
 	}
 	if done.Lost, err = daemon.RestoreLoss(ctx, home, done.Backup); err != nil {
 		return stillRuns(err)

@@ -26,13 +26,18 @@ type Report struct {
 	Sent     int64     `json:"sent"` // messages that went out
 	Jobs     int64     `json:"jobs"`
 	Sessions int64     `json:"sessions"`
+	Digest   string    `json:"digest,omitempty"` // its SHA-256, as it was written when it was made; "": nothing says what it was
 }
 
-// Verify looks at a copy, apart from the database that is in use: it is whole, sound and of this hob or an older one. The errors
-// are db.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
+// Verify looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
+// written beside it, if there is one. The errors are db.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
 func Verify(ctx context.Context, path string, migrations fs.FS) (Report, error) {
 	r := Report{Path: path}
-	err := db.Examine(ctx, path, migrations, r.read)
+	if err := db.Examine(ctx, path, migrations, r.read); err != nil {
+		return r, err
+	}
+	var err error
+	r.Digest, err = db.CheckDigest(path)
 	return r, err
 }
 

@@ -109,7 +109,7 @@ func (k Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	for _, f := range k.Plan().Surplus(list, k.Zone()) {
-		if err := os.Remove(f.Path); err != nil {
+		if err := db.RemoveCopy(f.Path); err != nil {
 			return fmt.Errorf("throw away an old backup: %w", err)
 		}
 	}
@@ -132,7 +132,7 @@ func (k Keeper) Save(ctx context.Context, path string) (Report, error) {
 	}
 	r, err := Verify(ctx, path, k.Migrations)
 	if err != nil {
-		return Report{}, errors.Join(err, os.Remove(path))
+		return Report{}, errors.Join(err, db.RemoveCopy(path))
 	}
 	return r, nil
 }

@@ -152,3 +152,69 @@ func TestSave(t *testing.T) {
 		t.Error("it was overwritten")
 	}
 }
+
+// R7: a copy whose content was changed is no copy, though its structure is sound; neither verify nor restore takes it. One without a digest is
+// taken, and says so.
+func TestDigestOfACopy(t *testing.T) {
+	v := openVault(t, 1<<40)
+	r, err := v.Save(t.Context(), "")
+	if err != nil || len(r.Digest) != 64 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if list := v.copies(); len(list) != 1 {
+		t.Errorf("the digest is listed as a copy: %v", list)
+	}
+	whole, err := os.ReadFile(r.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(whole)
+	at := len(damaged) - 40 // the free end of a page, or a text: nothing that a check of the structure sees
+	for i := range 40 {
+		damaged[at+i] ^= 0x55
+	}
+	if err := os.WriteFile(r.Path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fault := func(err error) string {
+		if f, ok := event.AsFault(backup.Fault(r.Path, err)); ok {
+			return f.Text
+		}
+		return ""
+	}
+	if _, err := backup.Verify(t.Context(), r.Path, v.Migrations); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
+		t.Errorf("verify: %v", err)
+	}
+	elsewhere := filepath.Join(t.TempDir(), "hob.db")
+	if _, err := backup.Restore(t.Context(), elsewhere, r.Path, v.Migrations, time.Now); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
+		t.Errorf("restore: %v", err)
+	}
+	if err := os.WriteFile(r.Path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := backup.Verify(t.Context(), r.Path, v.Migrations); err != nil || again.Digest != r.Digest {
+		t.Errorf("whole again: %+v, %v", again, err)
+	}
+	if err := os.Remove(r.Path + ".sha256"); err != nil {
+		t.Fatal(err)
+	}
+	if bare, err := backup.Verify(t.Context(), r.Path, v.Migrations); err != nil || bare.Digest != "" {
+		t.Errorf("without a digest: %+v, %v", bare, err)
+	}
+}
+
+// R7: a digest goes with its copy.
+func TestDigestsGoWithTheirCopies(t *testing.T) {
+	v := openVault(t, 1<<40)
+	v.Plan = func() backup.Plan { return backup.Plan{Every: 24 * time.Hour, Daily: 1} }
+	for range 3 {
+		v.nextMorning()
+		if err := v.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digests, err := filepath.Glob(filepath.Join(backup.Folder(v.State), "*.sha256"))
+	if err != nil || len(digests) != len(v.copies()) {
+		t.Errorf("%d copies, digests %q, %v", len(v.copies()), digests, err)
+	}
+}

@@ -16,8 +16,8 @@ import (
 // Unfinished ends the name of a copy that is being written.
 const Unfinished = ".part"
 
-// Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder. A file that is there
-// already is not overwritten.
+// Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder, and its digest beside it. A file that is
+// there already is not overwritten.
 func (d *DB) Backup(ctx context.Context, path string) error {
 	if dir := filepath.Dir(path); dir == filepath.Dir(d.path) {
 		return event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
@@ -36,7 +36,13 @@ func (d *DB) Backup(ctx context.Context, path string) error {
 		return errors.Join(err, remove(part), remove(part+"-journal"))
 	}
 	fail.Point("backup.written")
-	return finishFile(part, path)
+	if err := finishFile(part, path); err != nil {
+		return err
+	}
+	if err := putDigest(path); err != nil {
+		return errors.Join(err, RemoveCopy(path))
+	}
+	return nil
 }
 
 // sizeOf is the size of a file in bytes, 0 when it is not there.
@@ -116,6 +122,9 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 	return i.r.Read(b)
 }
+
+// RemoveCopy removes a copy and its digest.
+func RemoveCopy(path string) error { return errors.Join(remove(path+Digest), remove(path)) }
 
 // remove removes a file; that it is not there is as good.
 func remove(path string) error {

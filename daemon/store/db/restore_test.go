@@ -114,6 +114,9 @@ func TestExamineLeavesNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(path + db.Digest); err != nil {
+		t.Fatal(err)
+	}
 	var rows []string
 	if err := db.Examine(t.Context(), path, files(first), names(&rows)); err != nil {
 		t.Fatal(err)

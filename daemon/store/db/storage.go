@@ -142,6 +142,9 @@ func (w *writer) rescue() {
 	if err == nil {
 		err = finishFile(part, to)
 	}
+	if err == nil {
+		err = putDigest(to)
+	}
 	if err != nil {
 		w.log.Error("what was stored could not be rescued into a copy", "err", errors.Join(Plain(err), remove(part)))
 		return
