@@ -26,7 +26,7 @@ func (r asking) fellBack(st turn.State, chain *llm.Chain) bool {
 	return chain.First().Info().Provider != own && slices.ContainsFunc(st.Items, func(it llm.Item) bool { return it.Provider == own })
 }
 
-// down is the end when no model answered: the built-in interpreter answers what it fully understands, else the turn fails.
+// down is the end when no model answered, or one has failed and the built-in interpreter can do it: the built-in interpreter answers what it fully understands, else the turn fails.
 func (r asking) down(ctx context.Context, st turn.State, n int, cause error) error {
 	if r.mayFallBack(st) {
 		a := attempt{st: st, info: r.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}

@@ -142,6 +142,22 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 	}
 }
 
+// R8: what the interpreter fully understands is done after the first failure of a model, and not when all have been asked again and again.
+func TestFallbackAfterTheFirstFailure(t *testing.T) {
+	asked := 0
+	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
+		asked++
+		return llm.Answer{}, &llm.Error{Fault: llm.Overloaded, Status: 503}
+	}, func(r *rig) {
+		began := time.Now()
+		r.ask("remind me")
+		r.wantBodies("noted\n(The model cannot be reached: the built-in interpreter did this.)")
+		if took := time.Since(began); asked != 1 || took > time.Second {
+			t.Errorf("%d requests, %v", asked, took)
+		}
+	}, func(r *rig) { r.fallback = interpreter() })
+}
+
 // In the middle of a turn that the model has begun, the interpreter does not take over.
 func TestNoFallbackInTheMiddle(t *testing.T) {
 	n := 0

@@ -128,6 +128,9 @@ func (r asking) failed(ctx context.Context, plan *llm.Plan, a attempt, fault err
 		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.lost(ctx, a, fault, ""))
 	}
 	wait, next = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
+	if r.mayFallBack(a.st) { // no other try would do it better, and none as soon
+		next = llm.GiveUp
+	}
 	word, name, why := "", a.info.Name(), cut(fault.Error(), 500)
 	switch next {
 	case llm.Another:
