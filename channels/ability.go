@@ -41,6 +41,9 @@ type (
 	Finder interface {
 		Find(ctx context.Context, d Delivery) (remoteID string, found bool, err error)
 	}
+	// Belonging says which of its places are the owner's by the section's own word: the local parts of their addresses. What is written there counts as
+	// his, and he is told and asked there.
+	Belonging interface{ OwnerPlaces() []string }
 	// Prober asks the platform for something that changes nothing, so that an answer shows that it takes messages again. Without it, asking for
 	// the account does.
 	Prober interface {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hob/daemon/clock"
+	"hob/daemon/event"
 )
 
 // Section is one configured channel, as Replace takes it.
@@ -277,6 +278,24 @@ func (h *Host) Channel(name string) (Channel, error) {
 		return nil, fmt.Errorf("channel %q cannot be used: %w", name, s.Err)
 	}
 	return s.Channel, nil
+}
+
+// OwnerPlaces lists the addresses that are the owner's by the word of their sections, in the order of the channels' names.
+func (h *Host) OwnerPlaces() (list []event.Address) {
+	h.mu.Lock()
+	names := slices.Sorted(maps.Keys(h.want))
+	h.mu.Unlock()
+	for _, name := range names {
+		ch, err := h.Channel(name)
+		mine, ok := ch.(Belonging)
+		if err != nil || !ok {
+			continue
+		}
+		for _, place := range mine.OwnerPlaces() {
+			list = append(list, event.Address(name+":"+place))
+		}
+	}
+	return list
 }
 
 // Sent records how a send went. What the platform refused for good, or to one address, says nothing about the channel.

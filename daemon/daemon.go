@@ -144,7 +144,8 @@ func (d *daemon) zoneName() string {
 	return d.machine.name()
 }
 
-// owner lists the owner's addresses, the first one first: those of the config, then those that came of pairings.
+// owner lists the owner's addresses, the first one first: those of the config, then those that came of pairings, then the places that a channel's
+// section says are his.
 func (d *daemon) owner() []event.Address {
 	var list []event.Address
 	for _, s := range d.config().Owner.Addresses {
@@ -155,7 +156,11 @@ func (d *daemon) owner() []event.Address {
 	if d.store == nil { // not open yet
 		return list
 	}
-	for _, a := range d.store.Pairings.Paired() {
+	more := d.store.Pairings.Paired()
+	if d.host != nil { // it is made after the store
+		more = append(slices.Clone(more), d.host.OwnerPlaces()...)
+	}
+	for _, a := range more {
 		if !slices.Contains(list, a) {
 			list = append(list, a)
 		}

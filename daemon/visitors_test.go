@@ -13,6 +13,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon"
+	"hob/daemon/agent/turn"
 	"hob/daemon/clock"
 	"hob/daemon/control"
 	"hob/daemon/event"
@@ -419,4 +420,49 @@ func TestChannelTrial(t *testing.T) {
 		t.Errorf("%+v, %v", tr, err)
 	}
 	same(t, "told", h.told(), "cli:main", "x:7", "x:7")
+}
+
+// topics is a channel whose section says that a place is the owner's.
+type topics struct{ mute }
+
+func (topics) OwnerPlaces() []string { return []string{"talk", "more"} }
+
+// C4: owner = true is all that is needed: the topic is an address of the owner's wherever one is asked for.
+func TestWhatASectionMakesTheOwners(t *testing.T) {
+	h := newHouse(t, t.TempDir())
+	h.Host.Replace(map[string]channels.Section{"alerts": {Kind: "topics", Channel: topics{}}, "news": {Kind: "mute", Channel: mute{}}})
+	if got := h.Owner(); !slices.Equal(got, []event.Address{"alerts:talk", "alerts:more"}) {
+		t.Fatalf("the owner's addresses are %q", got)
+	}
+	if s, err := h.Standing("alerts:talk"); err != nil || s != channels.Owned {
+		t.Errorf("he hears there as %q, %v", s, err)
+	}
+	if _, _, err := h.Store.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := h.Store.Ready(t.Context(), time.Now(), 9)
+	if err != nil || len(rows) != 1 || rows[0].To != "alerts:talk" || rows[0].Standing != channels.Owned {
+		t.Errorf("the question goes to %+v, %v", rows, err)
+	}
+	act := func(resource, verb, id string) (any, error) {
+		return h.Lobby.Act(t.Context(), control.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
+	}
+	if out, err := act("channels", "test", "alerts"); err != nil || out.(lobby.Trial).To != "alerts:talk" {
+		t.Errorf("channels test --send: %+v, %v", out, err)
+	}
+	for hint, do := range map[string][3]string{
+		"owner = true and a token in [channels.alerts]": {"pairings", "start", "alerts"},
+		"an address of it in [owner] addresses":         {"channels", "test", "news"},
+	} {
+		if _, err := act(do[0], do[1], do[2]); err == nil || !strings.Contains(hintOf(err), hint) || strings.Contains(hintOf(err), "pairing") {
+			t.Errorf("%s: %v (%s), want the hint %q", do, err, hintOf(err), hint)
+		}
+	}
+}
+
+// hintOf is what a fault says to do.
+func hintOf(err error) string {
+	var f *event.Fault
+	errors.As(err, &f)
+	return f.Hint
 }

@@ -83,6 +83,14 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	}, nil
 }
 
+// OwnerPlaces are the topics, when the section says that they are the owner's.
+func (c *Channel) OwnerPlaces() []string {
+	if !c.owner {
+		return nil
+	}
+	return c.topics
+}
+
 func checkServer(s string) (string, error) {
 	if s == "" {
 		s = "https://ntfy.sh"

@@ -91,7 +91,7 @@ func (d Desk) test(ctx context.Context, name string, send bool) (Trial, error) {
 	}
 	owners := d.Owners(name)
 	if len(owners) == 0 {
-		return t, event.NewFault(event.Clash, "hob pairing start "+name+", or an address in [owner] addresses of config.toml", "nobody to send to: %s is bound to no owner yet", name)
+		return t, event.NewFault(event.Clash, ways(name, ch), "nobody to send to: %s is bound to no owner yet", name)
 	}
 	t.To = event.Address(name + ":" + owners[0])
 	t.Outbox, err = d.Send(ctx, t.To, greeting)

@@ -107,7 +107,7 @@ func (d Desk) start(ctx context.Context, name string) (Begun, error) {
 		return Begun{}, err
 	}
 	if _, persons := channels.AudienceOf(ch); ch != nil && !persons {
-		return Begun{}, event.NewFault(event.Refused, "what makes such a channel yours stands in its section of config.toml", "nobody can be paired on %s: who writes there cannot be told apart", name)
+		return Begun{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: who writes there cannot be told apart", name)
 	}
 	p, code := channels.NewPairing(name, d.Letters, d.Now())
 	id, err := d.Book.Begin(ctx, p)
@@ -123,6 +123,18 @@ func (d Desk) start(ctx context.Context, name string) (Begun, error) {
 		}
 	}
 	return b, err
+}
+
+// ways is what makes something on a channel the owner's.
+func ways(name string, ch channels.Channel) string {
+	const listed = "an address of it in [owner] addresses of config.toml"
+	if _, persons := channels.AudienceOf(ch); persons {
+		return "hob pairing start " + name + ", or " + listed
+	}
+	if _, places := ch.(channels.Belonging); places {
+		return "owner = true and a token in [channels." + name + "], or " + listed
+	}
+	return listed
 }
 
 // linkTime is how long a platform may take to say what hob is called there: a code must not wait long.
