@@ -26,6 +26,7 @@ type Snapshot struct {
 	Backup   Backup
 	Outbox   Outbox
 	Voice    Voice
+	Network  Network
 
 	Heartbeat Heartbeat  // without Enabled when the section is off
 	ToolHooks []ToolHook // [[tool_hooks]], in the order of the file
@@ -43,6 +44,7 @@ type Model struct {
 	ContextTokens   int      `toml:"context_tokens"`    // tokens; 0: the backend's default
 	Thinking        string   `toml:"thinking"`          // off minimal low medium high xhigh; "": the backend's default
 	Fallback        []string `toml:"fallback"`          // names of [models.NAME] that exist, in the order in which they are asked
+	Proxy           string   `toml:"proxy"`             // as of Network, which "" takes over; "none" or "direct" is none
 	Price           Price    `toml:"price"`             // for answers whose cost the server does not tell
 
 	FirstByteTimeout time.Duration `toml:"first_byte_timeout,omitempty"` // longest wait for the first byte of an answer; 0: two minutes
@@ -64,10 +66,11 @@ type Owner struct {
 	Quiet     string   `toml:"quiet"`     // hours of his day, "22:00-07:00", in which only what hurries is sent to him; "": none
 }
 
-// Channel is one [channels.NAME], without its key kind, which is read here. The names of hob's own places
+// Channel is one [channels.NAME], without its keys kind and proxy, which are read here. The names of hob's own places
 // (api, cli, cron, none, owner) are refused.
 type Channel struct {
-	Kind string // the section's name unless given
+	Kind  string // the section's name unless given
+	Proxy string // as of Network, which "" takes over; "none" or "direct" is none
 	Section
 }
 
@@ -128,6 +131,11 @@ type Outbox struct {
 	Live     bool          `toml:"live"`     // answers are shown while they are made, where the channel can; default true
 	Hold     time.Duration `toml:"hold"`     // how long one waits, so that the owner can stop it; 0, the default: it is sent at once
 	Announce bool          `toml:"announce"` // the owner is told of each that waits
+}
+
+// Network is [network]: how hob reaches the servers that the config names.
+type Network struct {
+	Proxy string `toml:"proxy"` // of channels and models: an address, or a reference to one (see daemon/secret); "": none
 }
 
 // Voice is [voice]: where voice notes are turned into words.

@@ -51,6 +51,7 @@ func core() []Part {
 			{Name: "hold", Least: "0s", Most: "1h", Example: `"10s"`, Doc: "How long a message to anybody but you waits, so that `hob outbox drop ID` or `/cancel ID` can stop it; 0s sends it at once, and what you send yourself never waits."},
 			{Name: "announce", Example: "true", Doc: "Tell me of each such message while it waits."},
 		})},
+		{Path: "network", Doc: "How hob reaches the servers of channels and models; see security.md. Nothing is taken from the environment.", Keys: proxyOf("none", `"http://sam:env:PROXY_PASSWORD@proxy.example.org:3128"`)},
 		{Path: "voice", Doc: "Where what people say in voice notes is turned into words: any server that takes OpenAI's requests for transcriptions. Without it hob keeps the notes and says that it did not listen; see channels.md.", Keys: schema.Describe(d.Voice, []schema.Note{
 			{Name: "base_url", Unset: "none", Example: `"https://api.openai.com/v1"`, Pattern: `^$|^https?://.+`, Doc: "The server's address; `/audio/transcriptions` comes behind it."},
 			{Name: "model", Example: `"whisper-1"`, Doc: "The model's name at the server."},
@@ -87,6 +88,7 @@ func modelNotes() []schema.Note {
 		{Name: "max_output_tokens", Unset: "8192", Least: "1", Example: "8192", Doc: "Tokens that one answer may have; less than `context_tokens`."},
 		{Name: "context_tokens", Unset: "200000, or 32768 for lmstudio, ollama and compatible", Least: "1", Example: "200000", Doc: "Tokens that one request may hold."},
 		{Name: "thinking", Unset: "the model's own way", Words: []string{"off", "minimal", "low", "medium", "high", "xhigh"}, Example: `"medium"`, Doc: "How much the model thinks before it answers."},
+		proxyOf("as in `[network]`", `"none"`)[0].Note,
 		{Name: "price", Unset: "not known: tokens are counted", Example: "{ input = 3.0, cached = 0.3, output = 15.0 }", Doc: "What the model costs, where the server does not tell."},
 		{Name: "price.input", Least: "0", Most: "100000", Example: "3.0", Doc: "What a million tokens of input cost, in the budget's currency."},
 		{Name: "price.cached", Unset: "as `input`", Least: "0", Most: "100000", Example: "0.3", Doc: "What a million tokens of input cost that the provider had in its cache."},
@@ -113,4 +115,14 @@ func toolNotes() []schema.Note {
 		{Name: "core", Unset: "the usual ones", Example: `["*"]`, Doc: "Names of the tools that each request to the model carries; the others are searched for and called through the tool `tool`; `*` is all of them."},
 		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
 	}
+}
+
+const proxyKey = "proxy"
+
+// proxyOf is the key of a section that names a proxy; unset says what holds without it.
+func proxyOf(unset, example string) []schema.Key {
+	return schema.Describe(Network{}, []schema.Note{{
+		Name: proxyKey, Unset: unset, Example: example, Pattern: `^$|^(none|direct)$|^(https?|socks5h?)://.+$|^(env|file|keyring|cmd):.+$`,
+		Doc: "The proxy through which servers are reached: `http://`, `https://` or `socks5://` with host and port, where the password may be a reference (`env:NAME`), or a reference to all of it; `none` is none.",
+	}})
 }

@@ -19,7 +19,7 @@ import (
 type decoder struct {
 	file     string
 	section  string
-	beside   string // a key of the section that was read before
+	beside   []string // keys of the section that were read before
 	problems []Problem
 }
 
@@ -86,8 +86,8 @@ func (d *decoder) compound(n *node, dst reflect.Value, key string) {
 		field, ok := fields[name]
 		if !ok {
 			known := sorted(keysOf(fields))
-			if d.beside != "" && key == d.section {
-				known = append(known, d.beside)
+			if key == d.section {
+				known = append(known, d.beside...)
 			}
 			d.unknown(child, full, name, known)
 			continue

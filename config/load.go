@@ -70,6 +70,7 @@ func (l *loader) core() {
 	typed(l, l.root.child("backup"), "backup", &s.Backup, nil)
 	typed(l, l.root.child("outbox"), "outbox", &s.Outbox, nil)
 	typed(l, l.root.child("voice"), "voice", &s.Voice, checkVoice)
+	typed(l, l.root.child("network"), "network", &s.Network, nil)
 	s.Heartbeat.Enabled = typed(l, l.root.child("heartbeat"), "heartbeat", &s.Heartbeat, checkHeartbeat) && s.Heartbeat.Enabled
 	l.tools()
 	l.hooks()
@@ -169,16 +170,22 @@ func (l *loader) raw() {
 	}
 }
 
-// channel reads the kind, and refuses the names that hob's own places have in addresses and in jobs.
+// channel reads the kind and the proxy, and refuses the names that hob's own places have in addresses and in jobs.
 func (d *decoder) channel(s Section) Channel {
 	if slices.Contains([]string{"api", "cli", "cron", "none", "owner"}, strings.ToLower(s.Name)) {
 		d.add(s.node, s.node.key, s.path, fmt.Sprintf("a channel cannot be named %q: hob has a place of its own of that name", s.Name),
 			`give it another name, and say what it is with kind = "…"`, true)
 	}
 	c := Channel{Kind: s.Name, Section: s}
-	c.skip = "kind"
+	c.skip = []string{"kind", proxyKey}
 	if k := s.node.child("kind"); k != nil {
 		d.value(k, reflect.ValueOf(&c.Kind).Elem(), s.path+".kind")
+	}
+	if k := s.node.child(proxyKey); k != nil {
+		d.value(k, reflect.ValueOf(&c.Proxy).Elem(), s.path+"."+proxyKey)
+		if text := proxyOf("", "")[0].Within(reflect.ValueOf(c.Proxy)); text != "" {
+			d.add(k, k.value, s.path+"."+proxyKey, proxyKey+": "+text, "", true)
+		}
 	}
 	return c
 }

@@ -106,7 +106,7 @@ func TestLookAtSections(t *testing.T) {
 		t.Errorf("turn: %q", got)
 	}
 	for _, key := range []string{"channels", "channels.door"} {
-		if got := names(key); len(got) != 6 || got[0] != "channels.door.kind" {
+		if got := names(key); len(got) != 7 || got[0] != "channels.door.kind" {
 			t.Errorf("%s: %q", key, got)
 		}
 	}

@@ -37,11 +37,11 @@ func NewReference(o Owned) Reference {
 	return Reference{parts}
 }
 
-// withKind adds the key that config reads in every channel.
+// withKind adds the keys that config reads in every channel.
 func (p Part) withKind(kinds []string) Part {
 	if p.Kind != "" {
 		kind := schema.Key{Type: schema.Text, Note: schema.Note{Name: "kind", Unset: "the section's name", Words: kinds, Example: fmt.Sprintf("%q", p.Kind), Doc: "What kind of channel it is."}}
-		p.Keys = append([]schema.Key{kind}, p.Keys...)
+		p.Keys = slices.Concat([]schema.Key{kind}, p.Keys, proxyOf("as in `[network]`", `"none"`))
 	}
 	return p
 }

@@ -11,7 +11,7 @@ type Section struct {
 	path string // "jobs.morning"
 	file string
 	node *node
-	skip string // a key that was read already
+	skip []string // keys that were read already
 }
 
 // Path is the full name: "jobs.morning".
@@ -53,9 +53,11 @@ func (s Section) decode(dst any) []Problem {
 		return nil
 	}
 	n := s.node
-	if _, ok := n.table[s.skip]; ok {
+	if len(s.skip) > 0 {
 		n = &node{table: maps.Clone(n.table), key: n.key, value: n.value, env: n.env}
-		delete(n.table, s.skip)
+		for _, key := range s.skip {
+			delete(n.table, key)
+		}
 	}
 	d := &decoder{file: s.file, section: s.path, beside: s.skip}
 	d.value(n, into, s.path)

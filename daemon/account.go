@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ type SignIn struct {
 func (d *daemon) newAccount() *account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
 	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == models.Codex }) }
-	return &account{mended: mended, Account: codex.New(codex.Config{Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
+	return &account{mended: mended, Account: codex.New(codex.Config{HTTP: &http.Client{Transport: asConfigured{conf{d}}}, Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
 }
 
 // auth gives the credentials of a request to codex.

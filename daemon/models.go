@@ -37,7 +37,7 @@ func (d conf) interpreter(why string) llm.Model {
 // maker makes the models of the config.
 func (d conf) maker() models.Maker {
 	return models.Maker{
-		Config: d.config, Resolve: d.resolve, Interpreter: d.interpreter, Files: d.shelf,
+		Config: d.config, Resolve: d.resolve, Web: d.web, Interpreter: d.interpreter, Files: d.shelf,
 		Auth: d.account.auth, Spoiled: d.account.Spoiled, Credentials: d.account.Credentials, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
 	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	chanall "hob/channels/all"
 	"hob/config"
 	"hob/daemon/jobs"
+	"hob/daemon/netguard"
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
 	"hob/daemon/watches"
@@ -122,8 +124,12 @@ func (d conf) sections(ctx context.Context) (list map[string]channels.Section, o
 			Secret:  func(ref string) (string, error) { return d.resolve(ctx, "channels."+c.Name, ref) },
 			Pairing: func(ctx context.Context) (bool, error) { return d.store.Pairings.IsOpen(ctx, d.clock.Wall(), c.Name) },
 		}
-		ch, err := channels.Build(chanall.All(), c.Name, c.Kind, env, d.lenient(c.Section, &off))
-		list[c.Name] = channels.Section{Kind: c.Kind, Print: fingerprint(c), Channel: ch, Err: err}
+		var ch channels.Channel
+		err := d.network(ctx, c, &env)
+		if err == nil {
+			ch, err = channels.Build(chanall.All(), c.Name, c.Kind, env, d.lenient(c.Section, &off))
+		}
+		list[c.Name] = channels.Section{Kind: c.Kind, Print: fingerprint(c, d.config().Network), Channel: ch, Err: err}
 		if err != nil {
 			off = append(off, err.Error())
 		}
@@ -142,24 +148,73 @@ func (d conf) lenient(section config.Section, off *[]string) func(any) error {
 	}
 }
 
-// direct is a transport that takes no proxy from the environment.
-func direct() *http.Transport {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return &http.Transport{}
+// proxy is the way to the servers of a section: its own proxy, else the common one. The password of a proxy is a secret.
+func (d conf) proxy(ctx context.Context, section, own string) (p netguard.Proxy, err error) {
+	address := own
+	if address == "" {
+		section, address = "network", d.config().Network.Proxy
 	}
-	t = t.Clone()
-	t.Proxy = nil
-	return t
+	name := section + ".proxy"
+	if secret.IsReference(address) {
+		if address, err = d.resolve(ctx, name, address); err != nil {
+			return p, err
+		}
+	}
+	if password, put := netguard.Password(address); put != nil {
+		if secret.IsReference(password) {
+			if password, err = d.resolve(ctx, name+".password", password); err != nil {
+				return p, err
+			}
+		}
+		d.secrets.Add(name+".password", password)
+		address = put(password)
+	}
+	return netguard.NewProxy(address)
 }
 
-// fingerprint changes when a section's content does.
-func fingerprint(c config.Channel) string {
+// web asks the server of a model; nil: with a client of its own, without a proxy.
+func (d conf) web(ctx context.Context, section, own string) (*http.Client, error) {
+	p, err := d.proxy(ctx, section, own)
+	if err != nil || p.None() {
+		return nil, err
+	}
+	return &http.Client{Transport: p.Transport()}, nil
+}
+
+// asConfigured asks through the proxy that the config names at that moment: for an account, which outlives a change of the config.
+type asConfigured struct{ conf }
+
+// RoundTrip asks a server once.
+func (a asConfigured) RoundTrip(req *http.Request) (*http.Response, error) {
+	web, err := a.web(req.Context(), "network", "")
+	if err != nil {
+		return nil, fmt.Errorf("network.proxy: %w", err)
+	}
+	if web == nil {
+		web = a.http
+	}
+	return web.Transport.RoundTrip(req)
+}
+
+// network puts into a channel's surroundings how it reaches its servers.
+func (d conf) network(ctx context.Context, c config.Channel, env *channels.Env) error {
+	p, err := d.proxy(ctx, "channels."+c.Name, c.Proxy)
+	if err != nil {
+		return fmt.Errorf("channels.%s: proxy: %w", c.Name, err)
+	}
+	if !p.None() {
+		env.HTTP, env.Dial = &http.Client{Timeout: d.http.Timeout, Transport: p.Transport()}, p.DialContext
+	}
+	return nil
+}
+
+// fingerprint changes when a section's content or its proxy does.
+func fingerprint(c config.Channel, net config.Network) string {
 	var content map[string]any
 	if err := c.Decode(&content); err != nil {
 		return err.Error()
 	}
-	sum := sha256.Sum256([]byte(fmt.Sprint(content)))
+	sum := sha256.Sum256([]byte(fmt.Sprint(content, cmp.Or(c.Proxy, net.Proxy))))
 	return hex.EncodeToString(sum[:8])
 }
 

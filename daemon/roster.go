@@ -52,8 +52,12 @@ func (d roster) try(ctx context.Context, name string) (catalog.Report, error) {
 	if err != nil {
 		return catalog.Report{}, err
 	}
+	web, err := maker.Web(ctx, label, section.Proxy)
+	if err != nil {
+		return catalog.Report{}, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "proxy: %v", err)
+	}
 	open := func(files llm.Files) (llm.Model, error) {
-		m, err := maker.Build(label, section, key, files)
+		m, err := maker.Build(label, section, key, web, files)
 		return metered{m, d.store}, err
 	}
 	ctx, stop := context.WithTimeout(ctx, trialTime)

@@ -18,6 +18,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/ident"
+	"hob/daemon/netguard"
 	"hob/daemon/shelf"
 	"hob/daemon/spawn"
 	"hob/daemon/store"
@@ -42,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: direct()}}
+	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
 	d.tellers = spawn.New(d.log, nil)
 	start := d.clock.Mono()

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 
@@ -124,7 +125,14 @@ func (d *daemon) wire(out, in stage) error {
 // ears listen to voice notes, as the config says at that moment.
 func (d *daemon) ears() voice.Desk {
 	return voice.Desk{Rows: d.store, Open: d.shelf.Content, Book: voice.Booked(d.store, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (voice.Endpoint, error) {
-		return voice.Of(ctx, d.config(), conf{d}.resolve, d.http)
+		web, err := conf{d}.web(ctx, "voice", "")
+		if err != nil {
+			return voice.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
+		}
+		if web == nil {
+			web = d.http
+		}
+		return voice.Of(ctx, d.config(), conf{d}.resolve, web)
 	}}
 }
 

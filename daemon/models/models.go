@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +32,9 @@ const Codex = "codex"
 // Maker makes models. All its fields must be set; it is read only.
 type Maker struct {
 	Config      func() *config.Snapshot
-	Resolve     func(ctx context.Context, name, ref string) (string, error) // the value of a secret
-	Interpreter func(why string) llm.Model                                  // why says why it answers although a model is set up, "" when none is
+	Resolve     func(ctx context.Context, name, ref string) (string, error)            // the value of a secret
+	Web         func(ctx context.Context, section, proxy string) (*http.Client, error) // asks a server, through the proxy of its section or the common one
+	Interpreter func(why string) llm.Model                                             // why says why it answers although a model is set up, "" when none is
 	Files       llm.Files
 	Auth        openai.Auth // of Codex
 	Spoiled     func(token string)
@@ -142,7 +144,20 @@ func (k Maker) Connect(ctx context.Context, name string, m config.Model) (llm.Mo
 	if err != nil {
 		return nil, err
 	}
-	return k.Build(name, m, key, k.Files)
+	web, err := k.web(ctx, name, m)
+	if err != nil {
+		return nil, err
+	}
+	return k.Build(name, m, key, web, k.Files)
+}
+
+// web is the client of a section.
+func (k Maker) web(ctx context.Context, name string, m config.Model) (*http.Client, error) {
+	web, err := k.Web(ctx, strings.Trim(where(name), "[]"), m.Proxy)
+	if err != nil {
+		return nil, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "%s proxy: %v", where(name), err)
+	}
+	return web, nil
 }
 
 // where is a model's section as the owner finds it.
@@ -165,8 +180,8 @@ func (k Maker) Key(ctx context.Context, name string, m config.Model) (string, er
 	return key, nil
 }
 
-// Build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody.
-func (k Maker) Build(name string, m config.Model, key string, files llm.Files) (llm.Model, error) {
+// Build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody; web is nil where nobody is asked.
+func (k Maker) Build(name string, m config.Model, key string, web *http.Client, files llm.Files) (llm.Model, error) {
 	switch {
 	case m.Backend == Builtin && name != Default && name != Builtin:
 		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
@@ -180,7 +195,7 @@ func (k Maker) Build(name string, m config.Model, key string, files llm.Files) (
 		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where(name), m.Backend)
 	}
 	model, err := openai.New(openai.Config{
-		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
+		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
 		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: k.Auth, Spoiled: k.Spoiled, Now: k.Now,
 	})
 	if err != nil {

@@ -77,7 +77,7 @@ func (k Maker) row(c *config.Snapshot, name string) Row {
 	if err == nil {
 		row.Backend, row.Model, row.BaseURL = section.Backend, section.Model, baseURL(section)
 		var m llm.Model
-		if m, err = k.Build(name, section, "", k.Files); err == nil {
+		if m, err = k.Build(name, section, "", nil, k.Files); err == nil {
 			info := m.Info()
 			row.Backend, row.Model, row.Local, row.Context, row.MaxOutput, row.Price = info.Provider, info.Model, info.Local, info.Context, info.MaxOutput, info.Price
 		}
@@ -154,6 +154,9 @@ func (k Maker) list(ctx context.Context, row *Server) {
 	}
 	if err == nil {
 		server.APIKey, err = k.Key(ctx, row.Names[0], section)
+	}
+	if err == nil {
+		server.HTTP, err = k.web(ctx, row.Names[0], section)
 	}
 	if err == nil {
 		if row.Models, err = catalog.List(ctx, server); err == nil {

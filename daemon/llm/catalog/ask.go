@@ -38,7 +38,9 @@ func newAsker(s Server) (*asker, error) {
 	if s.HTTP != nil {
 		*a.client = *s.HTTP
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		a.client.Transport, a.own = t.Clone(), true
+		t = t.Clone()
+		t.Proxy = nil // nothing is taken from the environment
+		a.client.Transport, a.own = t, true
 	}
 	// A redirect would carry the key to an address that nobody has named.
 	a.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -120,7 +120,9 @@ func client(given *http.Client) *http.Client {
 	if given != nil {
 		c = *given
 	} else if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		c.Transport = t.Clone()
+		t = t.Clone()
+		t.Proxy = nil // nothing is taken from the environment
+		c.Transport = t
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &c

@@ -1,0 +1,217 @@
+package netguard
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"golang.org/x/net/proxy"
+)
+
+// Proxy is a way out through a proxy server, which looks up the names and dials: what it dials cannot be checked here. So it is for servers that the
+// config names, and for nothing else; Client, which asks for what texts name, never uses one. The zero Proxy is none: everything is dialled directly.
+type Proxy struct{ at *url.URL }
+
+// NewProxy reads the address of a proxy, like "http://user:password@proxy.example.org:3128"; "", "none" and "direct" are none. Errors hold no
+// credentials.
+func NewProxy(address string) (Proxy, error) {
+	if slices.Contains([]string{"", "none", "direct"}, address) {
+		return Proxy{}, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || proxyPort(u.Scheme) == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return Proxy{}, errors.New("this is no address of a proxy; want one like http://proxy.example.org:3128, https://… or socks5://…, or none")
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), proxyPort(u.Scheme))
+	}
+	return Proxy{u}, nil
+}
+
+// proxyPort is that of addresses without one, "" where hob does not speak that way.
+func proxyPort(scheme string) string {
+	switch scheme {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
+	case "socks5", "socks5h":
+		return "1080"
+	}
+	return ""
+}
+
+// Password finds the password in the address of a proxy, which may be a reference to a secret; put writes another one in its place.
+func Password(address string) (password string, put func(string) string) {
+	// a reference is no valid part of an address: env:NAME has a colon, cmd:… has anything in it
+	m := regexp.MustCompile(`^([a-z0-9]+://[^/@:]*:)(.+)(@[^@]*)$`).FindStringSubmatch(address)
+	if m == nil {
+		return "", nil
+	}
+	return m[2], func(value string) string { return m[1] + url.PathEscape(value) + m[3] }
+}
+
+// String is where the proxy is, without credentials.
+func (p Proxy) String() string {
+	if p.at == nil {
+		return "none"
+	}
+	return p.at.Host
+}
+
+// None reports whether there is no proxy.
+func (p Proxy) None() bool { return p.at == nil }
+
+// Transport is a way to ask servers over HTTP, through the proxy if there is one. It takes nothing from the environment.
+func (p Proxy) Transport() http.RoundTripper {
+	t := &http.Transport{ForceAttemptHTTP2: true}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = usual.Clone()
+	}
+	t.Proxy = nil
+	if p.at == nil {
+		return t
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address == p.at.Host { // for a request that the proxy is to pass on
+			conn, err := direct(ctx, network, address)
+			return conn, p.failed(err)
+		}
+		return p.DialContext(ctx, network, address)
+	}
+	if p.at.Scheme == "http" || p.at.Scheme == "https" {
+		t.Proxy = func(req *http.Request) (*url.URL, error) {
+			if req.URL.Scheme == "http" && req.Header.Get("Upgrade") == "" { // proxies pass these on, and often build tunnels to port 443 alone (RFC 9110, sections 3.7 and 9.3.6)
+				return p.at, nil
+			}
+			return nil, nil
+		}
+	}
+	return &passing{t, p}
+}
+
+// passing is a transport through a proxy.
+type passing struct {
+	*http.Transport
+	proxy Proxy
+}
+
+// RoundTrip tells the proxy's own refusal from the answer of a server.
+func (t *passing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.Transport.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusProxyAuthRequired {
+		return nil, errors.Join(t.proxy.failed(errCredentials), resp.Body.Close())
+	}
+	return resp, err
+}
+
+var errCredentials = errors.New("it does not take the credentials (407); check user and password in proxy")
+
+func direct(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: connecting, KeepAlive: 15 * time.Second}).DialContext(ctx, network, address)
+}
+
+// failed says of an error that it came on the way through the proxy.
+func (p Proxy) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("through the proxy %s: %w", p, err)
+}
+
+// DialContext connects to an address "host:port" over TCP, through the proxy if there is one. The proxy looks the name up.
+func (p Proxy) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	if p.at == nil {
+		return direct(ctx, network, address)
+	}
+	if p.at.Scheme == "http" || p.at.Scheme == "https" {
+		conn, err = p.tunnel(ctx, address)
+	} else {
+		conn, err = p.socks(ctx, network, address)
+	}
+	return conn, p.failed(err)
+}
+
+// socks goes through a SOCKS server (RFC 1928, and RFC 1929 for the password).
+func (p Proxy) socks(ctx context.Context, network, address string) (net.Conn, error) {
+	var auth *proxy.Auth
+	if u := p.at.User; u != nil {
+		password, _ := u.Password()
+		auth = &proxy.Auth{User: u.Username(), Password: password}
+	}
+	d, err := proxy.SOCKS5("tcp", p.at.Host, auth, &net.Dialer{Timeout: connecting})
+	if err != nil {
+		return nil, err
+	}
+	through, ok := d.(proxy.ContextDialer)
+	if !ok {
+		return nil, errors.New("SOCKS cannot be spoken")
+	}
+	return through.DialContext(ctx, network, address)
+}
+
+// tunnel asks an HTTP proxy for a tunnel (RFC 9110, section 9.3.6).
+func (p Proxy) tunnel(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := direct(ctx, "tcp", p.at.Host)
+	if err != nil {
+		return nil, err
+	}
+	called := context.AfterFunc(ctx, func() { _ = conn.Close() }) // what waits for the proxy then fails
+	through, err := p.ask(ctx, conn, address)
+	if !called() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close() // the first error is told
+		return nil, err
+	}
+	return through, nil
+}
+
+// ask asks over a connection to the proxy for a tunnel.
+func (p Proxy) ask(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	if p.at.Scheme == "https" {
+		secure := tls.Client(conn, &tls.Config{ServerName: p.at.Hostname(), MinVersion: tls.VersionTLS12})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("TLS: %w", err)
+		}
+		conn = secure
+	}
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
+	if u := p.at.User; u != nil {
+		password, _ := u.Password()
+		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
+	}
+	if err := req.Write(conn); err != nil {
+		return nil, fmt.Errorf("ask for a tunnel: %w", err)
+	}
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, req)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ask for a tunnel: %w", err)
+	case resp.StatusCode == http.StatusProxyAuthRequired:
+		return nil, errCredentials
+	case resp.StatusCode/100 != 2:
+		return nil, fmt.Errorf("it builds no tunnel to %s: %d %s", address, resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	return &tunnelled{conn, in}, nil
+}
+
+// tunnelled is a connection of which the proxy's answer was read, and with it perhaps the beginning of what follows.
+type tunnelled struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// Read reads what follows the proxy's answer.
+func (t *tunnelled) Read(b []byte) (int, error) { return t.in.Read(b) }

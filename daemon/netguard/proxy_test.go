@@ -1,0 +1,59 @@
+package netguard_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"hob/daemon/netguard"
+)
+
+func TestProxyAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"": "none", "none": "none", "direct": "none", "http://p.test": "p.test:80", "https://p.test": "p.test:443", "socks5://p.test": "p.test:1080",
+		"socks5h://p.test:9": "p.test:9", "http://sam:s3cret@p.test:3128": "p.test:3128", "http://[::1]:3128/": "[::1]:3128",
+	} {
+		if p, err := netguard.NewProxy(address); err != nil || p.String() != want {
+			t.Errorf("%q: %s, %v, want %s", address, p, err, want)
+		}
+	}
+	for _, address := range []string{"p.test:3128", "ftp://sam:s3cret@p.test", "http://", "http://sam:s3cret@p.test/path", "http://sam:s3cret%zz@p.test", "http://p.test?a=s3cret"} {
+		if _, err := netguard.NewProxy(address); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func TestProxyPasswords(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://sam:env:PW@p.test:3128": "env:PW", "socks5://sam:a:b@p.test": "a:b", "http://sam:cmd:pass show x@p.test": "cmd:pass show x",
+		"http://p.test:3128": "", "http://sam@p.test:3128": "", "none": "", "http://sam:a@b@p.test": "a@b",
+	} {
+		got, put := netguard.Password(address)
+		if got != want || (put == nil) != (want == "") {
+			t.Errorf("%q: %q", address, got)
+		}
+		if put == nil {
+			continue
+		}
+		p, err := netguard.NewProxy(put("p@ss/w:rd%"))
+		if err != nil || strings.Contains(p.String(), "ss") && !strings.HasPrefix(p.String(), "p.test") {
+			t.Errorf("%q with another password: %s, %v", address, p, err)
+		}
+	}
+}
+
+// TestTheEnvironmentHasNoProxy: what the environment names is taken by nobody, with and without a proxy of hob's own.
+func TestTheEnvironmentHasNoProxy(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(srv.Close)
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"} {
+		t.Setenv(name, "http://127.0.0.1:9")
+	}
+	resp, err := (&http.Client{Transport: netguard.Proxy{}.Transport()}).Get(srv.URL)
+	if err != nil || resp.StatusCode != http.StatusTeapot {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+}

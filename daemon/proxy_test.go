@@ -1,0 +1,68 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hob/channels/channelstest"
+	"hob/daemon/event"
+	"hob/daemon/llm"
+	"hob/daemon/llm/llmtest"
+)
+
+// TestModelsAndChannelsThroughAProxy: [network] proxy serves models and channels, a section may do without it, its password is a reference and shown
+// nowhere, and the proxies of the environment are nobody's.
+func TestModelsAndChannelsThroughAProxy(t *testing.T) {
+	for _, socks := range []bool{false, true} {
+		p := channelstest.NewProxy(t, socks)
+		thinks := llmtest.NewServer()
+		t.Cleanup(thinks.Close)
+		thinks.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llm.Answer{Text: "through it"}) })
+		var servers [2]*channelstest.Ntfy
+		for i := range servers {
+			f, err := channelstest.NewNtfy("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(f.Close)
+			servers[i] = f
+		}
+		alerts, near := servers[0], servers[1]
+		t.Setenv("PROXY_PASSWORD", "s3cret/@")
+		t.Setenv("HTTP_PROXY", "http://127.0.0.1:9")
+		home := t.TempDir()
+		write(t, home, fmt.Sprintf("[network]\nproxy = %q\n[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n"+
+			"[channels.alerts]\nkind = \"ntfy\"\nserver = %q\ntopic = \"far\"\nreceive = false\n[channels.near]\nkind = \"ntfy\"\nserver = %q\ntopic = \"near\"\nreceive = false\nproxy = \"none\"\n",
+			p.URL("env:PROXY_PASSWORD"), thinks.URL, alerts.URL(), near.URL()))
+		r := start(t, home)
+		if got := r.say("hello"); got != "through it" {
+			t.Errorf("the model says %q", got)
+		}
+		for _, to := range []string{"alerts:far", "near:near"} {
+			if err := r.client.Send(t.Context(), to, "hello", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.until("both messages", func() bool { return len(alerts.Received()) == 1 && len(near.Received()) == 1 })
+		asked := strings.Join(p.Asked(), " ")
+		for at, want := range map[string]bool{thinks.URL: true, alerts.URL(): true, near.URL(): false} {
+			host := strings.SplitN(strings.TrimPrefix(at, "http://"), "/", 2)[0]
+			if strings.Contains(asked, host) != want {
+				t.Errorf("the proxy was asked for %q; want %s among it: %v", asked, host, want)
+			}
+		}
+		p.Close()
+		var rows json.RawMessage
+		if err := r.client.List(t.Context(), "channels", event.Filter{}, &rows); err != nil || strings.Contains(string(rows), "s3cret") {
+			t.Errorf("%s, %v", rows, err)
+		}
+		if err := r.client.Act(t.Context(), "channels", "alerts", "test", map[string]string{}, &rows); err != nil || !strings.Contains(string(rows), "through the proxy") || strings.Contains(string(rows), "s3cret") {
+			t.Errorf("a test of the channel says %s, %v", rows, err)
+		}
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
