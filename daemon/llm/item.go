@@ -66,8 +66,9 @@ type Envelope struct {
 	Zone   string      `json:"zone"`             // the owner's zone, by IANA name
 	Trust  event.Trust `json:"trust"`
 	Kind   event.Kind  `json:"kind"`
-	Typed  bool        `json:"typed,omitempty"` // the owner's own words
-	Note   string      `json:"note,omitempty"`  // e.g. "3 earlier slots were missed"
+	Typed  bool        `json:"typed,omitempty"`  // the owner's own words
+	Lesser bool        `json:"lesser,omitempty"` // the owner has written it where others read along: he has the rights of Trust there, and no more
+	Note   string      `json:"note,omitempty"`   // e.g. "3 earlier slots were missed"
 }
 
 // longestSender is how much of a sender's name stands in the head, in characters.
@@ -104,7 +105,10 @@ func (e Envelope) Draw() string {
 	if e.Sender != "" {
 		head += " · " + inHead(e.Sender)
 	}
-	if e.Trust != event.Owner {
+	switch {
+	case e.Lesser:
+		head += " · the owner, in a group"
+	case e.Trust != event.Owner:
 		head += " · not the owner (" + string(e.Trust) + ")"
 	}
 	zone, err := time.LoadLocation(e.Zone)

@@ -29,3 +29,22 @@ func TestANameInTheHead(t *testing.T) {
 		}
 	}
 }
+
+// C6: whoever writes and what he may do are told apart: the owner in a group is the owner, with the rights of a group.
+func TestHeadNamesTheOwner(t *testing.T) {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	for want, e := range map[string]llm.Envelope{
+		"[irc · Sam · 2026-11-21 09:00 UTC]":                                            {Trust: event.Owner},
+		"[irc · Sam in #family · the owner, in a group · 2026-11-21 09:00 UTC]":         {Sender: "Sam in #family", Trust: event.Known, Lesser: true},
+		"[irc · Ana in #family · not the owner (known) · 2026-11-21 09:00 UTC]":         {Sender: "Ana in #family", Trust: event.Known},
+		"[irc · the owner, in a group · not the owner (public) · 2026-11-21 09:00 UTC]": {Sender: "the owner, in a group", Trust: event.Public},
+	} {
+		e.Source, e.At, e.Zone = "irc", at, "UTC"
+		if e.Sender == "" {
+			e.Sender = "Sam"
+		}
+		if got := e.Draw(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

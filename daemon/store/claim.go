@@ -273,7 +273,7 @@ func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
 	if err := trust.Enter(tx.Tx, t.ID, q.In); err != nil {
 		return q, false, fmt.Errorf("note foreign text: %w", err)
 	}
-	_, err = addItem(tx, turn.Item(t, q, tx.core.opt.Zone()), q.Seq)
+	_, err = addItem(tx, turn.Item(t, q, tx.core.opt.Zone(), tx.core.opt.Owner()), q.Seq)
 	return q, err == nil, err
 }
 

@@ -372,3 +372,19 @@ func TestTakenBack(t *testing.T) {
 		t.Errorf("what was read: %+v", r)
 	}
 }
+
+// C6: what the owner writes in a group is named as his, with the rights of a group; what others write there is not.
+func TestTheOwnerInAGroup(t *testing.T) {
+	for person, lesser := range map[string]bool{"1": true, "2": false, "": false} {
+		s := fresh(t, func(s *shop) { s.owner = []event.Address{"chat:1"} })
+		in := message("hob: hi")
+		in.Trust, in.Typed, in.Session, in.Origin.Person = event.Known, false, "chat:family", person
+		s.accept(in)
+		s.later(time.Second)
+		s.take()
+		got := one[string](s, "SELECT coalesce(envelope ->> 'lesser', 0) || ' ' || trust FROM items WHERE kind = 'input'")
+		if want := map[bool]string{true: "1 known", false: "0 known"}[lesser]; got != want {
+			t.Errorf("person %q: %s, want %s", person, got, want)
+		}
+	}
+}

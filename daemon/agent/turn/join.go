@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"hob/daemon/event"
@@ -20,14 +21,15 @@ func Joins(t Turn, q Queued, now time.Time) bool {
 	return q.In.Kind == event.Message && q.In.Session == t.Key && q.In.Trust == t.Asker && t.Fire == 0 && !t.Limited() && !q.In.NotBefore.After(now)
 }
 
-// Item is the transcript entry of an inbox row that joins a turn.
-func Item(t Turn, q Queued, zone string) llm.Item {
+// Item is the transcript entry of an inbox row that joins a turn; owners are the owner's addresses.
+func Item(t Turn, q Queued, zone string, owners []event.Address) llm.Item {
 	return llm.Item{
 		Session: t.Session, Turn: t.ID, Role: llm.User, Kind: llm.Input, Parts: q.In.Parts,
 		Trust: trustOf(q.In), Source: q.In.Source,
 		Envelope: &llm.Envelope{
 			Source: q.In.Source, Sender: q.In.Sender, At: q.In.Received, Zone: zone,
 			Trust: q.In.Trust, Kind: q.In.Kind, Typed: q.In.Typed,
+			Lesser: q.In.Trust == event.Known && q.In.Origin.Person != "" && slices.Contains(owners, event.Address(q.In.Source+":"+q.In.Origin.Person)),
 		},
 	}
 }
