@@ -31,13 +31,16 @@ type calls struct {
 	st turn.State
 }
 
-// judge looks at all calls of an answer before any of them runs. One question covers all that need asking.
+// judge looks at all calls of an answer before any of them runs. One question covers all that need asking. A call that cannot run yet, because
+// what it names is only made by a call before it, waits for its turn and is judged then; where the answer asks anyway, its arguments are in the
+// same question.
 // Calls of an answer that was cut at its limit may be cut themselves: none of them runs.
 func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
 	r.st = r.st.With(c.Items)
 	var asks []Judged
 	var first *Judged
-	open := 0
+	var later []Judged
+	open, changing := 0, false
 	for _, it := range c.Items {
 		if it.Kind != llm.CallItem {
 			continue
@@ -50,7 +53,12 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 		if cutOff {
 			j = j.refuse(tools.Fail(tools.Cancelled, "make the call again, with less in one answer", "not run: the answer was cut off at its limit of tokens (max_output_tokens)"))
 		}
+		if j.Fault != nil && j.Early && changing && !j.Tool.Spec().Terminal {
+			j = unsettled(j)
+			later = append(later, j)
+		}
 		step := r.stepOf(n, j)
+		changing = changing || j.Fault == nil && j.Intent.Effect != tools.Read
 		switch {
 		case j.Fault != nil:
 			step.State, step.Ended = turn.Over, r.Clock.Wall()
@@ -69,7 +77,7 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 		c.Steps = append(c.Steps, step)
 	}
 	if len(asks) > 0 {
-		c.Question, c.Wait = r.approval(asks), approvalOf(asks[0])
+		c.Question, c.Wait = r.approval(append(asks, alike(c.Steps, asks, later)...)), approvalOf(asks[0])
 	}
 	return r.begin(ctx, c, first)
 }
@@ -218,16 +226,21 @@ func (r *run) ownersPlace(t turn.Turn) event.Address {
 // execute runs a call that turn.Next has released.
 func (r calls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
+	asks := j.Decision.Verdict == guard.Ask
+	same := j.Hash() == a.Step.Hash || a.Step.Hash == unsettled(j).Hash() && inOwnRows(j.Intent)
 	switch {
 	case j.Fault != nil:
 		return r.done(ctx, a.Step, j, *j.Fault)
-	case (a.Approved != nil || j.Decision.Verdict == guard.Ask && a.Again) && j.Hash() != a.Step.Hash:
+	case asks && !same && a.Approved != nil && preceded(r.st.Steps, a):
+		j.Decision.Reason += "; the calls before it have changed what it would touch"
+		return r.askAgain(ctx, a.Step, j)
+	case (asks && a.Again || a.Approved != nil && (asks || !preceded(r.st.Steps, a))) && !same:
 		return r.done(ctx, a.Step, j, tools.Fail(tools.Conflict, "ask again", "not run: what the call would touch has changed since it was approved"))
-	case a.Approved == nil && j.Decision.Verdict == guard.Ask && !a.Again:
+	case a.Approved == nil && asks && !a.Again:
 		return r.askAgain(ctx, a.Step, j)
 	}
 	step := a.Step
-	step.State, step.Started, step.Hash = turn.Intent, r.Clock.Wall(), j.Hash()
+	step.State, step.Started, step.Hash, step.Effect = turn.Intent, r.Clock.Wall(), j.Hash(), j.Intent.Effect
 	if needsIntent(j) || a.Approved != nil {
 		c := turn.Commit{Steps: []turn.Step{step}, Changes: []tools.Change{r.approved(j, a.Approved)}, Events: []event.Event{r.started(j)}}
 		if a.Approved != nil {
@@ -241,7 +254,7 @@ func (r calls) execute(ctx context.Context, a turn.Execute) error {
 	return r.perform(ctx, step, j)
 }
 
-// askAgain asks for a call that was allowed when the answer came and is not any more.
+// askAgain asks for a call that was allowed when the answer came and is not any more, or is another one by now.
 func (r calls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
 	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
 	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})

@@ -75,6 +75,7 @@ type Judged struct {
 	Intent   tools.Intent // zero when Fault is set
 	Decision guard.Decision
 	Fault    *tools.Result // the result of a call that cannot run: unknown, invalid, denied
+	Early    bool          // the fault is in what the call would touch now: after other calls it may be gone
 }
 
 // Hash names what the call would do, for approvals and the audit.
@@ -100,6 +101,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	}
 	intent, fault := d.intent(ctx, tool, call)
 	if fault != nil {
+		j.Early = true
 		return j.refuse(*fault)
 	}
 	j.Intent = intent

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"slices"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/guard"
+	"hob/tools"
+)
+
+// unsettled is a call whose intent is found out when the calls before it have run. Until then only its arguments are known.
+func unsettled(j Judged) Judged {
+	j.Fault, j.Early = nil, true
+	j.Intent = tools.Intent{Effect: tools.Once, Summary: j.Call.Name + " " + cut(string(j.Call.Args), 200), Canonical: append([]byte("after the calls before it: "), j.Call.Args...)}
+	j.Decision = guard.Decision{Verdict: guard.Allow, Reason: "what it touches depends on the calls before it: it is looked at when they have run"}
+	return j
+}
+
+// alike are those of the later calls whose tool the question is about already: they would ask as well when their turn comes, so one question
+// covers them, and their steps wait for it.
+func alike(steps []turn.Step, asks, later []Judged) (more []Judged) {
+	for _, j := range later {
+		if !slices.ContainsFunc(asks, func(a Judged) bool { return a.Call.Name == j.Call.Name }) {
+			continue
+		}
+		for i := range steps {
+			if steps[i].CallID == j.Call.ID {
+				steps[i].State, steps[i].Question = turn.Asked, turn.Asks
+			}
+		}
+		more = append(more, j)
+	}
+	return more
+}
+
+// preceded says that a call of the same answer has run since this one was asked about, and may have changed something.
+func preceded(steps []turn.Step, a turn.Execute) bool {
+	ran := false
+	for _, s := range steps {
+		switch {
+		case s.N >= a.Step.N:
+			return ran
+		case s.Kind != turn.ToolStep:
+			ran = false // another answer
+		default:
+			ran = ran || s.Effect != tools.Read && !s.Started.IsZero() && a.Approved != nil && !s.Ended.Before(a.Approved.Asked)
+		}
+	}
+	return ran
+}
+
+// inOwnRows says that a call touches nothing but hob's own rows, such as jobs: its arguments say all that an approval can be bound to.
+func inOwnRows(i tools.Intent) bool {
+	return guard.Ordinary(i) && len(i.Paths)+len(i.Addresses)+len(i.Hosts)+len(i.Links)+len(i.Unbound) == 0 &&
+		!slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.Schedule && s != tools.Sessions })
+}
