@@ -67,8 +67,12 @@ func (p *parser) weekday() (day, bool) {
 	return d, true
 }
 
-// numericDate reads 2026-12-24; 24.12. and 12/24 are not certain enough.
+// numericDate reads 2026-12-24, and 24.12.2026 and 12/24/2026 where one of the two can be no month; 05/06/2026 is not certain enough.
 func (p *parser) numericDate() (day, bool, error) {
+	if d, ok := splitDay(p.word(0)); ok {
+		p.pos++
+		return d, true, nil
+	}
 	date, _, ok := isoDate(p.word(0))
 	if !ok {
 		return day{}, false, p.unclearDate()
@@ -100,6 +104,28 @@ func (p dayReader) unclearDate() error {
 		return p.unclear("not which is the day and which the month: write dates as 2026-12-24")
 	}
 	return nil
+}
+
+// splitDay reads a day, a month and a year between full stops or strokes, in the only order that there can be.
+func splitDay(word string) (day, bool) {
+	sign := "/"
+	if strings.Contains(word, ".") {
+		sign = "."
+	}
+	parts := strings.Split(word, sign)
+	if len(parts) != 3 || len(parts[0]) > 2 || len(parts[1]) > 2 || len(parts[2]) != 4 {
+		return day{}, false
+	}
+	first, err := digits(parts[0])
+	second, err2 := digits(parts[1])
+	year, err3 := digits(parts[2])
+	if second > 12 {
+		first, second = second, first
+	}
+	if err != nil || err2 != nil || err3 != nil || first <= 12 && first != second || second < 1 || second > 12 || first < 1 || first > spec.MonthDays(year, second) {
+		return day{}, false
+	}
+	return day{year: year, month: time.Month(second), day: first, named: true}, true
 }
 
 // splitDate makes two words of a date and a time that are joined by a T.

@@ -197,12 +197,12 @@ func (p dayReader) daysByName(every bool) (*dayset, error) {
 	return p.daysOfMonth(every)
 }
 
-// rangeOfDays reports whether "mon-fri" or "monday to friday" comes next, which can only come again.
+// rangeOfDays reports whether "mon-fri", "monday to friday" or "sat and sun" comes next, which can only come again.
 func (p dayReader) rangeOfDays() bool {
 	mark := p.pos
 	defer func() { p.pos = mark }()
-	days := numbers{}
-	return p.dayRange(&days) && len(days) > 1
+	set := p.namedDays(true)
+	return set != nil && len(set.dow) > 1
 }
 
 // namedDays reads "monday", "mon-fri", "monday to friday", "monday, wednesday and friday".
@@ -235,14 +235,15 @@ func (p dayReader) namedDays(wanted bool) *dayset {
 func (p dayReader) dayRange(days *numbers) bool {
 	low, high, ranged := strings.Cut(p.word(0), "-")
 	from, ok := weekdayOf(low)
-	if !ok {
-		return false
-	}
 	to := from
 	if ranged {
-		if to, ok = weekdayOf(high); !ok {
+		from, ok = shortDay(low)
+		if to, ranged = shortDay(high); !ranged {
 			return false
 		}
+	}
+	if !ok {
+		return false
 	}
 	p.pos++
 	if mark := p.pos; !ranged && p.takeAny("to", "through", "till", "until", "-", "–") {
@@ -274,6 +275,9 @@ func (p dayReader) yearDay(wanted bool) *dayset {
 // monthDay reads "24 december", "24th of dec", "december 24th".
 func (p dayReader) monthDay() (day, month int, ok bool) {
 	mark := p.pos
+	if day, month = holiday(p.reader); month > 0 {
+		return day, month, true
+	}
 	_ = p.take("the")
 	if month = monthOf(p.word(0)); month > 0 {
 		p.pos++
@@ -289,6 +293,25 @@ func (p dayReader) monthDay() (day, month int, ok bool) {
 	}
 	p.pos++
 	return day, month, true
+}
+
+// holiday reads days that have names and are the same each year. month 0: none stands here.
+func holiday(p *reader) (day, month int) {
+	year := ""
+	if p.word(0) == "new" {
+		year = p.word(1)
+	}
+	switch {
+	case (year == "year's" || year == "year’s" || year == "years") && p.take("new", year, "eve"):
+		return 31, 12
+	case year != "" && p.take("new", year, "day"):
+		return 1, 1
+	case p.take("christmas", "eve"):
+		return 24, 12
+	case p.take("christmas", "day"):
+		return 25, 12
+	}
+	return 0, 0
 }
 
 func dayNumber(word string) (int, bool) {
@@ -325,6 +348,15 @@ func weekdayOf(word string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// shortDay is weekdayOf with the two letters that stand in ranges, English and German: "mo-fr".
+func shortDay(word string) (int, bool) {
+	letters := map[string]int{"su": 0, "so": 0, "mo": 1, "tu": 2, "di": 2, "we": 3, "mi": 3, "th": 4, "do": 4, "fr": 5, "sa": 6}
+	if day, ok := letters[word]; ok {
+		return day, true
+	}
+	return weekdayOf(word)
 }
 
 func pluralDay(word string) bool {

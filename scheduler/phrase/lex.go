@@ -47,7 +47,11 @@ func cut(text string, start, end int) []token {
 	var toks []token
 	add := func(from, to int) {
 		if from < to {
-			toks = append(toks, token{strings.ToLower(text[from:to]), from, to})
+			word := strings.ToLower(text[from:to])
+			if word == "&" {
+				word = "and"
+			}
+			toks = append(toks, token{word, from, to})
 		}
 	}
 	from := start
@@ -65,6 +69,8 @@ func cut(text string, start, end int) []token {
 func separates(c byte, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch c {
+	case '&':
+		return true
 	case ':', ',':
 		return !unicode.IsDigit(next)
 	case '.', ';', '!':

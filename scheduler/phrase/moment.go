@@ -8,31 +8,38 @@ import (
 	"hob/scheduler/spec"
 )
 
-// after reads "in 20 minutes", "in 2 days", "in 2 days at 9". Whole days keep the time of day, across clock changes too.
+// after reads "in 20 minutes", "in 2 days", "in 2 days at 9", "in 3 months", "a week from today". Whole days keep the time of day, across clock
+// changes too; a month that is too short ends at its last day.
 func (p *parser) after() (spec.Spec, bool, error) {
-	if !p.take("in") && !p.take("at", "in") { // hob cron add --at "in 20 minutes"
-		return spec.Spec{}, false, nil
-	}
-	period, ok := p.period()
-	if !ok {
-		if next := p.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
-			return spec.Spec{}, false, p.unknown()
+	day, found := fromToday(p)
+	if !found {
+		if !p.take("in") && !p.take("at", "in") { // hob cron add --at "in 20 minutes"
+			return spec.Spec{}, false, nil
 		}
-		return spec.Spec{}, false, p.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
+		day, found = months(p)
 	}
-	switch {
-	case period < spec.ShortestPeriod:
-		return spec.Spec{}, true, p.unclear("it is less than a second")
-	case period > spec.LongestPeriod:
-		return spec.Spec{}, true, p.unclear("it is more than 10 years")
-	case period%(24*time.Hour) != 0:
-		at := p.now.Add(period)
-		if at.Nanosecond() > 0 {
-			at = at.Truncate(time.Second).Add(time.Second) // never before what was asked for
+	if !found {
+		period, ok := p.period()
+		if !ok {
+			if next := p.word(0); next != "" && (next[0] < '0' || next[0] > '9') {
+				return spec.Spec{}, false, p.unknown()
+			}
+			return spec.Spec{}, false, p.notBehind("how long; try in 20 minutes, in 2h or in 3 days")
 		}
-		return spec.At(at), true, nil
+		switch {
+		case period < spec.ShortestPeriod:
+			return spec.Spec{}, true, p.unclear("it is less than a second")
+		case period > spec.LongestPeriod:
+			return spec.Spec{}, true, p.unclear("it is more than 10 years")
+		case period%(24*time.Hour) != 0:
+			at := p.now.Add(period)
+			if at.Nanosecond() > 0 {
+				at = at.Truncate(time.Second).Add(time.Second) // never before what was asked for
+			}
+			return spec.At(at), true, nil
+		}
+		day = p.today(int(period / (24 * time.Hour)))
 	}
-	day := p.today(int(period / (24 * time.Hour)))
 	var t daytime
 	err := p.behind(&t)
 	if err == nil {
@@ -46,6 +53,50 @@ func (p *parser) after() (spec.Spec, bool, error) {
 	}
 	s, err := p.single(day, t.clocks)
 	return s, true, err
+}
+
+// fromToday reads "a week from today", "two days from tomorrow", "3 months from now".
+func fromToday(p *parser) (day, bool) {
+	mark := p.pos
+	d, ok := months(p)
+	if !ok {
+		var period time.Duration
+		if period, ok = p.period(); ok && period%(24*time.Hour) == 0 && period <= spec.LongestPeriod {
+			d = p.today(int(period / (24 * time.Hour)))
+		} else {
+			ok = false
+		}
+	}
+	switch {
+	case ok && (p.take("from", "today") || p.take("from", "now")):
+		return d, true
+	case ok && p.take("from", "tomorrow"):
+		y, m, n := time.Date(d.year, d.month, d.day+1, 0, 0, 0, 0, time.UTC).Date()
+		return day{year: y, month: m, day: n, named: true}, true
+	}
+	p.pos = mark
+	return day{}, false
+}
+
+// months reads "3 months", "a month", "two years": the same day then, at most ten years ahead.
+func months(p *parser) (day, bool) {
+	n, ok := spec.Number(p.word(0))
+	if p.word(0) == "a" || p.word(0) == "an" || p.word(0) == "one" {
+		n, ok = 1, true
+	}
+	switch p.word(1) {
+	case "month", "months":
+	case "year", "years":
+		n *= 12
+	default:
+		ok = false
+	}
+	if !ok || n < 1 || n > 120 {
+		return day{}, false
+	}
+	p.pos += 2
+	y, m, _ := time.Date(p.now.Year(), p.now.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Date()
+	return day{year: y, month: m, day: min(p.now.Day(), spec.MonthDays(y, int(m))), named: true}, true
 }
 
 // day is a single date, and what to do when its time has passed: step on by so many days, or years, or refuse.

@@ -17,6 +17,9 @@ func (p *parser) every() (spec.Spec, bool, error) {
 	if !ok {
 		return spec.Spec{}, false, nil
 	}
+	if s, is, err := withinHours(p, period); is || err != nil {
+		return s, true, err
+	}
 	if period == time.Hour {
 		if minute, ok := p.minuteOfHour(); ok {
 			s, err := spec.Parse(fmt.Sprintf("cron %d * * * *", minute))

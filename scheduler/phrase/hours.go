@@ -1,0 +1,56 @@
+package phrase
+
+import (
+	"fmt"
+	"time"
+
+	"hob/scheduler/spec"
+)
+
+// withinHours reads the hours, and the days, of a period: "between 9am and 5pm", "from 9 to 17 on weekdays". Minutes count from the first hour until the
+// last one begins; hours count with the last one. is: hours stand here.
+func withinHours(p *parser, period time.Duration) (s spec.Spec, is bool, err error) {
+	mark := p.pos
+	between := p.take("between")
+	if !between && !p.take("from") {
+		return spec.Spec{}, false, nil
+	}
+	first, ok, err := p.clock(true)
+	if err != nil || !ok {
+		p.pos = mark
+		return spec.Spec{}, false, err
+	}
+	if between && !p.take("and") || !between && !p.takeAny("to", "until", "till", "-", "–") {
+		p.pos = mark
+		return spec.Spec{}, false, nil
+	}
+	last, ok, err := p.clock(true)
+	if err != nil || !ok {
+		return spec.Spec{}, true, p.notBehind("until when, e.g. between 9 and 17")
+	}
+	if first.seconds()%3600 != 0 || last.seconds()%3600 != 0 || first.hour >= last.hour {
+		return spec.Spec{}, true, p.unclear("these are not full hours of one day, the earlier one first: write them as 9 and 17")
+	}
+	times := ""
+	switch minutes, hours := int(period/time.Minute), int(period/time.Hour); {
+	case period == time.Hour:
+		times = fmt.Sprintf("0 %d-%d", first.hour, last.hour)
+	case period%time.Hour == 0 && hours < 24:
+		times = fmt.Sprintf("0 %d-%d/%d", first.hour, last.hour, hours)
+	case period%time.Minute == 0 && period < time.Hour && 60%minutes == 0:
+		times = fmt.Sprintf("*/%d %d-%d", minutes, first.hour, last.hour-1)
+	default:
+		return spec.Spec{}, true, p.unclear("this period does not fit into hours: the fields of cron can say more")
+	}
+	set, err := p.recurring()
+	switch {
+	case err != nil:
+		return spec.Spec{}, true, err
+	case set == nil:
+		set = &dayset{}
+	case set.every > 0:
+		return spec.Spec{}, true, p.unclear("hours go together with the days of a week or a month only")
+	}
+	s, err = spec.Parse("cron " + times + set.String())
+	return s, true, err
+}
