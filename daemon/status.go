@@ -16,6 +16,7 @@ import (
 	"hob/daemon/sandbox"
 	"hob/daemon/store"
 	"hob/daemon/store/family"
+	"hob/daemon/store/view"
 	"hob/daemon/work"
 	"hob/scheduler"
 	"hob/tools"
@@ -397,8 +398,12 @@ func (b board) usage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Today (%s): %.2f of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",
-		u.Day, money(u.UsedMicros), capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
+	spent := fmt.Sprintf("%.2f", money(u.UsedMicros))
+	if view.CostOf(u.UsedMicros, u.UsedTokens) < 0 {
+		spent = "unknown"
+	}
+	return fmt.Sprintf("Today (%s): %s of %s spent, %d of %s tokens at an unknown price; reserved: %.2f and %d tokens.",
+		u.Day, spent, capped(u.PerDayMicros, 1e6, "%.2f"), u.UsedTokens, capped(u.PerDayTokens, 1, "%.0f"), money(u.ReservedMicros), u.ReservedTokens), nil
 }
 
 func money(micros int64) float64 { return float64(micros) / 1e6 }

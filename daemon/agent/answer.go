@@ -24,7 +24,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	if said.Finish == llm.Length && !blank(said.Text) {
 		said.Text += cutOff
 	}
-	usage := a.info.Price.Of(said.Usage)
+	usage := a.info.Bill(said.Usage)
 	c := turn.Commit{Items: r.spoken(a, said)}
 	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.Clock.Wall()}}
 	if over > 0 {

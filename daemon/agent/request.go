@@ -177,7 +177,7 @@ func (r asking) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answe
 	if says(answer) {
 		return answer, nil
 	}
-	a.usage = a.info.Price.Of(answer.Usage)
+	a.usage = a.info.Bill(answer.Usage)
 	return answer, &llm.Error{Fault: llm.Empty}
 }
 

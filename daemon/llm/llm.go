@@ -71,6 +71,12 @@ func (p Price) Of(u Usage) Usage {
 	return u
 }
 
+// Bill is a usage with what it costs, where that is known; a model of the owner's own machine costs nothing.
+func (i Info) Bill(u Usage) Usage {
+	u.Priced = u.Priced || i.Local
+	return i.Price.Of(u)
+}
+
 // Request is a whole request: a stable prefix (System, Tools) and the transcript.
 type Request struct {
 	System    string

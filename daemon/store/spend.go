@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,6 +27,15 @@ type Budget struct {
 	UsedTokens     int64        `json:"tokens_used"`
 	ReservedTokens int64        `json:"tokens_reserved"`
 	Sources        []view.Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
+}
+
+// MarshalJSON writes the money of tokens without a known price as null.
+func (b Budget) MarshalJSON() ([]byte, error) {
+	type plain Budget
+	return json.Marshal(struct {
+		plain
+		UsedMicros view.Cost `json:"used_micros"`
+	}{plain(b), view.CostOf(b.UsedMicros, b.UsedTokens)})
 }
 
 // exceededBy reports whether a cap does not allow an amount.

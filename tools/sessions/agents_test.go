@@ -212,7 +212,7 @@ func talks() []tools.Talk {
 		{ID: 9, Key: "thread:7", Kind: "thread", Trust: event.Public, Live: true, Messages: 2, Reply: "chat:7"},
 		{ID: 8, Key: "child:t5_1", Kind: "child", Title: "look", Trust: event.Owner, Live: true, Reply: event.ToOwner},
 		{ID: 4, Key: "job:morning", Kind: "job", Trust: event.Owner, Live: true, Reply: event.ToOwner},
-		{ID: 1, Key: "main", Kind: "main", Trust: event.Owner, Live: true, Messages: 12, Turns: 3, Tokens: 900, Cost: 1500, Context: 250, Reply: "chat:1"},
+		{ID: 1, Key: "main", Kind: "main", Trust: event.Owner, Live: true, Messages: 12, Turns: 3, Tokens: 900, Cost: new(int64(1500)), Context: 250, Reply: "chat:1"},
 		{ID: 0, Key: "main", Kind: "main", Trust: event.Owner, Reply: "chat:1"},
 	}
 }

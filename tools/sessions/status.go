@@ -102,11 +102,18 @@ func (s stater) run(ctx context.Context, call tools.Call, in Subject, _ tools.In
 	}
 	return tools.Result{Data: d, Content: fmt.Sprintf(
 		"conversation %d (%s, %s)\nmessages: %d in %d turns\ntokens: %d\ncost: %s\ncontext: %s\nbudget left today: %s, %s tokens at an unknown price\nmodel: %s",
-		t.ID, t.Key, t.Kind, t.Messages, t.Turns, t.Tokens, money(t.Cost), full, unlimited(left.Micros, money), unlimited(left.Tokens, count), self.Model,
+		t.ID, t.Key, t.Kind, t.Messages, t.Turns, t.Tokens, cost(t.Cost), full, unlimited(left.Micros, money), unlimited(left.Tokens, count), self.Model,
 	)}, nil
 }
 
 func money(micros int64) string { return strconv.FormatFloat(float64(micros)/1e6, 'f', 4, 64) }
+
+func cost(micros *int64) string {
+	if micros == nil {
+		return "unknown"
+	}
+	return money(*micros)
+}
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 

@@ -33,9 +33,17 @@ type budgetRow struct {
 
 // today is the budget in one line.
 func (b budgetRow) today() string {
-	money, tokens := console.Money(b.Used+b.Reserved), console.Thousands(b.TokUsed+b.TokHeld)+" tokens"
+	money, tokens := spent(b.Used, b.Reserved, b.TokUsed), console.Thousands(b.TokUsed+b.TokHeld)+" tokens"
 	return money + " " + capped(b.PerDay, console.Money) + share(b.Used+b.Reserved, b.PerDay) + " · " +
 		tokens + " " + capped(b.Tokens, console.Thousands) + share(b.TokUsed+b.TokHeld, b.Tokens)
+}
+
+// spent is money that was used or is reserved; where only tokens without a known price were used, it is not known.
+func spent(used, reserved, tokens int64) string {
+	if used+reserved == 0 && tokens > 0 {
+		return "unknown"
+	}
+	return console.Money(used + reserved)
 }
 
 // capped shows a cap as [budget] means it: below 0 there is none, and 0 spends nothing.
@@ -53,11 +61,11 @@ func capped(most int64, show func(int64) string) string {
 func (b budgetRow) page(p sheet) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, b.Day)
-	row := func(name string, used, held, most int64, show func(int64) string) {
-		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, show(used), show(held), capped(most, show), share(used+held, most))))
+	row := func(name, usedUp string, used, held, most int64, show func(int64) string) {
+		fmt.Fprintln(&out, p.line(fmt.Sprintf("%-7s %s used · %s reserved · %s%s", name, usedUp, show(held), capped(most, show), share(used+held, most))))
 	}
-	row("money", b.Used, b.Reserved, b.PerDay, console.Money)
-	row("tokens", b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)
+	row("money", spent(b.Used, 0, b.TokUsed), b.Used, b.Reserved, b.PerDay, console.Money)
+	row("tokens", console.Thousands(b.TokUsed), b.TokUsed, b.TokHeld, b.Tokens, console.Thousands)
 	if b.Set {
 		fmt.Fprintln(&out, p.line("these caps were set by hob budget set; back to those of the config: hob budget set --config"))
 	}
@@ -66,7 +74,7 @@ func (b budgetRow) page(p sheet) string {
 	}
 	var rows [][]string
 	for _, s := range b.Sources {
-		rows = append(rows, []string{console.Money(s.Used), console.Money(s.Reserved), console.Thousands(s.TokUsed), console.Thousands(s.TokHeld), s.Source})
+		rows = append(rows, []string{spent(s.Used, 0, s.TokUsed), console.Money(s.Reserved), console.Thousands(s.TokUsed), console.Thousands(s.TokHeld), s.Source})
 	}
 	return out.String() + "\n" + console.Table([]string{"MONEY", "RESERVED", "TOKENS", "RESERVED", "FOR"}, rows, p.width)
 }

@@ -16,7 +16,7 @@ type turnStory struct {
 	Asker     string          `json:"asker"`
 	Attempts  int64           `json:"attempts"`
 	Ended     time.Time       `json:"ended"`
-	Cost      int64           `json:"cost_micros"`
+	Cost      *int64          `json:"cost_micros"` // nil: the price is not known
 	Items     []storyItem     `json:"items"`
 	Steps     []storyStep     `json:"steps"`
 	Waits     []storyWait     `json:"waits"`
@@ -159,9 +159,13 @@ func (t turnStory) end() string {
 		parts = append(parts, console.Plural(t.Attempts, "attempt"))
 	}
 	if t.Tokens > 0 {
-		parts = append(parts, console.Thousands(t.Tokens)+" tokens at an unknown price")
+		parts = append(parts, console.Thousands(t.Tokens)+" tokens")
 	}
-	return strings.Join(append(parts, "cost "+exactMoney(t.Cost)), " · ")
+	cost := "unknown"
+	if t.Cost != nil {
+		cost = exactMoney(*t.Cost)
+	}
+	return strings.Join(append(parts, "cost "+cost), " · ")
 }
 
 // exactMoney shows also what is far below a cent.

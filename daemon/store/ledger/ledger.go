@@ -14,6 +14,9 @@ import (
 // All is the scope that the daily cap counts.
 const All = "all"
 
+// Unpriced are, in SQL, the steps p whose tokens have no known price.
+const Unpriced = "p.kind = 'model' AND p.state IN ('done', 'unknown') AND coalesce(p.usage ->> 'priced', 0) = 0 AND coalesce(p.usage ->> 'input', 0) + coalesce(p.usage ->> 'output', 0) > 0"
+
 // Book is the table spend inside one transaction.
 type Book struct {
 	Tx  *db.Tx

@@ -7,6 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store/db"
+	"hob/daemon/store/ledger"
 	"hob/scheduler"
 )
 
@@ -29,7 +30,7 @@ type FireRow struct {
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended,omitzero"`
 	Tainted    bool      `json:"tainted,omitempty"` // its turn had read foreign text
-	CostMicros int64     `json:"cost_micros"`       // of its turns and their sub-agents
+	CostMicros Cost      `json:"cost_micros"`       // of its turns and their sub-agents
 	Tokens     int64     `json:"tokens"`
 	Delivery
 }
@@ -63,7 +64,7 @@ func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireR
 	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+ended+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
 		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
-		(SELECT coalesce(sum(x.cost), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
+		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+ledger.Unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT coalesce(sum(x.tokens), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT CASE WHEN sum(o.state = 'dead') > 0 THEN 'failed' WHEN sum(o.state = 'expired') > 0 THEN 'expired' WHEN sum(o.state = 'held') > 0 THEN 'held'
 			WHEN sum(o.state IN ('draft', 'ready')) > 0 THEN 'sending' WHEN sum(o.state = 'done') > 0 THEN 'sent' WHEN count(*) > 0 THEN 'dropped'

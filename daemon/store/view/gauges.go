@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -104,6 +105,34 @@ type Spent struct {
 	ReservedMicros int64  `json:"reserved_micros"`
 	UsedTokens     int64  `json:"tokens_used"`
 	ReservedTokens int64  `json:"tokens_reserved"`
+}
+
+// Cost is money in millionths of the budget's currency, below 0 where no price is known; then it is null in JSON.
+type Cost int64
+
+// MarshalJSON writes it as a number or null.
+func (c Cost) MarshalJSON() ([]byte, error) {
+	if c < 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(c), 10), nil
+}
+
+// CostOf is what has been used in money, where tokens have been used at an unknown price.
+func CostOf(micros, tokens int64) Cost {
+	if micros == 0 && tokens > 0 {
+		return -1
+	}
+	return Cost(micros)
+}
+
+// MarshalJSON writes the money of tokens without a known price as null.
+func (s Spent) MarshalJSON() ([]byte, error) {
+	type plain Spent
+	return json.Marshal(struct {
+		plain
+		UsedMicros Cost `json:"used_micros"`
+	}{plain(s), CostOf(s.UsedMicros, s.UsedTokens)})
 }
 
 // tally adds up the requests of ended turns once: their rows change no more. The others are counted anew each time.

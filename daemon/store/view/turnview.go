@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/daemon/store/db"
+	"hob/daemon/store/ledger"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -28,7 +29,7 @@ type TurnRow struct {
 	RunningMS int64         `json:"running_ms"`
 	Steps     int           `json:"steps"`
 	Tokens    int64         `json:"tokens"`
-	Cost      int64         `json:"cost_micros"`
+	Cost      Cost          `json:"cost_micros"`
 	Why       string        `json:"why,omitempty"`
 	Text      string        `json:"text"`
 }
@@ -40,7 +41,7 @@ func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]TurnRow, error) 
 
 func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]TurnRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
-		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, t.cost, t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
+		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+ledger.Unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
 		var r TurnRow
 		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, db.Stamp(&r.Started), db.Stamp(&r.Ended), &r.RunningMS,

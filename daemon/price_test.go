@@ -1,0 +1,47 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hob/daemon/event"
+	"hob/daemon/llm/llmtest"
+)
+
+// An unknown price is unknown wherever money is shown, and null in JSON, never 0; what costs nothing costs 0.
+func TestAnUnknownPriceIsUnknown(t *testing.T) {
+	model := llmtest.NewServer()
+	t.Cleanup(model.Close)
+	model.Otherwise(func(llmtest.Request) llmtest.Turn { return llmtest.Streamed(llmtest.Say("well")) })
+	for price, unknown := range map[string]bool{"": true, "price = { input = 1.0, output = 1.0 }\n": false} {
+		home := t.TempDir()
+		write(t, home, fmt.Sprintf("[model]\nbackend = \"compatible\"\nmodel = \"m\"\nbase_url = %q\n%s", model.URL, price))
+		r := start(t, home)
+		r.cron(map[string]any{"action": "add", "name": "j", "schedule": "every 24h", "prompt": "brief me"})
+		r.outcome("j")
+		r.say("hello")
+		got := map[string]string{"usage": r.say("/usage"), "status": r.run("sessions_status", `{}`).Message}
+		var budget json.RawMessage
+		if err := r.client.Show(t.Context(), "budget", "", &budget); err != nil {
+			t.Fatal(err)
+		}
+		got["budget"] = string(budget)
+		for _, list := range []string{"turns", "fires"} {
+			var rows []json.RawMessage
+			if err := r.client.List(t.Context(), list, event.Filter{}, &rows); err != nil {
+				t.Fatal(err)
+			}
+			got[list] = string(rows[0])
+		}
+		for what, word := range map[string]string{"usage": "unknown of", "status": "cost: unknown", "budget": `"used_micros":null`, "turns": `"cost_micros":null`, "fires": `"cost_micros":null`} {
+			if strings.Contains(got[what], word) != unknown {
+				t.Errorf("price %q, %s: %s", price, what, got[what])
+			}
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
