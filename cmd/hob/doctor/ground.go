@@ -114,7 +114,10 @@ func clocks(_ context.Context, s *scene) Result {
 		v.add(Fail, "set the clock, or let a time service do it", "the clock shows %s, but the database was written at %s", console.Exact(now), console.Exact(info.ModTime()))
 	}
 	zone, from := s.status.Zone, "the machine's"
-	if s.config != nil && s.config.Owner.Timezone != "" {
+	switch {
+	case s.config == nil:
+		from = "the one that hob runs with: config.toml cannot be read"
+	case s.config.Owner.Timezone != "":
 		zone, from = s.config.Owner.Timezone, "the config's"
 	}
 	if zone == "" { // no hob says which name the machine's has

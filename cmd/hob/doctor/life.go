@@ -95,7 +95,13 @@ func model(ctx context.Context, s *scene) Result {
 			v.add(Fail, mend, "%s at %s: %s", server.Backend, server.BaseURL, server.Error)
 		}
 	}
-	if s.status.Model == "builtin" {
+	switch {
+	case s.status.Model != "builtin":
+	case s.config == nil:
+		return v.result("the built-in interpreter serves; what is set cannot be read")
+	case s.config.Model.Backend != "" && s.config.Model.Backend != "builtin":
+		return v.result("the built-in interpreter serves, although [model] is set to %s/%s (to ask that one: hob model use default)", s.config.Model.Backend, s.config.Model.Model)
+	default:
 		return v.result("the built-in interpreter serves: no model is set")
 	}
 	return v.result("%s can be reached", s.status.Model)
