@@ -22,5 +22,9 @@ type Part struct {
 // Owned is what the reference knows from the owners of what config itself keeps raw.
 type Owned struct {
 	Backends []string // that [model] and [models.NAME] can name
+
+	// Model says what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. Nobody is asked.
+	Model func(m Model) (missing, hint string)
+
 	Parts    []Part   // the sections of plug-ins
 }

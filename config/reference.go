@@ -10,7 +10,10 @@ import (
 )
 
 // Reference knows every key of the file: config's own, and those of the plug-ins that it was told of.
-type Reference struct{ parts []Part }
+type Reference struct {
+	parts []Part
+	model func(Model) (missing, hint string) // nil: nobody knows
+}
 
 // NewReference puts the sections of plug-ins beside config's own.
 func NewReference(o Owned) Reference {
@@ -34,7 +37,7 @@ func NewReference(o Owned) Reference {
 			}
 		}
 	}
-	return Reference{parts}
+	return Reference{parts: parts, model: o.Model}
 }
 
 // withKind adds the keys that config reads in every channel.
@@ -217,6 +220,7 @@ func (r Reference) check(file string, doc []byte, open bool, env []string) ([]Pr
 	}
 	override(root, env)
 	problems = append(problems, r.backends(file, root)...)
+	problems = append(problems, r.incomplete(file, root, snap)...)
 	for _, c := range snap.Channels {
 		p, ok := r.at(root, namesOf(c.path))
 		if !ok {
@@ -263,6 +267,25 @@ func (r Reference) backends(file string, root *node) []Problem {
 	look(root.child("model"), "model")
 	for _, name := range root.child("models").names() {
 		look(root.child("models").child(name), "models."+name)
+	}
+	return d.problems
+}
+
+// incomplete are the models that cannot be made of what stands in their sections.
+func (r Reference) incomplete(file string, root *node, snap *Snapshot) []Problem {
+	d := &decoder{file: file}
+	look := func(n *node, path string, m Model) {
+		if n == nil || r.model == nil || snap.Off(path) {
+			return
+		}
+		if missing, hint := r.model(m); missing != "" {
+			d.section = path
+			d.add(n, n.key, path, "["+path+"] is not complete", missing+"; "+hint, true) // one text: what is mended key by key is not worse
+		}
+	}
+	look(root.child("model"), "model", snap.Model)
+	for _, name := range root.child("models").names() {
+		look(root.child("models").child(name), "models."+name, snap.Models[name])
 	}
 	return d.problems
 }

@@ -24,7 +24,7 @@ import (
 // ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
 // is opened and nobody is asked: a secret is not looked up.
 func ConfigSections() config.Owned {
-	own := config.Owned{Backends: append([]string{models.Builtin}, openai.Backends()...)}
+	own := config.Owned{Backends: append([]string{models.Builtin}, openai.Backends()...), Model: models.Missing}
 	for _, k := range chanall.All() {
 		own.Parts = append(own.Parts, config.Part{Path: "channels.NAME", Kind: k.Name, Named: k.Named, Doc: k.Doc, Keys: k.Keys(), Check: checkChannel})
 	}

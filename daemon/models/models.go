@@ -3,6 +3,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -202,6 +203,31 @@ func (k Maker) Build(name string, m config.Model, key string, web *http.Client, 
 		return nil, fmt.Errorf("%s: %w", where(name), err)
 	}
 	return model, nil
+}
+
+// Missing is what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. It asks nobody:
+// keys and accounts count as there.
+func Missing(m config.Model) (missing, hint string) {
+	switch {
+	case m.Backend == "" && m.Model == "" && m.BaseURL == "" || m.Backend == Builtin:
+		return "", ""
+	case m.Backend == "":
+		missing, m.Backend = "it names no backend", "compatible"
+	case !slices.Contains(openai.Backends(), m.Backend):
+		return "", "" // that is another mistake
+	default:
+		auth := func(context.Context) (openai.Credentials, error) { return openai.Credentials{}, nil }
+		_, err := openai.New(openai.Config{Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, Thinking: m.Thinking, Auth: auth})
+		if err == nil {
+			return "", ""
+		}
+		missing = err.Error()
+	}
+	example := fmt.Sprintf("backend = %q, model = %q", m.Backend, cmp.Or(m.Model, "NAME"))
+	if openai.DefaultBaseURL(m.Backend) == "" {
+		example += fmt.Sprintf(", base_url = %q", cmp.Or(m.BaseURL, "https://host/v1"))
+	}
+	return missing, "for example: " + example + " (hob config set takes several keys at once)"
 }
 
 // Known are the names that a model can be chosen by.

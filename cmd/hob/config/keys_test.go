@@ -150,6 +150,8 @@ func TestEachKeyMissing(t *testing.T) {
 		"channels.slack.bot_token":   "bot_token: missing",
 		"channels.telegram.token":    "token: missing",
 		"channels.discord.token":     "token: missing",
+		"model.backend":              "[model] is not complete",
+		"model.model":                "[model] is not complete",
 		"jobs.NAME.prompt":           "prompt: it is empty",
 		"jobs.NAME.when":             "schedule",
 		"hooks.NAME.kind":            "once: only the kinds github and sha256\nheader: only kind sha256",
