@@ -26,5 +26,5 @@ type Owned struct {
 	// Model says what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. Nobody is asked.
 	Model func(m Model) (missing, hint string)
 
-	Parts    []Part   // the sections of plug-ins
+	Parts []Part // the sections of plug-ins
 }
