@@ -134,7 +134,7 @@ func (d overview) status(ctx context.Context) (Status, error) {
 func (d overview) terminals(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	list, err := terminal.Sessions(ctx, terminal.Deps{Zone: d.zoneName(), Guard: d.live.Load().kit.Guard, Environ: os.Environ(), Instance: d.opt.instance()})
+	list, err := terminal.Sessions(ctx, terminal.Deps{Zone: d.zoneName(), Guard: d.live.Load().kit.Guard, Sandbox: d.live.Load().kit.Sandbox, Environ: os.Environ(), Instance: d.opt.instance()})
 	if err != nil {
 		return []string{"not known: " + err.Error()}
 	}

@@ -125,9 +125,7 @@ func TestATerminalOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	box := w.box()
-	box.Terminal = true
-	out, code := w.onTerminal(t, w.ready(t, s, box, []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
+	out, code := w.onTerminal(t, w.ready(t, s, w.box(), []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
 	if out != "to the terminal\r\n11 77\r\n" || code != 7 {
 		t.Errorf("%d: %q", code, out)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -45,48 +46,49 @@ type bubblewrap struct {
 	users   bool     // in a user namespace of its own
 	nested  bool     // and no further one can be made in it
 	proc    bool     // with a /proc
+	fds     bool     // it takes what it shows by descriptor, and compares
 	private []string // what of the system's folders others may not read, and no box sees
 }
 
 // find tries bubblewrap, from the strictest way to the one that takes least, and keeps the first that works.
-func find(ctx context.Context, c Config) (State, wrapper) {
+func find(ctx context.Context, c Config) finding {
 	none := State{Kind: "none"}
 	if _, err := os.Stat(c.Self); err != nil {
 		none.Why, none.Hint = fmt.Sprintf("hob's own executable, which confines, cannot be found: %v", err), "start hob again"
-		return none, nil
+		return finding{state: none}
 	}
-	program, err := exec.LookPath("bwrap")
+	program, err := c.program("bwrap")
 	if err != nil {
-		none.Why, none.Hint = "bubblewrap is not installed", "install bubblewrap, for example: sudo apt install bubblewrap"
-		return none, nil
-	}
-	if program, err = filepath.Abs(program); err != nil {
-		none.Why = err.Error()
-		return none, nil
+		none.Why, none.Hint = "bubblewrap is not installed: "+err.Error(), "install bubblewrap, for example: sudo apt install bubblewrap"
+		return finding{state: none}
 	}
 	help, err := output(ctx, exec.Command(program, "--help")) // #nosec G204 -- hob's own words
 	if err != nil {
 		none.Why, none.Hint = err.Error(), "reinstall bubblewrap"
-		return none, nil
+		return finding{state: none}
 	}
 	private, err := closed("/etc")
 	if err != nil {
 		none.Why = err.Error()
-		return none, nil
+		return finding{state: none}
 	}
 	first := ""
 	for _, w := range ways(bytes.Contains(help, []byte("--disable-userns"))) {
 		w.conf, w.program, w.private = c, program, private
 		err := w.try(ctx)
 		if err == nil {
-			return w.state(first), w.wrap
+			byFD := w
+			if byFD.fds = true; byFD.try(ctx) == nil {
+				w = byFD
+			}
+			return finding{w.state(first), w.wrap, []string{c.Self, program}}
 		}
 		if first == "" {
 			first = err.Error()
 		}
 	}
 	none.Why, none.Hint = "bubblewrap does not work: "+first, mend()
-	return none, nil
+	return finding{state: none}
 }
 
 // ways are the ways to call bubblewrap, the strictest first.
@@ -102,9 +104,14 @@ func ways(nested bool) []bubblewrap {
 
 // try runs a shell in a box, which must work there and must not see hob's state.
 func (w bubblewrap) try(ctx context.Context) error {
-	c, err := w.wrap(layout{dir: "/"}, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State}, nil)
+	root, err := hold("/usr")
 	if err != nil {
 		return err
+	}
+	l := layout{dir: "/usr", here: root, state: w.conf.State, opened: []*held{root}, views: []view{{at: "/usr", from: "/usr", is: root}}}
+	c, err := w.wrap(l, []string{"/bin/sh", "-c", `test ! -e "$1" && test "$$" -lt 10 && echo inside`, "sh", w.conf.State}, nil)
+	if err != nil {
+		return errors.Join(err, l.release())
 	}
 	cmd := new(exec.Cmd)
 	c.Prepare(cmd)
@@ -154,11 +161,22 @@ func mend() string {
 
 // wrap makes what starts a command.
 func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
+	if err := w.masks(&l); err != nil {
+		return nil, err
+	}
 	line, err := w.argv(l)
 	if err != nil {
 		return nil, err
 	}
-	return handOver(line, w.order(l, argv, env))
+	order, err := w.order(l, argv, env)
+	if err != nil {
+		return nil, err
+	}
+	c, err := handOver(line, order, l)
+	if err == nil && w.fds {
+		c.inherit()
+	}
+	return c, err
 }
 
 // argv is the command line. The mounts are made in its order.
@@ -181,18 +199,10 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 		return nil, err
 	}
 	out = append(out, system...)
-	for _, v := range l.views {
-		bind := "--ro-bind"
-		if v.write {
-			bind = "--bind"
-		}
-		out = append(out, bind, v.from, v.at)
+	for i, v := range l.views {
+		out = append(out, w.bind(v, i)...)
 	}
-	masks, err := w.masks(l)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, masks...)
+	out = append(out, w.hidden(l)...)
 	// The root itself is memory that the box could write, without use for it.
 	out = append(out, "--remount-ro", "/")
 	if w.proc {
@@ -267,20 +277,37 @@ func names() []string {
 	return []string{"--ro-bind-try", path, path}
 }
 
-// masks covers what no box sees, and what this one does not.
-func (w bubblewrap) masks(l layout) ([]string, error) {
+// bind shows a view, the one with this number.
+func (w bubblewrap) bind(v view, number int) []string {
+	bind, from := "--ro-bind", v.from
+	if v.write {
+		bind = "--bind"
+	}
+	if w.fds {
+		bind, from = bind+"-fd", strconv.Itoa(firstView+number)
+	}
+	return []string{bind, from, v.at}
+}
+
+// masks adds what no box sees, whatever it names.
+func (w bubblewrap) masks(l *layout) error {
 	for _, path := range append(slices.Clone(w.private), doors()...) {
 		if err := l.hide(path); err != nil {
-			return nil, fmt.Errorf("hide %s: %w", path, err)
+			return fmt.Errorf("hide %s: %w", path, err)
 		}
 	}
-	aliases, err := aliases(w.conf.State, l.views)
+	aliases, err := aliases(l.state, l.views)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, m := range aliases {
 		l.mask(m)
 	}
+	return nil
+}
+
+// hidden covers what is masked, and shows the scratch folder that may lie in it.
+func (w bubblewrap) hidden(l layout) []string {
 	var out, last []string
 	for _, m := range l.masks {
 		if m.folder {
@@ -290,10 +317,10 @@ func (w bubblewrap) masks(l layout) ([]string, error) {
 			out = append(out, "--ro-bind", os.DevNull, m.at) // mounted without devices, so that it cannot even be opened
 		}
 	}
-	if l.scratch != "" {
-		out = append(out, "--bind", l.scratch, l.scratch)
+	if l.scratch != nil {
+		out = append(out, w.bind(*l.scratch, len(l.views))...)
 	}
-	return append(out, last...), nil
+	return append(out, last...)
 }
 
 // covers hides what a new /proc tells of the machine beyond the box: keys, timers, memory.

@@ -24,6 +24,7 @@ type Command struct {
 	Files []*os.File // what it inherits, from descriptor 3 on
 
 	status *os.File // tells that the command has begun
+	shown  layout   // what its box shows, which is held until then
 }
 
 // order says what the entry of a sandbox is to become.
@@ -38,8 +39,8 @@ func order(argv, env []string) []byte {
 	return order
 }
 
-// handOver gives an order to the entry of the sandbox that argv makes.
-func handOver(argv []string, order []byte) (*Command, error) {
+// handOver gives an order to the entry of the sandbox that argv makes. The command holds what l does.
+func handOver(argv []string, order []byte, l layout) (*Command, error) {
 	file, err := memory(order)
 	if err != nil {
 		return nil, fmt.Errorf("hand over the command: %w", err)
@@ -48,7 +49,20 @@ func handOver(argv []string, order []byte) (*Command, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a pipe: %w", err), file.Close())
 	}
-	return &Command{argv, []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin", entry.Variable + "=" + entry.Spelled}, []*os.File{file, write}, read}, nil
+	return &Command{argv, []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin", entry.Variable + "=" + entry.Spelled}, []*os.File{file, write}, read, l}, nil
+}
+
+// firstView is the descriptor of the first view, in a process that gets the views by descriptor.
+const firstView = entry.Status + 1
+
+// inherit gives the process what its box shows by descriptor: the views, then the scratch folder.
+func (c *Command) inherit() {
+	for _, v := range c.shown.views {
+		c.Files = append(c.Files, v.is.file)
+	}
+	if c.shown.scratch != nil {
+		c.Files = append(c.Files, c.shown.scratch.is.file)
+	}
 }
 
 // Prepare makes a process that is not started yet that of the command. Variables beside those of Env must not be the command's.
@@ -74,7 +88,7 @@ func (c *Command) Entered() error {
 // release closes hob's copies of what the process has inherited.
 func (c *Command) release() error {
 	var errs []error
-	for _, f := range c.Files {
+	for _, f := range c.Files[:min(len(c.Files), firstView-entry.Descriptor)] { // the others belong to what the box shows
 		errs = append(errs, f.Close())
 	}
 	c.Files = nil
@@ -82,4 +96,6 @@ func (c *Command) release() error {
 }
 
 // Close gives back what the command holds. It does not end it.
-func (c *Command) Close() error { return errors.Join(c.release(), c.status.Close()) }
+func (c *Command) Close() error {
+	return errors.Join(c.release(), c.status.Close(), c.shown.release())
+}

@@ -1,13 +1,74 @@
 package sandbox
 
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+
+	"hob/daemon/sandbox/entry"
+)
+
 // order is what the entry inside a box is asked to do before it becomes the command.
-func (w bubblewrap) order(l layout, argv, env []string) []byte {
-	order := order(argv, env)
+func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
+	order, err := checks(order(argv, env), l)
+	if err != nil {
+		return nil, err
+	}
 	write := l.writable()
 	if home := w.home(); home != "" {
 		write = append(write, home)
 	}
-	return filter(landlock(order, write))
+	return filter(landlock(order, write)), nil
+}
+
+// checks adds to an order that what the box shows is what was looked at, and that what it hides is hidden.
+func checks(order []byte, l layout) ([]byte, error) {
+	all, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
+	list := l.views
+	if l.scratch != nil {
+		list = append(slices.Clone(list), *l.scratch)
+	}
+	for _, v := range list {
+		if last, _ := l.inner(v.at); v != last && (l.scratch == nil || v != *l.scratch) || !l.visible(v.at) {
+			continue // another view, or a mask, covers it
+		}
+		readOnly := uint64(1)
+		if v.write {
+			readOnly = 0
+		}
+		home, inside := placeOf(v.from, all)
+		order = check(order, entry.View, v.is.info, home.device+"\x00"+inside+"\x00"+v.at, readOnly)
+	}
+	for _, m := range l.masks {
+		if m.is != nil && !(l.scratch != nil && within(m.at, l.scratch.at) && m.at == l.scratch.at) {
+			order = check(order, entry.Mask, m.is, m.at)
+		}
+	}
+	order = check(order, entry.Dir, l.here.info, "")
+	info, err := os.Stat(l.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return order, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	home, inside := placeOf(l.state, all)
+	return check(order, entry.State, info, home.device+"\x00"+inside), nil
+}
+
+// check adds one of them: device, inode and more numbers, and a path.
+func check(order []byte, tag byte, info fs.FileInfo, path string, more ...uint64) []byte {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return order // cannot be: this is Linux
+	}
+	return entry.Append(order, tag, path, append([]uint64{uint64(stat.Dev), uint64(stat.Ino)}, more...)...) //nolint:unconvert // not 64 bits everywhere
 }
 
 // helperLayers are the layers that the entry puts on here.

@@ -2,12 +2,15 @@
 
 package sandbox
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Profile is the macOS profile of a box, which is text and can be judged anywhere.
 func Profile(c Config, b Box) (string, error) {
-	l, err := lay(c, b)
-	if err != nil {
+	l, err := (&Sandbox{conf: c}).lay(b, nil)
+	if err = errors.Join(err, l.release()); err != nil {
 		return "", err
 	}
 	return profile(c, l), nil
@@ -58,15 +61,15 @@ func Alone(ctx context.Context, c Config, b Box, argv, env []string) (*Command, 
 		if w.try(ctx) != nil {
 			continue
 		}
-		l, err := lay(c, b)
-		if err != nil {
+		l, err := (&Sandbox{conf: c}).lay(b, nil)
+		if err = errors.Join(err, w.masks(&l)); err != nil {
 			return nil, err
 		}
 		line, err := w.argv(l)
 		if err != nil {
 			return nil, err
 		}
-		return handOver(line, order(argv, env))
+		return handOver(line, order(argv, env), l)
 	}
 	return nil, ErrNone
 }

@@ -16,6 +16,7 @@ type view struct {
 	at    string // where it is seen
 	from  string // what it is, symbolic links resolved
 	write bool
+	is    *held // from; nil: it was not held yet
 }
 
 // layout is a box with its paths resolved: what it shows, the outer before the inner, and what of that is masked.
@@ -23,14 +24,17 @@ type layout struct {
 	dir     string
 	views   []view
 	masks   []mask // after the views
-	scratch string // after the masks; "": none
-	tty     bool   // Box.Terminal
+	scratch *view  // after the masks; nil: none
+	state   string // hob's state folder
+	here    *held  // dir
+	opened  []*held
 }
 
 // mask hides a file or folder, at a place of the box.
 type mask struct {
 	at     string
 	folder bool
+	is     fs.FileInfo // what is hidden; nil: it is not known
 }
 
 // Own is hob's home, the folder that its state lies in, with symbolic links resolved: its configuration lies there too. It is ""
@@ -51,42 +55,81 @@ func (s *Sandbox) Bound(path string) bool {
 	})
 }
 
-// lay resolves a box. What is configured but not there (a bind, a root) is left out; what must be there is an error.
-func lay(c Config, b Box) (layout, error) {
-	l := layout{tty: b.Terminal}
-	state, err := resolved(c.State)
-	if err != nil {
+// lay resolves a box and holds what it shows. What is configured but not there (a bind, a root) is left out; what must be there is an
+// error. What it holds is the caller's to release, also with an error.
+func (s *Sandbox) lay(b Box, own []string) (layout, error) {
+	var l layout
+	var err error
+	if l.state, err = resolved(s.conf.State); err != nil {
 		return l, fmt.Errorf("state folder: %w", err)
 	}
-	if err := l.show(c, b, state); err != nil {
+	if err := l.show(s, b, own); err != nil {
 		return l, err
 	}
 	for _, path := range b.Hidden {
 		if err := l.hide(path); err != nil {
-			return l, fmt.Errorf("hidden %s: %w", path, err)
+			return l, fmt.Errorf("hidden %s: %w: %w", path, ErrMoved, err)
 		}
 	}
 	if b.Scratch != "" {
-		if l.scratch, err = folder(b.Scratch, state); err != nil {
+		path, err := folder(b.Scratch, l.state)
+		if err != nil {
 			return l, fmt.Errorf("scratch %s: %w", b.Scratch, err)
 		}
+		l.scratch = &view{at: path, from: path, write: true}
 	}
-	if err := l.hide(state); err != nil {
+	if err := l.hide(l.state); err != nil {
 		return l, fmt.Errorf("state folder: %w", err)
 	}
-	if l.dir, err = folder(b.Dir, state); err != nil {
+	if l.dir, err = folder(b.Dir, l.state); err != nil {
 		return l, fmt.Errorf("working folder %s: %w", b.Dir, err)
 	}
 	l.pin()
 	if !l.visible(l.dir) {
 		return l, fmt.Errorf("working folder %s: %w: it is in none of the visible folders", b.Dir, ErrBox)
 	}
-	return l, nil
+	return l, l.hold()
+}
+
+// hold opens what the box shows, so that what was looked at can be told from what has taken its name since.
+func (l *layout) hold() (err error) {
+	for i := range l.views {
+		if l.views[i].is, err = l.open(l.views[i].from); err != nil {
+			return err
+		}
+	}
+	if l.scratch != nil {
+		if l.scratch.is, err = l.open(l.scratch.from); err != nil {
+			return err
+		}
+	}
+	l.here, err = l.open(l.dir)
+	return err
+}
+
+// open holds a file or folder whose path is resolved: a link on the way says that it has changed since.
+func (l *layout) open(path string) (*held, error) {
+	h, err := hold(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrMoved, err)
+	}
+	l.opened = append(l.opened, h)
+	return h, nil
+}
+
+// release gives back what the layout holds.
+func (l *layout) release() error {
+	var errs []error
+	for _, h := range l.opened {
+		errs = append(errs, h.close())
+	}
+	l.opened = nil
+	return errors.Join(errs...)
 }
 
 // show makes the views of binds and of the box's folders.
-func (l *layout) show(c Config, b Box, state string) error {
-	list := slices.Clone(c.Binds)
+func (l *layout) show(s *Sandbox, b Box, own []string) error {
+	list := slices.Clone(s.conf.Binds)
 	for _, path := range b.Readable {
 		list = append(list, Bind{Path: path})
 	}
@@ -102,15 +145,18 @@ func (l *layout) show(c Config, b Box, state string) error {
 			continue
 		}
 		if err == nil {
-			err = usable(from, state)
+			err = usable(from, l.state)
+		}
+		if err == nil {
+			err = s.unchanged(v.Path, from)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.Path, err)
 		}
 		v.Write = v.Write && !b.Sealed
-		l.views = append(l.views, view{from, from, v.Write})
+		l.views = append(l.views, view{at: from, from: from, write: v.Write})
 		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {
-			l.views = append(l.views, view{at, from, v.Write}) // a link, ~/.gitconfig perhaps, is seen by its own name too
+			l.views = append(l.views, view{at: at, from: from, write: v.Write}) // a link, ~/.gitconfig perhaps, is seen by its own name too
 		}
 	}
 	l.sort()
@@ -118,6 +164,12 @@ func (l *layout) show(c Config, b Box, state string) error {
 	l.views = slices.DeleteFunc(l.views, func(v view) bool {
 		return v.at != v.from && slices.ContainsFunc(l.views, func(o view) bool { return o != v && within(o.at, v.at) })
 	})
+	for _, path := range own { // no box writes the programs that make it, for whoever starts hob next
+		if path, err := resolved(path); err == nil && slices.ContainsFunc(l.views, func(v view) bool { return v.write && within(v.at, path) }) {
+			l.views = append(l.views, view{at: path, from: path})
+		}
+	}
+	l.sort()
 	return nil
 }
 
@@ -136,11 +188,11 @@ func (l *layout) hide(path string) error {
 	}
 	for _, v := range l.views {
 		if within(v.from, path) {
-			l.mask(mask{v.at + path[len(v.from):], info.IsDir()})
+			l.mask(mask{v.at + path[len(v.from):], info.IsDir(), info})
 		}
 	}
 	if slices.ContainsFunc(systemFolders(), func(dir string) bool { return within(dir, path) }) {
-		l.mask(mask{path, info.IsDir()})
+		l.mask(mask{path, info.IsDir(), info})
 	}
 	return nil
 }
@@ -154,17 +206,25 @@ func (l *layout) mask(m mask) {
 	l.masks = append(l.masks, m)
 }
 
-// pin makes a view of its own of each folder between a mask and the view that shows it. The kernel renames no mount point (rename(2),
-// EBUSY): so what a mask hides cannot be carried out from under its name with the folder that it lies in, to be found there later.
+// pin makes a view of its own of each folder between a mask, or a view, and the view that it lies in. The kernel renames no mount point
+// (rename(2), EBUSY): so what a mask hides cannot be carried out from under its name with the folder that it lies in, to be found there
+// later, and no other folder can be put in the place of a view.
 func (l *layout) pin() {
+	var inside []string
 	for _, m := range l.masks {
-		for dir := filepath.Dir(m.at); ; dir = filepath.Dir(dir) {
+		inside = append(inside, m.at)
+	}
+	for _, v := range l.views {
+		inside = append(inside, v.at)
+	}
+	for _, path := range inside {
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 			v, ok := l.inner(dir)
 			if !ok {
 				break
 			}
 			if v.at != dir {
-				l.views = append(l.views, view{dir, filepath.Join(v.from, dir[len(v.at):]), v.write})
+				l.views = append(l.views, view{at: dir, from: filepath.Join(v.from, dir[len(v.at):]), write: v.write})
 			}
 		}
 	}
@@ -188,7 +248,7 @@ func (l *layout) sort() {
 
 // visible says whether a view, and no mask, shows path.
 func (l *layout) visible(path string) bool {
-	if l.scratch != "" && within(l.scratch, path) {
+	if l.scratch != nil && within(l.scratch.at, path) {
 		return true
 	}
 	return slices.ContainsFunc(l.views, func(v view) bool { return within(v.at, path) }) &&
@@ -203,8 +263,8 @@ func (l *layout) writable() []string {
 			list = append(list, v.at)
 		}
 	}
-	if l.scratch != "" {
-		list = append(list, l.scratch)
+	if l.scratch != nil {
+		list = append(list, l.scratch.at)
 	}
 	return list
 }

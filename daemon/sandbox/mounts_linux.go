@@ -14,38 +14,51 @@ type mount struct {
 	at     string // where it is seen
 }
 
-// aliases are the places, in the views, where a bind mount of the machine shows the state folder under another name.
-func aliases(state string, views []view) ([]mask, error) {
+// mountTable lists the mounts of the machine.
+func mountTable() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("look for other names of the state folder: %w", err)
 	}
-	if state, err = resolved(state); err != nil {
+	return mounts(string(text)), nil
+}
+
+// aliases are the places, in the views, where a bind mount of the machine shows the state folder under another name. state is resolved.
+func aliases(state string, views []view) ([]mask, error) {
+	all, err := mountTable()
+	if err != nil {
 		return nil, err
 	}
 	var list []mask
-	for _, place := range namesOf(state, mounts(string(text))) {
+	for _, place := range namesOf(state, all) {
 		for _, v := range views {
 			if within(v.from, place) {
-				list = append(list, mask{v.at + place[len(v.from):], true})
+				list = append(list, mask{at: v.at + place[len(v.from):], folder: true})
 			}
 		}
 	}
 	return list, nil
 }
 
-// namesOf are the other places that show a folder, or a part of it.
-func namesOf(folder string, all []mount) []string {
-	var home mount // what shows the folder by its own name: the innermost mount, the last of several
-	for _, m := range all {
+// placeOf is the mount that shows a folder by its own name, and the folder's path in that file system.
+func placeOf(folder string, all []mount) (home mount, inside string) {
+	for _, m := range all { // the innermost mount, the last of several
 		if within(m.at, folder) && len(m.at) >= len(home.at) {
 			home = m
 		}
 	}
 	if home.at == "" {
+		return home, ""
+	}
+	return home, join(home.root, folder[len(strings.TrimSuffix(home.at, "/")):])
+}
+
+// namesOf are the other places that show a folder, or a part of it.
+func namesOf(folder string, all []mount) []string {
+	home, inside := placeOf(folder, all)
+	if home.at == "" {
 		return nil
 	}
-	inside := join(home.root, folder[len(strings.TrimSuffix(home.at, "/")):])
 	var list []string
 	for _, m := range all {
 		switch {

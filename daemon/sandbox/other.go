@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-func find(context.Context, Config) (State, wrapper) {
-	return State{Kind: "none", Why: "hob cannot confine commands on " + runtime.GOOS, Hint: "every command is asked for; Linux and macOS can do it"}, nil
+func find(context.Context, Config) finding {
+	return finding{state: State{Kind: "none", Why: "hob cannot confine commands on " + runtime.GOOS, Hint: "every command is asked for; Linux and macOS can do it"}}
 }
 
 func systemFolders() []string { return nil }

@@ -32,6 +32,7 @@ type Config struct {
 	Home    string // the owner's home, absolute: not visible inside but for what is bound; "": not known
 	State   string // hob's state folder, absolute: never visible, also when a bind or root would hold it
 	Binds   []Bind // what is visible beside the boxes' own folders; what does not exist is passed over
+	Roots   []Bind // the workspace and the configured roots: what boxes may name. They stay what they are when the sandbox is made
 	Network bool   // the machine's network, its loopback among it; else a box has a loopback of its own and no more
 	Self    string // hob's own executable, which enters the boxes; "" confines nothing
 }
@@ -50,7 +51,6 @@ type Box struct {
 	Hidden   []string // files and folders inside those that are not to be seen; what does not exist at the start is not hidden
 	Sealed   bool     // nothing that outlives the box may be written but Scratch
 	Scratch  string   // "" or a folder that may be written, also inside a hidden one; it must exist
-	Terminal bool     // its stdin is a terminal made for it, which nobody controls yet: it becomes its controlling one
 }
 
 // What Wrap says no to.
@@ -73,16 +73,19 @@ type State struct {
 // Sandbox confines processes. It is safe for concurrent use.
 type Sandbox struct {
 	conf  Config
+	fixed []fixed        // Roots and Binds
 	probe func() finding // runs once, at the first use
 }
 
 // wrapper makes what starts a command in a box.
+// It takes over what l holds.
 type wrapper func(l layout, argv, env []string) (*Command, error)
 
 // finding is how commands can be confined.
 type finding struct {
 	state State
-	wrap  wrapper // nil: nothing here confines
+	wrap  wrapper  // nil: nothing here confines
+	own   []string // programs that take part, which no box may write
 }
 
 // New makes a sandbox. How commands can be confined here it finds out by really running it, at the first use; whoever does not
@@ -92,14 +95,14 @@ func New(ctx context.Context, c Config) *Sandbox {
 		c.Mode = Auto
 	}
 	ctx = context.WithoutCancel(ctx) // the probe has times of its own
-	return &Sandbox{c, sync.OnceValue(func() finding { return look(ctx, c) })}
+	return &Sandbox{c, fix(c), sync.OnceValue(func() finding { return look(ctx, c) })}
 }
 
 func look(ctx context.Context, c Config) (f finding) {
 	if c.Mode == Off {
 		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
 	} else {
-		f.state, f.wrap = find(ctx, c)
+		f = find(ctx, c)
 	}
 	f.state.Mode = c.Mode
 	f.state.Network = c.Network || !f.state.Works
@@ -121,25 +124,33 @@ func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
 
 // Fits says whether a command could be run in a box: nil, or what Wrap would say.
 func (s *Sandbox) Fits(b Box) error {
-	if s.probe().wrap == nil {
-		return ErrNone
+	l, _, err := s.layout(b)
+	return errors.Join(err, l.release())
+}
+
+// layout resolves a box, and holds what it shows.
+func (s *Sandbox) layout(b Box) (layout, wrapper, error) {
+	f := s.probe()
+	if f.wrap == nil {
+		return layout{}, nil, ErrNone
 	}
-	_, err := lay(s.conf, b)
-	return err
+	l, err := s.lay(b, f.own)
+	return l, f.wrap, err
 }
 
 // Wrap makes what runs argv confined, with env for its environment. Streams and exit code are those of argv (128 + n for the
-// signal n); the caller's process group does not reach it, but it dies with its parent, and all of its children with it. A
+// signal n); the caller's process group does not reach it, but it dies with its parent, and all of its children with it. A terminal on
+// its stdin, which was made for it, becomes its controlling one. A
 // variable of the environment that names a folder which is not visible inside, TMPDIR above all, is the caller's to leave out.
-// ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made.
+// ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made; ErrChanged for a root or bind that was
+// replaced; ErrMoved where something was replaced at this moment.
 func (s *Sandbox) Wrap(b Box, argv, env []string) (*Command, error) {
-	f := s.probe()
-	if f.wrap == nil {
-		return nil, ErrNone
+	l, wrap, err := s.layout(b)
+	if err == nil {
+		var c *Command
+		if c, err = wrap(l, argv, env); err == nil {
+			return c, nil
+		}
 	}
-	l, err := lay(s.conf, b)
-	if err != nil {
-		return nil, err
-	}
-	return f.wrap(l, argv, env)
+	return nil, errors.Join(err, l.release())
 }

@@ -42,8 +42,8 @@ func profile(c Config, l layout) string {
 	for _, m := range l.masks {
 		rule("(deny file-read* file-write* process-exec (subpath %s))", quote(m.at))
 	}
-	if l.scratch != "" {
-		rule("(allow file-read* file-write* (subpath %s))", quote(l.scratch))
+	if l.scratch != nil {
+		rule("(allow file-read* file-write* (subpath %s))", quote(l.scratch.at))
 	}
 	rule("(deny file-read* file-write* process-exec (subpath %s))", quote(c.State))
 	rule("(deny file-write-setugid)")

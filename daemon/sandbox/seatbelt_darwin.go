@@ -16,9 +16,9 @@ const program = "/usr/bin/sandbox-exec"
 const probeTime = 10 * time.Second
 
 // find runs a shell in a profile. What bubblewrap does and this cannot is said in State: there are no namespaces.
-func find(ctx context.Context, c Config) (State, wrapper) {
+func find(ctx context.Context, c Config) finding {
 	if _, err := os.Stat(c.Self); err != nil {
-		return State{Kind: "none", Why: fmt.Sprintf("hob's own executable, which runs inside, cannot be found: %v", err), Hint: "start hob again"}, nil
+		return finding{state: State{Kind: "none", Why: fmt.Sprintf("hob's own executable, which runs inside, cannot be found: %v", err), Hint: "start hob again"}}
 	}
 	wrap := func(l layout, argv, env []string) (*Command, error) {
 		state, err := resolved(c.State)
@@ -30,15 +30,15 @@ func find(ctx context.Context, c Config) (State, wrapper) {
 		if c.Self, err = resolved(c.Self); err != nil {
 			return nil, err
 		}
-		return handOver([]string{program, "-p", profile(c, l), c.Self}, order(argv, env))
+		return handOver([]string{program, "-p", profile(c, l), c.Self}, order(argv, env), l)
 	}
 	if err := try(ctx, c, wrap); err != nil {
-		return State{Kind: "none", Why: "sandbox-exec does not work: " + err.Error(), Hint: "hob asks for each command; look at Console for sandboxd"}, nil
+		return finding{state: State{Kind: "none", Why: "sandbox-exec does not work: " + err.Error(), Hint: "hob asks for each command; look at Console for sandboxd"}}
 	}
-	return State{
+	return finding{own: []string{c.Self}, wrap: wrap, state: State{
 		Kind: "sandbox-exec", Works: true, Layers: []string{"file rules", "network rules", "ipc rules"},
 		Why: "macOS has no process namespace: a command that leaves its process group is found by hob only while hob runs",
-	}, wrap
+	}}
 }
 
 // try wants a shell that runs and cannot list hob's state.

@@ -17,7 +17,7 @@ func (b *Bench) Gates(now func() (Kit, *config.Snapshot), p probe.Probe) *probe.
 		return probe.Setting{Guard: kit.Guard, Sandbox: kit.Sandbox, Networks: c.Tools.Web.Prefixes(), Open: func(ctx context.Context) *sandbox.Sandbox {
 			open := *c
 			open.Tools.Exec.Network = true
-			return Box(ctx, b.State, b.Self, &open)
+			return Box(ctx, b.State, b.Workspace, b.Self, &open)
 		}}
 	}
 	helpless := p.Helpless

@@ -66,7 +66,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 	if err != nil {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
-	k := Kit{Sandbox: Box(ctx, b.State, b.Self, c), core: c.Tools.Core}
+	k := Kit{Sandbox: Box(ctx, b.State, b.Workspace, b.Self, c), core: c.Tools.Core}
 	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote})
 	if err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hob/daemon/fail"
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
 )
@@ -21,6 +22,9 @@ const (
 	settle     = 10 * time.Millisecond  // between two looks at who is still there
 	killRounds = 100                    // looks after KILL; a process in a system call may take a while
 )
+
+// entryTries is how often a command is tried to be started in its sandbox.
+const entryTries = 4
 
 // mostSaid is how much of what is said of a sandbox that could not be made is kept, in bytes.
 const mostSaid = 4 << 10
@@ -42,12 +46,13 @@ type order struct {
 	pty    bool          // it runs in a terminal
 	input  bool          // its stdin stays open, to be written to
 
-	// confined is argv in the sandbox; nil: it is not confined. What is started then is the sandbox's own process, which knows nothing of
-	// argv and env, and ends by itself when what is in it has ended.
-	confined *sandbox.Command
+	// wrap makes argv a command in the sandbox; nil: it is not confined. What is started then is the sandbox's own process, which knows
+	// nothing of argv and env, and ends by itself when what is in it has ended.
+	wrap  func() (*sandbox.Command, error)
+	boxes *boxes // the sandboxes that run
 }
 
-func (o order) boxed() bool { return o.confined != nil }
+func (o order) boxed() bool { return o.wrap != nil }
 
 type reason int
 
@@ -94,6 +99,7 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	drained, exited := make(chan error, 1), make(chan error, 1)
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
+	defer p.boxes.add(r, p.boxed())()
 	end, err := p.watch(r, drained, exited)
 	return errors.Join(err, p.ends(end, err))
 }
@@ -158,10 +164,37 @@ type running struct {
 	write *os.File  // its input; nil: it has none. Of a terminal the same as read
 }
 
-func begin(g *fsguard.Guard, o order) (r *running, err error) {
-	if o.boxed() {
-		defer func() { err = errors.Join(err, o.confined.Close()) }()
+// begin starts a command. What runs in other sandboxes may be renaming what this one shows, and so break its start: then it is started
+// once more while they rest.
+func begin(g *fsguard.Guard, o order) (*running, error) {
+	if !o.boxed() {
+		return launch(g, o, nil)
 	}
+	r, err := o.enter(g)
+	for try := 1; try < entryTries && (errors.Is(err, sandbox.ErrEntry) || errors.Is(err, sandbox.ErrMoved)); try++ {
+		r, err = o.enterAlone(g)
+	}
+	return r, err
+}
+
+// enter starts a command in its sandbox.
+func (o order) enter(g *fsguard.Guard) (*running, error) {
+	c, err := o.wrap()
+	if err != nil {
+		return nil, err
+	}
+	fail.Point("exec.wrapped")
+	r, err := launch(g, o, c)
+	return r, errors.Join(err, c.Close())
+}
+
+func (o order) enterAlone(g *fsguard.Guard) (*running, error) {
+	defer o.boxes.rest()()
+	return o.enter(g)
+}
+
+// launch starts the process of a command, in its sandbox when it is confined.
+func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, error) {
 	dir := ""
 	if o.folder != nil {
 		entered, release, err := enter(g, *o.folder)
@@ -177,9 +210,9 @@ func begin(g *fsguard.Guard, o order) (r *running, err error) {
 	}
 	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // running commands is what this tool is for; the gate has decided
 	r.cmd.Env = o.env
-	if o.boxed() {
+	if confined != nil {
 		r.cmd = &osexec.Cmd{Env: []string{o.mark}}
-		o.confined.Prepare(r.cmd)
+		confined.Prepare(r.cmd)
 	}
 	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.boxed())
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = theirs.in(), theirs.out, theirs.out
@@ -191,15 +224,17 @@ func begin(g *fsguard.Guard, o order) (r *running, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the command: %w", err), r.close())
 	}
-	if o.boxed() {
-		err = r.enters(o)
+	if confined != nil {
+		if err := r.enters(o, confined); err != nil {
+			return nil, err
+		}
 	}
-	return r, err
+	return r, nil
 }
 
 // enters waits until a command has begun in its sandbox. One that does not is ended; what was said of it is the error.
-func (r *running) enters(o order) error {
-	err := o.confined.Entered()
+func (r *running) enters(o order, confined *sandbox.Command) error {
+	err := confined.Entered()
 	if err == nil {
 		return nil
 	}

@@ -285,6 +285,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *si
 	}
 	limit, note := e.limit(in)
 	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, environ.Mark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
+	o.boxes = e.Registry.sandboxes()
 	p := newProc(o, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
 	p.text.look = func() bool { return e.look(p) }
 	detached := context.WithoutCancel(ctx)

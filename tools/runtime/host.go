@@ -69,15 +69,16 @@ func (e executor) sshArgs(host string, in Command) ([]string, error) {
 	if len(line) > maxCommand {
 		return nil, tools.Refuse(tools.Validation, "write it to a file there and run that", "the command is too long for ssh")
 	}
-	args := append(slices.Clone(e.ssh()), "-o", "BatchMode=yes", terminal, "--", e.Hosts[host].Address, line)
-	return args, nil
-}
-
-func (e executor) ssh() []string {
-	if len(e.SSH) > 0 {
-		return e.SSH
+	ssh := e.SSH
+	if len(ssh) == 0 {
+		program, err := e.Sandbox.Program("ssh")
+		if err != nil {
+			return nil, tools.Refuse(tools.ConfigError, "install ssh", "%v", err)
+		}
+		ssh = []string{program}
 	}
-	return []string{"ssh"}
+	args := append(slices.Clone(ssh), "-o", "BatchMode=yes", terminal, "--", e.Hosts[host].Address, line)
+	return args, nil
 }
 
 // quoted is a text as one word of every common shell.

@@ -207,10 +207,10 @@ func marked(s stat, mark []byte) bool {
 
 // stat is the part of /proc/PID/stat that is used here (proc_pid_stat(5)).
 type stat struct {
-	pid, group, session int
-	state               byte
-	start               uint64 // ticks since boot
-	loading             bool   // it has no environment yet: an exec is under way
+	pid, parent, group, session int
+	state                       byte
+	start                       uint64 // ticks since boot
+	loading                     bool   // it has no environment yet: an exec is under way
 }
 
 func statOf(pid int) (stat, bool) {
@@ -226,9 +226,10 @@ func statOf(pid int) (stat, bool) {
 	}
 	s := stat{pid: pid, state: fields[0][0]}
 	s.loading = len(fields) > 48 && fields[48] == "0" // env_end
-	var errs [3]error
+	var errs [4]error
 	s.group, errs[0] = strconv.Atoi(fields[2])
 	s.session, errs[1] = strconv.Atoi(fields[3])
+	s.parent, errs[3] = strconv.Atoi(fields[1])
 	s.start, errs[2] = strconv.ParseUint(fields[19], 10, 64)
 	return s, errors.Join(errs[:]...) == nil
 }

@@ -53,12 +53,13 @@ type Registry struct {
 	mu      sync.Mutex
 	procs   []*proc              // in the order in which they began; some have ended
 	waiting map[*origin]struct{} // of what runs while its caller waits
+	boxes   boxes
 	closed  bool
 }
 
 // NewRegistry makes an empty registry.
 func NewRegistry(reports Reports) *Registry {
-	return &Registry{reports: reports, waiting: map[*origin]struct{}{}}
+	return &Registry{reports: reports, waiting: map[*origin]struct{}{}, boxes: boxes{running: map[*running]struct{}{}}}
 }
 
 // Run blocks until ctx ends. Then it ends all processes, and returns when they are gone and reported. Whoever stores the
@@ -193,6 +194,14 @@ func (g *Registry) running() (list []*origin) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.AppendSeq(list, maps.Keys(g.waiting))
+}
+
+// sandboxes are those that run; nil where they are not known.
+func (g *Registry) sandboxes() *boxes {
+	if g == nil {
+		return nil
+	}
+	return &g.boxes
 }
 
 func (g *Registry) all() []*proc {

@@ -111,9 +111,11 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 	plain := at.box
 	plain.Scratch = "" // it is made when the command runs
 	switch err := e.Sandbox.Fits(plain); {
-	case err == nil, at.box.Scratch != "" && below(at.box.Scratch, at.cwd):
+	case err == nil, at.box.Scratch != "" && below(at.box.Scratch, at.cwd), errors.Is(err, sandbox.ErrMoved): // which is seen again when it runs
 		at.boxed, at.network = true, state.Network
 		return nil
+	case errors.Is(err, sandbox.ErrChanged):
+		return tools.Refuse(tools.Conflict, "put it back, or restart hob so that it is taken as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
 	case e.Sandbox.Required() || !errors.Is(err, sandbox.ErrBox):
 		return tools.Refuse(tools.Denied, "run it in the workspace, or in a folder of [tools] roots", "workdir: %v", err)
 	default:
@@ -134,7 +136,7 @@ func starting() keys.Limits { return keys.Limits{Entries: 25_000, Time: 10 * tim
 // fill says what a command in the sandbox sees.
 func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) {
 	p := *at.folder
-	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}, Terminal: in.PTY}
+	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	calls := names(e.Guard, at, in)
 	at.others = ""
 	for _, r := range e.Guard.Roots() {
@@ -385,9 +387,17 @@ func (e executor) line(call tools.Call, in Command, at *site, env []string) (ord
 	}
 	at.folder.Foreign = or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
 	at.judge(call, in)
-	var err error
-	if o.confined, err = e.Sandbox.Wrap(at.box, o.argv, o.env); err != nil {
-		return o, fmt.Errorf("confine the command: %w", err)
+	now, tried := *at, false
+	o.wrap = func() (*sandbox.Command, error) {
+		if tried {
+			e.fill(&now, call, in, starting())
+		}
+		tried = true
+		c, err := e.Sandbox.Wrap(now.box, o.argv, o.env)
+		if err != nil {
+			return nil, fmt.Errorf("confine the command: %w", err)
+		}
+		return c, nil
 	}
 	return o, nil
 }

@@ -81,8 +81,8 @@ func (a available) Traces(_ context.Context, _ tools.Call, intent tools.Intent, 
 }
 
 // Missing says whether tmux is not installed.
-func (available) Missing() string {
-	if _, err := osexec.LookPath("tmux"); err != nil {
+func (a available) Missing() string {
+	if _, err := a.Sandbox.Program("tmux"); err != nil {
 		return "tmux is not installed"
 	}
 	return ""
@@ -302,12 +302,16 @@ func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing)
 func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
-	cmd := osexec.CommandContext(ctx, "tmux", append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
+	program, err := m.Sandbox.Program("tmux")
+	if err != nil {
+		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
+	}
+	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
 	env := environ.New(m.Environ, environ.Setting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, nil)
 	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, environ.Mark+"=") })
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
+	err = cmd.Run()
 	if _, failed := errors.AsType[*osexec.ExitError](err); failed && ctx.Err() == nil {
 		return "", tools.Refuse(tools.NotFound, "list shows the sessions", "tmux: %s", strings.TrimSpace(said.String()))
 	}
@@ -320,10 +324,10 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 // Sessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
 // There are none where tmux is missing or no server runs.
 func Sessions(ctx context.Context, d Deps) ([]string, error) {
-	if (available{}).Missing() != "" {
+	m := multiplexer{d}
+	if (available{multiplexer: m}).Missing() != "" {
 		return nil, nil
 	}
-	m := multiplexer{d}
 	text, err := m.tmux(ctx, tools.Call{}, "list-sessions", "-F", "#{session_created} #{session_windows} #{session_name}")
 	if err != nil {
 		if tools.ErrorResult(err).Code == tools.NotFound { // no server runs

@@ -7,22 +7,29 @@ import (
 
 // Numbers of Linux that package syscall does not have. They are the same on all processors that hob is built for.
 const (
-	setNoNewPrivs  = 38       // PR_SET_NO_NEW_PRIVS
-	setSeccomp     = 22       // PR_SET_SECCOMP
-	filterMode     = 2        // SECCOMP_MODE_FILTER
-	landlockCreate = 444      // landlock_create_ruleset
-	landlockAdd    = 445      // landlock_add_rule
-	landlockSelf   = 446      // landlock_restrict_self
-	pathBeneath    = 1        // LANDLOCK_RULE_PATH_BENEATH
-	openPath       = 0x200000 // O_PATH
-	readOnly       = 1        // ST_RDONLY
-	ruleSize       = 12       // struct landlock_path_beneath_attr, which is packed
+	setNoNewPrivs   = 38       // PR_SET_NO_NEW_PRIVS
+	setSeccomp      = 22       // PR_SET_SECCOMP
+	filterMode      = 2        // SECCOMP_MODE_FILTER
+	landlockCreate  = 444      // landlock_create_ruleset
+	landlockAdd     = 445      // landlock_add_rule
+	landlockSelf    = 446      // landlock_restrict_self
+	pathBeneath     = 1        // LANDLOCK_RULE_PATH_BENEATH
+	openPath        = 0x200000 // O_PATH
+	readOnly        = 1        // ST_RDONLY
+	callCloseRange  = 436
+	mostDescriptors = 1<<32 - 1
+	ruleSize        = 12 // struct landlock_path_beneath_attr, which is packed
 )
 
 // confine checks what this process sees, and puts Landlock and seccomp on its thread: the kernel carries them over the exec, which
 // ends all other threads. It says what is wrong; "" is nothing.
 func (o order) confine() string {
+	closeRest()
 	terminal()
+	all, why := mounts()
+	if why != "" {
+		return why
+	}
 	if _, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, setNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return "no new privileges: " + errno.Error()
 	}
@@ -30,6 +37,14 @@ func (o order) confine() string {
 	for _, r := range o.rules {
 		var why string
 		switch r.tag {
+		case View:
+			why = all.view(r.data)
+		case Mask:
+			why = all.mask(r.data)
+		case Dir:
+			why = differs(".", r.data)
+		case State:
+			why = all.state(r.data)
 		case Landlock:
 			why = l.create(r.data)
 		case Allow:
@@ -46,6 +61,17 @@ func (o order) confine() string {
 		}
 	}
 	return l.restrict()
+}
+
+// closeRest closes what bubblewrap may have left open of the descriptors by which it mounts: a command that has a folder of the machine's
+// open goes where it likes from there.
+func closeRest() {
+	if _, _, errno := syscall.Syscall(callCloseRange, Status+1, mostDescriptors, 0); errno == 0 {
+		return
+	}
+	for fd := Status + 1; fd < 1<<16; fd++ { // a kernel older than 5.9
+		_ = syscall.Close(fd) // mostly there is none
+	}
 }
 
 // terminal makes stdin, where it is a terminal that nobody controls (one made for this command), the controlling one of a new

@@ -22,6 +22,10 @@ const Ready = "+"
 const (
 	Arg      = 'a' // a word of the command line
 	Env      = 'e' // NAME=VALUE of the command's environment, which is made of nothing else
+	View     = 'v' // device, inode, 1: read only; device and path as mountinfo names them, and the path that must be a mount of just that, NUL between
+	Mask     = 'm' // device and inode; the path, which must not show that
+	Dir      = 'd' // device and inode of the working folder
+	State    = 's' // device and inode of hob's state folder; its device as mountinfo names it, NUL, its path there. No mount may show it
 	Landlock = 'l' // the attributes of a rule set, as the kernel takes them
 	Allow    = 'w' // rights for a folder, for a file; the path below which Landlock gives them, where it exists
 	Seccomp  = 'f' // a filter, as the kernel takes it
