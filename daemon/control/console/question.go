@@ -52,7 +52,9 @@ func (q Question) Show() string {
 		return b
 	}
 	for i, o := range q.Options {
-		b += fmt.Sprintf("\n  %d) %s", i+1, o)
+		if !strings.Contains(q.Text, fmt.Sprintf("\n%d. %s", i+1, o)) { // an ask lists its options itself, with what they mean
+			b += fmt.Sprintf("\n  %d) %s", i+1, o)
+		}
 	}
 	return b
 }
