@@ -430,7 +430,10 @@ func (r calls) unrun(a turn.Resolve, outcome string) guard.Entry {
 	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: guard.Decision{Verdict: guard.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
-		e.Decision = guard.Decision{Verdict: guard.Deny, Reason: firstLine(a.Result.Content)}
+		e.Decision = guard.Decision{Verdict: guard.NotJudged, Reason: firstLine(a.Result.Content)}
+		if a.Result.Code == tools.Denied {
+			e.Decision.Verdict = guard.Deny // the owner said no, or nothing
+		}
 	}
 	return e
 }

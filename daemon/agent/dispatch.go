@@ -86,7 +86,7 @@ func (j Judged) Hash() string {
 
 // Judge validates a call, finds out what it would touch and asks the gate. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
-	j := Judged{Call: call, Decision: guard.Decision{Verdict: guard.Deny}}
+	j := Judged{Call: call, Decision: guard.Decision{Verdict: guard.NotJudged}}
 	tool, ok := d.Set.Find(call.Name)
 	if !ok {
 		return j.refuse(tools.Fail(tools.NotFound, nearest(d.Set, call.Name), "there is no tool named %q", call.Name))
@@ -120,7 +120,9 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 
 func (j Judged) refuse(r tools.Result) Judged {
 	j.Fault = &r
-	j.Decision.Verdict = guard.Deny
+	if j.Decision.Verdict != guard.Deny {
+		j.Decision = guard.Decision{Verdict: guard.NotJudged}
+	}
 	if j.Decision.Reason == "" {
 		j.Decision.Reason = firstLine(r.Content)
 	}
@@ -293,7 +295,7 @@ func (d *Dispatch) Entry(a Actor, j Judged) guard.Entry {
 	}
 	return guard.Entry{
 		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust, Tainted: a.Tainted,
-		ArgsHash: j.Hash(), Summary: cut(summary, 500), Decision: j.Decision, Effect: guard.Effect{In: len(j.Call.Args)},
+		ArgsHash: j.Hash(), Summary: cut(summary, 500), Warnings: j.Intent.Warnings, Decision: j.Decision, Effect: guard.Effect{In: len(j.Call.Args)},
 	}
 }
 

@@ -23,6 +23,10 @@ const (
 	Deny  Verdict = "deny"
 )
 
+// NotJudged stands in the audit for a call that did not come before the gate: there is no such tool, its arguments are wrong, or what it names is
+// not there.
+const NotJudged Verdict = "not judged"
+
 // Mode is [guard] mode.
 type Mode string
 
@@ -72,6 +76,7 @@ type Entry struct {
 	Tainted  bool          `json:"tainted,omitempty"`
 	ArgsHash string        `json:"hash"`
 	Summary  string        `json:"summary"`
+	Warnings []string      `json:"warnings,omitempty"` // patterns that are often mistakes, as its question shows them
 	Decision Decision      `json:"-"`
 	Outcome  string        `json:"outcome,omitempty"` // "", "ok", an error code
 	Took     time.Duration `json:"-"`

@@ -246,12 +246,16 @@ func addAudit(tx *Tx, e guard.Entry) error {
 			return err
 		}
 	}
-	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), reason = iif(excluded.reason = '', reason, excluded.reason), outcome = excluded.outcome, took_us = excluded.took_us,
+	verdict := e.Decision.Verdict
+	if verdict == guard.NotJudged {
+		verdict = guard.Deny // it did not run; the column judged tells the two apart
+	}
+	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, judged, warnings)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), judged = iif(excluded.reason = '', judged, excluded.judged), reason = iif(excluded.reason = '', reason, excluded.reason), warnings = iif(excluded.warnings = '', warnings, excluded.warnings), outcome = excluded.outcome, took_us = excluded.took_us,
 		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
-		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, e.Decision.Verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
-		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash)
+		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
+		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, db.Bit(e.Decision.Verdict != guard.NotJudged), strings.Join(e.Warnings, "; "))
 }
 
 // UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.

@@ -32,6 +32,7 @@ type auditRow struct {
 	Exit     *int      `json:"exit"`
 	In       int64     `json:"in"`
 	Out      int64     `json:"out"`
+	Warnings string    `json:"warnings"`
 }
 
 // effect is what a call did, in numbers.
@@ -48,6 +49,14 @@ func (r auditRow) effect() string {
 		parts = append(parts, "after foreign text")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// why is the gate's reason, and what a person would have been warned of.
+func (r auditRow) why() string {
+	if r.Warnings == "" {
+		return r.Reason
+	}
+	return r.Reason + "; careful: " + r.Warnings
 }
 
 // denied reports whether the gate or the owner said no.
@@ -160,7 +169,7 @@ func auditPage(rows []auditRow, p sheet) string {
 			turn = cli.ID(r.Turn)
 		}
 		row := []string{
-			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.Reason) + ")", r.effect(),
+			cli.ID(r.Seq), console.InZone(r.At, p.zone, false), turn, r.Tool, r.Decision, console.OrDash(r.Outcome), r.Summary + " (" + console.ToYou(r.why()) + ")", r.effect(),
 		}
 		cells = append(cells, row[:len(head)])
 	}

@@ -225,20 +225,21 @@ type AuditRow struct {
 	In       int64       `json:"in"`                    // bytes of the arguments
 	Out      int64       `json:"out"`                   // bytes of the result
 	Result   string      `json:"result_hash,omitempty"` // of the result's text
+	Warnings string      `json:"warnings,omitempty"`    // patterns in the call that are often mistakes
 }
 
 // AuditRows lists the audit, newest first. f.State is a verdict of the gate, or "denied": what was not allowed, by the gate or by
 // the owner.
 func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error) {
-	return s.auditRows(ctx, "(?1 = '' OR decision = ?1 OR ?1 = 'denied' AND (decision = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
+	return s.auditRows(ctx, "(?1 = '' OR verdict = ?1 OR ?1 = 'denied' AND (verdict = 'deny' OR outcome = 'PERMISSION_DENIED')) AND (?2 = '' OR tool = ?2) ORDER BY seq DESC LIMIT ?3", f.State, f.Name, limit(f))
 }
 
 func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
-	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, decision, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash FROM audit WHERE "+where, args...) // #nosec G202 -- constants
+	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
 	return db.Collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
 		var r AuditRow
 		err := rs.Scan(&r.Seq, db.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
-			&r.Tainted, &r.Cwd, &r.Exit, &r.In, &r.Out, &r.Result)
+			&r.Tainted, &r.Cwd, &r.Exit, &r.In, &r.Out, &r.Result, &r.Warnings)
 		return r, err
 	})
 }
