@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"hob/daemon/event"
 )
 
 // Health is how well one direction of a channel works.
@@ -12,8 +14,9 @@ type Health string
 // The three states of health.
 const (
 	OK       Health = "ok"
-	Degraded Health = "degraded" // the last attempt failed; it is tried again
-	Down     Health = "down"     // three attempts in a row failed, or two of which one was refused for what lasts; or the section cannot be used
+	Degraded Health = "degraded"  // the last attempt failed; it is tried again
+	Untried  Health = "not tried" // nothing has been sent yet: only shown, see Shown
+	Down     Health = "down"      // three attempts in a row failed, or two of which one was refused for what lasts; or the section cannot be used
 )
 
 // Direction is the health of receiving or of sending.
@@ -34,6 +37,14 @@ type ChannelHealth struct {
 	Sending   Direction `json:"sending"`
 	Print     string    `json:"-"` // of its section
 	Unfit     bool      `json:"-"` // its section cannot be used: nothing is tried
+}
+
+// Shown is the health as people see it: that nothing has failed is not called ok before something was sent.
+func (h ChannelHealth) Shown() ChannelHealth {
+	if h.Sending.State == OK && !h.Sending.Proven && h.Name != event.CLI.Channel() { // whose deliveries are commits
+		h.Sending.State = Untried
+	}
+	return h
 }
 
 // downAfter is how many failures in a row make a direction down. A refusal that lasts counts for two: it needs only to be confirmed.

@@ -65,7 +65,7 @@ func upSamples(list []channels.ChannelHealth) []prom.Sample {
 	var up []prom.Sample
 	for _, c := range list {
 		up = append(up, prom.Sample{Labels: []string{"channel", c.Name, "direction", "receive"}, Value: prom.Truth(c.Receiving.State == channels.OK)},
-			prom.Sample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: prom.Truth(c.Sending.State == channels.OK)})
+			prom.Sample{Labels: []string{"channel", c.Name, "direction", "send"}, Value: prom.Truth(c.Sending.State == channels.OK || c.Sending.State == channels.Untried)})
 	}
 	return up
 }

@@ -163,6 +163,14 @@ func (d overview) channelHealth() []channels.ChannelHealth {
 	return list
 }
 
+// shown is the health of channels as people see it.
+func shown(list []channels.ChannelHealth) []channels.ChannelHealth {
+	for i := range list {
+		list[i] = list[i].Shown()
+	}
+	return list
+}
+
 // remarks are the problems of the config without secrets.
 func (d overview) remarks() []string {
 	list := d.problems(true)
@@ -191,7 +199,7 @@ func (d overview) read(ctx context.Context) (Status, error) {
 	s := Status{
 		Version: d.opt.Version, Home: d.opt.Home, Address: d.address, Model: d.secrets.Text(d.modelName()), Epoch: d.store.Epoch(), Started: d.started,
 		UptimeMS: max(d.clock.Wall().Sub(d.started), 0).Milliseconds(), Zone: d.zoneName(), Thread: ThreadStatus{State: "idle", Turn: d.thread.Running()},
-		Channels: d.channelHealth(), Scheduler: SchedulerStatus{State: "ok"}, Database: DatabaseStatus{WAL: d.walBytes()},
+		Channels: shown(d.channelHealth()), Scheduler: SchedulerStatus{State: "ok"}, Database: DatabaseStatus{WAL: d.walBytes()},
 		Commands: Commands{Sandbox: d.live.Load().kit.Sandbox.State()}, Problems: Problems{Config: d.remarks()},
 	}
 	counts, err := d.view.Counts(ctx)

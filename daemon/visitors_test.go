@@ -393,7 +393,11 @@ func TestLobby(t *testing.T) {
 	for _, c := range h.Lobby.Channels() {
 		shown = append(shown, fmt.Sprintf("%s %s %s %s %v %v %v", c.Name, c.Kind, c.Receiving.State, c.Sending.State, c.Pairs, c.Owner, c.Groups))
 	}
-	same(t, "channels", shown, "broken place down down false [] []", "news mute ok ok false [] []", "x place ok ok true [7] [club]", "y place ok ok true [] []")
+	same(t, "channels", shown, "broken place down down false [] []", "news mute ok not tried false [] []", "x place ok not tried true [7] [club]", "y place ok not tried true [] []")
+	h.Host.Sent("x", nil) // U38
+	if x := h.Lobby.Channels()[2]; x.Sending.State != channels.OK {
+		t.Errorf("when something was sent: %+v", x.Sending)
+	}
 }
 
 // TestChannelTrial tries channels out, and sends only when asked to, and only to the owner.

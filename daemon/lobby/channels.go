@@ -16,7 +16,7 @@ type Channel struct {
 	Kind      string             `json:"kind"`
 	Nick      string             `json:"nick,omitempty"`  // hob's own there now, where the platform gives it one
 	Unfit     bool               `json:"unfit,omitempty"` // its section cannot be used; receiving says why
-	Receiving channels.Direction `json:"receiving"`       // state (ok, degraded, down), since, last_error and last_error_at, which stay when it is over
+	Receiving channels.Direction `json:"receiving"`       // state (ok, degraded, down; of sending also "not tried"), since, last_error and last_error_at, which stay when it is over
 	Sending   channels.Direction `json:"sending"`         // the same for what goes out
 	Pairs     bool               `json:"pairs"`           // somebody can become its owner by a code
 	Owner     []string           `json:"owner"`           // the owner's ids there, of the config and by pairing; empty: it is bound to nobody
@@ -28,6 +28,7 @@ type Channel struct {
 func (d Desk) Channels() []Channel {
 	list := []Channel{}
 	for _, h := range d.Health() {
+		h = h.Shown()
 		c := Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, d.Owners(h.Name)...), Lapsed: append([]string{}, d.Lapsed(h.Name)...), Groups: []string{}}
 		if ch, err := d.Find(h.Name); err == nil {
 			var a channels.Audience

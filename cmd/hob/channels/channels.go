@@ -34,11 +34,14 @@ type side struct {
 	LastError string    `json:"last_error"`
 }
 
-// well is the state of a side that works, in the words of the API.
-const well = "ok"
+// The states of a side that has no trouble, in the words of the API.
+const (
+	well    = "ok"
+	untried = "not tried"
+)
 
 func (s side) told(clock cli.Clock) string {
-	if s.State == well {
+	if s.State == well || s.State == untried {
 		return s.State
 	}
 	return s.State + " since " + clock(s.Since)
@@ -81,7 +84,7 @@ func (r row) kind() string {
 func (r row) fault() string {
 	var list []string
 	for _, s := range []side{r.Receiving, r.Sending} {
-		if s.State != well && !slices.Contains(list, s.LastError) {
+		if s.State != well && s.State != untried && !slices.Contains(list, s.LastError) {
 			list = append(list, s.LastError)
 		}
 	}

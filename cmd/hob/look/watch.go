@@ -114,7 +114,7 @@ func (s status) brief() string {
 		}
 	}
 	for _, c := range s.Channels {
-		if c.Receiving.State != "ok" || c.Sending.State != "ok" {
+		if c.Receiving.State != "ok" || c.Sending.State != "ok" && c.Sending.State != "not tried" {
 			parts = append(parts, c.Name+": receiving "+c.Receiving.State+", sending "+c.Sending.State)
 		}
 	}
