@@ -59,7 +59,7 @@ type Delivery struct {
 	Unsure   int           `json:"unsure,omitempty"`   // how many earlier tries may have arrived
 	Tried    time.Time     `json:"tried,omitzero"`     // when the first try began; zero at the first try
 	NotAfter time.Time     `json:"not_after,omitzero"` // not tried again from then on
-	Choices  []Choice      `json:"choices,omitempty"`  // with the last part: what the reader can choose; the text says it too
+	Choices  []Choice      `json:"choices,omitempty"`  // with the last part: what the reader can choose; the text says it too. Empty and not nil, in an edit: its buttons go
 	File     *File         `json:"file,omitempty"`     // this part is a file; Body is its caption, or empty. Only a Carrier gets one
 }
 

@@ -104,6 +104,8 @@ func (d *daemon) wire(out, in stage) error {
 	})
 	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
+	closer := &channels.Closer{Rows: d.store, Channel: d.host.Channel, Wake: out.values("question bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
+	out.Go(out.ctx, "closed questions", closer.Run)
 	arrived := out.values("file bell", d.store.FilesBell)
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{

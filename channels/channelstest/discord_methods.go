@@ -322,6 +322,9 @@ func (f *Discord) change(c *discordCall) (any, DiscordFault, string) {
 	for i := range f.sent {
 		if f.sent[i].ID == m["id"] {
 			f.sent[i].Text = text
+			if rows, ok := c.body["components"].([]any); ok && len(rows) == 0 { // what is left out stays ("Edit Message")
+				f.sent[i].Buttons = nil
+			}
 		}
 	}
 	f.tell("MESSAGE_UPDATE", f.event(m))

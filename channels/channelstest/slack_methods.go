@@ -230,6 +230,9 @@ func (f *Slack) update(q url.Values) (result map[string]any, why string) {
 	was := maps.Clone(m)
 	s.TS, s.Thread, s.Previews = q.Get("ts"), f.ledger[at].Thread, f.ledger[at].Previews
 	s.Was = append(slices.Clone(f.ledger[at].Was), f.ledger[at].Text)
+	if q.Get("blocks") == "" { // what is left out may stay (chat.update)
+		s.Buttons = f.ledger[at].Buttons
+	}
 	f.ledger[at] = s
 	m["text"] = s.Raw
 	m["edited"] = map[string]any{"user": SlackUser, "ts": f.tick()}

@@ -180,6 +180,9 @@ func (f *Telegram) editMessage(params map[string]any) (result any, status int, w
 	m := &f.entries[i]
 	m.Was = append(m.Was, m.Text)
 	m.Text, m.Raw = text, raw
+	if params["reply_markup"] == nil { // an edit without buttons takes them away
+		m.Buttons = nil
+	}
 	m.Mode, _ = params["parse_mode"].(string)
 	return map[string]any{"message_id": id, "date": time.Now().Unix(), "chat": map[string]any{"id": chat, "type": "private"}, "from": f.me, "text": text}, 0, ""
 }

@@ -19,7 +19,7 @@ type outgoing struct {
 	Text    string     `json:"content"`
 	Flags   int        `json:"flags"`
 	Calls   calls      `json:"allowed_mentions"`
-	Rows    []row      `json:"components,omitempty"`
+	Rows    []row      `json:"components,omitzero"` // empty and not nil takes those of a message away
 	Nonce   string     `json:"nonce,omitempty"`
 	Enforce bool       `json:"enforce_nonce,omitempty"`
 	Reply   *replied   `json:"message_reference,omitempty"`
@@ -134,6 +134,9 @@ func (c *Channel) outgoing(d channels.Delivery) outgoing {
 // rows lays buttons out. One that would be too long, or is there twice, is left to the text, which says it too.
 func rows(choices []channels.Choice) []row {
 	var rows []row
+	if choices != nil {
+		rows = []row{}
+	}
 	seen := map[string]bool{}
 	for _, ch := range choices {
 		n := utf8.RuneCountInString(ch.Data)

@@ -99,7 +99,7 @@ func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 			buttons = append(buttons, slack.NewButtonBlockElement("choice-"+strconv.Itoa(i), ch.Data, label))
 		}
 	}
-	if len(buttons) == 0 {
+	if len(buttons) == 0 && (d.Choices == nil || len(d.Choices) > 0) {
 		return nil
 	}
 	form := c.Form()
@@ -108,6 +108,9 @@ func (c *Channel) blocks(d channels.Delivery) []slack.Block {
 	for _, part := range form.Split(d.Body) {
 		text := slack.NewTextBlockObject(slack.MarkdownType, form.Render(part).Text, false, true)
 		blocks = append(blocks, slack.NewSectionBlock(text, nil, nil))
+	}
+	if len(buttons) == 0 { // the text takes the place of the text with buttons
+		return blocks
 	}
 	return append(blocks, slack.NewActionBlock("", buttons...))
 }
