@@ -73,7 +73,7 @@ type Talk struct {
 	Messages int           `json:"messages" jsonschema:"entries in it"`
 	Turns    int           `json:"turns" jsonschema:"turns in it"`
 	Tokens   int64         `json:"tokens" jsonschema:"tokens that it has used"`
-	Cost     *int64        `json:"cost_micros" jsonschema:"what it has cost, in millionths; null: the price is not known"`
+	Cost     *int64        `json:"cost_micros,omitempty" jsonschema:"what it has cost, in millionths; none: the price is not known"`
 	Context  int           `json:"context_tokens" jsonschema:"tokens of its newest request and answer"`
 	Reply    event.Address `json:"reply_to" jsonschema:"where it is answered"`
 }
