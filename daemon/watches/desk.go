@@ -1,5 +1,5 @@
 // Package watches is hob's file watches as tools, the API and the config see them: it turns wishes into rows for the store. It never looks
-// at a file.
+// into a file.
 package watches
 
 import (
@@ -55,7 +55,7 @@ func (s Desk) List(ctx context.Context) ([]automation.Watch, error) {
 	}
 	views := make([]automation.Watch, len(list))
 	for i, w := range list {
-		views[i] = shown(w, looks[w.ID])
+		views[i] = s.waiting(shown(w, looks[w.ID]))
 	}
 	return views, nil
 }
@@ -76,7 +76,21 @@ func (s Desk) Named(ctx context.Context, name string) (automation.Watch, error) 
 		return automation.Watch{}, err
 	}
 	looks, err := s.Rows.Looks(ctx)
-	return shown(w, looks[w.ID]), err
+	return s.waiting(shown(w, looks[w.ID])), err
+}
+
+// waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
+func (s Desk) waiting(view automation.Watch) automation.Watch {
+	for _, path := range view.Paths {
+		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
+			path = filepath.Dir(path)
+		}
+		if place, err := s.Guard().Resolve("", path); err == nil && !place.Exists() {
+			view.Waits = path
+			break
+		}
+	}
+	return view
 }
 
 // shown is a watch as people and models see it.
@@ -84,7 +98,7 @@ func shown(w watch.Watch, l watch.Look) automation.Watch {
 	view := automation.Watch{
 		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: period(w.Settle), Poll: period(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
 		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
-		Look: automation.Look(l),
+		Look: automation.Look{Ready: l.Ready, Trouble: l.Trouble},
 	}
 	for _, k := range w.Events {
 		view.Events = append(view.Events, string(k))

@@ -74,6 +74,10 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 		}
 		p := tools.PathOf(place, false)
 		p.Foreign = "" // nothing of it is read by this call
+		if within(w.guard.Home(), place.Path) && in.Action == "add" && !in.Flat {
+			p.Area = tools.Sensitive // it is asked about
+			i.Warnings = append(i.Warnings, place.Path+" has very many folders: name the folders that matter, or give flat")
+		}
 		i.Paths, keep = append(i.Paths, p), append(keep, pattern)
 	}
 	i.Keep = keep
@@ -88,6 +92,12 @@ func (w watcher) intent(ctx context.Context, call tools.Call, in WatchRequest) (
 		Resolved []string `json:"resolved,omitempty"`
 	}{"watch", in, keep})
 	return i, err
+}
+
+// within reports whether a path lies in a folder, or is it.
+func within(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
 // planned is the watch that a call is about, as it is now; of a new one, and of none, the zero Watch. A new one is worked out in full: nobody
@@ -272,7 +282,13 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return answer("added: "+one.sentence(), one, change), nil
+	text := "added: " + one.sentence()
+	for _, path := range paths {
+		if place, _, err := w.resolve(call, path); err == nil && !place.Exists() {
+			text += "\nwaits for the folder: " + place.Path + " is not there yet"
+		}
+	}
+	return answer(text, one, change), nil
 }
 
 // strange says why what is shown of the watches is foreign: a prompt that was written after foreign text had been read, or a trouble, which
@@ -376,6 +392,8 @@ func watchTable(list []Watch) string {
 			state = "does not watch: " + one.Broken
 		case one.Paused:
 			state = "paused"
+		case one.Waits != "":
+			state = "waits for the folder " + one.Waits
 		case one.Trouble != "":
 			state = "watching, but: " + one.Trouble
 		case !one.Ready:

@@ -48,6 +48,7 @@ type Watch struct {
 type Look struct {
 	Ready   bool   `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
 	Trouble string `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
+	Waits   string `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
 }
 
 // WatchDraft is a new watch as it is wished for. Empty fields take their defaults.

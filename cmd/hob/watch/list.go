@@ -22,6 +22,7 @@ type row struct {
 	Broken  string   `json:"broken"`
 	Trouble string   `json:"trouble"`
 	Ready   bool     `json:"ready"`
+	Waits   string   `json:"waits"`
 }
 
 func (w row) state() string {
@@ -30,6 +31,8 @@ func (w row) state() string {
 		return "broken"
 	case w.Paused:
 		return "paused"
+	case w.Waits != "":
+		return "waits for the folder"
 	case w.Trouble != "":
 		return "limited"
 	case !w.Ready:

@@ -1,0 +1,47 @@
+package daemon_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/control/client"
+	"hob/daemon/event"
+)
+
+// U41: a watch on a folder that is not there says so when it is made and in the list, and one on the whole disk or home is asked about.
+func TestAWatchSaysWhatItWaitsFor(t *testing.T) {
+	r, outside := start(t, t.TempDir()), t.TempDir()
+	missing := filepath.Join(outside, "later")
+	out := r.run("watch", `{"action":"add","name":"later","paths":["`+missing+`"],"prompt":"say: x"}`)
+	if !out.Success || !strings.Contains(out.Message, "waits for the folder: "+missing) {
+		t.Errorf("made: %+v", out)
+	}
+	waits := func() string {
+		var list []struct{ Waits string }
+		if err := r.client.List(t.Context(), "watches", event.Filter{}, &list); err != nil || len(list) != 1 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		return list[0].Waits
+	}
+	if waits() != missing {
+		t.Errorf("it waits for %q", waits())
+	}
+	if err := os.Mkdir(missing, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if waits() != "" {
+		t.Errorf("it waits for %q, which is there", waits())
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", home} {
+		out, err := r.client.Tool(t.Context(), "watch", client.ToolCall{Input: []byte(`{"action":"add","name":"all","paths":["` + path + `"],"prompt":"say: x"}`)})
+		if err == nil && out.Success {
+			t.Errorf("%s is watched unasked: %+v", path, out)
+		}
+	}
+}
