@@ -395,7 +395,9 @@ func TestSilence(t *testing.T) {
 		{"first byte in time", paced{60 * s, []pause{{59 * s, whole}}}, "", 119 * s},
 		{"stops in the middle", paced{0, []pause{{100 * s, data(says("a"))}, {time.Hour, whole}}}, llm.Idle, 160 * s},
 		{"slow", paced{0, []pause{{100 * s, data(says("a"))}, {59 * s, data(says("a"))}, {59 * s, whole}}}, "", 218 * s},
-		{"signs of life", paced{0, []pause{{50 * s, ": wait\n\n"}, {59 * s, ": wait\n\n"}, {59 * s, whole}}}, "", 168 * s},
+		{"R9e: only comments", paced{0, []pause{{50 * s, ": wait\n\n"}, {59 * s, ": wait\n\n"}, {59 * s, whole}}}, llm.Idle, 120 * s},
+		{"R9e: comments first", paced{0, []pause{{50 * s, ": wait\n\n"}, {59 * s, ": wait\n\n"}, {10 * s, whole}}}, "", 119 * s},
+		{"R9e: comments in the middle", paced{0, []pause{{50 * s, data(says("a"))}, {40 * s, ": wa"}, {10 * s, "it\n\n"}, {40 * s, whole}}}, llm.Idle, 110 * s},
 		{"never closes", paced{0, []pause{{0, whole}, {time.Hour, ""}}}, "", 5 * s},
 		{"never closes after the end mark", paced{0, []pause{{0, whole + data("[DONE]")}, {time.Hour, ""}}}, "", 5 * s},
 	} {

@@ -92,7 +92,7 @@ func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Strea
 		WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) },
 	}))
 	defer cancel(nil)
-	alarm := time.AfterFunc(s.cfg.First, func() { cancel(errIdle) })
+	start, alarm := time.Now(), time.AfterFunc(s.cfg.First, func() { cancel(errIdle) })
 	defer alarm.Stop()
 
 	res, err := s.send(inner, path, body, more)
@@ -104,7 +104,10 @@ func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Strea
 		return s.refusal(ctx, inner, res)
 	}
 	var late time.Time // when the rest of a complete answer is given up
-	in := NewEvents(&watched{r: res.Body, alarm: alarm, wait: func() time.Duration { return s.patience(a, &late) }})
+	in := NewEvents(&watched{
+		r: res.Body, alarm: alarm, idle: s.cfg.Idle, left: s.cfg.First - time.Since(start),
+		wait: func(left time.Duration) time.Duration { return s.patience(a, left, &late) },
+	})
 	return begun(s.streamFault(ctx, inner, a, a.ReadAll(in)), in.given > 1) // the one event may be the error itself
 }
 
@@ -162,29 +165,47 @@ type Bounded struct {
 	io.Closer
 }
 
-// watched sets the alarm anew for every piece behind the first, for which it has been running since the request.
-// It does not run while nobody reads.
+// watched sets the alarm anew for every piece with something in it; for the first one it has been running since the request. Comments,
+// with which servers keep a connection open, are nothing. It does not run while nobody reads.
 type watched struct {
 	r     io.Reader
 	alarm *time.Timer
-	wait  func() time.Duration
-	going bool
+	idle  time.Duration
+	left  time.Duration // until something must come
+	wait  func(left time.Duration) time.Duration
+
+	within, empty bool // a line, which holds no data
 }
 
 func (w *watched) Read(p []byte) (int, error) {
-	if w.going {
-		w.alarm.Reset(w.wait())
-	}
+	began := time.Now()
+	w.alarm.Reset(w.wait(w.left))
 	n, err := w.r.Read(p)
 	w.alarm.Stop()
-	w.going = true
+	if w.left = max(w.left-time.Since(began), 0); w.says(p[:n]) {
+		w.left = w.idle
+	}
 	return n, err
 }
 
+// says reports whether a piece holds more than comments, and the names and numbers of events (HTML Living Standard, section 9.2.6).
+func (w *watched) says(piece []byte) (something bool) {
+	for _, c := range piece {
+		switch {
+		case c == '\n' || c == '\r':
+			w.within = false
+		case !w.within:
+			w.within, w.empty = true, strings.IndexByte(":eir", c) >= 0
+		}
+		something = something || w.within && !w.empty
+	}
+	return something
+}
+
 // patience is how long the next piece may take; behind a complete answer, all that follows together.
-func (s *Server) patience(a Stream, late *time.Time) time.Duration {
+func (s *Server) patience(a Stream, left time.Duration, late *time.Time) time.Duration {
 	if !a.Complete() {
-		return s.cfg.Idle
+		return left
 	}
 	if late.IsZero() {
 		*late = time.Now().Add(min(s.cfg.Idle, lastWait))
