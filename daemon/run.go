@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 	if d.started.Before(earliest()) {
 		return event.NewFault(event.Unavailable, "set the clock, or wait for the time service, and start again", "the clock shows %s, before hob was written", d.started.Format(time.RFC3339))
 	}
-	if err := o.prepare(); err != nil {
+	if err := errors.Join(enoughFiles(), o.prepare()); err != nil {
 		return err
 	}
 	conf{d}.load()

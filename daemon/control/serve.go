@@ -32,7 +32,7 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 	g := spawn.New(log, nil)
 	for _, d := range doors {
 		g.Once("api", func() error {
-			if err := d.srv.Serve(d.l); !errors.Is(err, http.ErrServerClosed) {
+			if err := d.srv.Serve(heard{d.l, log}); !errors.Is(err, http.ErrServerClosed) {
 				broken <- fmt.Errorf("serve %s: %w", d.l.Addr(), err)
 			}
 			return nil
@@ -51,6 +51,20 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 type door struct {
 	l   net.Listener
 	srv *http.Server
+}
+
+// heard logs why a connection could not be accepted, such as too many open files. The server tries again by itself, at most once a second.
+type heard struct {
+	net.Listener
+	log *slog.Logger
+}
+
+func (h heard) Accept() (net.Conn, error) {
+	c, err := h.Listener.Accept()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		h.log.Error("a connection could not be accepted", "err", err)
+	}
+	return c, err
 }
 
 func (s *Server) doors(base context.Context, h http.Handler, log *slog.Logger) []door {
