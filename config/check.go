@@ -191,7 +191,10 @@ func (l *loader) tools() {
 	var t toolKeys
 	e, w := Default().Tools.Exec, Default().Tools.Web
 	n := l.root.child("tools")
-	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) { t.Roots = checkPaths(c, "roots", t.Roots, "ro", "rw", "foreign") })
+	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) {
+		t.Roots = checkPaths(c, "roots", t.Roots, "ro", "rw", "foreign")
+		l.nested(c.at("roots"), t.Roots)
+	})
 	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
 	exec := typed(l, n.child("exec"), "tools.exec", &e, checkExec)
 	if !whole {
@@ -205,6 +208,23 @@ func (l *loader) tools() {
 		t.Deny = append(t.Deny, "web_search")
 	}
 	l.snap.Tools = Tools{Roots: t.Roots, Allow: t.Allow, Deny: t.Deny, Core: t.Core, Exec: e, Web: w}
+}
+
+// nested says which roots lie in another one. That is allowed: the inner one is ruled by its own mode, and nobody in a sandbox can move
+// what lies between them.
+func (l *loader) nested(at *node, list []string) {
+	path := func(root string) string { return filepath.Clean(root[:strings.LastIndexByte(root, ':')]) }
+	for _, inner := range list {
+		for _, outer := range list {
+			if path(inner) == path(outer) || !strings.HasPrefix(path(inner), strings.TrimSuffix(path(outer), "/")+"/") {
+				continue
+			}
+			l.problems = append(l.problems, Problem{
+				File: l.file, Line: at.value.line, Column: at.value.column, Section: "tools", Key: "tools.roots", Advice: true,
+				Text: fmt.Sprintf("roots: %s lies in %s", inner, outer), Hint: "there the inner one's own mode counts; commands in the sandbox cannot move the folders between the two",
+			})
+		}
+	}
 }
 
 // checkPaths drops what is not PATH:MODE with one of the modes.

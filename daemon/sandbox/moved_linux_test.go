@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -128,5 +130,36 @@ func TestS1ProgramsThatABoxCouldPlant(t *testing.T) {
 	t.Setenv("PATH", bin)
 	if _, err := s.Program("ssh"); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "passed over") {
 		t.Error(err)
+	}
+}
+
+// What a bubblewrap leaves behind that was killed in the midst of its work does not outlive the probe.
+func TestTheProbeLeavesNothing(t *testing.T) {
+	c, _ := place(t)
+	c.Self = self(t)
+	bin, pid := t.TempDir(), filepath.Join(t.TempDir(), "pid")
+	write(t, bin+"/bwrap", "#!/bin/sh\n/bin/sleep 600 & echo $! >> "+pid+"; kill -TERM $$\n")
+	must(t, os.Chmod(bin+"/bwrap", 0o700)) // #nosec G302 -- a program
+	t.Setenv("PATH", bin)
+	if s := sandbox.New(t.Context(), c); s.Works() {
+		t.Fatal("a bubblewrap that is killed works")
+	}
+	text, err := os.ReadFile(pid)
+	must(t, err)
+	late := time.Now().Add(10 * time.Second)
+	for _, word := range strings.Fields(string(text)) {
+		for { // it was killed, and may still be on its way out
+			stat, err := os.ReadFile("/proc/" + word + "/stat")
+			if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatalf("%s is left: %s", word, stat)
+			}
+			runtime.Gosched()
+		}
+	}
+	if len(text) == 0 {
+		t.Error("nothing was started")
 	}
 }

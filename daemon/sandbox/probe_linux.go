@@ -10,13 +10,16 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // probeTime bounds one try of the probe; bubblewrap needs some milliseconds.
 const probeTime = 10 * time.Second
 
 // output runs a program and returns what it says; its last line on stderr is the error. When ctx ends, and when hob does, nothing of
-// it is left: a bubblewrap that is killed before it has let its child go leaves that child waiting for it, so both are killed.
+// it is left: a bubblewrap that is killed (by a service manager that ends all of hob's processes) before it has let its child go leaves that
+// child waiting for it for good, so what is left of its group is killed. A terminal's Ctrl-C does not reach the group.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -32,9 +35,15 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	err := cmd.Wait()
+	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error says that nothing is left
+	stop := context.AfterFunc(ctx, end)
+	var err error
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); { // until it is reaped its number, and its group's, is taken
+		err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
 	stop()
+	end()
+	err = errors.Join(err, cmd.Wait())
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
 		return nil, errors.Join(fmt.Errorf("%w: %s", err, lines[len(lines)-1]), context.Cause(ctx))
