@@ -199,11 +199,10 @@ func TestKill(t *testing.T) {
 		least    time.Duration
 		reported bool
 	}{gentle: {5, "bye\n", 0, false}, deaf: {137, "pid=", time.Second, true}} {
+		b.call.Session = 1
 		text, _ := b.poll(t, id)
 		if want.reported {
 			b.call.Session = 2 // another one ends it, which has seen nothing of it
-		} else {
-			b.call.Session = 1
 		}
 		start := time.Now()
 		res, out := b.handle(t, map[string]any{"action": "kill", "process_id": id})
