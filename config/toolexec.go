@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // is off, Tools.Deny has "exec" and "tmux": a command must not run less confined, or on another machine, than was meant.
 type Exec struct {
 	Sandbox   string              `toml:"sandbox"`   // "require", "auto" (default) or "off"
+	Memory    Bytes               `toml:"memory"`    // that a command in the sandbox may take, with all that it starts; 0: half of the machine's
 	Network   bool                `toml:"network"`   // commands reach the machine's network
 	Binds     []string            `toml:"binds"`     // "PATH:ro" or "PATH:rw", what commands see beside the workspace and the roots
 	Timeout   time.Duration       `toml:"timeout"`   // of a command whose call names none; default 30 min
@@ -21,6 +23,26 @@ type Exec struct {
 	Processes int                 `toml:"processes"` // in the background at once; default 10
 	Hosts     map[string]ExecHost `toml:"hosts"`     // other machines, by the name that calls give
 }
+
+// Bytes is an amount of memory, 64 MB or more: "512MB", "4GB".
+type Bytes int64
+
+// UnmarshalText reads a number with its unit.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	word := strings.ToUpper(strings.ReplaceAll(string(text), " ", ""))
+	for i, unit := range []string{"KB", "MB", "GB", "TB"} {
+		if n, err := strconv.ParseFloat(strings.TrimSuffix(word, unit), 64); strings.HasSuffix(word, unit) && err == nil && n < 1<<20 {
+			if *b = Bytes(n * float64(int64(1)<<(10*(i+1)))); *b < 64<<20 {
+				return fmt.Errorf("want at least 64MB, found %q", text)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf(`want a number with its unit, like "512MB" or "4GB", found %q`, text)
+}
+
+// MarshalText writes it so that it can be read.
+func (b Bytes) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dKB", b>>10), nil }
 
 // ExecHost is one of [tools.exec.hosts]: a machine that commands run on over SSH.
 type ExecHost struct {
@@ -71,6 +93,10 @@ func execNotes() []schema.Note {
 		{
 			Name: "sandbox", Words: []string{"require", "auto", "off"}, Example: `"auto"`,
 			Doc: "`require` runs no command where it cannot be confined; `auto` asks you for each there; `off` confines none.",
+		},
+		{
+			Name: "memory", Unset: "half of the machine's", Example: `"4GB"`, Pattern: `^[0-9.]+ ?[KMGT]B$`,
+			Doc: "What a command in the sandbox may take, with all that it starts; a fourth of it each of its temporary folders. One that takes more is ended.",
 		},
 		{Name: "network", Example: "false", Doc: "Let commands reach the network, and what listens on this machine."},
 		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders that commands see (`:ro`) or may write too (`:rw`), beside the workspace and the roots."},

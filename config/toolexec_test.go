@@ -20,7 +20,7 @@ func TestExec(t *testing.T) {
 		t.Errorf("off %q, denied %q", s.OffSections(), s.Tools.Deny)
 	}
 	const rule = ": binds: want an absolute path, or one that begins with ~/, followed by :ro or :rw, found "
-	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:1: unknown key "net": known here: binds, hosts, life, network, processes, sandbox, timeout, yield`}) {
+	if !slices.Equal(got, []string{"config.toml:4:29" + rule + `"here:rw"`, "config.toml:4:53" + rule + `"/srv/y"`, `config.toml:5:1: unknown key "net": known here: binds, hosts, life, memory, network, processes, sandbox, timeout, yield`}) {
 		t.Errorf("got\n  %s", strings.Join(got, "\n  "))
 	}
 	if s, _ := parsed(t, ""); s.Tools.Exec.Sandbox != "auto" || s.Tools.Exec.Network || len(s.Tools.Exec.Binds) > 0 {
@@ -34,9 +34,9 @@ func TestTimesAndNumbersOfExec(t *testing.T) {
 	if len(got) > 0 || e.Timeout != 30*time.Minute || e.Yield != 2*time.Minute || e.Life != time.Hour || e.Processes != 10 || len(e.Hosts) > 0 {
 		t.Errorf("left out: %+v, %q", e, got)
 	}
-	s, got = parsed(t, "[tools.exec]\ntimeout = \"45m\"\nyield = \"1s\"\nlife = \"720h\"\nprocesses = 100\n")
+	s, got = parsed(t, "[tools.exec]\ntimeout = \"45m\"\nyield = \"1s\"\nlife = \"720h\"\nprocesses = 100\nmemory = \"1.5GB\"\n")
 	e = s.Tools.Exec
-	if len(got) > 0 || e.Timeout != 45*time.Minute || e.Yield != time.Second || e.Life != 720*time.Hour || e.Processes != 100 || len(s.Tools.Deny) > 0 {
+	if len(got) > 0 || e.Memory != 3<<29 || e.Timeout != 45*time.Minute || e.Yield != time.Second || e.Life != 720*time.Hour || e.Processes != 100 || len(s.Tools.Deny) > 0 {
 		t.Errorf("%+v, %q, denied %q", e, got, s.Tools.Deny)
 	}
 	for _, c := range []struct{ doc, want string }{
@@ -46,6 +46,10 @@ func TestTimesAndNumbersOfExec(t *testing.T) {
 		{`yield = "0s"`, `yield: want "1s" to "24h", found "0s"`},
 		{`life = "-1s"`, `life: want "10s" to "720h", found "-1s"`},
 		{`processes = 0`, `processes: want 1 to 100, found 0`},
+		{`memory = "1MB"`, `memory: want at least 64MB, found "1MB"`},
+		{`memory = "much"`, `memory: want a number with its unit, like "512MB" or "4GB", found "much"`},
+		{`memory = 512`, `memory: want a text, found 512`},
+		{`memory = "-1GB"`, `found "-1GB"`},
 		{`processes = 101`, `processes: want 1 to 100, found 101`},
 	} {
 		refusedExec(t, c.doc, c.want)

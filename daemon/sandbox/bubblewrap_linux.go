@@ -45,6 +45,7 @@ type bubblewrap struct {
 	program string
 	users   bool     // in a user namespace of its own
 	nested  bool     // and no further one can be made in it
+	sized   bool     // its temporary folders can be limited
 	proc    bool     // with a /proc
 	fds     bool     // it takes what it shows by descriptor, and compares
 	private []string // what of the system's folders others may not read, and no box sees
@@ -74,14 +75,14 @@ func find(ctx context.Context, c Config) finding {
 	}
 	first := ""
 	for _, w := range ways(bytes.Contains(help, []byte("--disable-userns"))) {
-		w.conf, w.program, w.private = c, program, private
+		w.conf, w.program, w.private, w.sized = c, program, private, bytes.Contains(help, []byte("--size"))
 		err := w.try(ctx)
 		if err == nil {
 			byFD := w
 			if byFD.fds = true; byFD.try(ctx) == nil {
 				w = byFD
 			}
-			return finding{w.state(first), w.wrap, []string{c.Self, program}}
+			return finding{state: w.state(first), wrap: w.wrap, own: []string{c.Self, program}}
 		}
 		if first == "" {
 			first = err.Error()
@@ -225,10 +226,14 @@ func (w bubblewrap) system() ([]string, error) {
 	if w.proc {
 		out = append(out, "--proc", "/proc")
 	}
-	out = append(out, "--dev", "/dev", "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
-	for _, dir := range w.fresh() {
+	out = append(out, "--dev", "/dev")
+	for _, dir := range append([]string{"/dev/shm"}, w.fresh()...) {
+		if w.sized {
+			out = append(out, "--size", strconv.FormatInt(max(w.conf.Memory/4, 1<<20), 10))
+		}
 		out = append(out, "--tmpfs", dir)
 	}
+	out = append(out, "--remount-ro", "/dev")
 	out = append(out, "--symlink", "/run", "/var/run")
 	out = append(out, show("/run/current-system")...)
 	if w.conf.Network {

@@ -22,6 +22,7 @@ type Command struct {
 	Argv  []string   // what is started: the program that makes the sandbox
 	Env   []string   // its environment; the command gets its own inside
 	Files []*os.File // what it inherits, from descriptor 3 on
+	Bound *Bound     // of what it takes
 
 	status *os.File // tells that the command has begun
 	shown  layout   // what its box shows, which is held until then
@@ -49,7 +50,9 @@ func handOver(argv []string, order []byte, l layout) (*Command, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a pipe: %w", err), file.Close())
 	}
-	return &Command{argv, []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin", entry.Variable + "=" + entry.Spelled}, []*os.File{file, write}, read, l}, nil
+	return &Command{
+		Argv: argv, Env: []string{"LANG=C", "PATH=/usr/local/bin:/usr/bin:/bin", entry.Variable + "=" + entry.Spelled}, Files: []*os.File{file, write}, status: read, shown: l,
+	}, nil
 }
 
 // firstView is the descriptor of the first view, in a process that gets the views by descriptor.

@@ -73,3 +73,6 @@ func Alone(ctx context.Context, c Config, b Box, argv, env []string) (*Command, 
 	}
 	return nil, ErrNone
 }
+
+// Over says what a control group's files tell of its limits, in a folder that has such files.
+func Over(dir string, memory int64) string { return (&Bound{memory: memory, dir: dir}).met() }

@@ -12,6 +12,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	State   string // hob's state folder, absolute: never visible, also when a bind or root would hold it
 	Binds   []Bind // what is visible beside the boxes' own folders; what does not exist is passed over
 	Roots   []Bind // the workspace and the configured roots: what boxes may name. They stay what they are when the sandbox is made
+	Memory  int64  // bytes that the processes of a box may take together, and its temporary folders too; 0: half of the machine's
 	Network bool   // the machine's network, its loopback among it; else a box has a loopback of its own and no more
 	Self    string // hob's own executable, which enters the boxes; "" confines nothing
 }
@@ -65,6 +67,7 @@ type State struct {
 	Mode    Mode     `json:"mode"`
 	Works   bool     `json:"works"`
 	Network bool     `json:"network"`          // the machine's network can be reached from inside
+	Bound   string   `json:"bound,omitempty"`  // what keeps memory and processes within limits
 	Layers  []string `json:"layers,omitempty"` // what confines: "pid namespace", "landlock" …
 	Why     string   `json:"why,omitempty"`    // what does not work, or is missing from what does
 	Hint    string   `json:"hint,omitempty"`   // how to mend it
@@ -86,6 +89,7 @@ type finding struct {
 	state State
 	wrap  wrapper  // nil: nothing here confines
 	own   []string // programs that take part, which no box may write
+	above string   // the control group that boxes get theirs in; "": none
 }
 
 // New makes a sandbox. How commands can be confined here it finds out by really running it, at the first use; whoever does not
@@ -93,6 +97,9 @@ type finding struct {
 func New(ctx context.Context, c Config) *Sandbox {
 	if c.Mode == "" {
 		c.Mode = Auto
+	}
+	if c.Memory == 0 {
+		c.Memory = halfMemory()
 	}
 	ctx = context.WithoutCancel(ctx) // the probe has times of its own
 	return &Sandbox{c, fix(c), sync.OnceValue(func() finding { return look(ctx, c) })}
@@ -103,6 +110,17 @@ func look(ctx context.Context, c Config) (f finding) {
 		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
 	} else {
 		f = find(ctx, c)
+	}
+	if f.state.Works && maxProcesses > 0 {
+		var err error
+		if f.above, err = delegated(); err == nil {
+			f.state.Bound = fmt.Sprintf("%s of memory and %d processes, by a control group", inMB(c.Memory), maxProcesses)
+		} else {
+			f.above = ""
+			f.state.Bound = fmt.Sprintf("%s of memory and %d processes, by a watcher (%v)", inMB(c.Memory), maxProcesses, err)
+		}
+	} else if f.state.Works {
+		f.state.Bound = "what the machine has: nothing limits memory and processes on this system"
 	}
 	f.state.Mode = c.Mode
 	f.state.Network = c.Network || !f.state.Works
@@ -149,6 +167,7 @@ func (s *Sandbox) Wrap(b Box, argv, env []string) (*Command, error) {
 	if err == nil {
 		var c *Command
 		if c, err = wrap(l, argv, env); err == nil {
+			c.Bound = &Bound{memory: s.conf.Memory, above: s.probe().above}
 			return c, nil
 		}
 	}

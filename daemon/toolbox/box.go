@@ -12,7 +12,7 @@ import (
 // known: then nothing can be confined.
 func Box(ctx context.Context, state, workspace, self string, c *config.Snapshot) *sandbox.Sandbox {
 	e := c.Tools.Exec
-	conf := sandbox.Config{Mode: sandbox.Mode(e.Sandbox), State: state, Network: e.Network, Self: self}
+	conf := sandbox.Config{Mode: sandbox.Mode(e.Sandbox), State: state, Memory: int64(e.Memory), Network: e.Network, Self: self}
 	if home, err := os.UserHomeDir(); err == nil { // without one there is nothing of it to be seen
 		conf.Home = home
 	}

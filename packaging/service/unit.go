@@ -20,13 +20,14 @@ TimeoutStartSec=300
 TimeoutStopSec=20
 TimeoutAbortSec=5
 KillMode=mixed
+Delegate=memory pids
 UMask=0077
 `
 
 // What the unit of a whole machine may not touch. The sandbox of shell commands (bubblewrap) makes namespaces and mounts a
 // /proc of its own, which the kernel forbids below a /proc that has something mounted over it: so there is no
 // ProtectKernelTunables, ProtectKernelLogs, ProtectHostname, ProcSubset or RestrictNamespaces, and @mount is allowed. Its second
-// layer, which hob itself puts on, is seccomp and landlock.
+// layer, which hob itself puts on, is seccomp and landlock. Nor is there ProtectControlGroups: each command gets a control group in hob's.
 // Programs that compile while they run (node, browsers) need memory that is writable and executable.
 const unitHardening = `NoNewPrivileges=yes
 CapabilityBoundingSet=
@@ -38,7 +39,6 @@ PrivateDevices=yes
 DevicePolicy=closed
 ProtectClock=yes
 ProtectKernelModules=yes
-ProtectControlGroups=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictRealtime=yes
 RestrictSUIDSGID=yes

@@ -20,6 +20,7 @@ const (
 	lastWords  = 250 * time.Millisecond // for what still writes after the shell has exited
 	stopGrace  = 800 * time.Millisecond // between TERM and KILL, so that a stop takes less than a second
 	settle     = 10 * time.Millisecond  // between two looks at who is still there
+	lookEvery  = 200 * time.Millisecond // at what a command in a sandbox takes
 	killRounds = 100                    // looks after KILL; a process in a system call may take a while
 )
 
@@ -61,6 +62,7 @@ const (
 	timedOut
 	cancelled
 	killed
+	overBound
 )
 
 // stop asks for the end of a command.
@@ -75,8 +77,9 @@ type ended struct {
 	code  int
 	took  time.Duration
 	limit time.Duration
-	left  int // processes that were still running when the shell had exited, and were ended
-	stuck int // processes that did not end
+	over  string // what of the sandbox's limits it went over, "" none
+	left  int    // processes that were still running when the shell had exited, and were ended
+	stuck int    // processes that did not end
 }
 
 // supervise starts a command and stays with it until nothing that it started is left, as far as the system shows who was
@@ -100,8 +103,42 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
 	defer p.boxes.add(r, p.boxed())()
+	taken := p.watched(once, r)
 	end, err := p.watch(r, drained, exited)
+	over := taken()
+	if r.bound != nil && over == "" {
+		var closing error
+		over, closing = r.bound.Close()
+		err = errors.Join(err, closing)
+	}
+	if end.over = over; end.why == overBound {
+		end.why = finished
+	}
 	return errors.Join(err, p.ends(end, err))
+}
+
+// watched ends a command that takes more than its sandbox may, where nothing else does. The returned function says what that was.
+func (p *proc) watched(once func(string, func() error), r *running) (taken func() string) {
+	if r.bound == nil || !r.bound.Watched() {
+		return func() string { return "" }
+	}
+	ended, over := make(chan struct{}), make(chan string, 1)
+	once("exec limits", func() error {
+		for {
+			if why := r.bound.Over(r.cmd.Process.Pid); why != "" {
+				over <- why
+				p.stop(stop{overBound, 0})
+				return nil
+			}
+			select {
+			case <-ended:
+				over <- ""
+				return nil
+			case <-time.After(lookEvery):
+			}
+		}
+	})
+	return func() string { close(ended); return <-over }
 }
 
 // watch waits for the end of a command, or brings it about.
@@ -159,9 +196,10 @@ func drainedEarly(drained chan error, most time.Duration) {
 // running is a started command.
 type running struct {
 	cmd   *osexec.Cmd
-	begun time.Time // before it was started
-	read  *os.File  // its output
-	write *os.File  // its input; nil: it has none. Of a terminal the same as read
+	begun time.Time      // before it was started
+	read  *os.File       // its output
+	write *os.File       // its input; nil: it has none. Of a terminal the same as read
+	bound *sandbox.Bound // of what it takes; nil: it is not confined
 }
 
 // begin starts a command. What runs in other sandboxes may be renaming what this one shows, and so break its start: then it is started
@@ -185,6 +223,10 @@ func (o order) enter(g *fsguard.Guard) (*running, error) {
 	}
 	fail.Point("exec.wrapped")
 	r, err := launch(g, o, c)
+	if err != nil {
+		_, closing := c.Bound.Close()
+		err = errors.Join(err, closing)
+	}
 	return r, errors.Join(err, c.Close())
 }
 
@@ -215,6 +257,12 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 		confined.Prepare(r.cmd)
 	}
 	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.boxed())
+	if confined != nil {
+		r.bound = confined.Bound
+		if err := r.bound.Attach(r.cmd.SysProcAttr); err != nil {
+			return nil, errors.Join(err, theirs.close(), r.close())
+		}
+	}
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = theirs.in(), theirs.out, theirs.out
 	r.begun = time.Now()
 	err = r.cmd.Start()

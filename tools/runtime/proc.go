@@ -271,7 +271,7 @@ func (end *ended) cause() string {
 	case killed:
 		return "it was killed"
 	default:
-		return ""
+		return end.over
 	}
 }
 

@@ -45,6 +45,9 @@ func (p *proc) facts(end *ended) Outcome {
 // afterwards are the notes about what was left of a command.
 func (p *proc) afterwards(end *ended) []string {
 	var notes []string
+	if end.over != "" {
+		notes = append(notes, end.over)
+	}
 	switch {
 	case end.left == 1:
 		notes = append(notes, "1 process that it left running was ended")

@@ -13,6 +13,7 @@ type confinement struct {
 	Mode    string `json:"mode"`
 	Works   bool   `json:"works"`
 	Network bool   `json:"network"`
+	Bound   string `json:"bound"`
 	Why     string `json:"why"`
 	Hint    string `json:"hint"`
 }
@@ -29,7 +30,7 @@ func confined(ctx context.Context, s *scene) Result {
 			return Result{State: Fail, Found: err.Error()}
 		}
 		t := daemon.Confinement(ctx, s.home, self, s.config)
-		c = &confinement{t.Kind, string(t.Mode), t.Works, t.Network, t.Why, t.Hint}
+		c = &confinement{t.Kind, string(t.Mode), t.Works, t.Network, t.Bound, t.Why, t.Hint}
 	}
 	var v verdict
 	switch {
@@ -43,6 +44,9 @@ func confined(ctx context.Context, s *scene) Result {
 	how := c.Kind + " works, without the network"
 	if c.Network {
 		how = c.Kind + " works, with the network"
+	}
+	if c.Works && c.Bound != "" {
+		how += "; at most " + c.Bound
 	}
 	if c.Why != "" {
 		how += "; " + c.Why

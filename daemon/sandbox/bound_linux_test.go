@@ -1,0 +1,24 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+
+	"hob/daemon/sandbox"
+)
+
+// What the kernel counts of a control group is said (S7). The counters of cgroup-v2.html, "memory.events" and "pids.events".
+func TestLimitsOfAControlGroup(t *testing.T) {
+	for _, c := range []struct{ memory, pids, want string }{
+		{"low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\noom_group_kill 0\n", "max 0\n", ""},
+		{"low 0\nhigh 0\nmax 90\noom 1\noom_kill 4\noom_group_kill 1\n", "max 0\n", "more than 2.0 GB of memory"},
+		{"oom_kill 0\n", "max 12\n", "more than 2000 processes"},
+	} {
+		dir := t.TempDir()
+		write(t, dir+"/memory.events", c.memory)
+		write(t, dir+"/pids.events", c.pids)
+		if got := sandbox.Over(dir, 2<<30); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
