@@ -96,7 +96,7 @@ func execNotes() []schema.Note {
 		},
 		{
 			Name: "memory", Unset: "half of the machine's", Example: `"4GB"`, Pattern: `^[0-9.]+ ?[KMGT]B$`,
-			Doc: "What a command in the sandbox may take, with all that it starts; a fourth of it each of its temporary folders. One that takes more is ended.",
+			Doc: "What a command in the sandbox may take with all that it starts, and four times what each of its temporary folders holds; one that takes more is ended.",
 		},
 		{Name: "network", Example: "false", Doc: "Let commands reach the network, and what listens on this machine."},
 		{Name: "binds", Example: `["~/.gitconfig:ro"]`, Pattern: `:(ro|rw)$`, Doc: "Files and folders that commands see (`:ro`) or may write too (`:rw`), beside the workspace and the roots."},
