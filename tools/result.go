@@ -19,6 +19,7 @@ const (
 	IO             Code = "IO_ERROR"
 	Timeout        Code = "TIMEOUT"
 	RateLimited    Code = "RATE_LIMITED"
+	NeedsApproval  Code = "APPROVAL_REQUIRED" // only outside a turn, which waits for the answer instead
 	ConfigError    Code = "CONFIG_ERROR"
 	AssistRequired Code = "LLM_ASSIST_REQUIRED"
 	Cancelled      Code = "CANCELLED"

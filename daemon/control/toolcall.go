@@ -82,14 +82,17 @@ func (a *api) callTool(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	spec, err := a.spec(r.PathValue("name"))
-	if err == nil && in.Workdir != "" && !filepath.IsAbs(in.Workdir) {
-		err = event.NewFault(event.Invalid, "", "workdir %q is not an absolute path", in.Workdir)
-	}
-	if err != nil {
-		a.fail(w, r, err)
+	name := r.PathValue("name")
+	if in.Workdir != "" && !filepath.IsAbs(in.Workdir) {
+		a.fail(w, r, event.NewFault(event.Invalid, "", "workdir %q is not an absolute path", in.Workdir))
 		return
 	}
-	res, err := a.Tools.Call(r.Context(), ToolCall{Name: spec.Name, Args: in.Input, Workdir: in.Workdir, Approve: in.Approve})
+	for _, m := range a.Tools.Missing() {
+		if m.Name == name {
+			a.fail(w, r, event.NewFault(event.Missing, "", "the tool %q cannot work here: %s", name, m.Why))
+			return
+		}
+	}
+	res, err := a.Tools.Call(r.Context(), ToolCall{Name: name, Args: in.Input, Workdir: in.Workdir, Approve: in.Approve})
 	a.answer(w, r, outcome(res), err)
 }

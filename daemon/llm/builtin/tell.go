@@ -93,7 +93,7 @@ func (s *state) direct(msg llm.Message) string {
 func attached(p event.Part) bool { return p.Kind != event.Text }
 
 // errorForm is the head of an error result: its code, then its text.
-var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|` +
+var errorForm = regexp.MustCompile(`^(?:VALIDATION_ERROR|NOT_FOUND|CONFLICT|PERMISSION_DENIED|IO_ERROR|TIMEOUT|RATE_LIMITED|APPROVAL_REQUIRED|` +
 	`CONFIG_ERROR|LLM_ASSIST_REQUIRED|CANCELLED|OUTCOME_UNKNOWN|UNKNOWN): `)
 
 // outcome tells the result of one call for people.
