@@ -83,7 +83,6 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/tools/read", `{"input":{"path":"denied"}}`, 403},
 		{"POST", "/v1/tools/read", `{"input":{"path":"ask"}}`, 403},
 		{"POST", "/v1/tools/read", `{"input":{},"workdir":"rel"}`, 400},
-		{"POST", "/v1/tools/none", `{"input":{}}`, 404},
 		{"GET", "/v1/events?follow=0&after=x", "", 400},
 		{"GET", "/v1/events?follow=0&after=-1", "", 400},
 		{"GET", "/v1/events?follow=0&from=1", "", 400},
