@@ -199,8 +199,8 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 }
 
 // system is the stable part of the prompt.
-func (d conf) system() string {
-	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, func(path string) (prompt.File, error) {
+func (d conf) system(guest bool) string {
+	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, guest, func(path string) (prompt.File, error) {
 		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, prompt.MostRead)
 		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})

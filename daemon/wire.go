@@ -64,7 +64,7 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.dispatch = &agent.Dispatch{
-		Set: liveSet{d}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
+		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
 		Hooks: &hooks.Hooks{
 			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},
@@ -167,6 +167,11 @@ func (s liveSet) Find(name string) (tools.Tool, bool) { return s.set().Find(name
 func (s liveSet) Nearest(name string) []string        { return s.set().Nearest(name) }
 func (s liveSet) Specs() []tools.Spec                 { return s.set().Specs() }
 func (s liveSet) Core() []tools.Spec                  { return s.live.Load().kit.Core() }
+
+// guestSet is the same tools for others than the owner.
+type guestSet struct{ liveSet }
+
+func (s guestSet) Find(name string) (tools.Tool, bool) { return s.live.Load().kit.Guests().Find(name) }
 
 func (s liveSet) Missing() (list []control.Missing) {
 	for _, m := range s.live.Load().kit.Missing {

@@ -74,7 +74,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	settings := func(context.Context) agent.Settings {
-		return agent.Settings{Zone: "UTC", Mode: guard.ModeAsk, System: func() string { return "" }}
+		return agent.Settings{Zone: "UTC", Mode: guard.ModeAsk, System: func(bool) string { return "" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{

@@ -59,11 +59,14 @@ func (l *Lanes) child(ctx context.Context, o turn.Order) *Thread {
 	t := l.Thread
 	settings := func(ctx context.Context) Settings {
 		s := t.Settings(ctx)
-		s.System = func() string { return childSystem }
+		s.System = func(bool) string { return childSystem }
 		return s
 	}
 	d := *t.Dispatch
 	d.Set = ChildSet{t.Dispatch.Set}
+	if d.Guests != nil {
+		d.Guests = ChildSet{d.Guests}
+	}
 	models := t.Models
 	if o.Model != "" {
 		models = sync.OnceValue(func() *llm.Chain { return l.Named(ctx, o.Model) })

@@ -39,6 +39,7 @@ const ChildActor = "child"
 // Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
 type Dispatch struct {
 	Set      Set
+	Guests   Set // for calls of others than the owner; nil: as Set
 	Shelf    Shelf
 	Settings func(ctx context.Context) Settings
 	Grants   func(ctx context.Context) ([]guard.Grant, error)
@@ -87,9 +88,13 @@ func (j Judged) Hash() string {
 // Judge validates a call, finds out what it would touch and asks the gate. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	j := Judged{Call: call, Decision: guard.Decision{Verdict: guard.NotJudged}}
-	tool, ok := d.Set.Find(call.Name)
+	set := d.Set
+	if a.Trust != event.Owner && d.Guests != nil {
+		set = d.Guests
+	}
+	tool, ok := set.Find(call.Name)
 	if !ok {
-		return j.refuse(tools.Fail(tools.NotFound, nearest(d.Set, call.Name), "there is no tool named %q", call.Name))
+		return j.refuse(tools.Fail(tools.NotFound, nearest(set, call.Name), "there is no tool named %q", call.Name))
 	}
 	j.Tool = tool
 	if faults, ok := tools.Validate(tool, call.Args); !ok {

@@ -14,10 +14,10 @@ const lean = "heartbeat"
 // leanTools are the tools that a lean request carries. The tool "tool" leads to all others.
 func leanTools() []string { return []string{"read", "memory_search", "message", "tool"} }
 
-// fresh is the prefix that a session without one gets.
-func (r asking) fresh(key string) (string, []llm.Tool) {
-	if key != lean {
-		return r.set.System(), schemas(r.Dispatch.Set.Core())
+// fresh is the prefix that a session without one gets. guest: somebody else than the owner asks.
+func (r asking) fresh(key string, guest bool) (string, []llm.Tool) {
+	if key != lean || guest {
+		return r.set.System(guest), schemas(r.Dispatch.Set.Core())
 	}
 	few := slices.DeleteFunc(slices.Clone(r.Dispatch.Set.Specs()), func(s tools.Spec) bool { return !slices.Contains(leanTools(), s.Name) })
 	return r.set.Lean(), schemas(few)

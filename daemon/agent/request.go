@@ -16,8 +16,9 @@ import (
 
 // Prompts keeps a session's stable prefix: fixed until the session, the model or the config changes.
 type Prompts interface {
-	// Prompt returns the system text and the tools of a session; when it has none, fresh's are stored and returned.
-	Prompt(ctx context.Context, session int64, fresh func() (string, []llm.Tool)) (string, []llm.Tool, error)
+	// Prompt returns the system text and the tools of a session; when it has none, fresh's are stored and returned. What guests, who are not
+	// the owner, get in a session is kept apart from what the owner gets there.
+	Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (string, []llm.Tool, error)
 }
 
 // prefix is what stands before the transcript in each request of a session.
@@ -267,12 +268,13 @@ func unheard(it llm.Item) bool {
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.
 func (r asking) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
-	fresh := func() (string, []llm.Tool) { return r.fresh(st.Turn.Key) }
+	guest := st.Turn.Asker != event.Owner
+	fresh := func() (string, []llm.Tool) { return r.fresh(st.Turn.Key, guest) }
 	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil
 	}
-	p.system, p.tools, err = r.Prompts.Prompt(ctx, st.Turn.Session, fresh)
+	p.system, p.tools, err = r.Prompts.Prompt(ctx, st.Turn.Session, guest, fresh)
 	if err != nil {
 		return p, fmt.Errorf("read prompt: %w", err)
 	}

@@ -147,7 +147,7 @@ func (r *rig) wire() {
 	settings := func(context.Context) agent.Settings {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func() string { return "you are hob" }}
+		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{

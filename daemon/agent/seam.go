@@ -58,8 +58,8 @@ type Settings struct {
 	Mode    guard.Mode
 	Safe    bool
 	Limits  turn.Limits
-	System  func() string // the stable part of the prompt; it reads files
-	Lean    func() string // the same for the heartbeat: a small one
+	System  func(guest bool) string // the stable part of the prompt, for the owner or for somebody else; it reads files
+	Lean    func() string           // the same for the heartbeat: a small one
 
 	Workspace string // absolute
 }

@@ -56,6 +56,7 @@ type Config struct {
 	State     string // absolute; hob's own
 	Home      string // the owner's home, for "~" and the sensitive paths
 	Roots     []Root
+	Guest     bool                     // somebody else than the owner asks: what is private to the owner counts as sensitive
 	Marked    func(path string) string // why a file counts as foreign: a tainted turn wrote it; "" when it does not. nil: none does
 	Wrote     func(path, hash string)  // is told, before anybody can see it, of each content that is written: its SHA-256 in hex, "" for a removal. nil: nobody is
 }
@@ -67,6 +68,7 @@ type Guard struct {
 	home  string
 	roots []Root // resolved, the longest path first; the workspace is among them
 	space string // the workspace, resolved
+	guest bool
 	marks func(path string) string
 	wrote func(path, hash string)
 
@@ -79,7 +81,7 @@ func New(c Config) (*Guard, error) {
 	if !filepath.IsAbs(c.Workspace) || !filepath.IsAbs(c.State) {
 		return nil, fmt.Errorf("workspace %q and state %q: want absolute paths", c.Workspace, c.State)
 	}
-	g := &Guard{marks: c.Marked, wrote: c.Wrote}
+	g := &Guard{marks: c.Marked, wrote: c.Wrote, guest: c.Guest}
 	var err error
 	if g.state, err = resolved(c.State); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)

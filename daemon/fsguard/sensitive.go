@@ -1,9 +1,11 @@
 package fsguard
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +41,29 @@ func secretFiles() []string {
 		"/etc/shadow*", "/etc/gshadow*", "/etc/sudoers", "/etc/sudoers.d/*", "/etc/master.passwd", "/etc/ssl/private/*", "/etc/krb5.keytab",
 		"/proc/*/environ", "/proc/*/mem", "/proc/kcore", "/run/secrets/*", "/var/run/secrets/*", "/dev/mem", "/dev/kmem",
 	}
+}
+
+// private are the owner's own files and folders in the workspace: what hob knows about the owner.
+func private() []string { return []string{"USER.md", "MEMORY.md", "CAPABILITIES.md", "memory"} }
+
+// Private says that a file or folder of the workspace, by its path in it, is for the owner alone.
+func Private(name string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	return slices.ContainsFunc(private(), func(own string) bool { return fold(own) == fold(first) })
+}
+
+// private says whether a path lies in one of the owner's own files and folders, by name or, under other names, by identity.
+func (g *Guard) private(w walked) bool {
+	if rel, err := filepath.Rel(g.space, w.path); err == nil && filepath.IsLocal(rel) && Private(rel) {
+		return true
+	}
+	for _, name := range private() {
+		own, err := os.Stat(filepath.Join(g.space, name))
+		if err == nil && (w.info != nil && os.SameFile(w.info, own) || slices.ContainsFunc(w.trail, func(i fs.FileInfo) bool { return os.SameFile(i, own) })) {
+			return true
+		}
+	}
+	return false
 }
 
 // sensitive says whether a path holds keys or credentials, by its names below root (so that a workspace

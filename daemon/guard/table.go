@@ -172,7 +172,7 @@ func inTheWorkspace(c Case) fault {
 		f = ownScratch(c, false)
 	}
 	if f.why != "" {
-		return fault{why: "only the workspace may be read"}
+		return fault{why: "only the workspace may be read, without what is for the owner alone"}
 	}
 	return f
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"hob/daemon/fsguard"
 )
 
 // Limits of the workspace files in the system text, in characters: of one file, and of all.
@@ -66,9 +68,10 @@ type File struct {
 	Foreign string // why it counts as somebody else's text, "" when it does not
 }
 
-// System is identity and what the owner wrote in the workspace, cut to its limits. A file that counts as foreign is left out: it
+// System is identity and what the owner wrote in the workspace, cut to its limits. guest: the conversation is not the owner's private one, so
+// the files that are for the owner alone are left out. A file that counts as foreign is left out: it
 // would speak in every conversation; so is one that cannot be read, and the error says why.
-func System(workspace, owner string, read func(path string) (File, error)) (string, error) {
+func System(workspace, owner string, guest bool, read func(path string) (File, error)) (string, error) {
 	var b strings.Builder
 	b.WriteString(identity)
 	if owner != "" {
@@ -77,6 +80,9 @@ func System(workspace, owner string, read func(path string) (File, error)) (stri
 	left := mostOfAll
 	var faults []error
 	for _, name := range files() {
+		if guest && fsguard.Private(name) {
+			continue
+		}
 		f, err := read(filepath.Join(workspace, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

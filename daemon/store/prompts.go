@@ -13,9 +13,10 @@ import (
 	"hob/daemon/llm"
 )
 
-// Prompt returns the stable prefix of a session: its system text and its tools. A session without one gets what fresh returns.
-func (s Turns) Prompt(ctx context.Context, session int64, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
-	err = s.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON s.prompt = p.hash WHERE s.id = ?", session).Scan(&system, db.JSON(&tools))
+// Prompt returns the stable prefix of a session: its system text and its tools. A session without one gets what fresh returns. Guests, who
+// are not the owner, have one of their own.
+func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
+	err = s.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON p.hash = iif(?, s.guest_prompt, s.prompt) WHERE s.id = ?", guest, session).Scan(&system, db.JSON(&tools))
 	if !errors.Is(err, sql.ErrNoRows) {
 		return system, tools, err
 	}
@@ -30,7 +31,7 @@ func (s Turns) Prompt(ctx context.Context, session int64, fresh func() (string, 
 		if err := tx.Run("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, db.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("store prompt: %w", err)
 		}
-		return tx.Run("UPDATE sessions SET prompt = ? WHERE id = ?", hash, session)
+		return tx.Run("UPDATE sessions SET prompt = iif(?2, prompt, ?1), guest_prompt = iif(?2, ?1, guest_prompt) WHERE id = ?3", hash, guest, session)
 	})
 	return system, tools, err
 }
@@ -41,5 +42,5 @@ func (s Turns) ForgetPrompts(ctx context.Context) error {
 }
 
 func forgetPrompts(tx *Tx) error {
-	return tx.Run("UPDATE sessions SET prompt = NULL WHERE archived = 0")
+	return tx.Run("UPDATE sessions SET prompt = NULL, guest_prompt = NULL WHERE archived = 0")
 }

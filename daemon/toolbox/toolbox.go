@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"hob/config"
 	"hob/daemon/fsguard"
@@ -44,8 +45,9 @@ type Kit struct {
 	tools.Set
 	Guard   *fsguard.Guard
 	Sandbox *sandbox.Sandbox
-	Missing []Missing // tools that need what is not there, or that the config leaves out
-	core    []string  // names; empty: those that say so themselves
+	Guests  func() tools.Set // for calls of others than the owner: what is for the owner alone is closed to them
+	Missing []Missing        // tools that need what is not there, or that the config leaves out
+	core    []string         // names; empty: those that say so themselves
 }
 
 // Missing is a tool that cannot work here, and why: "tmux is not installed".
@@ -67,12 +69,34 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		b.Log.Warn("the owner's home folder is not known: ~ leads nowhere", "err", err)
 	}
 	k := Kit{Sandbox: Box(ctx, b.State, b.Workspace, b.Self, c), core: c.Tools.Core}
-	k.Guard, err = fsguard.New(fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote})
-	if err != nil {
+	files := fsguard.Config{Workspace: b.Workspace, State: b.State, Home: home, Roots: roots(c.Tools.Roots, home), Marked: b.foreign, Wrote: b.Wrote}
+	if k.Guard, err = fsguard.New(files); err != nil {
 		return k, fmt.Errorf("tools.roots: %w", err)
 	}
+	if err := b.fill(&k, c); err != nil {
+		return k, err
+	}
+	guests := k
+	k.Guests = sync.OnceValue(func() tools.Set { // most homes have none
+		var err error
+		files.Guest = true
+		if guests.Guard, err = fsguard.New(files); err == nil {
+			err = b.fill(&guests, c)
+		}
+		if err != nil {
+			b.Log.Error("nobody but the owner can use tools", "err", err) // cannot be: the owner's were made
+			return tools.Set{}
+		}
+		return guests.Set
+	})
+	return k, nil
+}
+
+// fill makes the tools of a kit that has its guard.
+func (b *Bench) fill(k *Kit, c *config.Snapshot) (err error) {
 	var list []tools.Tool
-	for _, t := range all.All(b.Services, setup(k, c)) {
+	k.Missing = nil
+	for _, t := range all.All(b.Services, setup(*k, c)) {
 		if !allowed(c.Tools, t.Spec().Name) {
 			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden})
 			continue
@@ -90,7 +114,7 @@ func (b *Bench) Kit(ctx context.Context, c *config.Snapshot) (Kit, error) {
 		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden})
 	}
 	k.Set, err = tools.NewSet(list...)
-	return k, err
+	return err
 }
 
 // foreign says why a file counts as foreign text: it is marked, or a process that still runs may have written it.

@@ -63,7 +63,7 @@ func TestNamesAreForeignToo(t *testing.T) {
 	if err := os.Symlink("attachments/1/a.md", filepath.Join(ws, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := prompt.System(ws, "", func(path string) (prompt.File, error) {
+	text, err := prompt.System(ws, "", false, func(path string) (prompt.File, error) {
 		text, at, err := fsguard.Text(g, path, prompt.MostRead)
 		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})

@@ -95,7 +95,7 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 		}
 		return nil
 	})
-	text, fault := prompt.System(c.dir, "", func(path string) (prompt.File, error) {
+	text, fault := prompt.System(c.dir, "", false, func(path string) (prompt.File, error) {
 		raw, at, err := fsguard.Text(c.guard, path, prompt.MostRead)
 		return prompt.File{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
 	})

@@ -162,7 +162,7 @@ func (s *sift) failed(ctx context.Context, err error) {
 func suspects() []string {
 	return []string{
 		"env", "cred", "secret", "id_", ".pem", ".key", ".p12", ".pfx", ".ppk", ".jks", ".kdbx", "keychain", "keyring", "netrc", "authorized",
-		"ssh_host", "wallet", "shadow", "sudoers", "passwd", "keytab", "environ", "mem", "kcore", "password",
+		"ssh_host", "wallet", "shadow", "sudoers", "passwd", "keytab", "environ", "mem", "kcore", "password", "user.md", "capabilities.md",
 	}
 }
 
