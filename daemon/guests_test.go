@@ -122,8 +122,8 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 	post("public", "telegram:99", event.Public)
 	post("machine", "hook:x", event.Machine)
 	post("theirs", "telegram:-100", event.Owner) // a session that the owner has used by another way
-	post("group", "telegram:-101", event.Known) // which is what the owner's own words in a group count as
-	s.say("ROUND owner") // which wakes the thread: rows that came by way of the database ring no bell
+	post("group", "telegram:-101", event.Known)  // which is what the owner's own words in a group count as
+	s.say("ROUND owner")                         // which wakes the thread: rows that came by way of the database ring no bell
 	s.until("everybody has had a turn", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -146,7 +146,9 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 		if name == "shared" { // what was said there before is the session's own; its prompt must not be
 			bodies = nil
 			for _, b := range seen[name] {
-				var doc struct{ Messages []struct{ Role, Content string } }
+				var doc struct {
+					Messages []struct{ Role, Content string }
+				}
 				if err := json.Unmarshal([]byte(b), &doc); err == nil && len(doc.Messages) > 0 {
 					bodies = append(bodies, doc.Messages[0].Content)
 				}
@@ -167,4 +169,3 @@ func TestWhatIsPrivateIsForTheOwner(t *testing.T) {
 		}
 	}
 }
-
