@@ -24,7 +24,7 @@ func (g *Guard) area(w walked) (Area, error) {
 	if root.Path == g.space && within(filepath.Join(g.space, ScratchFolder), w.path) {
 		area = Scratch
 	}
-	if ownHome(g, root.Path, w) || g.sensitive(root.Path, w) || g.guest && g.private(w) {
+	if ownHome(g, root.Path, w) || g.sensitive(root.Path, w) || g.guest && isPrivate(g.space, w) {
 		return Sensitive, nil
 	}
 	return area, nil

@@ -52,13 +52,13 @@ func Private(name string) bool {
 	return slices.ContainsFunc(private(), func(own string) bool { return fold(own) == fold(first) })
 }
 
-// private says whether a path lies in one of the owner's own files and folders, by name or, under other names, by identity.
-func (g *Guard) private(w walked) bool {
-	if rel, err := filepath.Rel(g.space, w.path); err == nil && filepath.IsLocal(rel) && Private(rel) {
+// isPrivate says whether a path lies in one of the owner's own files and folders, by name or, under other names, by identity.
+func isPrivate(space string, w walked) bool {
+	if rel, err := filepath.Rel(space, w.path); err == nil && filepath.IsLocal(rel) && Private(rel) {
 		return true
 	}
 	for _, name := range private() {
-		own, err := os.Stat(filepath.Join(g.space, name))
+		own, err := os.Stat(filepath.Join(space, name))
 		if err == nil && (w.info != nil && os.SameFile(w.info, own) || slices.ContainsFunc(w.trail, func(i fs.FileInfo) bool { return os.SameFile(i, own) })) {
 			return true
 		}
