@@ -49,6 +49,10 @@ type Gap struct {
 	Why      string
 }
 
+// ProofEvery is how often a channel stores that it is connected while nothing comes in. After a crash the gap that is told begins at the last
+// proof, so it is longer than the real one by at most this and the adapter's interval between signs of life.
+const ProofEvery = time.Minute
+
 // AudienceOf is to whom a channel listens beside the owner. Where there are no persons, as on a topic, ok is false: nobody can be
 // paired there.
 func AudienceOf(ch Channel) (a Audience, ok bool) {

@@ -38,6 +38,7 @@ func Storm(t *testing.T, open func(t *testing.T, n *Network) World) {
 		"to somebody":     toSomebody,
 		"expiry":          sendExpiry,
 		"outages":         outages,
+		"killed":          killedInSilence,
 		"outages, others": outagesToSomebody,
 	}
 	for name, test := range tests {

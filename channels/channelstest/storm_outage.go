@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,31 @@ func outagesToSomebody(t *testing.T, s *storm) {
 		}
 		if n := len(s.Out.Rows()) - rows; n != len(texts)+held {
 			t.Errorf("%s: %d rows for %d messages, of which %d are held", o, n, len(texts), held)
+		}
+	}
+}
+
+// U44: a process that is killed while its channel is connected and silent leaves no gap of the time before the kill.
+func killedInSilence(t *testing.T, s *storm) {
+	first := &Box{}
+	adapter := start(t, s.World, first)
+	s.Listening(t.Context())
+	<-time.After(25 * time.Minute)
+	stored, killed := first.Stored(), time.Now()
+	_ = adapter.stop() // what it stores at its end is lost by a kill
+	<-time.After(5 * time.Second)
+	second := BoxAt(stored)
+	start(t, s.World, second)
+	s.Listening(t.Context())
+	<-time.After(5 * time.Minute)
+	for _, gap := range second.Gaps() {
+		from, _, _ := strings.Cut(gap, "-")
+		seconds, err := strconv.ParseInt(from, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before := killed.Sub(time.Unix(seconds, 0)); before > 2*time.Minute {
+			t.Errorf("a gap begins %s before the kill: %s", before, gap)
 		}
 	}
 }

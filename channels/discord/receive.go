@@ -12,9 +12,6 @@ import (
 	"hob/channels"
 )
 
-// saveEvery is how often the position is stored while nothing comes.
-const saveEvery = 10 * time.Minute
-
 // position is how far a bot's messages have been read.
 type position struct {
 	Session string            `json:"session,omitempty"` // of the gateway; "": none that could be resumed
@@ -126,7 +123,7 @@ func (r *reader) frame(ctx context.Context, l *line, f frame) error {
 		return l.heartbeat(ctx)
 	case opAck:
 		l.acked.Store(true)
-		if since := r.clock.Wall().Unix() - r.saved; r.begun && (since < 0 || since >= int64(saveEvery/time.Second)) {
+		if since := r.clock.Wall().Unix() - r.saved; r.begun && (since < 0 || since >= int64(channels.ProofEvery/time.Second)) {
 			return r.commit(ctx, nil)
 		}
 	case opReconnect:

@@ -19,9 +19,8 @@ import (
 // How new mail is waited for. IDLE is left and entered again so often that a connection that has died is found within a minute, which is also far below
 // the half hour after which servers log out who says nothing (RFC 2177). Servers without IDLE are asked.
 const (
-	idleTime  = 45 * time.Second
-	askEvery  = 15 * time.Second
-	saveEvery = 10 * time.Minute // of a time in which nothing came
+	idleTime = 45 * time.Second
+	askEvery = 15 * time.Second
 )
 
 // What is fetched of mails at once.
@@ -151,7 +150,7 @@ func (r *reader) round(ctx context.Context) error {
 		}
 	}
 	now := r.clock.Wall().Unix()
-	if since := now - r.saved; since >= 0 && since < int64(saveEvery/time.Second) {
+	if since := now - r.saved; since >= 0 && since < int64(channels.ProofEvery/time.Second) {
 		r.pos.Heard = now
 		return nil
 	}

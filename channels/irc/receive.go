@@ -16,12 +16,11 @@ import (
 
 // How messages are taken.
 const (
-	overlap   = 2 * time.Minute  // of what is asked for again: what is there already is passed over by its id
-	page      = 100              // messages asked for at once, where the server does not say how many it gives
-	saveEvery = 10 * time.Minute // of a time in which nothing came
-	tries     = 3                // to hand messages on, before the connection is given up
-	lastSave  = 5 * time.Second  // to store what had come when Run was told to end
-	whoToken  = "77"             // tells hob's own WHOX answers apart
+	overlap  = 2 * time.Minute // of what is asked for again: what is there already is passed over by its id
+	page     = 100             // messages asked for at once, where the server does not say how many it gives
+	tries    = 3               // to hand messages on, before the connection is given up
+	lastSave = 5 * time.Second // to store what had come when Run was told to end
+	whoToken = "77"            // tells hob's own WHOX answers apart
 )
 
 // position is until when everything that was said has been stored.
@@ -330,7 +329,7 @@ func (r *reader) take(ctx context.Context, save bool) error {
 		}
 	}
 	r.pending = append(r.pending, come.list...)
-	if len(r.pending) == 0 && !save && next.Heard-r.saved < saveEvery.Milliseconds() {
+	if len(r.pending) == 0 && !save && next.Heard-r.saved < channels.ProofEvery.Milliseconds() {
 		r.pos = next
 		return nil
 	}

@@ -23,7 +23,6 @@ const (
 	firstTime = 3 * time.Minute  // of the first sync of an account, which takes servers long
 	batch     = 50               // events of a room in one sync, beyond which it is limited
 	most      = 500              // messages of one commit
-	saveEvery = 10 * time.Minute // of a time in which nothing came
 	mostDoors = 100              // invitations that are remembered: anybody can send some
 	oneLoss   = time.Hour        // in which the homeserver may lose the position once
 )
@@ -213,7 +212,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 		}
 	}
 	same := len(list) == 0 && r.pos.Since != "" && len(next.Told) == len(r.pos.Told) && maps.Equal(next.Invited, r.pos.Invited) && maps.Equal(next.Hosts, r.pos.Hosts)
-	if since := next.Heard - r.saved; same && since >= 0 && since < int64(saveEvery/time.Second) {
+	if since := next.Heard - r.saved; same && since >= 0 && since < int64(channels.ProofEvery/time.Second) {
 		r.pos = next
 		return nil
 	}

@@ -17,10 +17,9 @@ import (
 
 // How events are taken.
 const (
-	most      = 100              // messages of one commit
-	keeps     = 1000             // events that the daemon keeps for who comes back (signal-cli-jsonrpc(5))
-	saveEvery = 10 * time.Minute // of a time in which nothing came that is for hob
-	lastWord  = 2 * time.Second  // for the cursor of an end in good order
+	most     = 100             // messages of one commit
+	keeps    = 1000            // events that the daemon keeps for who comes back (signal-cli-jsonrpc(5))
+	lastWord = 2 * time.Second // for the cursor of an end in good order
 )
 
 // position is how far the events have been read. Older daemons give them no ids and hand nothing on twice.
@@ -221,7 +220,7 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 		}
 		next.Event, next.Heard = e.ID, r.clock.Wall().Unix()
 	}
-	if len(messages) == 0 && next.Heard-r.saved < int64(saveEvery/time.Second) && next.Heard >= r.saved {
+	if len(messages) == 0 && next.Heard-r.saved < int64(channels.ProofEvery/time.Second) && next.Heard >= r.saved {
 		r.pos = next // what is not for hob may come again
 		return nil
 	}

@@ -20,7 +20,6 @@ import (
 // How far back is looked, and what is remembered.
 const (
 	keeps       = 5 * time.Minute // Slack offers an event that was not acknowledged again after a minute and after five ("Error handling")
-	saveEvery   = 4 * time.Minute // of a time in which nothing came; less than keeps
 	mostThreads = 20              // conversations of their own that are read again
 )
 

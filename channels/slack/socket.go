@@ -156,7 +156,7 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 	defer s.close()
 	r.socket = s
 	defer func() { r.socket = nil }()
-	tick := time.NewTicker(saveEvery)
+	tick := time.NewTicker(channels.ProofEvery)
 	defer tick.Stop()
 	for {
 		select {

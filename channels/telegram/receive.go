@@ -14,12 +14,11 @@ import (
 
 // How updates are asked for.
 const (
-	longPoll  = 50 * time.Second   // how long the server may wait for something to say,
-	pollTime  = 58 * time.Second   // and after what time nobody is there to say anything: the connection is half open
-	batch     = 100                // updates of one poll, as many as the server gives
-	keeps     = 24 * time.Hour     // how long the server keeps an update ("Getting updates")
-	forgets   = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
-	saveEvery = 10 * time.Minute   // of a time in which nothing came
+	longPoll = 50 * time.Second   // how long the server may wait for something to say,
+	pollTime = 58 * time.Second   // and after what time nobody is there to say anything: the connection is half open
+	batch    = 100                // updates of one poll, as many as the server gives
+	keeps    = 24 * time.Hour     // how long the server keeps an update ("Getting updates")
+	forgets  = 6 * 24 * time.Hour // without an update, the number of the next one is no longer known
 )
 
 // atBotFather says what to do about an answer of 401, or of 404: the token is part of the path.
@@ -156,7 +155,7 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	now := r.clock.Wall().Unix()
 	next := r.pos
 	next.Heard = now
-	if r.heard && len(list) == 0 && now-r.saved < int64(saveEvery/time.Second) && now >= r.saved {
+	if r.heard && len(list) == 0 && now-r.saved < int64(channels.ProofEvery/time.Second) && now >= r.saved {
 		r.pos = next
 		return nil
 	}
