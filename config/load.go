@@ -14,7 +14,7 @@ import (
 
 // sections are the names that may stand at the top of the file.
 func sections() []string {
-	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
+	return []string{"backup", "budget", "channels", "daemon", "guard", "heartbeat", "hooks", "jobs", "model", "models", "network", "outbox", "owner", toolHooks, "tools", "turn", "voice", "watches", "web"}
 }
 
 // Load reads the file at path and the HOB_SECTION__KEY variables of env (as os.Environ gives it). A missing file is an
