@@ -22,7 +22,7 @@ const mostOfSnippet = 600
 
 // Query is what memory_search takes.
 type Query struct {
-	Query      string  `json:"query" jsonschema:"words to look for" min:"1" max:"1000"`
+	Query      string  `json:"query" jsonschema:"words" min:"1" max:"1000"`
 	MaxResults int     `json:"max_results,omitempty" jsonschema:"default 6" min:"1" max:"20" default:"6"`
 	MinScore   float64 `json:"min_score,omitempty" jsonschema:"0 to 1; default 0.35" min:"0" max:"1" default:"0.35"`
 	Scope      string  `json:"scope,omitempty" jsonschema:"main: MEMORY.md; notes: memory/*.md" enum:"all,main,notes" default:"all"`

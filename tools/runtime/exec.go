@@ -89,7 +89,7 @@ type Command struct {
 	Env         map[string]string `json:"env,omitempty" jsonschema:"variables"`
 	Timeout     *int              `json:"timeout,omitempty" jsonschema:"seconds, 10 to 86400"`
 	Background  bool              `json:"background,omitempty" jsonschema:"do not wait"`
-	PTY         bool              `json:"pty,omitempty" jsonschema:"run it in a terminal"`
+	PTY         bool              `json:"pty,omitempty" jsonschema:"in a terminal"`
 	Host        string            `json:"host,omitempty" jsonschema:"a configured machine"`
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Wanted is what glob takes.
 type Wanted struct {
-	Pattern   string `json:"pattern" jsonschema:"such as **/*.{ts,tsx}, !(x), */ for folders" min:"1" max:"1000"`
+	Pattern   string `json:"pattern" jsonschema:"**/*.{ts,tsx}, !(x), */: folders" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
 	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
 }

@@ -35,7 +35,7 @@ type Asked struct {
 	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"A is a"`
 	Multiline  bool   `json:"multiline,omitempty" jsonschema:"match over lines"`
 	Type       string `json:"type,omitempty" jsonschema:"go, py, js …"`
-	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most; 0: a page of them" default:"250" min:"0" max:"5000"`
+	HeadLimit  int    `json:"head_limit,omitempty" jsonschema:"results at most; 0: a page" default:"250" min:"0" max:"5000"`
 	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
 }
 

@@ -44,7 +44,7 @@ func NewSessionsSpawn(a Agents, m Models) tools.Tool {
 	s := spawner{a, m}
 	return tools.New[Task, Spawned](tools.Spec{
 		Name: "sessions_spawn", Group: "sessions", Core: true, Positional: "prompt", Example: "'find where ports are configured in this project'",
-		Description: "Give a reading task (files, memory) to a sub-agent.",
+		Description: "Give a reading task (files, memory) to a subagent.",
 	}, s.intent, s.run)
 }
 
