@@ -226,14 +226,31 @@ func (r *rig) spoken(b book) []string {
 		b.none("I5 a text for the local API is not done", "SELECT id, key, state FROM outbox WHERE address LIKE 'cli:%' AND state <> 'done'")...)
 }
 
+// written is what commands have written, a line each: into one file, or into one of their own.
+func (r *rig) written() (lines []string, err error) {
+	workspace := filepath.Join(r.home, "workspace")
+	files, err := filepath.Glob(filepath.Join(workspace, "*.once"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append(files, filepath.Join(workspace, "once.txt")) {
+		raw, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		lines = append(lines, strings.Fields(string(raw))...)
+	}
+	return lines, nil
+}
+
 // effects is I6: what a tool does once is done once, and what it says it did is there.
 func (r *rig) effects(b book, sum *tally) (broken []string) {
 	lines := map[string]int{}
-	raw, err := os.ReadFile(filepath.Join(r.home, "workspace", "once.txt"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	said, err := r.written()
+	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, line := range strings.Fields(string(raw)) {
+	for _, line := range said {
 		lines[line]++
 		if lines[line] == 2 {
 			sum.doubled++

@@ -100,8 +100,8 @@ func single(kind, token string, n int) (llm.Call, bool) {
 		return call(n, 1, "write", map[string]any{"path": "f/" + token, "content": token}), true
 	case "exec", "chain":
 		return shell(n, 1, "echo "+token+" >> once.txt"), true
-	case "outside": // which is asked about, in a sandbox too
-		return call(n, 1, "exec", map[string]any{"command": "echo " + token + " >> ../home/workspace/once.txt", "workdir": "../../beside"}), true
+	case "outside": // which is asked about, in a sandbox too; what it writes counts as foreign, so it gets a file of its own
+		return call(n, 1, "exec", map[string]any{"command": "echo " + token + " >> ../home/workspace/" + token + ".once", "workdir": "../../beside"}), true
 	case "stray":
 		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 0.05"), true
 	case "nap":
