@@ -80,6 +80,9 @@ func (c *Closer) close(ctx context.Context, m Closing) (next time.Time) {
 		}
 		d := m.Delivery
 		d.Body, d.Choices = d.Body+"\n\n**"+m.Outcome+"**", []Choice{}
+		if d.Unsure > 0 && AbilitiesOf(ch).Repeats != ByKey {
+			d.Body += repeatMark // which the message had: an earlier copy may be there too
+		}
 		err = edit(ctx, editor, d, m.Shown)
 	}
 	if err == nil || errors.Is(err, ErrPermanent) || m.Tries+1 >= closingTries {

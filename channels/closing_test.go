@@ -83,3 +83,20 @@ func TestClosedQuestions(t *testing.T) {
 		})
 	}
 }
+
+// A message that was sent once more with a mark keeps the mark when its question is closed.
+func TestClosedQuestionsKeepTheMarkOfARepeat(t *testing.T) {
+	m := &channels.Closing{Delivery: channels.Delivery{Outbox: 1, To: "chat:1", Body: "May I?", Unsure: 1}, Shown: "m1", Outcome: "Denied · ABCD"}
+	rows, ch := &closings{open: m}, &buttoned{}
+	synctest.Test(t, func(t *testing.T) {
+		closer := &channels.Closer{Rows: rows, Channel: func(string) (channels.Channel, error) { return ch, nil }, Wake: make(chan struct{}), Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := closer.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(ch.said) != 1 || ch.said[0] != "m1: May I?\n\n**Denied · ABCD**\n\n(may be a repeat)" {
+		t.Errorf("said %q", ch.said)
+	}
+}

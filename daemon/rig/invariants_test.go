@@ -257,9 +257,9 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 			broken = append(broken, "I6 a command ran twice: "+line)
 		}
 	}
-	for _, row := range b.rows(`SELECT c.tool, json_extract(c.args, '$.command'), json_extract(c.args, '$.content'), json_extract(c.args, '$.name'), c.call_id, json_extract(c.args, '$.background')
-		FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' WHERE c.kind = 'call' AND x.is_error = 0`) {
-		tool, command, content, name, id, background := row[0], row[1], row[2], row[3], row[4], row[5]
+	for _, row := range b.rows(`SELECT c.tool, json_extract(c.args, '$.command'), json_extract(c.args, '$.content'), json_extract(c.args, '$.name'), c.call_id, json_extract(c.args, '$.background'),
+		json_extract(x.parts, '$[0].text') NOT LIKE 'exit code 0 %' FROM items c JOIN items x ON x.call_id = c.call_id AND x.kind = 'result' WHERE c.kind = 'call' AND x.is_error = 0`) {
+		tool, command, content, name, id, background, failed := row[0], row[1], row[2], row[3], row[4], row[5], row[6] == "1"
 		token := tokens.FindString(command + content + name)
 		if strings.Contains(command, token+".b ") {
 			token += ".b"
@@ -267,7 +267,9 @@ func (r *rig) effects(b book, sum *tally) (broken []string) {
 		lost := false
 		switch tool {
 		case "exec":
-			lost = lines[token] != 1 && background != "1" // that it began is all that the result of such a one says
+			// Of one in the background the result says only that it began. One may fail: its file is hidden once it counts as foreign, as all files do that
+			// changed while a command ran that sees foreign files and that a kill cut off.
+			lost = lines[token] != 1 && background != "1" && !failed
 		case "write":
 			got, err := os.ReadFile(filepath.Join(r.home, "workspace", "f", content))
 			lost = err != nil || string(got) != content

@@ -103,11 +103,11 @@ func single(kind, token string, n int) (llm.Call, bool) {
 	case "outside": // which is asked about, in a sandbox too; what it writes counts as foreign, so it gets a file of its own
 		return call(n, 1, "exec", map[string]any{"command": "echo " + token + " >> ../home/workspace/" + token + ".once", "workdir": "../../beside"}), true
 	case "stray":
-		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 0.05"), true
+		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt && sleep 0.05"), true
 	case "nap":
-		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt; sleep 300"), true
+		return shell(n, 1, "(setsid sleep 300 >/dev/null 2>&1 &); echo "+token+" >> once.txt && sleep 300"), true
 	case "big", "page":
-		return shell(n, 1, "echo "+token+" >> once.txt; seq 1 30000"), true
+		return shell(n, 1, "echo "+token+" >> once.txt && seq 1 30000"), true
 	case "bg":
 		return call(n, 1, "exec", map[string]any{"command": "echo " + token + " >> once.txt; sleep 0.1", "background": true}), true
 	case "note":

@@ -27,12 +27,12 @@ func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Cl
 			return nil, err
 		}
 	}
-	rs, err := s.read().QueryContext(ctx, `SELECT c.outbox, c.tries, o.address, o.reply_ref, d.part, d.body, d.nonce, d.remote_id, q.code, q.state, q.answer
+	rs, err := s.read().QueryContext(ctx, `SELECT c.outbox, c.tries, o.address, o.reply_ref, d.part, d.body, d.nonce, d.unsure, d.remote_id, q.code, q.state, q.answer
 		FROM closings c JOIN outbox o ON o.id = c.outbox JOIN questions q ON q.id = o.cause_id JOIN deliveries d ON d.outbox = o.id
 		WHERE o.state = 'done' AND d.state = 'sent' AND d.remote_id <> '' AND d.part = (SELECT max(part) FROM deliveries WHERE outbox = o.id) AND c.next_at <= ? ORDER BY c.outbox LIMIT 50`, db.Micros(now))
 	return db.Collect(rs, err, func(rs *sql.Rows) (c channels.Closing, err error) {
 		var code, state, answer string
-		err = rs.Scan(&c.Outbox, &c.Tries, &c.To, &c.ReplyRef, &c.Part, &c.Body, &c.Nonce, &c.Shown, &code, &state, &answer)
+		err = rs.Scan(&c.Outbox, &c.Tries, &c.To, &c.ReplyRef, &c.Part, &c.Body, &c.Nonce, &c.Unsure, &c.Shown, &code, &state, &answer)
 		c.Outcome = outcome(state, answer) + " · " + code
 		return c, err
 	})
