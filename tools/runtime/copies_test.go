@@ -118,6 +118,7 @@ func TestCopiesOfForeignFilesAreForeign(t *testing.T) {
 		{"cp letter.txt ../../n2.txt", "attachments/1", []string{"n2.txt"}},
 		{"cp x.txt ../../n3.txt", ".scratch/s1", []string{"n3.txt"}},
 		{"cp s1/x.txt ../n4.txt", ".scratch", []string{"n4.txt"}},
+		{"cp 1/letter.txt ../n10.txt; cat 1/letter.txt", "attachments", []string{"n10.txt"}},
 		{"cp attachments/1/letter.txt AGENTS.md", "", []string{"AGENTS.md"}},
 		{"mv attachments inbox; ln -s inbox attachments", "", nil},
 		{"cp att*/1/letter.txt n5.txt", "", nil},
@@ -140,6 +141,9 @@ func TestCopiesOfForeignFilesAreForeign(t *testing.T) {
 				}
 				res, out := b.run(t, args)
 				changes := res.Changes
+				if strings.Contains(out.Output, evil) && res.Foreign == "" {
+					t.Errorf("the output counts as the owner's: %+v", res)
+				}
 				if out.ProcessID != "" {
 					r := b.report(t)
 					changes = nil

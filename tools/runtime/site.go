@@ -45,6 +45,7 @@ type site struct {
 	own     bool              // the folder holds hob's own configuration, or lies beside it
 	open    bool              // the files with foreign text in it are too many to be hidden
 	unsure  bool              // the folder may show keys that were not found
+	inside  bool              // its folder lies in one that holds somebody else's text, and so cannot be hidden
 	others  string            // what it shows of a foreign root, which the call names; "" nothing
 	foreign string            // why its output is somebody else's text; "" when it is not
 	why     string            // why what it writes is; "" when it is not
@@ -161,13 +162,18 @@ func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) 
 	var secret []string
 	secret, at.unsure = e.keys(p, most)
 	b.Hidden = append(b.Hidden, secret...)
-	at.box, at.covered, at.open = b, nil, false
+	at.box, at.covered, at.open, at.inside = b, nil, false, false
 	if call.Tainted {
 		at.box.Sealed, at.box.Scratch = true, call.Scratch
 		return
 	}
 	e.Registry.look()
 	at.covered = e.theirs(at, namesAttachments(in))
+	maps.DeleteFunc(at.covered, func(path, _ string) bool {
+		around := below(path, at.cwd)
+		at.inside = at.inside || around
+		return around
+	})
 	list := slices.Sorted(maps.Keys(at.covered))
 	if at.open = at.mounts(list) > maxCovered; at.open {
 		at.covered, list = nil, nil
@@ -221,8 +227,8 @@ func (e executor) theirs(at *site, attachments bool) map[string]string {
 	list = append(list, e.Registry.foreign(e.Guard)...)
 	out := map[string]string{}
 	for _, path := range list {
-		if !inAny(at.box.Writable, path) && !inAny(at.box.Readable, path) || below(path, at.cwd) {
-			continue // who runs in a foreign folder has read it: the intent says so
+		if !inAny(at.box.Writable, path) && !inAny(at.box.Readable, path) {
+			continue
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
 			out[path] = sweep.Version(info)
@@ -293,6 +299,8 @@ func (s *site) source(call tools.Call, in Command) string {
 		return seesFiles
 	case s.folder.Foreign != "":
 		return s.folder.Foreign + ": " + s.cwd
+	case s.inside:
+		return seesFiles
 	case s.others != "":
 		return s.others
 	case namesAttachments(in):
