@@ -74,7 +74,7 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	next := *d.live.Load()
 	next.Lineup = d.maker().Lineup(ctx, c, name)
 	d.live.Store(&next)
-	if err := (notices{d.daemon}).tellCosts(ctx); err != nil {
+	if err := notices(d).tellCosts(ctx); err != nil {
 		return "", err
 	}
 	text := "From now on I ask " + next.Chain.First().Info().Name()

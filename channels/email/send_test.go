@@ -433,7 +433,7 @@ func TestASlowGreeting(t *testing.T) {
 				return
 			}
 			go func() {
-				defer in.Close()
+				defer func() { _ = in.Close() }()
 				first := make([]byte, 1)
 				_ = in.SetReadDeadline(time.Now().Add(greetLate))
 				if n, _ := in.Read(first); n > 0 { // who speaks first gets an answer that is no TLS
@@ -445,7 +445,7 @@ func TestASlowGreeting(t *testing.T) {
 				if err != nil {
 					return
 				}
-				defer out.Close()
+				defer func() { _ = out.Close() }()
 				go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
 				_, _ = io.Copy(in, out)
 			}()

@@ -195,7 +195,7 @@ func (p Proxy) ask(ctx context.Context, conn net.Conn, address string) (net.Conn
 		return nil, fmt.Errorf("ask for a tunnel: %w", err)
 	}
 	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, req)
+	resp, err := http.ReadResponse(in, req) //nolint:bodyclose // what follows is the tunnel, or the connection is closed
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("ask for a tunnel: %w", err)

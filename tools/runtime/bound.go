@@ -133,7 +133,7 @@ func (b *binder) expand(dir string, parts []string) {
 		b.expand(filepath.Join(dir, pattern), parts[1:])
 		return
 	}
-	f, err := os.Open(dir) //nolint:gosec // only names are read
+	f, err := os.Open(dir)
 	if err != nil {
 		return
 	}

@@ -171,7 +171,7 @@ func (d *DB) Storage(ctx context.Context) Storage {
 	timer := time.NewTimer(tryEvery)
 	defer timer.Stop()
 	select {
-	case <-c.done: // its error is in the condition
+	case <-c.done: //nolint:errcheck // its error is in the condition
 	case <-ctx.Done():
 	case <-timer.C: // a disk that hangs
 	}
