@@ -83,11 +83,11 @@ const (
 )
 
 // How often what may have arrived is sent once more, with a mark, where nothing can confirm it; and the backoff from the second repeat on,
-// which doubles. The platform has answered between each two of these tries, so that an outage of it counts only once.
+// which quadruples. The platform has answered between each two of these tries, so that an outage of it counts only once.
 const (
 	maxUnsure     = 8
 	maxUnsureFile = 3
-	firstDoubt    = 5 * time.Minute
+	firstDoubt    = 10 * time.Second
 	longDoubt     = time.Hour
 )
 
@@ -138,7 +138,7 @@ func afterUnsure(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool
 	if o.Err != nil && o.Looked == NotLooked {
 		again.At = now.Add(wait(d, o.Err, now))
 		if !o.Interrupted && repeats != ByKey && n > 1 {
-			again.At = now.Add(min(firstDoubt<<min(n-2, maxUnsure), longDoubt))
+			again.At = now.Add(min(firstDoubt<<min(2*(n-2), 2*maxUnsure), longDoubt))
 		}
 	}
 	most := maxUnsure

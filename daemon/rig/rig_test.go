@@ -22,7 +22,7 @@ import (
 // Limits of waiting. They only matter when something is broken.
 const (
 	startTime  = 30 * time.Second
-	settleTime = 20 * time.Second
+	settleTime = 60 * time.Second
 	stopTime   = 20 * time.Second
 )
 
