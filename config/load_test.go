@@ -196,7 +196,7 @@ func TestProblems(t *testing.T) {
 			`config.toml:2:28: roots: want an absolute path, or one that begins with ~/, followed by :ro or :rw or :foreign, found "/b"`,
 			`config.toml:2:34: roots: want an absolute path, or one that begins with ~/, followed by :ro or :rw or :foreign, found "/c:rwx"`,
 		}},
-		{"[tools]\ndeny = \"exec\"\nexec = true\n", []string{`config.toml:2:8: deny: want a list, found "exec", so [tools] is off`, `config.toml:3:8: exec: want a section, found true, so [tools.exec] is off`}},
+		{"[tools]\ndeny = \"exec\"\nexec = true\n", []string{`config.toml:2:8: deny: want a list, found "exec", so [tools] is off, and with it every tool`, `config.toml:3:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools]\nexec = true\n", []string{`config.toml:2:8: exec: want a section, found true, so [tools.exec] is off`}},
 		{"[tools.webb]\n", []string{`config.toml:1:8: unknown section "webb": did you mean "web"?`}},
 		{"a = \n", []string{`config.toml:1:5: unexpected end of line at start of value: there is no value behind the =`}},

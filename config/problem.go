@@ -33,6 +33,9 @@ func (p Problem) String() string {
 	b.WriteString(p.Text)
 	if p.Fatal && p.Section != "" {
 		b.WriteString(", so [" + p.Section + "] is off")
+		if p.Section == "tools" || p.Section == toolHooks {
+			b.WriteString(", and with it every tool")
+		}
 	}
 	if p.Hint != "" {
 		b.WriteString(": " + p.Hint)

@@ -70,7 +70,7 @@ func toolHooksPart() Part {
 		Path: toolHooks, Several: true,
 		Doc: "Commands of your own around calls of tools, as many as there are tables, in the order of the file. Each reads the call as one JSON object on its " +
 			"standard input (`tool`, `arguments`, `summary`, `trust`, `tainted`; after the call also `result`), runs in the workspace with hob's environment less " +
-			"all secrets, and may take 30 seconds. Every key is needed. A mistake in any of the tables denies every tool.",
+			"all secrets, and may take 30 seconds. Every key is needed. A mistake in any of the tables denies every tool, and each call says so.",
 		Keys: schema.Describe(ToolHook{}, []schema.Note{
 			{Name: "tools", Unset: "a mistake", Example: `["exec", "web_*"]`, Doc: "Names of tools, or patterns with `*`, `?` and `[a-z]`."},
 			{

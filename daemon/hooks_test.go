@@ -50,9 +50,16 @@ func TestHooksOfTheConfigStandAroundCalls(t *testing.T) {
 	r.until("ls runs without the hook", func() bool { return r.run("ls", `{"path": "."}`).Success })
 	write(t, home, "[[tool_hooks]]\ntools = [\"ls\"]\nwhen = \"before\"\n")
 	r.until("a mistake in a hook takes the tools away", func() bool {
-		_, err := r.client.Tool(t.Context(), "ls", client.ToolCall{Input: json.RawMessage(`{"path": "."}`)})
-		return err != nil && strings.Contains(err.Error(), `the tool "ls" cannot work here`)
+		out := r.run("ls", `{"path": "."}`)
+		return !out.Success && out.Error == "CONFIG_ERROR" && strings.Contains(out.Message, "[[tool_hooks]] in config.toml has a mistake, so every tool is off") &&
+			strings.Contains(out.Hint, "hob config validate")
 	})
+	r.until("the owner is told", func() bool {
+		return strings.Contains(strings.Join(r.notices(), "\n"), "command: missing, so [tool_hooks] is off, and with it every tool")
+	})
+	if said := r.say("list files"); !strings.Contains(said, "the tool ls is not available; hob tool list --all says why") {
+		t.Errorf("in chat: %q", said)
+	}
 }
 
 // S3: a hook is not confined and sees attachments, so what it writes is marked. What the call wrote that it runs after is not.

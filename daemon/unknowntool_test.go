@@ -15,3 +15,17 @@ func TestAnUnknownToolOverTheAPI(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+// TestAToolThatCannotWorkHereOverTheAPI: it answers in the form of a tool, with what is missing.
+func TestAToolThatCannotWorkHereOverTheAPI(t *testing.T) {
+	home := t.TempDir()
+	write(t, home, "[tools]\ndeny = [\"ls\"]\n")
+	t.Setenv("PATH", t.TempDir())
+	r := start(t, home)
+	for name, why := range map[string]string{"ls": "[tools] in config.toml does not allow it", "tmux": "tmux"} {
+		out, err := r.client.Tool(t.Context(), name, client.ToolCall{Input: []byte(`{}`)})
+		if err != nil || out.Success || out.Error != "CONFIG_ERROR" || !strings.Contains(out.Message, "cannot work here: ") || !strings.Contains(out.Message, why) || !strings.Contains(out.Hint, "hob tool list --all") {
+			t.Errorf("%s: %+v, %v", name, out, err)
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.dispatch = &agent.Dispatch{
 		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
+		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },
 		Hooks: &hooks.Hooks{
 			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},

@@ -39,7 +39,8 @@ const ChildActor = "child"
 // Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
 type Dispatch struct {
 	Set      Set
-	Guests   Set // for calls of others than the owner; nil: as Set
+	Guests   Set                      // for calls of others than the owner; nil: as Set
+	Lacks    func(name string) string // why a tool that there is cannot work here, "" when it can; nil: each can
 	Shelf    Shelf
 	Settings func(ctx context.Context) Settings
 	Grants   func(ctx context.Context) ([]guard.Grant, error)
@@ -93,6 +94,9 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		set = d.Guests
 	}
 	tool, ok := set.Find(call.Name)
+	if why := d.lacks(call.Name); !ok && why != "" {
+		return j.refuse(tools.Fail(tools.ConfigError, "hob tool list --all says what each tool needs, hob config validate what is wrong with the config", "the tool %q cannot work here: %s", call.Name, why))
+	}
 	if !ok {
 		return j.refuse(tools.Fail(tools.NotFound, nearest(set, call.Name), "there is no tool named %q", call.Name))
 	}
@@ -121,6 +125,13 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		return j.refuse(tools.Fail(tools.Denied, j.Decision.Allow, "%s", j.Decision.Reason))
 	}
 	return j
+}
+
+func (d *Dispatch) lacks(name string) string {
+	if d.Lacks == nil {
+		return ""
+	}
+	return d.Lacks(name)
 }
 
 func (j Judged) refuse(r tools.Result) Judged {

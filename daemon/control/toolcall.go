@@ -87,12 +87,6 @@ func (a *api) callTool(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, event.NewFault(event.Invalid, "", "workdir %q is not an absolute path", in.Workdir))
 		return
 	}
-	for _, m := range a.Tools.Missing() {
-		if m.Name == name {
-			a.fail(w, r, event.NewFault(event.Missing, "", "the tool %q cannot work here: %s", name, m.Why))
-			return
-		}
-	}
 	res, err := a.Tools.Call(r.Context(), ToolCall{Name: name, Args: in.Input, Workdir: in.Workdir, Approve: in.Approve})
 	a.answer(w, r, outcome(res), err)
 }

@@ -27,7 +27,7 @@ func TestMissingTools(t *testing.T) {
 	if rows := list("/v1/tools?all=1"); len(rows) != 2 || rows[1] != (row{"tmux", "runtime", "tmux is not installed"}) {
 		t.Errorf("all: %+v", rows)
 	}
-	if got := do(t, h, "POST", "/v1/tools/tmux", `{"input": {}}`); got.status != http.StatusNotFound || !strings.Contains(got.raw, "cannot work here: tmux is not installed") {
+	if got := do(t, h, "GET", "/v1/tools/tmux", ""); got.status != http.StatusNotFound || !strings.Contains(got.raw, "cannot work here: tmux is not installed") {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
 }

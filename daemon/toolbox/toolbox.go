@@ -56,8 +56,30 @@ type Missing struct {
 	Why  string
 }
 
+// Lacks says why a tool that there is cannot work here, "" when it can or when there is none of that name.
+func (k Kit) Lacks(name string) string {
+	for _, m := range k.Missing {
+		if m.Spec.Name == name {
+			return m.Why
+		}
+	}
+	return ""
+}
+
 // forbidden is why a tool cannot work that the config leaves out.
-const forbidden = "[tools] in config.toml does not allow it"
+func forbidden(c *config.Snapshot, name string) string {
+	switch {
+	case c.Off("tool_hooks"):
+		return "[[tool_hooks]] in config.toml has a mistake, so every tool is off"
+	case c.Off("tools"):
+		return "[tools] in config.toml has a mistake, so every tool is off"
+	case c.Off("tools.exec") && (name == "exec" || name == "tmux"):
+		return "[tools.exec] in config.toml has a mistake"
+	case c.Off("tools.web") && name == "web_search":
+		return "[tools.web] in config.toml has a mistake"
+	}
+	return "[tools] in config.toml does not allow it"
+}
 
 // Journal is the folder, in hob's own, that edit.Recover looks through at start.
 func Journal(state string) string { return filepath.Join(state, "edits") }
@@ -98,7 +120,7 @@ func (b *Bench) fill(k *Kit, c *config.Snapshot) (err error) {
 	k.Missing = nil
 	for _, t := range all.All(b.Services, setup(*k, c)) {
 		if !allowed(c.Tools, t.Spec().Name) {
-			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden})
+			k.Missing = append(k.Missing, Missing{t.Spec(), forbidden(c, t.Spec().Name)})
 			continue
 		}
 		if a, ok := t.(tools.Available); ok && a.Missing() != "" {
@@ -111,7 +133,7 @@ func (b *Bench) fill(k *Kit, c *config.Snapshot) (err error) {
 		rest, core := k.parted(list)
 		list = append(list, catalog.New(rest, core...))
 	} else {
-		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden})
+		k.Missing = append(k.Missing, Missing{catalog.New(nil).Spec(), forbidden(c, tools.Catalog)})
 	}
 	k.Set, err = tools.NewSet(list...)
 	return err

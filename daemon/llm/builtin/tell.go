@@ -84,7 +84,7 @@ func (s *state) direct(msg llm.Message) string {
 	case p.tool == "":
 		return s.m.lost(s.tools)
 	case !s.reachable(p):
-		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available."
+		return "I understand that, but I cannot do it here: the tool " + p.tool + " is not available; hob tool list --all says why."
 	default:
 		return ""
 	}
