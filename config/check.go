@@ -194,6 +194,9 @@ func (l *loader) tools() {
 	whole := typed(l, n, "tools", &t, func(c *checks, t *toolKeys) {
 		t.Roots = checkPaths(c, "roots", t.Roots, "ro", "rw", "foreign")
 		l.nested(c.at("roots"), t.Roots)
+		checkToolNames(c, "allow", t.Allow)
+		checkToolNames(c, "deny", t.Deny)
+		checkToolNames(c, "core", t.Core)
 	})
 	web := typed(l, n.child("web"), "tools.web", &w, checkToolWeb)
 	exec := typed(l, n.child("exec"), "tools.exec", &e, checkExec)

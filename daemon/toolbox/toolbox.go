@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,7 +157,7 @@ func (k Kit) carries(s tools.Spec) bool {
 	case slices.Contains(k.core, "*"):
 		return s.Name != tools.Catalog // there is nothing that it would lead to
 	default:
-		return s.Name == tools.Catalog || slices.Contains(k.core, s.Name)
+		return s.Name == tools.Catalog || named(k.core, s.Name)
 	}
 }
 
@@ -190,10 +191,15 @@ func setup(k Kit, c *config.Snapshot) all.Setup {
 }
 
 func allowed(c config.Tools, name string) bool {
-	if slices.Contains(c.Deny, config.DenyAll) || slices.Contains(c.Deny, name) {
-		return false
-	}
-	return len(c.Allow) == 0 || slices.Contains(c.Allow, name)
+	return !named(c.Deny, name) && (len(c.Allow) == 0 || named(c.Allow, name))
+}
+
+// named reports whether a list of the config has a tool: by its name, or by a pattern over names.
+func named(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil // the config has looked at the patterns
+	})
 }
 
 // roots reads "PATH:ro", "PATH:rw" and "PATH:foreign".

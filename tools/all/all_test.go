@@ -17,6 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"go.uber.org/goleak"
 
+	"hob/config"
 	"hob/daemon/event"
 	"hob/tools"
 )
@@ -479,4 +480,11 @@ func FuzzArguments(f *testing.F) {
 			t.Fatalf("Run: %v %s", err, res.Content)
 		}
 	})
+}
+
+// TestTheConfigKnowsEachTool: a name in allow, deny or core of [tools] is looked up in the config's own list.
+func TestTheConfigKnowsEachTool(t *testing.T) {
+	if want := slices.Sorted(maps.Keys(takes())); !slices.Equal(config.ToolNames(), want) {
+		t.Errorf("config.ToolNames is %q, want %q", config.ToolNames(), want)
+	}
 }

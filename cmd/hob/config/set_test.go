@@ -183,7 +183,7 @@ func setting(t *rapid.T) (main.Change, any) {
 	text := rapid.StringOf(rapid.RuneFrom([]rune("abc äß\"'\\#[]{}=,.-_\t\n中🙂"))).Draw(t, "text")
 	n := rapid.Int64Range(1, 1<<40).Draw(t, "number")
 	word := rapid.SampledFrom([]string{"off", "minimal", "low", "medium", "high", "xhigh"}).Draw(t, "word")
-	list := rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,8}`), 0, 4).Draw(t, "list")
+	list := rapid.SliceOfN(rapid.SampledFrom(config.ToolNames()), 0, 4).Draw(t, "list")
 	minutes := rapid.IntRange(1, 59).Draw(t, "minutes")
 	name := rapid.SampledFrom([]string{"model", "models.local", `models."a b"`}).Draw(t, "model")
 	type choice struct {

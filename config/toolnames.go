@@ -1,0 +1,33 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// ToolNames are the names of all tools that hob has, also of those that cannot work here. A test of hob/tools/all compares the two.
+func ToolNames() []string {
+	return []string{
+		"agents_list", "apply_patch", "ask", "complete_task", "cron", "edit", "exec", "fail_task", "glob", "grep", "http", "ls", "memory_get", "memory_search", "message",
+		"notebook_edit", "plan", "process", "read", "result_read", "sessions_history", "sessions_list", "sessions_send", "sessions_spawn", "sessions_status", "subagents",
+		"task_add", "task_list", "task_update", "tmux", "todo", "tool", "wait_task", "watch", "web_fetch", "web_search", "write",
+	}
+}
+
+// ofServer is the name of a tool of an MCP server, or a pattern over them: "git__list_issues", "git__*".
+var ofServer = regexp.MustCompile(`^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__[A-Za-z0-9_*-]+$`)
+
+// checkToolNames wants names of tools: one that is misspelt would deny nothing.
+func checkToolNames(c *checks, key string, list []string) {
+	known := ToolNames()
+	for i, name := range list {
+		near := nearest(name, known)
+		if name == DenyAll || slices.Contains(known, name) || near == "" && ofServer.MatchString(name) {
+			continue
+		}
+		at := c.at(key).element(i)
+		c.add(at, at.value, dotted(c.section, key), fmt.Sprintf("%s: there is no tool %q", key, name), cmp.Or(near, "hob tool list --all shows all of them"), true)
+	}
+}
