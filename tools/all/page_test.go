@@ -4,9 +4,14 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,13 +29,53 @@ const pageHead = `<!-- Made by go generate ./tools/all out of the tools themselv
 What the model can do, and you too: each of them is a command, ` + "`hob tool NAME`" + `, which goes through the same gate. ` + "`hob tool show NAME`" + ` prints the
 schema. A parameter without a flag stands behind the name; relative paths start in the workspace, and on the command line in the folder that
 you are in. Which of them ask you first: [security](security.md).
+
+What fails says so with one of these codes, in the ` + "`error` of `hob tool --json`" + ` and at the head of what the model reads:
 `
+
+// codes are those of error results, as the package tools declares them.
+func codes(t *testing.T) (list []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../result.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "Code" {
+			word, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, word)
+		}
+		return true
+	})
+	return list
+}
+
+// TestEveryCodeIsKnown: the interpreter tells errors by their codes, and cannot import them.
+func TestEveryCodeIsKnown(t *testing.T) {
+	source, err := os.ReadFile("../../daemon/llm/builtin/tell.go")
+	list := codes(t)
+	if err != nil || len(list) != 13 || !slices.Contains(list, string(tools.NeedsApproval)) {
+		t.Fatalf("%q, %v", list, err)
+	}
+	for _, code := range list {
+		if !regexp.MustCompile(`[(:|`+"`"+`]` + code + `[|)]`).Match(source) {
+			t.Errorf("the interpreter does not know %s", code)
+		}
+	}
+}
 
 // page describes all tools, by group; the groups in the order of their first tools.
 func page(t *testing.T, list []tools.Spec) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(pageHead)
+	b.WriteString(pageHead + "`" + strings.Join(codes(t), "`, `") + "`.\n")
 	first := map[string]int{}
 	for i, s := range list {
 		if _, seen := first[s.Group]; !seen {
