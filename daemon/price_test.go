@@ -35,7 +35,16 @@ func TestAnUnknownPriceIsUnknown(t *testing.T) {
 			}
 			got[list] = string(rows[0])
 		}
-		for what, word := range map[string]string{"usage": "unknown of", "status": "cost: unknown", "budget": `"used_micros":null`, "turns": `"cost_micros":null`, "fires": `"cost_micros":null`} {
+		var trial json.RawMessage
+		if err := r.client.Act(t.Context(), "model", "first", "test", nil, &trial); err != nil {
+			t.Fatal(err)
+		}
+		got["trial"] = string(trial)
+		_, _, got["metrics"] = r.fetch("/metrics", true)
+		if strings.Contains(got["metrics"], "hob_model_cost_total{") == unknown {
+			t.Errorf("price %q: %s", price, got["metrics"])
+		}
+		for what, word := range map[string]string{"trial": `"cost_micros":null`, "metrics": `hob_model_unpriced_requests_total{model="compatible/m"} `, "usage": "unknown of", "status": "cost: unknown", "budget": `"used_micros":null`, "turns": `"cost_micros":null`, "fires": `"cost_micros":null`} {
 			if strings.Contains(got[what], word) != unknown {
 				t.Errorf("price %q, %s: %s", price, what, got[what])
 			}

@@ -25,7 +25,7 @@ type fireRow struct {
 	Ended      time.Time `json:"ended"`
 	Delivery   string    `json:"delivery"`
 	Why        string    `json:"delivery_why"`
-	CostMicros int64     `json:"cost_micros"`
+	CostMicros *int64    `json:"cost_micros"` // nil: the price is not known
 	Tokens     int64     `json:"tokens"`
 	Reason     string    `json:"reason"`
 	Turn       int64     `json:"turn"`
@@ -76,10 +76,10 @@ func (r fireRow) clock(t time.Time) string {
 
 func (r fireRow) cost() string {
 	switch {
-	case r.CostMicros > 0:
-		return fmt.Sprintf("%.4f", float64(r.CostMicros)/1e6)
-	case r.Tokens > 0:
-		return console.Thousands(r.Tokens) + " tok"
+	case r.CostMicros == nil:
+		return "unknown, " + console.Thousands(r.Tokens) + " tok"
+	case *r.CostMicros > 0:
+		return fmt.Sprintf("%.4f", float64(*r.CostMicros)/1e6)
 	}
 	return "-"
 }

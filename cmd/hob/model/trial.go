@@ -90,11 +90,11 @@ func (t trialRow) draw() string {
 	line("tools", t.Call.draw("it calls tools", "it does not call tools"))
 	line("results", t.Result.draw("it uses their results", "it does not use their results"))
 	line("images", t.Vision.draw("it sees them", "it does not see them"))
-	used := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token"))
+	used, cost := fmt.Sprintf("%s in, %s out", console.Thousands(t.Usage.Input), console.Plural(t.Usage.Output, "token")), "cost unknown"
 	if t.Usage.Priced {
-		used += fmt.Sprintf(", %.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
+		cost = fmt.Sprintf("%.6f in the provider's currency", float64(t.Usage.Cost)/1e6)
 	}
-	line("used", used+", "+console.Span(t.TookMS))
+	line("used", used+", "+cost+", "+console.Span(t.TookMS))
 	return b.String()
 }
 

@@ -143,6 +143,23 @@ func (t *trial) ask(ctx context.Context, tools []llm.Tool, messages ...llm.Messa
 	return h, nil
 }
 
+// MarshalJSON writes a cost that is not known as null.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
+	type sum struct {
+		llm.Usage
+		Cost *int64 `json:"cost_micros"`
+	}
+	doc := struct {
+		plain
+		Usage sum `json:"usage"`
+	}{plain(r), sum{Usage: r.Usage}}
+	if r.Usage.Priced {
+		doc.Usage.Cost = &r.Usage.Cost
+	}
+	return json.Marshal(doc)
+}
+
 // book adds an answer to the sum.
 func (t *trial) book(a llm.Answer) {
 	sum := &t.report.Usage

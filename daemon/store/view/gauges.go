@@ -13,6 +13,7 @@ import (
 
 	"hob/daemon/prom"
 	"hob/daemon/store/db"
+	"hob/daemon/store/ledger"
 )
 
 // Gauges are the numbers that a monitor asks for again and again.
@@ -35,6 +36,8 @@ type Requests struct {
 	Cached int64
 	Output int64
 	Micros int64 // cost, in millionths of the budget's currency
+
+	Unpriced int64 // how many of them have no known price
 }
 
 // interrupted is the fault of requests that did not end as a model's: hob ended in the middle, or the turn was stopped.
@@ -189,6 +192,7 @@ func (r Requests) addTo(sums map[outcome]Requests) {
 	s := sums[key]
 	s.Model, s.Fault = r.Model, r.Fault
 	s.Count, s.Input, s.Cached, s.Output, s.Micros = s.Count+r.Count, s.Input+r.Input, s.Cached+r.Cached, s.Output+r.Output, s.Micros+r.Micros
+	s.Unpriced += r.Unpriced
 	sums[key] = s
 }
 
@@ -199,13 +203,14 @@ func (t *tally) fresh(ctx context.Context, read *db.Readers) ([]asked, error) {
 		return nil, err
 	}
 	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.fault, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
-		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0)
+		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0),
+		coalesce(sum(`+ledger.Unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
-		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open))
+		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
 	return db.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
 		var a asked
 		var lost bool
-		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros)
+		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros, &a.Unpriced)
 		if lost && a.Fault == "" {
 			a.Fault = interrupted
 		}
@@ -226,15 +231,23 @@ func (g Gauges) Write(p *prom.Page) {
 
 // countRequests sums up what models were asked; failures are by the kind of fault.
 func countRequests(p *prom.Page, list []Requests) {
-	asked, cost, counted := map[string]int64{}, map[string]float64{}, map[string][3]int64{}
+	asked, unpriced, cost, counted := map[string]int64{}, map[string]int64{}, map[string]float64{}, map[string][3]int64{}
 	var failed, tokens []prom.Sample
 	for _, r := range list {
 		asked[r.Model] += r.Count
+		unpriced[r.Model] += r.Unpriced
 		cost[r.Model] += float64(r.Micros) / 1e6
 		c := counted[r.Model]
 		counted[r.Model] = [3]int64{c[0] + r.Input - r.Cached, c[1] + r.Cached, c[2] + r.Output}
 		if r.Fault != "" {
 			failed = append(failed, prom.Sample{Labels: []string{"model", r.Model, "fault", r.Fault}, Value: float64(r.Count)})
+		}
+	}
+	for model, n := range unpriced {
+		if n == 0 {
+			delete(unpriced, model)
+		} else if cost[model] == 0 {
+			delete(cost, model) // it is not known, and not 0
 		}
 	}
 	for _, model := range slices.Sorted(maps.Keys(counted)) {
@@ -245,5 +258,6 @@ func countRequests(p *prom.Page, list []Requests) {
 	p.Counter("hob_model_requests_total", "Requests to a model that have ended.", prom.By("model", asked)...)
 	p.Counter("hob_model_failures_total", "Requests to a model that gave nothing usable, by fault.", failed...)
 	p.Counter("hob_model_tokens_total", "Tokens of a model: fresh input, cached input, output.", tokens...)
-	p.Counter("hob_model_cost_total", "What a model has cost, in the budget's currency.", prom.By("model", cost)...)
+	p.Counter("hob_model_cost_total", "What a model has cost where its price is known, in the budget's currency.", prom.By("model", cost)...)
+	p.Counter("hob_model_unpriced_requests_total", "Requests to a model whose price is not known.", prom.By("model", unpriced)...)
 }
