@@ -154,7 +154,11 @@ func channels(_ context.Context, s *scene) Result {
 		return *r
 	}
 	var v verdict
+	untried := 0
 	for _, c := range s.status.Channels {
+		if c.Sending.State == "not tried" {
+			untried++
+		}
 		for what, d := range map[string]direction{"receive": c.Receiving, "send": c.Sending} {
 			switch d.State {
 			case "down":
@@ -167,7 +171,14 @@ func channels(_ context.Context, s *scene) Result {
 	if len(s.status.Channels) == 0 {
 		return v.result("only the command line: no channel is set")
 	}
-	return v.result("%s can receive and send", console.Plural(int64(len(s.status.Channels)), "channel"))
+	all := console.Plural(int64(len(s.status.Channels)), "channel")
+	switch untried {
+	case 0:
+		return v.result("%s can receive and send", all)
+	case 1:
+		return v.result("%s can receive; %d can send, 1 was not tried", all, len(s.status.Channels)-1)
+	}
+	return v.result("%s can receive; %d can send, %d were not tried", all, len(s.status.Channels)-untried, untried)
 }
 
 func jobs(ctx context.Context, s *scene) Result {
