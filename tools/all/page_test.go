@@ -65,7 +65,7 @@ func TestEveryCodeIsKnown(t *testing.T) {
 		t.Fatalf("%q, %v", list, err)
 	}
 	for _, code := range list {
-		if !regexp.MustCompile(`[(:|`+"`"+`]` + code + `[|)]`).Match(source) {
+		if !regexp.MustCompile(`[(:|` + "`" + `]` + code + `[|)]`).Match(source) {
 			t.Errorf("the interpreter does not know %s", code)
 		}
 	}
