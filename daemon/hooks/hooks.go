@@ -125,7 +125,7 @@ func (h *Hooks) run(ctx context.Context, hook Hook, in Call) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
 	defer cancel()
-	shell := []string{"sh", "-c"}
+	shell := []string{"/bin/sh", "-c"} // not by PATH: a command in the sandbox may have put another one there
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/C"}
 	}

@@ -71,6 +71,19 @@ func TestS1AHookDoesNotGetTheVariablesOfACall(t *testing.T) {
 	}
 }
 
+// S1: a shell that a command in the sandbox may have put on hob's PATH runs no hook.
+func TestS1AHookRunsNoPlantedShell(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "sh"), []byte("#!/bin/sh\necho planted\nexit 1\n"), 0o700); err != nil { // #nosec G306 -- a program
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	var log bytes.Buffer
+	if said := rig(t, &log, hooks.Hook{Tools: []string{"exec"}, When: hooks.Before, Command: "true"}).Before(t.Context(), call, tools.Intent{}); said != "" {
+		t.Error(said)
+	}
+}
+
 func TestAfterSeesTheResultAndOnlyLogs(t *testing.T) {
 	var log bytes.Buffer
 	h := rig(t, &log, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "cat > seen; echo oops; exit 1"}, hooks.Hook{Tools: []string{"*"}, When: hooks.After, Command: "touch second"})

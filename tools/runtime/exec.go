@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	osexec "os/exec"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -114,7 +113,7 @@ func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 // command that the five denials need.
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
-	e := executor{d, shellArgs(osexec.LookPath)}
+	e := executor{d, shellArgs(d.Sandbox.Program)}
 	return traced{tools.New[Command, Outcome](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
 		Description: "Run a shell command; after " + display.Span(d.Limits.Yield) + ", or with background, it goes on as a process.",

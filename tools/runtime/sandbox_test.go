@@ -147,6 +147,30 @@ func TestForeignOutput(t *testing.T) {
 	}
 }
 
+// S1: a shell that a command in the sandbox may have put on hob's PATH runs nothing.
+func TestS1NoPlantedShell(t *testing.T) {
+	path := os.Getenv("PATH")
+	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Require} {
+		var rw string
+		b := boxed(t, false, func(d *runtime.ExecDeps) {
+			rw = filepath.Join(d.Guard.Home(), "rw")
+			for _, name := range []string{"bash", "sh"} {
+				if err := errors.Join(os.MkdirAll(rw+"/bin", 0o700), os.WriteFile(rw+"/bin/"+name, []byte("#!/bin/sh\necho planted\n"), 0o700)); err != nil { // #nosec G306 -- a program
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("PATH", rw+"/bin:"+path)
+			d.Sandbox = sandbox.New(t.Context(), sandbox.Config{
+				Mode: mode, Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(t), Roots: []sandbox.Bind{{Path: rw, Write: true}},
+			})
+		})
+		res, out := b.run(t, sh("echo hello"))
+		if out.Output != "hello\n" {
+			t.Errorf("%v: %+v", mode, res)
+		}
+	}
+}
+
 // Where commands must be confined and cannot be, none runs, and the hint says how to mend that.
 func TestRequireFailsClosed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no bwrap, no sandbox-exec
