@@ -170,6 +170,9 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 		if err := p.doubts.probe(ctx, ch, row.To.Channel()); err != nil {
 			p.Report(row.To.Channel(), err)
 			d.Attempts++
+			if d.Tried.IsZero() {
+				d.Tried = row.Queued // the pause grows with the time that it has waited
+			}
 			p.finish(ctx, row, d, retry(d, err, p.Clock.Wall()))
 			return false, nil
 		}
