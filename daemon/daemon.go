@@ -221,7 +221,7 @@ func (d *daemon) schedule() jobs.Desk {
 
 // watches is the file watches as tools and the API see them.
 func (d conf) watches() watches.Desk {
-	return watches.Desk{Rows: d.store, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach}
+	return watches.Desk{Rows: d.store, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
 }
 
 // costs tells what runs have cost, and the price of the model that is asked first.

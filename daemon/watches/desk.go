@@ -39,6 +39,7 @@ type Desk struct {
 	Guard func() *fsguard.Guard // as the config says now
 	Now   func() time.Time
 	Reach func(event.Address) bool // reports whether something can be sent there
+	Most  func() int               // how many folders the system can watch; 0: not known
 }
 
 var _ automation.Watches = Desk{}
@@ -78,6 +79,24 @@ func (s Desk) Named(ctx context.Context, name string) (automation.Watch, error) 
 	looks, err := s.Rows.Looks(ctx)
 	return s.waiting(shown(w, looks[w.ID])), err
 }
+
+// Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
+func (s Desk) Crowded(ctx context.Context, view automation.Watch) string {
+	most := s.Most()
+	if most == 0 || view.Poll != "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, countingFor)
+	defer cancel()
+	if !watch.Exceeds(ctx, watch.Watch{Paths: view.Paths, Include: view.Include, Flat: view.Flat, Gitignore: view.Gitignore}, most) {
+		return ""
+	}
+	return fmt.Sprintf("it has more folders than the system can watch (%d): the rest is looked at from time to time instead; "+
+		"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", most)
+}
+
+// countingFor is how long the folders of a new watch are counted.
+const countingFor = 300 * time.Millisecond
 
 // waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
 func (s Desk) waiting(view automation.Watch) automation.Watch {

@@ -83,8 +83,41 @@ func newDesk(t *testing.T) (watches.Desk, *rows, string) {
 	r := &rows{looks: map[int64]watch.Look{}}
 	return watches.Desk{
 		Rows: r, Guard: func() *fsguard.Guard { return g }, Now: func() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) },
-		Reach: func(to event.Address) bool { return to != "telegram:5" },
+		Reach: func(to event.Address) bool { return to != "telegram:5" }, Most: func() int { return 3 },
 	}, r, dir
+}
+
+// U41: a watch on more folders than the system allows says so when it is made.
+func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
+	desk, _, dir := newDesk(t)
+	for _, name := range []string{"few/a/b", "many/a/b", "many/a/c"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	many := automation.Watch{Paths: []string{filepath.Join(dir, "many")}}
+	for name, c := range map[string]struct {
+		change func(*automation.Watch)
+		want   bool
+	}{
+		"too many":           {func(*automation.Watch) {}, true},
+		"as many as allowed": {func(w *automation.Watch) { w.Paths = []string{filepath.Join(dir, "few")} }, false},
+		"flat":               {func(w *automation.Watch) { w.Flat = true }, false},
+		"polled":             {func(w *automation.Watch) { w.Poll = "1m0s" }, false},
+		"with gitignore":     {func(w *automation.Watch) { w.Gitignore = true }, false},
+	} {
+		w := many
+		c.change(&w)
+		if text := desk.Crowded(t.Context(), w); strings.Contains(text, "can watch (3)") != c.want || strings.Contains(text, "fs.inotify.max_user_watches") != c.want {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	desk.Most = func() int { return 0 }
+	if text := desk.Crowded(t.Context(), many); text != "" || watch.Exceeds(late, watch.Watch{Paths: many.Paths}, 3) {
+		t.Errorf("not known: %q", text)
+	}
 }
 
 func TestPlan(t *testing.T) {

@@ -79,6 +79,8 @@ func (watches) Find(context.Context, string) (automation.Watch, bool, error) {
 	return automation.Watch{}, false, nil
 }
 
+func (watches) Crowded(context.Context, automation.Watch) string { return "" }
+
 func (watches) Plan(context.Context, automation.WatchDraft) (automation.Watch, tools.Change, error) {
 	return automation.Watch{}, nil, nil
 }

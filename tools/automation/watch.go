@@ -288,6 +288,9 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 			text += "\nwaits for the folder: " + place.Path + " is not there yet"
 		}
 	}
+	if crowded := w.watches.Crowded(ctx, one); crowded != "" {
+		text += "\n" + crowded
+	}
 	return answer(text, one, change), nil
 }
 

@@ -18,6 +18,8 @@ type Watches interface {
 	Plan(ctx context.Context, d WatchDraft) (Watch, tools.Change, error)
 	// Alter works out what Remove, Pause or Resume does to a watch, and the row that makes it so; nil: it is as wished already.
 	Alter(ctx context.Context, w Watch, v Verb) (Watch, tools.Change, error)
+	// Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
+	Crowded(ctx context.Context, w Watch) string
 }
 
 // Watch is a file watch as it is shown.
