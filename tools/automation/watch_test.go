@@ -96,7 +96,7 @@ func watchDo(t *testing.T, s *shed, c tools.Call) tools.Result {
 func TestWatchAnswers(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{`{"action":"list"}`, "#3 papers | /d/*.pdf | watching | name it\n#4 notes | /n, /m | paused, failed 2 in a row | look\n#5 lost |  | does not watch: no such thing | \n#6 far |  | watching, but: the limit is reached | \n#7 new |  | looking for the first time | "},
-		{`{"action":"add","paths":["/d/*.pdf"],"prompt":"name it"}`, "added: papers (#3): /d/*.pdf\nafter a rest of 2s\nprompt: name it\nanswers go to: telegram:5\ncounted: papers"},
+		{`{"action":"add","paths":["/d/*.pdf"],"prompt":"name it"}`, "added: papers (#3): /d/*.pdf\nafter a rest of 2s\nprompt: name it\nanswers go to: telegram:5\nwaits for the folder: /d is not there yet\ncounted: papers"},
 		{`{"action":"pause","name":"papers"}`, "paused: papers"},
 		{`{"action":"remove","id":3}`, "removed: papers"},
 		{`{"action":"pause","name":"notes"}`, "nothing has changed: watch notes was paused already"},
