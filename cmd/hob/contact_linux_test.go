@@ -222,6 +222,13 @@ func (c *contact) killed(stop func(syscall.Signal)) func(syscall.Signal) {
 	draft := message{}
 	if c.grows {
 		draft = c.hears(sam, "I have thought")
+		noted := regexp.MustCompile(`"state":\s*"sent"`)
+		if !soon(func() bool { // hob has noted which message it is: killed before that, it would have to repeat it
+			out, err := c.command("outbox", "list", "--state", "draft", "--json").Output()
+			return err == nil && noted.Match(out)
+		}) {
+			c.Fatal("the beginning of the answer is not noted as sent")
+		}
 	}
 	stop(syscall.SIGKILL)
 	stop = c.up()
