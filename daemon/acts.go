@@ -46,7 +46,7 @@ func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
 	case "model":
 		return a.model(ctx, act)
 	case "marks":
-		return done(a.store.Unmark(ctx, act.Args["path"]))
+		return done(a.store.Unmark(ctx, act.Args["path"], act.Args["hash"]))
 	case "safe-mode":
 		return done(a.store.LeaveSafeMode(ctx))
 	case "hooks":

@@ -25,7 +25,7 @@ type rows struct {
 	view     *view.View
 	budget   func(ctx context.Context) (store.Budget, error)
 	grants   func(ctx context.Context) ([]guard.Grant, error)
-	marks    func(ctx context.Context) ([]trust.Mark, error)
+	marks    func(ctx context.Context, hashes bool) ([]trust.Mark, error)
 	schedule jobs.Desk
 	hooks    *webhooks.Desk
 	watches  watches.Desk
@@ -91,7 +91,7 @@ func (r rows) list(ctx context.Context, resource string, f event.Filter) (any, e
 	case "audit":
 		return r.view.AuditRows(ctx, f)
 	case "marks":
-		return r.marks(ctx)
+		return r.marks(ctx, f.State != event.NamesOnly)
 	case "channels":
 		return r.lobby.Channels(), nil
 	case "pairings":

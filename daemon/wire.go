@@ -63,6 +63,7 @@ func (d *daemon) wire(out, in stage) error {
 	if err := (conf{d}).renew(in.ctx); err != nil {
 		return err
 	}
+	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Load().kit.Guard, path) }
 	d.dispatch = &agent.Dispatch{
 		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
 		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 type markRow struct {
 	Path string    `json:"path"`
+	Hash string    `json:"hash"`
 	Why  string    `json:"why"`
 	Turn int64     `json:"turn"`
 	At   time.Time `json:"at"`
@@ -20,20 +22,27 @@ func trustCommand(a *cli.App) *cobra.Command {
 	return cli.Family("trust", "See which files count as foreign text, and say that you trust one",
 		cli.List(a, cli.Listing[markRow]{
 			Resource: "marks", Short: "List the files that were written after foreign text had been read", None: "no file counts as foreign",
-			Head: []string{"PATH", "SINCE", "TURN", "WHY"},
+			Head: []string{"PATH", "HASH", "SINCE", "TURN", "WHY"},
 			Row: func(m markRow, clock cli.Clock) []string {
-				return []string{m.Path, clock(m.At), cli.ID(m.Turn), m.Why}
+				return []string{m.Path, cmp.Or(m.Hash[:min(12, len(m.Hash))], "-"), clock(m.At), cli.ID(m.Turn), m.Why}
 			},
 		}),
 		&cobra.Command{
-			Use: "accept PATH", Short: "Say that you trust what a file, or a folder, holds", Args: cli.Exactly(1, "a PATH"), ValidArgsFunction: cli.Complete(a, "marks"),
+			Use: "accept PATH [HASH]", Short: "Say that you trust what a file, or a folder, holds", ValidArgsFunction: cli.Complete(a, "marks"),
+			Long: "Say that you trust what a file, or a folder, holds: what the list showed last, or, before the first list, what was marked. Anything else that is\n" +
+				"there now is refused. With HASH, of which the 12 digits of the list are enough, it is what has that hash.",
+			Args:    cobra.MatchAll(cli.AtLeast(1, "a PATH"), cli.AtMost(2, "a PATH and a HASH")),
 			Example: "  hob trust accept ~/.hob/workspace/AGENTS.md",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				path, err := filepath.Abs(args[0])
 				if err != nil {
 					return err
 				}
-				return a.Act(cmd.Context(), "marks", "", "accept", map[string]string{"path": path}, path+" counts as yours")
+				what := map[string]string{"path": path}
+				if len(args) > 1 {
+					what["hash"] = args[1]
+				}
+				return a.Act(cmd.Context(), "marks", "", "accept", what, path+" counts as yours")
 			},
 		},
 	)

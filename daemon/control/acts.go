@@ -47,7 +47,7 @@ func knownArgs(resource, verb string) []string {
 	case "model finish":
 		return []string{"!address"}
 	case "marks accept":
-		return []string{"!path"}
+		return []string{"!path", "hash"}
 	case "backup create":
 		return []string{"path"}
 	}

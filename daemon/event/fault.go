@@ -44,6 +44,9 @@ func AsFault(err error) (*Fault, bool) {
 	return f, ok
 }
 
+// NamesOnly is the state of a filter that asks for the names of rows: nobody looks at what is in them.
+const NamesOnly = "names"
+
 // Filter narrows a list of rows. Zero values mean no limit beyond the default of 50 rows, newest first.
 type Filter struct {
 	Limit int

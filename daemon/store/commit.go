@@ -112,10 +112,20 @@ func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 
 // Commit writes everything that one step of a turn came to. It goes through also when ctx has ended: what it tells of has happened.
 func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
+	s.note(c.Changes)
 	if fail.Broken("finish-in-three") && c.End != nil {
 		return s.finishInThree(ctx, c)
 	}
 	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
+}
+
+// note looks at the files that changes mark: a transaction opens none.
+func (s *core) note(list []tools.Change) {
+	for _, c := range list {
+		if m, ok := c.(tools.Mark); ok {
+			s.marks.Note(m.Path, m.Why)
+		}
+	}
 }
 
 // finishInThree is a deliberate fault: what belongs together is committed apart.

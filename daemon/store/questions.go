@@ -217,13 +217,20 @@ func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
 	})
 }
 
-// MarkRows lists the files that count as foreign text.
-func (s Questions) MarkRows(ctx context.Context) ([]trust.Mark, error) {
-	return trust.List(ctx, s.read())
+// MarkRows lists the files that count as foreign text. With hashes it is what the owner looks at before he accepts one.
+func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]trust.Mark, error) {
+	list, err := trust.List(ctx, s.read())
+	if err == nil && hashes {
+		s.marks.Show(list)
+	}
+	return list, err
 }
 
-// Unmark says that the owner trusts what a marked file holds.
-func (s Questions) Unmark(ctx context.Context, path string) error {
+// Unmark says that the owner trusts what a marked file holds: what has the hash, "" for what the list has shown last.
+func (s Questions) Unmark(ctx context.Context, path, hash string) error {
+	if err := s.marks.Accepts(path, hash); err != nil {
+		return err
+	}
 	err := s.Write(ctx, func(tx *Tx) error { return trust.Drop(tx.Tx, path) })
 	if err == nil {
 		s.marks.Forget(path)
@@ -282,6 +289,7 @@ func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, 
 
 // Record applies changes that come from outside a turn: a call's audit row and what it changed.
 func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
+	s.note(list)
 	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
 }
 
@@ -294,6 +302,7 @@ func (s Questions) Settled(ctx context.Context, hash string) error {
 
 // RecordFrom is Record for changes that may send messages: the command that they come from becomes an inbox row, their cause.
 func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
+	s.note(list)
 	return s.Write(ctx, func(tx *Tx) error {
 		for i, c := range list {
 			out, ok := c.(event.Out)

@@ -40,7 +40,7 @@ func namings(resource string) naming {
 		"channels":  {key: "name", about: "kind"},
 		"pairings":  {key: "id", about: "channel"},
 		"grants":    {key: "id", about: "pattern"},
-		"marks":     {key: "path", about: "why"},
+		"marks":     {key: "path", about: "why", state: client.NamesOnly},
 		"turns":     {key: "id", about: "text", last: true},
 		"outbox":    {key: "id", about: "body", last: true},
 		"inbox":     {key: "seq", about: "text", last: true},

@@ -299,6 +299,9 @@ func (c *Client) Post(ctx context.Context, m Message) (event.Receipt, error) {
 // Filter narrows a list of rows.
 type Filter = event.Filter
 
+// NamesOnly is the state of a filter that asks for the names of rows only.
+const NamesOnly = event.NamesOnly
+
 // Explain takes an error apart for people: a sentence, a hint ("" when there is none) and its kind
 // (an event.FaultKind, "" for anything else).
 func Explain(err error) (text, hint, kind string) {
