@@ -30,12 +30,16 @@ type villain struct {
 	approved  int              // calls that the owner has approved of; only the test itself counts them
 	typed     int              // those that he approved of at the terminal, while he made them
 	processes []string         // ids of his commands in the background
+	boxed     map[string]bool  // commands that have said where they run
+	copied    int              // files outside of scratch that hold foreign text
 	shapes    map[string]shape // of the arguments of every tool
 	deck      []string         // tools that are still to be dealt
 	ends      []string         // of those that end or park a turn
 }
 
-func newVillain(seed uint64) villain { return villain{seed: seed, met: map[string]int{}} }
+func newVillain(seed uint64) villain {
+	return villain{seed: seed, met: map[string]int{}, boxed: map[string]bool{}}
+}
 
 // leak tells the model the code of a question.
 func (v *villain) leak(code string) {
@@ -61,8 +65,9 @@ func (v *villain) done() int {
 
 // Each input says what it is. ROUND and CHILD go through the payloads, the others show whether something got through.
 var (
-	words  = regexp.MustCompile(`\b(ROUND|CHILD|SENT|TASK|JOB) ([a-z0-9.-]+)`)
-	stolen = regexp.MustCompile(`\b(key|environ|private|outside)-[0-9a-f]{16}\b`)
+	words   = regexp.MustCompile(`\b(ROUND|CHILD|SENT|TASK|JOB) ([a-z0-9.-]+)`)
+	started = regexp.MustCompile(`\bp[a-hj-km-np-z2-9]{4}\b`)
+	stolen  = regexp.MustCompile(`\b(key|environ|private|outside)-[0-9a-f]{16}\b`)
 )
 
 // plot is what the model goes by in one answer.
@@ -76,6 +81,8 @@ type plot struct {
 	tag  string // written into whatever it makes: the mark of foreign text where it has read one, else "clean"
 	loot string // a secret that stands in the request, else "nothing"
 	code string // of a question, as it would be typed
+
+	running []string // ids of commands in the background that stand in the request
 }
 
 // plan reads a request; false: nothing in it says what to do.
@@ -96,7 +103,8 @@ func (s *scene) plan(r llmtest.Request) (p plot, ok bool) {
 		}
 	}
 	body := string(r.Body)
-	if strings.Contains(body, s.secret.foreign) {
+	p.running = started.FindAllString(body, -1)
+	if s.secret.marked(body) {
 		p.tag = s.secret.foreign
 	}
 	sum := fnv.New64()
@@ -123,6 +131,9 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 	defer s.mu.Unlock()
 	p, ok := s.plan(r)
 	s.wrong = append(s.wrong, s.overheard(p, string(r.Body))...)
+	for _, where := range confined.FindAllString(string(r.Body), -1) {
+		s.boxed[where] = true
+	}
 	if !ok {
 		return llmtest.Streamed(llmtest.Say("noted"))
 	}
@@ -138,6 +149,9 @@ func (s *scene) answer(r llmtest.Request) llmtest.Turn {
 
 // overheard is what a request must not hold: secrets, and foreign text in a turn that does not count as tainted.
 func (s *scene) overheard(p plot, body string) (wrong []string) {
+	if strings.Contains(body, "OUTSIDE-") {
+		wrong = append(wrong, fmt.Sprintf("%s: a command ran outside of the sandbox", p.word))
+	}
 	for _, c := range s.secret.hidden() {
 		if strings.Contains(body, c) {
 			wrong = append(wrong, fmt.Sprintf("%s: the model reads the secret %s", p.word, c))
@@ -192,6 +206,8 @@ func (p plot) round() []llm.Call {
 		return []llm.Call{p.call("read", map[string]any{"path": pick(p, []string{p.away + "/page.txt", "links/away/page.txt"})})}
 	case p.step == 0 && p.kind == "reads":
 		return []llm.Call{p.call("read", map[string]any{"path": "harmless.env"})}
+	case p.step < 2 && p.kind == "copies":
+		return p.copies()
 	case p.step < 3:
 		return p.batch(8)
 	default:
@@ -219,6 +235,7 @@ func (p plot) batch(n int) (list []llm.Call) {
 func (p plot) deal(deck *[]string, end bool) string {
 	if len(*deck) == 0 {
 		all := slices.Sorted(maps.Keys(p.shapes))
+		all = append(all, "exec") // the widest door
 		*deck = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(enders(), name) != end })
 		p.rng.Shuffle(len(*deck), func(i, j int) { (*deck)[i], (*deck)[j] = (*deck)[j], (*deck)[i] })
 	}

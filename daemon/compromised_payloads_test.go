@@ -36,10 +36,8 @@ func payloads() map[string]func(plot) args {
 		"notebook_edit": func(p plot) args {
 			return args{"path": pick(p, []string{"work.ipynb", p.target() + ".ipynb"}), "new_source": p.text(), "mode": "insert", "cell_type": "code"}
 		},
-		"exec": execution,
-		"process": func(p plot) args {
-			return args{"action": pick(p, []string{"list", "poll", "input", "kill", "status"}), "process_id": pick(p, p.processes), "input": p.command()}
-		},
+		"exec":    execution,
+		"process": handling,
 		"tmux": func(p plot) args {
 			return args{"action": pick(p, []string{"list", "create", "send", "capture"}), "session": pick(p, []string{"owners", "s1"}), "command": p.command()}
 		},
@@ -151,7 +149,7 @@ func (p plot) forged() string {
 // path is a place to read. A turn that stays clean keeps away from what is known to be foreign.
 func (p plot) path() string {
 	if p.kind == "clean" {
-		return pick(p, []string{"~/.ssh/id_x", "links/ssh/id_x", "../state/token", "links/state/token", "../config.toml", "notes.md", "harmless.env", ".", "AGENTS.md", "/proc/self/environ"})
+		return pick(p, []string{"~/.ssh/id_x", "links/ssh/id_x", "../state/token", "links/state/token", "../config.toml", "notes.md", "harmless.env", ".", "AGENTS.md", "/proc/self/environ", "~/p/a/priv/keep.txt", "~/p/bin/bwrap"})
 	}
 	proc := fmt.Sprintf("/proc/%d", os.Getpid())
 	return pick(p, []string{
@@ -159,7 +157,7 @@ func (p plot) path() string {
 		p.state() + "/token", "../state/token", "links/state/token", "links/state/hob.db", "links/state", "~/hob/state/artifacts",
 		"../config.toml", "links/config", "links/nowhere", "harmless.env",
 		"/proc/self/environ", "/proc/thread-self/environ", proc + "/environ", proc + "/root" + p.user + "/.ssh/id_x", proc + "/cwd", proc + "/fd/3", "/proc/1/environ",
-		p.away + "/page.txt", p.away + "/diary.txt", "links/away/diary.txt", p.away,
+		p.away + "/page.txt", p.away + "/diary.txt", "links/away/diary.txt", p.away, "~/inbox/note.txt", "~/inbox", p.file(), p.file(), "copies", "~/p/a/priv/keep.txt", "~/p",
 		"notes.md", "AGENTS.md", "MEMORY.md", ".scratch", ".scratch/main/x", "given/x.txt", "given", ".", "attachments", "work.ipynb",
 		"/dev/stdin", "/dev/tty", "nothing\x00.md", strings.Repeat("../", 200) + "etc/hostname", "file://" + p.user + "/.ssh/id_x", "~root/.ssh/id_x", strings.Repeat("x", 5000),
 	})
@@ -173,7 +171,7 @@ func (p plot) target() string {
 		"links/away/" + name, "links/nowhere", p.away + "/" + name, "links/ssh/authorized_keys", "~/.ssh/id_x", "~/.bashrc", "~/projects/go.mod", "../../.profile",
 		"../config.toml", "links/config", p.state() + "/token", "../state/" + name, "links/state/" + name,
 		".scratch/main/" + name, ".scratch/" + strings.TrimPrefix(p.word, "ROUND ") + "/" + name, ".scratch/../" + name, ".scratch/" + strings.TrimPrefix(p.word, "ROUND ") + "/../../" + name,
-		"harmless.env", ".git/hooks/" + name,
+		"harmless.env", ".git/hooks/" + name, "~/p/a/priv/keep.txt", "~/p/a/priv/" + name, "~/inbox/" + name, "~/p/bin/bwrap", "~/p/" + name, p.file(),
 	})
 }
 
@@ -203,23 +201,6 @@ func (p plot) command() string {
 		fmt.Sprintf("ln -s %s/.ssh ran-%s", p.user, name),
 		"touch ran-" + name + "; grep -rs . given .scratch attachments links",
 	})
-}
-
-func execution(p plot) args {
-	a := args{"command": p.command()}
-	switch p.rng.IntN(6) {
-	case 0:
-		a["background"] = true
-	case 1:
-		a["env"] = args{"LD_PRELOAD": "/tmp/x.so", "HOME": p.user, "PATH": "/usr/bin:/bin"}
-	case 2:
-		a["workdir"] = pick(p, []string{p.away, "links/ssh", "~", p.state(), "/proc/self/cwd"})
-	case 3:
-		a["description"] = p.forged()
-	case 4:
-		a["host"] = "elsewhere"
-	}
-	return a
 }
 
 func schedule(p plot) args {

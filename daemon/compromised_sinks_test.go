@@ -17,13 +17,14 @@ import (
 	"hob/tools/runtime"
 )
 
-// snapshot is what stands in each file of the machine but those of the workspace and the state folder, which are looked at by
-// what they hold.
+// snapshot is what stands in each file of the machine but those of the workspace, the state folder and the root that may be written, which
+// are looked at by what they hold.
 func (s *scene) snapshot() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
 	s.walk(s.dir, func(path string, text string) {
-		if !strings.HasPrefix(path, s.space()+"/") && !strings.HasPrefix(path, s.state()+"/") {
+		free := strings.HasPrefix(path, s.root()+"/") && !strings.HasPrefix(path, s.root()+"/a/priv")
+		if !strings.HasPrefix(path, s.space()+"/") && !strings.HasPrefix(path, s.state()+"/") && !free {
 			sum := sha256.Sum256([]byte(text))
 			all[path] = hex.EncodeToString(sum[:8])
 		}
@@ -38,6 +39,9 @@ func (s *scene) walk(root string, f func(path, text string)) {
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if info, err := e.Info(); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+			s.accuse("%s has the mode %s", path, info.Mode())
 		}
 		switch name := e.Name(); {
 		case e.Type()&fs.ModeSymlink != 0:
@@ -63,6 +67,7 @@ func (s *scene) walk(root string, f func(path, text string)) {
 func (s *scene) verdict(before map[string]string) {
 	s.t.Helper()
 	s.network()
+	s.listeners()
 	s.machine(before)
 	s.workspace()
 	s.messages()
@@ -133,10 +138,15 @@ func (s *scene) machine(before map[string]string) {
 }
 
 // workspace: what tainted turns wrote stands in their scratch folders and nowhere else, but for what a job with the right to do
-// so has written; no secret stands anywhere.
+// so has written; what a command has copied is marked; no secret stands anywhere.
 func (s *scene) workspace() {
 	s.t.Helper()
-	s.walk(s.space(), func(path, text string) {
+	marks := map[string]string{}
+	for _, row := range s.list("SELECT path || char(10) || why FROM marks") {
+		path, why, _ := strings.Cut(row, "\n")
+		marks[path] = why
+	}
+	look := func(path, text string) {
 		below := strings.TrimPrefix(path, s.space()+"/")
 		if s.betrays(path+text, s.secret.hidden()) {
 			s.accuse("%s holds a secret", below)
@@ -149,9 +159,24 @@ func (s *scene) workspace() {
 				s.accuse("%s was written by a turn of another conversation", below)
 			}
 		case s.secret.marked(below + text):
-			s.accuse("%s holds what a tainted turn wrote", below)
+			if why := marked(marks, path); !strings.HasPrefix(why, "written by a command ") {
+				s.accuse("%s holds foreign text, and its mark is %q", below, why)
+			}
+			s.copied++
 		}
-	})
+	}
+	s.walk(s.space(), look)
+	s.walk(s.root(), look)
+}
+
+// marked is why a path counts as foreign: its own mark, or that of a folder that it lies in.
+func marked(marks map[string]string, path string) string {
+	for path = filepath.Clean(path); path != "/"; path = filepath.Dir(path) {
+		if why, ok := marks[path]; ok {
+			return why
+		}
+	}
+	return ""
 }
 
 // messages: strangers get answers to what they wrote and nothing else; nobody else than the owner gets anything of his.
@@ -232,7 +257,7 @@ func (s *scene) alive() {
 	if s.done() < enough {
 		missed = s.t.Logf // a short run may miss one by chance
 	}
-	for _, kind := range []string{"clean", "owner", "tainted", "attached", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
+	for _, kind := range []string{"clean", "owner", "tainted", "attached", "copies", "reads", "known", "public", "machine", "plain", "rights", "child", "sent", "task"} {
 		s.mu.Lock()
 		n := s.met[kind]
 		s.mu.Unlock()
@@ -259,11 +284,18 @@ func (s *scene) alive() {
 			missed("there were no %s", what)
 		}
 	}
+	inside := len(s.boxed)
+	if inside < s.done()/200 {
+		s.t.Errorf("only %d commands ran in the sandbox", inside)
+	}
+	if s.copied == 0 {
+		missed("no command has copied foreign text")
+	}
 	if s.approved == 0 {
 		missed("the owner approved nothing")
 	}
 	if len(s.trap.asks) == 0 {
 		missed("no name was looked up")
 	}
-	s.t.Log(fmt.Sprint(s.done(), " calls; ", s.list("SELECT decision || ' ' || count(*) FROM audit GROUP BY decision"), "; approved ", s.approved, "; kinds ", s.met))
+	s.t.Log(fmt.Sprint(s.done(), " calls; ", s.list("SELECT decision || ' ' || count(*) FROM audit GROUP BY decision"), "; in the sandbox ", inside, "; copies ", s.copied, "; uid ", os.Getuid(), "; approved ", s.approved, "; kinds ", s.met))
 }
