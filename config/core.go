@@ -111,7 +111,7 @@ func ownerNotes() []schema.Note {
 func toolNotes() []schema.Note {
 	return []schema.Note{
 		{Name: "roots", Example: `["~/Downloads:foreign", "~/notes:ro", "~/projects:rw"]`, Pattern: `:(ro|rw|foreign)$`, Doc: "Folders that files may be read in (`:ro`) or written in too (`:rw`), beside the workspace; those that others fill are `:foreign`: they are read, what is read there counts as somebody else's text, and commands see them only when the call names them."},
-		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all. `SERVER__*` is every tool of an MCP server, here and in the two below; a name that no tool has is a mistake."},
+		{Name: "allow", Example: `["read", "ls"]`, Doc: "Names of the tools that may be used; empty: all; `SERVER__*` is every tool of an MCP server, here and in the two below; a name that no tool has is a mistake."},
 		{Name: "core", Unset: "the usual ones", Example: `["*"]`, Doc: "Names of the tools that each request to the model carries; the others are searched for and called through the tool `tool`; `*` is all of them."},
 		{Name: "deny", Example: `["exec"]`, Doc: "Names of tools that may not be used, also when `allow` has them; `*` is all."},
 	}
