@@ -159,7 +159,7 @@ func (s *scene) workspace() {
 				s.accuse("%s was written by a turn of another conversation", below)
 			}
 		case s.secret.marked(below + text):
-			if why := marked(marks, path); !strings.HasPrefix(why, "written by a command ") {
+			if why := markOf(marks, path); !strings.HasPrefix(why, "written by a command ") {
 				s.accuse("%s holds foreign text, and its mark is %q", below, why)
 			}
 			s.copied++
@@ -169,8 +169,8 @@ func (s *scene) workspace() {
 	s.walk(s.root(), look)
 }
 
-// marked is why a path counts as foreign: its own mark, or that of a folder that it lies in.
-func marked(marks map[string]string, path string) string {
+// markOf is why a path counts as foreign: its own mark, or that of a folder that it lies in.
+func markOf(marks map[string]string, path string) string {
 	for path = filepath.Clean(path); path != "/"; path = filepath.Dir(path) {
 		if why, ok := marks[path]; ok {
 			return why
