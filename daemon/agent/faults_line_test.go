@@ -190,7 +190,7 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "no HTTP", dial: speaks("ERROR\r\n", hush), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: 3, takes: 3*time.Minute + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
-		{name: "signs of life and nothing else", dial: speaks(streaming, tick), asks: 1, takes: turnLimit, says: "it ran for 15m0s, the limit of one turn", billed: true},
+		{name: "signs of life and nothing else", dial: speaks(streaming, tick), asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "reset in the middle", dial: resets(600), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "reset between the head and the body", dial: resets(180), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
 		{name: "cut in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Cut, At: 300}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
