@@ -108,6 +108,20 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 	return list
 }
 
+// A command that fails may have wanted a file that it cannot see.
+func TestAFailedCommandIsToldWhatIsHidden(t *testing.T) {
+	b := newCopies(t, false)
+	res, _ := b.run(t, map[string]any{"command": "cp attachments/1/letter.txt n1.txt"})
+	b.keep(res.Changes)
+	const hint = "hidden from this command: hob trust list)"
+	if res, out := b.run(t, map[string]any{"command": "cat n1.txt"}); code(out) == 0 || !strings.Contains(res.Content, hint) {
+		t.Errorf("a command that fails at a hidden file: %s", res.Content)
+	}
+	if res, out := b.run(t, map[string]any{"command": "true"}); code(out) != 0 || strings.Contains(res.Content, "hidden") {
+		t.Errorf("a command that needs nothing hidden: %s", res.Content)
+	}
+}
+
 // S3: what a command copies that can see attachments or scratch folders is foreign, however it comes to see them.
 func TestCopiesOfForeignFilesAreForeign(t *testing.T) {
 	for _, c := range []struct {

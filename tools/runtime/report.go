@@ -60,6 +60,12 @@ func (p *proc) afterwards(end *ended) []string {
 	if p.at.boxed && p.at.box.Sealed && end.code != 0 {
 		notes = append(notes, "only "+or(p.at.box.Scratch, "nothing")+" can be written by this command")
 	}
+	switch n := p.at.hides(); {
+	case n == 1 && end.code != 0:
+		notes = append(notes, "a file or folder with foreign text is hidden from this command: hob trust list")
+	case n > 1 && end.code != 0:
+		notes = append(notes, fmt.Sprintf("%d files and folders with foreign text are hidden from this command: hob trust list", n))
+	}
 	if p.at.host != "" && end.code == 255 {
 		notes = append(notes, "255 is also what ssh says when it could not reach "+p.at.host)
 	}

@@ -247,6 +247,17 @@ func (e executor) sees(at *site) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(path string) bool { return !at.covers(path, now) })
 }
 
+// hides is how many files and folders are hidden from the command because they are marked as foreign. The folders that always hold foreign
+// text do not count. Their names are not said: somebody else may have chosen them.
+func (s *site) hides() (n int) {
+	for path := range s.covered {
+		if base := filepath.Base(path); base != fsguard.ScratchFolder && base != fsguard.AttachmentFolder {
+			n++
+		}
+	}
+	return n
+}
+
 // covers says whether a path, or a folder that it lies in, is hidden since the command began. now are the versions of today.
 func (s *site) covers(path string, now map[string]string) bool {
 	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
