@@ -60,9 +60,10 @@ var table = []row{
 	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
-	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true}, // the process that reads both
-	{pkg: "tools/*/*", event: true},                                         // the machine inside a tool: an engine, a format
-	{pkg: "daemon/work", may: words("tools"), event: true},                  // tasks, todos and plans: rows and the rules over them
+	// The process that reads both:
+	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
+	{pkg: "tools/*/*", event: true},                        // the machine inside a tool: an engine, a format
+	{pkg: "daemon/work", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
 	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
