@@ -53,7 +53,7 @@ type order struct {
 	boxes *boxes // the sandboxes that run
 }
 
-func (o order) boxed() bool { return o.wrap != nil }
+func (o *order) boxed() bool { return o.wrap != nil }
 
 type reason int
 
