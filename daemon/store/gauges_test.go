@@ -47,7 +47,7 @@ func TestGaugesAddUpRequests(t *testing.T) {
 	s := fresh(t)
 	s.accept(message("a"))
 	first := s.take()
-	used := `{"input":10,"cached":4,"output":2,"cost_micros":3}`
+	used := `{"input":10,"cached":4,"output":2,"cost_micros":3,"priced":true}`
 	s.ask(first, 1, "x/m", "done", "", used)
 	s.ask(first, 2, "x/m", "intent", "", "{}")
 	want := []view.Requests{{Model: "x/m", Count: 1, Input: 10, Cached: 4, Output: 2, Micros: 3}}
