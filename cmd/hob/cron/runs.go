@@ -76,9 +76,9 @@ func (r fireRow) clock(t time.Time) string {
 
 func (r fireRow) cost() string {
 	switch {
-	case r.CostMicros == nil:
+	case r.CostMicros == nil && r.Tokens > 0:
 		return "unknown, " + console.Thousands(r.Tokens) + " tok"
-	case *r.CostMicros > 0:
+	case r.CostMicros != nil && *r.CostMicros > 0:
 		return fmt.Sprintf("%.4f", float64(*r.CostMicros)/1e6)
 	}
 	return "-"
