@@ -56,8 +56,12 @@ func Landlocked() int { return landlockVersion() }
 
 // Alone is a command in its box without Landlock and seccomp.
 func Alone(ctx context.Context, c Config, b Box, argv, env []string) (*Command, error) {
+	private, err := closed("/etc")
+	if err != nil {
+		return nil, err
+	}
 	for _, w := range ways(true) {
-		w.conf, w.program = c, "/usr/bin/bwrap"
+		w.conf, w.program, w.private = c, "/usr/bin/bwrap", private
 		if w.try(ctx) != nil {
 			continue
 		}
