@@ -223,12 +223,13 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
 		return 0, err
 	}
-	return t.ID, joinBreath(tx, t, q.In)
+	return t.ID, joinBreath(tx, t, q)
 }
 
 // joinBreath lets join what the sender of an input wrote in the same chat right behind it, in the commit that opens the turn. Left to the turn's first
 // request, it would be another turn after a kill in between: what is queued outranks a turn that is taken up again.
-func joinBreath(tx *Tx, t turn.Turn, first event.In) error {
+func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
+	first := opening.In
 	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
 		return nil
 	}
@@ -239,6 +240,9 @@ func joinBreath(tx *Tx, t turn.Turn, first event.In) error {
 	}
 	for _, q := range joins(t, list, tx.Now) {
 		if q.In.Origin.Person != first.Origin.Person || q.In.Source != first.Source || q.In.ReplyTo != first.ReplyTo {
+			if q.Seq < opening.Seq {
+				continue // the opening message has overtaken it already
+			}
 			return nil // nobody is overtaken
 		}
 		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {
