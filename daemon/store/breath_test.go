@@ -64,6 +64,28 @@ func aBreathIsClaimedWhole(t *testing.T) {
 	s.wantReadings([]string{"one", "two"})
 }
 
+// A command that waits before two messages keeps them no more apart than it keeps the first waiting. One that came between them does.
+func TestACommandBeforeABreath(t *testing.T) { synctest.Test(t, aCommandBeforeABreath) }
+
+func aCommandBeforeABreath(t *testing.T) {
+	status := typed("/status")
+	status.Kind = event.Command
+	s := fresh(t)
+	s.accept(status)
+	s.together("one", "two")
+	s.later(channels.BurstPause)
+	s.take()
+	s = s.crash()
+	s.wantReadings([]string{"one", "two"})
+
+	s = fresh(t)
+	s.together("one")
+	s.accept(status)
+	s.together("two")
+	s.later(channels.BurstPause)
+	s.wantReadings([]string{"one"}, []string{"two"})
+}
+
 // When hob is killed between the two, the second still comes in time as long as the first waits; later it comes in time only if nobody has begun to
 // read the first.
 func TestABreathKilledInTheMiddle(t *testing.T) { synctest.Test(t, aBreathKilledInTheMiddle) }

@@ -233,16 +233,13 @@ func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	if first.Origin.Person == "" || fail.Broken("breath-in-two") {
 		return nil
 	}
-	rs, err := tx.Query(queued(joining), t.Key, t.Session)
+	rs, err := tx.Query(queued(joining), t.Key, t.Session, opening.Seq) // the opening message was claimed before the commands that came before it
 	list, err := db.Collect(rs, err, arrivals.Scan)
 	if err != nil {
 		return err
 	}
 	for _, q := range joins(t, list, tx.Now) {
 		if q.In.Origin.Person != first.Origin.Person || q.In.Source != first.Source || q.In.ReplyTo != first.ReplyTo {
-			if q.Seq < opening.Seq {
-				continue // the opening message has overtaken it already
-			}
 			return nil // nobody is overtaken
 		}
 		if _, _, err := steerTurn(tx, t, q.Seq); err != nil {

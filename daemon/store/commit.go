@@ -73,14 +73,14 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 
 // joinable lists the queued messages that turn.Joins lets into a turn.
 func (s *core) joinable(ctx context.Context, t turn.Turn) ([]turn.Queued, error) {
-	list, err := s.queued(ctx, joining, t.Key, t.Session)
+	list, err := s.queued(ctx, joining, t.Key, t.Session, 0)
 	return joins(t, list, s.now()), err
 }
 
-// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one. What the owner wrote behind a command, as "/new",
-// is not said before it.
+// joining are the messages of a turn's conversation: its key, and its number as long as it is the live one. What the owner wrote after a command, as "/new",
+// is not read before the command is served; commands up to the given row do not count.
 const joining = `kind = 'message' AND session = ? AND EXISTS (SELECT 1 FROM sessions WHERE id = ? AND archived = 0)
-	AND NOT EXISTS (SELECT 1 FROM inbox c INDEXED BY inbox_commands WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.session = inbox.session AND c.seq < inbox.seq)`
+	AND NOT EXISTS (SELECT 1 FROM inbox c INDEXED BY inbox_commands WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.session = inbox.session AND c.seq > ? AND c.seq < inbox.seq)`
 
 func joins(t turn.Turn, list []turn.Queued, now time.Time) []turn.Queued {
 	return slices.DeleteFunc(list, func(q turn.Queued) bool { return !turn.Joins(t, q, now) })
