@@ -129,10 +129,8 @@ func shellArgs(look func(string) (string, error)) []string {
 	if goruntime.GOOS == "windows" {
 		return []string{"cmd", "/C"}
 	}
-	for _, name := range []string{"bash", "sh"} {
-		if path, err := look(name); err == nil {
-			return []string{path, "-c"}
-		}
+	if shell := environ.Shell(look); shell != "" {
+		return []string{shell, "-c"}
 	}
 	return nil
 }

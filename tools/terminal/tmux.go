@@ -297,7 +297,7 @@ func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing)
 	return err
 }
 
-// tmux calls the program. Its server, and all that runs in it, has the environment that commands have, without the mark by which
+// tmux calls the program. Its server, and all that runs in it, has the environment and the shell that commands have, without the mark by which
 // processes of an earlier hob are ended.
 func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
@@ -307,7 +307,11 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
 	}
 	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
-	env := environ.New(m.Environ, environ.Setting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, nil)
+	given := map[string]string{}
+	if shell := environ.Shell(m.Sandbox.Program); shell != "" {
+		given["SHELL"] = shell // what tmux starts in a new window
+	}
+	env := environ.New(m.Environ, environ.Setting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, given)
 	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, environ.Mark+"=") })
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -41,7 +41,7 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 	}
 	d := terminal.Deps{
 		Guard: g, Sandbox: s, Instance: fmt.Sprintf("test-%d", os.Getpid()),
-		Environ: []string{"PATH=" + os.Getenv("PATH"), "SECRET_TOKEN=canary", "HOB_CALL=canary"},
+		Environ: []string{"PATH=" + os.Getenv("PATH"), "SECRET_TOKEN=canary", "HOB_CALL=canary", "SHELL=/bin/false"}, // as the user of a service has it
 	}
 	tool := terminal.NewTmux(d)
 	if missing := tool.(tools.Available).Missing(); missing != "" {

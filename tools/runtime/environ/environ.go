@@ -63,6 +63,17 @@ func New(own []string, s Setting, given map[string]string) []string {
 	return Pairs(env)
 }
 
+// Shell is the shell that commands are written for: bash, else sh; "" if there is neither. look finds a program. The user's own
+// shell is not asked for: that of a service's user is often one that lets nobody in.
+func Shell(look func(name string) (path string, err error)) string {
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := look(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // Pairs lists variables as NAME=VALUE, sorted by name.
 func Pairs(env map[string]string) []string {
 	list := make([]string, 0, len(env))
