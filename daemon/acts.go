@@ -8,8 +8,8 @@ import (
 
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/lobby"
@@ -32,10 +32,10 @@ type acts struct {
 	shelf  shelf.Shelf
 }
 
-var _ control.Acts = acts{}
+var _ api.Acts = acts{}
 
 // Act carries out one verb.
-func (a acts) Act(ctx context.Context, act control.Act) (any, error) {
+func (a acts) Act(ctx context.Context, act api.Act) (any, error) {
 	switch act.Resource {
 	case "questions":
 		return a.question(ctx, act)
@@ -69,7 +69,7 @@ type result struct {
 
 func done(err error) (any, error) { return result{OK: err == nil}, err }
 
-func (a acts) row(ctx context.Context, act control.Act) (any, error) {
+func (a acts) row(ctx context.Context, act api.Act) (any, error) {
 	id, err := number(act.Resource, act.ID)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (a acts) input(kind event.Kind, text string) event.In {
 	}
 }
 
-func (a acts) question(ctx context.Context, act control.Act) (any, error) {
+func (a acts) question(ctx context.Context, act api.Act) (any, error) {
 	answer := act.Args["text"]
 	switch act.Verb {
 	case "deny":
@@ -157,7 +157,7 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 	return a.store.SetBudget(ctx, c)
 }
 
-func (a acts) send(ctx context.Context, act control.Act) (any, error) {
+func (a acts) send(ctx context.Context, act api.Act) (any, error) {
 	to, err := event.ParseAddress(act.Args["to"])
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "for example: hob send owner 'hello'", "%v", err)
@@ -174,7 +174,7 @@ func (a acts) send(ctx context.Context, act control.Act) (any, error) {
 }
 
 // enclosed makes the bytes of files durable that go with a message.
-func (a acts) enclosed(ctx context.Context, list []control.Attachment) ([]event.Enclosed, error) {
+func (a acts) enclosed(ctx context.Context, list []api.Attachment) ([]event.Enclosed, error) {
 	var files []event.Enclosed
 	for _, f := range list {
 		e, err := a.shelf.Enclose(ctx, f.Name, int64(len(f.Data)), bytes.NewReader(f.Data))
@@ -191,7 +191,7 @@ type chosen struct {
 	Text string `json:"text"`
 }
 
-func (a acts) model(ctx context.Context, act control.Act) (any, error) {
+func (a acts) model(ctx context.Context, act api.Act) (any, error) {
 	switch act.Verb {
 	case "use":
 		text, err := conf(a.models).useModel(ctx, act.ID)

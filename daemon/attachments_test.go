@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hob/channels/cli"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 

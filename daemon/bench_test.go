@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hob/daemon/api/client"
 	"hob/daemon/clock"
-	"hob/daemon/control/client"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/store"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 )

@@ -25,7 +25,7 @@ import (
 
 	"hob/channels/channelstest"
 	"hob/daemon"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
 )
 

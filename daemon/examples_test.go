@@ -8,7 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"mvdan.cc/sh/v3/shell"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/daemon/event"
 )
 

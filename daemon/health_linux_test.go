@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // R3, R6: while the disk is full, health and status say so, and input is refused; when there is room again hob goes on by itself, and the owner

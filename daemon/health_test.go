@@ -14,7 +14,7 @@ import (
 
 	"hob/channels/channelstest"
 	"hob/daemon"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // health is what /healthz says, and the state and the troubles of hob status.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/voice/voicetest"
 )

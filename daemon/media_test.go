@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hob/channels/channelstest"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/voice/voicetest"

@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"hob/daemon"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/logfile"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/cli"
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/spawn"
@@ -50,7 +50,7 @@ type poster struct {
 	group *spawn.Group
 }
 
-func (p poster) Post(ctx context.Context, text, session, id string, attached ...control.Attachment) (event.Receipt, error) {
+func (p poster) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {
 	files := make([]cli.File, len(attached))
 	for i, f := range attached {
 		files[i] = cli.File(f)

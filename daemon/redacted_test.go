@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/guard"
 	"hob/daemon/jobs"
@@ -36,7 +36,7 @@ type rows struct {
 	hide     func(string) string // takes the values of secrets out of a text
 }
 
-var _ control.Rows = rows{}
+var _ api.Rows = rows{}
 
 // List returns the rows of a resource, without the values of secrets.
 func (r rows) List(ctx context.Context, resource string, f event.Filter) (any, error) {

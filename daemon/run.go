@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"hob/channels/cli"
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/ident"
@@ -129,13 +129,13 @@ func (d *daemon) recover(ctx context.Context) error {
 	return sweepTemp(d.opt.workspace())
 }
 
-func (d *daemon) listen(ctx context.Context) (*control.Server, error) {
+func (d *daemon) listen(ctx context.Context) (*api.Server, error) {
 	addr := d.opt.Listen
 	if addr == "" {
 		addr = d.config().Web.Listen
 	}
-	server, err := control.Listen(ctx, control.Config{State: d.opt.state(), Addr: addr})
-	if errors.Is(err, control.ErrInUse) {
+	server, err := api.Listen(ctx, api.Config{State: d.opt.state(), Addr: addr})
+	if errors.Is(err, api.ErrInUse) {
 		return nil, ErrRunning
 	}
 	if err != nil {
@@ -170,7 +170,7 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 }
 
 // serve runs all parts until ctx ends.
-func (d *daemon) serve(ctx context.Context, server *control.Server, start time.Duration) error {
+func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
 	cliChannel := cli.New(d.store, d.shelf, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
@@ -189,7 +189,7 @@ func (d *daemon) serve(ctx context.Context, server *control.Server, start time.D
 	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))
 	in.Go(in.ctx, "channels", d.host.Run)
 	in.Go(in.ctx, "api", func(ctx context.Context) error {
-		return server.Serve(ctx, control.New(d.api(cliChannel)), d.log)
+		return server.Serve(ctx, api.New(d.api(cliChannel)), d.log)
 	})
 	in.Go(in.ctx, "storage", notices{d}.watchStorage)
 	in.Go(in.ctx, "config", conf{d}.watchConfig)
@@ -268,14 +268,14 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 	}
 }
 
-func (d *daemon) ready(ctx context.Context, server *control.Server, start time.Duration) {
+func (d *daemon) ready(ctx context.Context, server *api.Server, start time.Duration) {
 	names := []string{event.CLI.Channel()}
 	for _, c := range d.config().Channels {
 		names = append(names, c.Name)
 	}
 	r := Ready{After: d.clock.Mono() - start, Address: d.address, Model: d.modelName(), Channels: names, Notes: d.notes(ctx)}
 	if server.Moved() {
-		r.Notes = append(r.Notes, control.DefaultAddr+" is taken by another program: the API is at "+d.address)
+		r.Notes = append(r.Notes, api.DefaultAddr+" is taken by another program: the API is at "+d.address)
 	}
 	d.log.Info("ready", "after", r.After, "address", r.Address, "model", r.Model, "epoch", d.store.Epoch())
 	if d.opt.Ready != nil {

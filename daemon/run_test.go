@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"hob/daemon"
+	"hob/daemon/api/client"
 	"hob/daemon/clock"
-	"hob/daemon/control/client"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/store"

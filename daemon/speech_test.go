@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )

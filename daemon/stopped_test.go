@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 	"hob/daemon/llm/llmtest"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // TestAnUnknownToolOverTheAPI: it answers in the form of a tool, with the nearest names.

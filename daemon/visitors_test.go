@@ -14,8 +14,8 @@ import (
 	"hob/channels"
 	"hob/daemon"
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
 	"hob/daemon/store/view"
@@ -139,7 +139,7 @@ func (h *house) by(person, text string) channels.Message {
 
 func (h *house) begin(channel string) lobby.Begun {
 	h.t.Helper()
-	out, err := h.Lobby.Act(h.t.Context(), control.Act{Resource: "pairings", Verb: "start", ID: channel})
+	out, err := h.Lobby.Act(h.t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: channel})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestPairingBindsAnOwner(t *testing.T) {
 	h.says(h.y, h.by("7", "on another channel"))
 	same(t, "after a restart", h.inbox(), "owner main /status", "owner main "+b.Code[:4], "owner main back again")
 
-	out, err := h.Lobby.Act(t.Context(), control.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)})
+	out, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)})
 	if r, ok := out.(channels.PairingRow); err != nil || !ok || r.State != channels.PairingRevoked {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -233,7 +233,7 @@ func TestPairingBindsAnOwner(t *testing.T) {
 	if list := h.inbox(); len(list) != 3 || len(h.Owner()) != 0 {
 		t.Errorf("who was revoked is still heard: %q, %q", list, h.Owner())
 	}
-	if _, err := h.Lobby.Act(t.Context(), control.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)}); !isKind(err, event.Clash) {
+	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)}); !isKind(err, event.Clash) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	again := h.begin("x")
@@ -364,7 +364,7 @@ func TestPairingOutlivesACrash(t *testing.T) {
 func TestLobby(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	start := func(name string) error {
-		_, err := h.Lobby.Act(t.Context(), control.Act{Resource: "pairings", Verb: "start", ID: name})
+		_, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: name})
 		return err
 	}
 	h.says(h.x, h.by("9", "is anybody there?")) // all of them are opened
@@ -381,12 +381,12 @@ func TestLobby(t *testing.T) {
 	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "token: it is missing") {
 		t.Errorf("a channel that is down: %q", b.Notes)
 	}
-	if _, err := h.Lobby.Act(t.Context(), control.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingOver {
+	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingOver {
 		t.Errorf("ended: %+v, %v", h.pairing(b.ID), err)
 	}
 	b = h.begin("x")
 	h.says(h.x, h.by("7", b.Code))
-	if _, err := h.Lobby.Act(t.Context(), control.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingBound {
+	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingBound {
 		t.Errorf("an end must not unbind: %+v, %v", h.pairing(b.ID), err)
 	}
 	var shown []string
@@ -404,7 +404,7 @@ func TestLobby(t *testing.T) {
 func TestChannelTrial(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	test := func(name, send string) (lobby.Trial, error) {
-		out, err := h.Lobby.Act(t.Context(), control.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
+		out, err := h.Lobby.Act(t.Context(), api.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
 		tr, _ := out.(lobby.Trial)
 		return tr, err
 	}
@@ -449,7 +449,7 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 		t.Errorf("the question goes to %+v, %v", rows, err)
 	}
 	act := func(resource, verb, id string) (any, error) {
-		return h.Lobby.Act(t.Context(), control.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
+		return h.Lobby.Act(t.Context(), api.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
 	}
 	if out, err := act("channels", "test", "alerts"); err != nil || out.(lobby.Trial).To != "alerts:talk" {
 		t.Errorf("channels test --send: %+v, %v", out, err)

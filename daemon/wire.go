@@ -9,7 +9,7 @@ import (
 	"hob/channels"
 	"hob/channels/cli"
 	"hob/daemon/agent"
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/guard"
@@ -175,9 +175,9 @@ type guestSet struct{ liveSet }
 
 func (s guestSet) Find(name string) (tools.Tool, bool) { return s.live.Load().kit.Guests().Find(name) }
 
-func (s liveSet) Missing() (list []control.Missing) {
+func (s liveSet) Missing() (list []api.Missing) {
 	for _, m := range s.live.Load().kit.Missing {
-		list = append(list, control.Missing{Spec: m.Spec, Why: m.Why})
+		list = append(list, api.Missing{Spec: m.Spec, Why: m.Why})
 	}
 	return list
 }
@@ -202,8 +202,8 @@ func backlog(s *store.Store) work.Desk {
 }
 
 // api is what the local API is made of.
-func (d *daemon) api(c *cli.Channel) control.Deps {
-	return control.Deps{
+func (d *daemon) api(c *cli.Channel) api.Deps {
+	return api.Deps{
 		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows, lobby: visitors{d}.lobby(), hide: d.secrets.Text},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby(), shelf: d.shelf},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // release builds the binary that is measured.

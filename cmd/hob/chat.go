@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // maxInput is the longest message that standard input may hold, in bytes: a request's limit less its wrapping.

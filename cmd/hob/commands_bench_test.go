@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // BenchmarkCommands is each command that only looks, as a process of its own that asks a running daemon over its socket. Every one is to

@@ -12,7 +12,7 @@ import (
 
 	main "hob/cmd/hob"
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 var update = flag.Bool("update", false, "write the pages that are expected anew")

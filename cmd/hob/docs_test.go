@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"hob/config"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 const root = "../.."

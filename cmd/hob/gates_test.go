@@ -5,7 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // comes waits until a slot of a job has come to an outcome: comes JOB OUTCOME.

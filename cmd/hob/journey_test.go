@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite" // the driver
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // said waits until hob has said something so many times, and fails when it said it more often: said TEXT TIMES. The text is a regular

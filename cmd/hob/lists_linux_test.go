@@ -18,7 +18,7 @@ import (
 
 	main "hob/cmd/hob"
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // scripted is a daemon that answers with fixed rows, on the socket of a home of its own.

@@ -16,7 +16,7 @@ import (
 
 	"hob/channels/channelstest"
 	main "hob/cmd/hob"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
 )
 

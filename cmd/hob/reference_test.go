@@ -151,8 +151,8 @@ func shapes() []shape {
 		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/paired.go", "PairingRow"},
 		{"Call", "`hob audit`", views, "AuditRow"},
 		{"Backup", "`hob backup list`", "daemon/store/backup/folder.go", "File"},
-		{"Answer", "`hob chat TEXT`", "daemon/control/console/once.go", "Answer"},
-		{"Tool", "`hob tool list`, `hob tool show`", "daemon/control/console/form.go", "ToolSpec"},
+		{"Answer", "`hob chat TEXT`", "daemon/console/once.go", "Answer"},
+		{"Tool", "`hob tool list`, `hob tool show`", "daemon/console/form.go", "ToolSpec"},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 func sendCommand(a *cli.App) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/packaging/service"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // TestSureAtTheTerminal: what is gone for good asks, and only a yes does it.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 func toolCommand(a *cli.App) *cobra.Command {

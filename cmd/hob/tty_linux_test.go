@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // pair opens a terminal and its other end (pty(7)).

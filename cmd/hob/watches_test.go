@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // looking waits until a watch has had its first look: looking WATCH.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 )
 
@@ -78,7 +78,7 @@ func (d Desk) Pairing(ctx context.Context, id int64) (channels.PairingRow, error
 }
 
 // Act carries out a verb: start of a channel's pairing, end and revoke of one, test of a channel.
-func (d Desk) Act(ctx context.Context, act control.Act) (any, error) {
+func (d Desk) Act(ctx context.Context, act api.Act) (any, error) {
 	switch act.Verb {
 	case "start":
 		return d.start(ctx, act.ID)

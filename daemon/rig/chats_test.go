@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // Somebody who answers hob at once time after time is taken for a program, and not heard: so often one whom the owner knows writes at most in one home.

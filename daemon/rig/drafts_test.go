@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 )

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // TestDeadLetter: a turn that is in flight at three unclean ends is given up, and the owner hears of it; hob goes on.

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // A watch that has fired thirty times within ten minutes is held, and would not settle: so often papers are moved at most in one home.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/event"
 )
 

@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"time"
 
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // What the caller of the webhook and hob share, as Standard Webhooks writes it.

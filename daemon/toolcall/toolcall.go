@@ -7,8 +7,8 @@ import (
 
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/guard"
 	"hob/daemon/ident"
@@ -36,20 +36,20 @@ type Calls struct {
 	Store    Store
 	IDs      ident.Source
 	Clock    clock.Clock
-	Absent   func() []control.Missing // tools that cannot work here
+	Absent   func() []api.Missing // tools that cannot work here
 }
 
-var _ control.Tools = Calls{}
+var _ api.Tools = Calls{}
 
 // Specs lists the tools.
 func (t Calls) Specs() []tools.Spec { return t.Dispatch.Set.Specs() }
 
 // Missing lists the tools that cannot work here.
-func (t Calls) Missing() []control.Missing { return t.Absent() }
+func (t Calls) Missing() []api.Missing { return t.Absent() }
 
-// Call judges and runs one call. A call that needs a person comes back as *control.Approval, with a question that any surface can answer;
+// Call judges and runs one call. A call that needs a person comes back as *api.Approval, with a question that any surface can answer;
 // the same call with Approve set to its hash, or once its question is approved, runs.
-func (t Calls) Call(ctx context.Context, c control.ToolCall) (tools.Result, error) {
+func (t Calls) Call(ctx context.Context, c api.ToolCall) (tools.Result, error) {
 	actor := agent.Actor{Name: "api", Trust: event.Owner, Reply: event.CLI}
 	set := t.Dispatch.Settings(ctx)
 	call := tools.Call{
@@ -74,8 +74,8 @@ func (t Calls) Call(ctx context.Context, c control.ToolCall) (tools.Result, erro
 	return t.settle(ctx, entry, r)
 }
 
-// agreed says how a call that needs a person was allowed; *control.Approval when it was not.
-func (t Calls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (string, error) {
+// agreed says how a call that needs a person was allowed; *api.Approval when it was not.
+func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (string, error) {
 	if c.Approve != "" && c.Approve == j.Hash() {
 		return "approved at the terminal", t.Store.Settled(ctx, j.Hash())
 	}
@@ -87,7 +87,7 @@ func (t Calls) agreed(ctx context.Context, c control.ToolCall, j agent.Judged) (
 	if err != nil || used {
 		return "approved: question " + code, err
 	}
-	return "", &control.Approval{
+	return "", &api.Approval{
 		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
 		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: guard.Careful(j.Intent),
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/guard"
@@ -23,7 +23,7 @@ type Made struct {
 }
 
 // Act carries out a verb on a webhook: add, remove, pause, resume, rotate, test.
-func (d *Desk) Act(ctx context.Context, act control.Act) (any, error) {
+func (d *Desk) Act(ctx context.Context, act api.Act) (any, error) {
 	if strings.ContainsAny(act.Args["secret"]+act.Args["old_secret"], "\r\n") {
 		return nil, invalid(errors.New("secret: it has more than one line"))
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/webhooks"
 	"hob/scheduler/hook"
@@ -34,7 +34,7 @@ func TestRotate(t *testing.T) {
 		t.Errorf("taken: %v %v", takes(first), takes(second))
 	}
 	// A third would take the first one away from those that have no other yet.
-	_, err := r.Act(t.Context(), control.Act{ID: "a", Verb: "rotate"})
+	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "rotate"})
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Clash || f.Hint != "when its senders have the new one: hob hook rotate --done a" || !takes(first) || !takes(second) {
 		t.Errorf("a second change: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paused, err := r.Act(t.Context(), control.Act{ID: "a", Verb: "pause"})
+	paused, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "pause"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestAddFaults(t *testing.T) {
 		for k, v := range c.args {
 			args[k] = v
 		}
-		_, err := r.Act(t.Context(), control.Act{ID: c.name, Verb: "add", Args: args})
+		_, err := r.Act(t.Context(), api.Act{ID: c.name, Verb: "add", Args: args})
 		if f, ok := event.AsFault(err); !ok || f.Kind != c.kind || !strings.HasPrefix(f.Text, c.want) {
 			t.Errorf("%s %v: %v, want %q", c.name, c.args, err, c.want)
 		}
@@ -127,7 +127,7 @@ func TestAddFaults(t *testing.T) {
 		if name == "none" {
 			r.act("add", "none", map[string]string{"prompt": "Look.", "kind": "none"})
 		}
-		if _, err := r.Act(t.Context(), control.Act{ID: name, Verb: verb}); err == nil || err.Error() != want {
+		if _, err := r.Act(t.Context(), api.Act{ID: name, Verb: verb}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %q", verb, err, want)
 		}
 	}
@@ -149,14 +149,14 @@ func TestTrial(t *testing.T) {
 			{map[string]string{"body": "any text", "headers": "X-Request-Id: " + kind}, 202},
 			{map[string]string{"headers": "Content-Type: image/png"}, 415},
 		} {
-			out, err := r.Act(t.Context(), control.Act{ID: kind, Verb: "test", Args: c.args})
+			out, err := r.Act(t.Context(), api.Act{ID: kind, Verb: "test", Args: c.args})
 			got, ok := out.(webhooks.Trial)
 			if err != nil || !ok || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
 				t.Errorf("%s %v: %+v %v", kind, c.args, out, err)
 			}
 		}
 	}
-	if _, err := r.Act(t.Context(), control.Act{ID: "none", Verb: "test", Args: map[string]string{"headers": "no colon"}}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
+	if _, err := r.Act(t.Context(), api.Act{ID: "none", Verb: "test", Args: map[string]string{"headers": "no colon"}}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
 		t.Errorf("a header without a colon: %v", err)
 	}
 }
@@ -226,7 +226,7 @@ func TestSync(t *testing.T) {
 			t.Errorf("%s: %+v", ref, got)
 		}
 	}
-	_, err := r.Act(t.Context(), control.Act{ID: "a", Verb: "remove"})
+	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "remove"})
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused || !strings.Contains(f.Hint, "[hooks.a]") {
 		t.Errorf("a config hook was removed: %v", err)
 	}

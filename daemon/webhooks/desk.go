@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/scheduler/hook"
@@ -55,7 +55,7 @@ type Desk struct {
 	known   map[string]*resolved
 }
 
-var _ control.Hooks = (*Desk)(nil)
+var _ api.Hooks = (*Desk)(nil)
 
 // New makes a desk.
 func New(c Config) *Desk {

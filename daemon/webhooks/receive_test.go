@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/control"
+	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/webhooks"
@@ -324,13 +324,13 @@ func TestShortSecrets(t *testing.T) {
 		"decoded":    {"kind": "standard", "secret": "whsec_c2V2ZW50ZWVu"},
 	} {
 		args["prompt"] = "Look."
-		_, err := r.Act(t.Context(), control.Act{Resource: "hooks", ID: "a", Verb: "add", Args: args})
+		_, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "add", Args: args})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid || !strings.Contains(f.Text, "want at least 16") || strings.Contains(f.Text, "fifteen") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	r.act("add", "a", map[string]string{"prompt": "Look.", "kind": "github", "secret": "env:GOOD"})
-	if _, err := r.Act(t.Context(), control.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
+	if _, err := r.Act(t.Context(), api.Act{Resource: "hooks", ID: "a", Verb: "rotate", Args: map[string]string{"secret": "env:SHORT"}}); err == nil {
 		t.Error("a short secret was taken in the place of a good one")
 	}
 	off, err := r.Sync(t.Context(), []webhooks.Wanted{{Name: "c", Decode: section(webhooks.Section{Prompt: "Look.", Kind: "sha256", Secret: "env:SHORT"})}})

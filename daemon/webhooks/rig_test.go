@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/api"
 	"hob/daemon/clock"
-	"hob/daemon/control"
 	"hob/daemon/event"
 	"hob/daemon/ident"
 	"hob/daemon/store"
@@ -79,7 +79,7 @@ func newRig(t *testing.T) *rig {
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: ident.Random(), Log: log,
 	})
-	r.handler = control.New(control.Deps{Hooks: r.Desk, Log: log})
+	r.handler = api.New(api.Deps{Hooks: r.Desk, Log: log})
 	r.server = httptest.NewServer(r.handler)
 	t.Cleanup(r.server.Close)
 	return r
@@ -99,7 +99,7 @@ func (r *rig) secret(_ context.Context, _, ref string) (string, error) {
 // act carries out a verb and returns the hook's secret, if hob made one.
 func (r *rig) act(verb, name string, args map[string]string) string {
 	r.t.Helper()
-	out, err := r.Act(r.t.Context(), control.Act{Resource: "hooks", ID: name, Verb: verb, Args: args})
+	out, err := r.Act(r.t.Context(), api.Act{Resource: "hooks", ID: name, Verb: verb, Args: args})
 	if err != nil {
 		r.t.Fatalf("%s %s: %v", verb, name, err)
 	}

@@ -40,11 +40,11 @@ var table = []row{
 	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/probe daemon/sandbox daemon/shelf daemon/work")},                // the config becomes a set of tools
 	{pkg: "daemon/watches", may: words("config/schema daemon/guard scheduler scheduler/watch tools tools/automation"), event: true}, // file watches, as tools, API and config see them
 	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true},        // jobs as tools, API and config see them
-	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/control"), event: true},         // webhooks as API, config and senders see them
-	{pkg: "daemon/lobby", may: words("channels daemon/control"), event: true},                                                       // channels and pairings as the API sees them
+	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/api"), event: true},             // webhooks as API, config and senders see them
+	{pkg: "daemon/lobby", may: words("channels daemon/api"), event: true},                                                           // channels and pairings as the API sees them
 	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},              // how a gate looks at the world
 	{pkg: "daemon/prompt"},
-	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/control daemon/guard tools"), event: true},
+	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/guard tools"), event: true},
 	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true},  // hob as its own tools see it
 	{pkg: "daemon/hooks", may: words("tools"), event: true},                    // the owner's own commands around calls
 	{pkg: "daemon/voice", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
@@ -70,17 +70,17 @@ var table = []row{
 	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
 	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
-	{pkg: "daemon/control/client", event: true},
-	{pkg: "daemon/control/console", may: words("daemon/control/client"), event: true}, // the terminal's side of the client
-	{pkg: "daemon/control", may: words("tools"), event: true},
+	{pkg: "daemon/api/client", event: true},
+	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
+	{pkg: "daemon/api", may: words("tools"), event: true},
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
-	{pkg: "cmd/hob/cli", may: words("daemon/control/client daemon/control/console"), event: true},
-	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/control/console")},
-	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/control/client daemon/control/console packaging/service"), event: true},  // which looks at everything
-	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/control/client daemon/control/console")},              // whose sections are set as hob config sets keys
-	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/control/client daemon/control/console scheduler scheduler/*"), event: true}, // a family of commands
-	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/control/client daemon/control/console packaging packaging/* scheduler"), event: true},
+	{pkg: "cmd/hob/cli", may: words("daemon/api/client daemon/console"), event: true},
+	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/console")},
+	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api/client daemon/console packaging/service"), event: true},  // which looks at everything
+	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/api/client daemon/console")},              // whose sections are set as hob config sets keys
+	{pkg: "cmd/hob/*", may: words("cmd/hob/cli config config/* daemon/api/client daemon/console scheduler scheduler/*"), event: true}, // a family of commands
+	{pkg: "cmd/hob", may: words("cmd/hob/* config daemon daemon/api/client daemon/console packaging packaging/* scheduler"), event: true},
 	{pkg: "daemon", may: words("* */* */*/*"), event: true},
 }
 

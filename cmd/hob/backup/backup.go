@@ -15,7 +15,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/daemon"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/daemon/disk"
 )
 

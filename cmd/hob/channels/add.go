@@ -22,7 +22,7 @@ import (
 	"hob/config"
 	"hob/config/schema"
 	"hob/config/source"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/secret"
 )
 

@@ -20,7 +20,7 @@ import (
 	keys "hob/cmd/hob/config"
 	"hob/config"
 	"hob/config/schema"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
 )

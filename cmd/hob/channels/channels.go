@@ -12,7 +12,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // resource is the channels, as the API calls them.

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/term"
 
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // Exit codes.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // Family is a command that only holds others; without one of them it shows its help. A member without an example gets one, and the

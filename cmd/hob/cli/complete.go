@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // patience is how long a shell waits for names before it offers none.

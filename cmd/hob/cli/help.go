@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // How wide help is: as the terminal, but lines of more than mostHelp cells are hard to read. Off a terminal it is plainHelp.

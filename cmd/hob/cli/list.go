@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // Listing describes a command that lists the rows of a resource.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // denyTime is how long a no may take to be noted.

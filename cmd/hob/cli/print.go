@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // Document prints one JSON document.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // YesFlag adds --yes to a command that asks before it does what cannot be undone.

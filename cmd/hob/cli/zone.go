@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // Clock shows an instant to the minute and names the zone: "2026-11-21 09:00 CET"; "-" when there is none.

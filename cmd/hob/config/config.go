@@ -13,7 +13,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/config/source"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 //go:generate go run hob/cmd/hob config docs --out ../../../docs/config.md

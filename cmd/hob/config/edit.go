@@ -18,7 +18,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/config/source"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 func (k keys) editCommand() *cobra.Command {

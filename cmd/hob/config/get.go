@@ -5,7 +5,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 func (k keys) getCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"hob/cmd/hob/cli"
 	"hob/config"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // report is the answer of a validation.

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // Command makes hob cron.

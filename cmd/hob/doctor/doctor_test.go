@@ -20,7 +20,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/cmd/hob/doctor"
 	"hob/daemon"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 )
 
 // patient is a home that a hob has lived in, with the world around it.

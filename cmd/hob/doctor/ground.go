@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hob/daemon"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/daemon/disk"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hob/daemon"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // tardy is how long an idle hob may take for its status.

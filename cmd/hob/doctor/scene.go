@@ -10,7 +10,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/config"
 	"hob/daemon"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/daemon/disk"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hob/daemon"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 	"hob/daemon/event"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
+	"hob/daemon/api/client"
 	"hob/scheduler/hook"
 )
 

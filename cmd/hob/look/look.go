@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // sheet is what a page is drawn on: the zone of its times, and its width in cells; 0 is no terminal.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/look"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 var update = flag.Bool("update", false, "write the pages that are expected anew")

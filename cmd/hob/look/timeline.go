@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // turnStory is a turn with everything that belongs to it.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 // watchEvery is the pause between two looks.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/console"
+	"hob/daemon/console"
 )
 
 type node struct {

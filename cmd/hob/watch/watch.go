@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
-	"hob/daemon/control/client"
-	"hob/daemon/control/console"
+	"hob/daemon/api/client"
+	"hob/daemon/console"
 )
 
 // resource is the watches, as the API calls them.

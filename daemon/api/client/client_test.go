@@ -1,0 +1,296 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"hob/daemon/api"
+	"hob/daemon/api/client"
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a daemon of three events behind the real API.
+type world struct {
+	files []api.Attachment
+	feed  event.Feed
+	act   api.Act
+	wake  chan struct{}
+}
+
+func (w *world) Post(_ context.Context, text, session, _ string, files ...api.Attachment) (event.Receipt, error) {
+	w.files = files
+	if session == "gone" {
+		return event.Receipt{}, event.NewFault(event.Missing, "hob sessions list", "there is no session %s", session)
+	}
+	return event.Receipt{Event: 3, Inbox: int64(len(text)), New: true}, nil
+}
+
+func (w *world) List(_ context.Context, resource string, f event.Filter) (any, error) {
+	return []map[string]any{{"resource": resource, "limit": f.Limit, "state": f.State, "name": f.Name}}, nil
+}
+
+func (w *world) Show(_ context.Context, resource, id string) (any, error) {
+	return map[string]string{"resource": resource, "id": id}, nil
+}
+
+func (w *world) Act(_ context.Context, a api.Act) (any, error) {
+	w.act = a
+	return map[string]string{"did": a.Verb}, nil
+}
+
+func (*world) Missing() []api.Missing { return nil }
+
+func (w *world) Specs() []tools.Spec { return []tools.Spec{{Name: "read"}} }
+
+func (w *world) Call(_ context.Context, c api.ToolCall) (tools.Result, error) {
+	if c.Approve == "" {
+		return tools.Result{}, &api.Approval{Summary: "read it", Hash: "h", Code: "AB"}
+	}
+	return tools.Result{Content: "text", Data: map[string]string{"workdir": c.Workdir}}, nil
+}
+
+func (w *world) After(_ context.Context, seq int64, _ int) ([]event.Event, error) {
+	all := []event.Event{{Seq: 1, Type: "a"}, {Seq: 2, Type: "b", Data: map[string]any{"text": "x\ny: z"}}, {Seq: 3, Type: "c"}}
+	return all[min(seq, 3):], nil
+}
+
+func (w *world) Last(context.Context) (int64, error)            { return 3, nil }
+func (w *world) Wake() <-chan struct{}                          { return w.wake }
+func (w *world) Health(context.Context) (bool, map[string]any)  { return true, nil }
+func (w *world) Follow() (pieces <-chan event.Live, end func()) { return w.feed.Follow() }
+
+// home starts a daemon and returns its home; far makes the path too long for a socket.
+func home(t *testing.T, far bool) (string, *world) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if far {
+		dir = filepath.Join(dir, strings.Repeat("d", 100))
+	}
+	state := filepath.Join(dir, "state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := api.Listen(t.Context(), api.Config{State: state, Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{wake: make(chan struct{})}
+	log := slog.New(slog.DiscardHandler)
+	h := api.New(api.Deps{Messages: w, Rows: w, Acts: w, Tools: w, Events: w, Feed: w, Health: w, Log: log})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, h, log) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, w
+}
+
+func find(t *testing.T, dir string) *client.Client {
+	t.Helper()
+	c, err := client.Find(t.Context(), dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestBothWays(t *testing.T) {
+	for name, far := range map[string]bool{"socket": false, "port": true} {
+		t.Run(name, func(t *testing.T) {
+			dir, w := home(t, far)
+			c := find(t, dir)
+			r, err := c.Post(t.Context(), client.Message{Text: "hello"})
+			if err != nil || r.Event != 3 || r.Inbox != 5 {
+				t.Errorf("post: %+v %v", r, err)
+			}
+			var row map[string]string
+			if err := c.Show(t.Context(), "sessions", "ntfy:a/b c", &row); err != nil || row["id"] != "ntfy:a/b c" {
+				t.Errorf("show: %v %v", row, err)
+			}
+			if err := c.Show(t.Context(), "status", "", &row); err != nil || row["resource"] != "status" || row["id"] != "" {
+				t.Errorf("show one: %v %v", row, err)
+			}
+			var raw json.RawMessage
+			if err := c.List(t.Context(), "turns", client.Filter{Limit: 7, State: "a b", Name: "n"}, &raw); err != nil || string(raw) != `[{"limit":7,"name":"n","resource":"turns","state":"a b"}]` {
+				t.Errorf("list: %s %v", raw, err)
+			}
+			if err := c.Act(t.Context(), "questions", "AB", "answer", map[string]string{"text": "x"}, &row); err != nil || row["did"] != "answer" || w.act.ID != "AB" || w.act.Args["text"] != "x" {
+				t.Errorf("act: %v %+v %v", row, w.act, err)
+			}
+			if err := c.Act(t.Context(), "safe-mode", "", "off", nil, nil); err != nil || w.act.Resource != "safe-mode" {
+				t.Errorf("act on one: %+v %v", w.act, err)
+			}
+			if err := c.RemoveSession(t.Context(), "a/b", nil); err != nil || w.act.ID != "a/b" || w.act.Verb != "rm" {
+				t.Errorf("rm: %+v %v", w.act, err)
+			}
+			if err := c.Send(t.Context(), "owner", "hi", nil); err != nil || w.act.Args["to"] != "owner" {
+				t.Errorf("send: %+v %v", w.act, err)
+			}
+		})
+	}
+}
+
+func TestProblems(t *testing.T) {
+	dir, _ := home(t, false)
+	c := find(t, dir)
+	_, err := c.Post(t.Context(), client.Message{Text: "x", Session: "gone"})
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Status != 404 || p.Kind != event.Missing || p.Hint != "hob sessions list" {
+		t.Errorf("got %#v", err)
+	}
+	text, hint, kind := client.Explain(err)
+	if text != "there is no session gone" || hint != "hob sessions list" || kind != "not_found" {
+		t.Errorf("%q %q %q", text, hint, kind)
+	}
+	text, hint, kind = client.Explain(event.NewFault(event.Clash, "h", "t"))
+	if text != "t" || hint != "h" || kind != "conflict" {
+		t.Errorf("%q %q %q", text, hint, kind)
+	}
+}
+
+func TestTool(t *testing.T) {
+	dir, _ := home(t, false)
+	c := find(t, dir)
+	call := client.ToolCall{Input: json.RawMessage(`{"path":"a"}`), Workdir: "/w"}
+	_, err := c.Tool(t.Context(), "read", call)
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Kind != event.Pending || p.Hash != "h" || p.Code != "AB" {
+		t.Fatalf("got %#v", err)
+	}
+	call.Approve = p.Hash
+	o, err := c.Tool(t.Context(), "read", call)
+	if err != nil || !o.Success || o.Message != "text" || string(o.Result) != `{"workdir":"/w"}` || !json.Valid(o.Raw) {
+		t.Errorf("%+v %v", o, err)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	dir, w := home(t, false)
+	c := find(t, dir)
+	var got []string
+	err := c.Follow(t.Context(), 1, false, func(f client.Frame) error {
+		got = append(got, f.Event.Type)
+		return nil
+	})
+	if err != nil || strings.Join(got, " ") != "b c" {
+		t.Errorf("replay: %v %v", got, err)
+	}
+	var start []int64
+	err = c.Follow(t.Context(), 99, false, func(f client.Frame) error {
+		start = append(start, f.Start)
+		return nil
+	})
+	if err != nil || len(start) != 1 || start[0] != 3 {
+		t.Errorf("beyond the newest: %v %v", start, err)
+	}
+	enough := errors.New("enough")
+	err = c.Follow(t.Context(), 2, true, func(f client.Frame) error {
+		if f.Event != nil { // the stream stands: now a piece can be published
+			w.feed.Publish(event.Live{Turn: 7, Offset: 2, Text: "h\né"})
+			return nil
+		}
+		if f.Live.Turn != 7 || f.Live.Offset != 2 || f.Live.Text != "h\né" {
+			t.Errorf("piece %+v", f.Live)
+		}
+		return enough
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("follow: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	err = c.Follow(ctx, 2, true, func(client.Frame) error {
+		stop()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	empty := t.TempDir()
+	stale := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(stale, "state", "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"address": free + "\n", "token": "t\n", "run/hob.sock": ""} {
+		if err := os.WriteFile(filepath.Join(stale, "state", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{empty, stale, filepath.Join(empty, "missing")} {
+		if _, err := client.Find(t.Context(), dir, false); !errors.Is(err, client.ErrNoDaemon) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
+// TestGone: a daemon that stops behind the client's back is one that is not running.
+func TestGone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"address": l.Addr().String(), "token": "t"} {
+		if err := os.WriteFile(filepath.Join(dir, "state", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := find(t, dir)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Post(t.Context(), client.Message{Text: "hi"}); !errors.Is(err, client.ErrNoDaemon) || err.Error() != "hob is not running" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestForeignAddress: the token is not carried to another machine, whatever the file says.
+func TestForeignAddress(t *testing.T) {
+	for _, addr := range []string{"192.0.2.1:80", "example.com:80", "nonsense", "http://192.0.2.1:80"} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"address": addr, "token": "t"} {
+			if err := os.WriteFile(filepath.Join(dir, "state", name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := client.Find(t.Context(), dir, false); err == nil || errors.Is(err, client.ErrNoDaemon) {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}

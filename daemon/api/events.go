@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hob/daemon/event"
+)
+
+const (
+	page       = 200              // events read at once
+	heartbeat  = 15 * time.Second // between comments that keep a quiet stream open
+	streamTime = 10 * time.Second // a follower that takes longer to read is let go
+)
+
+// startHeader tells which event the stream begins after: the one that was asked for, or the newest when that does not exist yet.
+const startHeader = "Hob-After"
+
+// drainKey finds the channel that Serve closes when it begins to stop.
+type drainKey struct{}
+
+// draining returns the channel that ends streams; nil (never) when no Server carries the request.
+func draining(ctx context.Context) <-chan struct{} {
+	c, _ := ctx.Value(drainKey{}).(<-chan struct{})
+	return c
+}
+
+// follow serves GET /v1/events: what is stored after ?after=N, then what comes, as server-sent events
+// (HTML Living Standard, section 9.2). Without a place to start it begins at the present end.
+func (a *api) follow(w http.ResponseWriter, r *http.Request) {
+	after, err := a.place(r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set(startHeader, strconv.FormatInt(after, 10))
+	w.WriteHeader(http.StatusOK)
+	pieces, end := a.Feed.Follow()
+	defer end()
+	s := &stream{w: w, seq: after, events: a.Events, pieces: pieces}
+	err = s.run(r.Context(), r.URL.Query().Get("follow") != "0")
+	if err != nil && r.Context().Err() == nil {
+		a.Log.DebugContext(r.Context(), "event stream ended", "err", err)
+	}
+}
+
+// place finds where a stream starts: Last-Event-ID of a reconnecting follower, else ?after=, else the end. A place beyond the end,
+// as it is known from before a backup was put back, is the end.
+func (a *api) place(r *http.Request) (int64, error) {
+	last, err := a.Events.Last(r.Context())
+	if err != nil {
+		return 0, err
+	}
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = r.URL.Query().Get("after")
+	}
+	if text == "" {
+		return last, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, event.NewFault(event.Invalid, "", "%q is not the number of an event", text)
+	}
+	return min(n, last), nil
+}
+
+// stream is one follower.
+type stream struct {
+	w      http.ResponseWriter
+	seq    int64 // newest event written
+	events Events
+	pieces <-chan event.Live
+}
+
+func (s *stream) run(ctx context.Context, stay bool) error {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		wake := s.events.Wake()
+		if err := s.catchUp(ctx); err != nil || !stay {
+			return err
+		}
+		if again, err := s.wait(ctx, wake, beat.C); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// wait writes pieces and heartbeats until there are events again; false means that the stream is over.
+func (s *stream) wait(ctx context.Context, wake <-chan struct{}, beat <-chan time.Time) (bool, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-draining(ctx):
+			return false, s.catchUp(ctx) // what the last commits said, before the door closes
+		case <-wake:
+			return true, nil
+		case p := <-s.pieces:
+			if err := s.frame("", "text.delta", p); err != nil {
+				return false, err
+			}
+			if err := s.flush(); err != nil {
+				return false, err
+			}
+		case <-beat:
+			if err := s.write(": still here\n\n"); err != nil {
+				return false, err
+			}
+			if err := s.flush(); err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// catchUp writes the pieces that are there, then all stored events: a turn's last words never come after its end.
+func (s *stream) catchUp(ctx context.Context) error {
+	if err := s.drainPieces(); err != nil {
+		return err
+	}
+	for {
+		batch, err := s.events.After(ctx, s.seq, page)
+		if err != nil {
+			return fmt.Errorf("read events: %w", err)
+		}
+		for _, e := range batch {
+			if err := s.frame(strconv.FormatInt(e.Seq, 10), e.Type, e); err != nil {
+				return err
+			}
+			s.seq = e.Seq
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+		if len(batch) < page {
+			return nil
+		}
+	}
+}
+
+func (s *stream) drainPieces() error {
+	for {
+		select {
+		case p := <-s.pieces:
+			if err := s.frame("", "text.delta", p); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// frame writes one event; encoded JSON has no line breaks, so data is always one line.
+func (s *stream) frame(id, name string, data any) error {
+	body, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode event: %w", err)
+	}
+	head := "event: " + name + "\n"
+	if id != "" {
+		head = "id: " + id + "\n" + head
+	}
+	return s.write(head + "data: " + string(body) + "\n\n")
+}
+
+func (s *stream) write(text string) error {
+	if err := writeWithin(s.w, streamTime); err != nil {
+		return err
+	}
+	_, err := s.w.Write([]byte(text))
+	return err
+}
+
+func (s *stream) flush() error {
+	return http.NewResponseController(s.w).Flush()
+}

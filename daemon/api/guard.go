@@ -1,0 +1,119 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Wrong tokens: this many at once, then one more for each pause. The socket is not limited,
+// so nobody can lock the owner out by guessing.
+const (
+	wrongAtOnce = 10
+	wrongPause  = 6 * time.Second
+)
+
+// Guard stands before the API on a loopback port. It lets a request through when its Host is this
+// very port on this machine (so that no foreign name can be rebound to it), its Origin is absent or the
+// same, and its Authorization header holds the token. GET /healthz needs no token. A token is never
+// read from an address. What goes to a webhook passes: it has a rule of its own, comes from anywhere, and reaches nothing else.
+func Guard(next http.Handler, token string, port int) http.Handler {
+	g := &guard{next: next, token: sha256.Sum256([]byte(token)), limit: limiter{left: wrongAtOnce}}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		g.hosts = append(g.hosts, host+":"+strconv.Itoa(port))
+	}
+	return g
+}
+
+type guard struct {
+	next  http.Handler
+	token [sha256.Size]byte
+	hosts []string
+	limit limiter
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if toHook(r) {
+		g.next.ServeHTTP(w, r)
+		return
+	}
+	if p, ok := g.refusal(r); ok {
+		if p.Status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="hob"`)
+		}
+		if p.Status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wrongPause.Seconds())))
+		}
+		p.send(w)
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+// refusal says why a request may not pass; ok false means that it may.
+func (g *guard) refusal(r *http.Request) (p problem, ok bool) {
+	if !slices.Contains(g.hosts, r.Host) {
+		return newProblem(http.StatusForbidden, "this address is not served here", "use http://"+g.hosts[0]), true
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && origins[0] != "http://"+r.Host {
+		return newProblem(http.StatusForbidden, "requests from other pages are refused", ""), true
+	}
+	if r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return problem{}, false
+	}
+	return g.checkToken(r)
+}
+
+func (g *guard) checkToken(r *http.Request) (problem, bool) {
+	hint := "send the line in state/token as: Authorization: Bearer …"
+	given := r.Header.Values("Authorization")
+	if len(given) == 0 {
+		return newProblem(http.StatusUnauthorized, "the API token is missing", hint), true
+	}
+	if !g.limit.open(time.Now()) {
+		return newProblem(http.StatusTooManyRequests, "too many wrong tokens", "wait a little, or use the socket"), true
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	sum := sha256.Sum256([]byte(token))
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
+		g.limit.wrong()
+		return newProblem(http.StatusUnauthorized, "the API token is wrong", hint), true
+	}
+	return problem{}, false
+}
+
+// limiter is a bucket of wrong tokens that fills up again with time.
+type limiter struct {
+	mu   sync.Mutex
+	left int
+	last time.Time // when it was last filled
+}
+
+// open reports whether one more token may be tried at the instant now.
+func (l *limiter) open(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left >= wrongAtOnce {
+		l.last = now
+		return true
+	}
+	n := int(now.Sub(l.last) / wrongPause)
+	if n > 0 {
+		l.left = min(wrongAtOnce, l.left+n)
+		l.last = l.last.Add(time.Duration(n) * wrongPause)
+	}
+	return l.left > 0
+}
+
+func (l *limiter) wrong() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left > 0 {
+		l.left--
+	}
+}

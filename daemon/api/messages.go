@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+func (a *api) post(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Text    string `json:"text"`
+		Session string `json:"session"`
+		ID      string `json:"id"`
+		Files   []sent `json:"attachments"`
+	}
+	if err := decode(r, &in); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	files, err := attached(in.Files)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.accept(w, r, in.Text, in.Session, in.ID, files...)
+}
+
+// postTo is post with the session in the path, and without attachments.
+func (a *api) postTo(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Text string `json:"text"`
+		ID   string `json:"id"`
+	}
+	if err := decode(r, &in); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.accept(w, r, in.Text, r.PathValue("id"), in.ID)
+}
+
+func (a *api) accept(w http.ResponseWriter, r *http.Request, text, session, id string, files ...Attachment) {
+	if strings.TrimSpace(text) == "" && len(files) == 0 {
+		a.fail(w, r, event.NewFault(event.Invalid, `send {"text": "…"}`, "the message has no text"))
+		return
+	}
+	receipt, err := a.Messages.Post(r.Context(), text, session, id, files...)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	status := http.StatusOK
+	if receipt.New {
+		status = http.StatusAccepted
+	}
+	a.reply(w, r, status, receipt)
+	fail.Point("inbound.acked")
+}
+
+// send queues a message straight to a channel, with its files.
+func (a *api) send(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		To    string `json:"to"`
+		Text  string `json:"text"`
+		Files []sent `json:"attachments"`
+	}
+	err := decode(r, &in)
+	var files []Attachment
+	if err == nil {
+		files, err = attached(in.Files)
+	}
+	switch {
+	case err == nil && strings.TrimSpace(in.To) == "":
+		err = event.NewFault(event.Invalid, "", `send: "to" is missing`)
+	case err == nil && strings.TrimSpace(in.Text) == "" && len(files) == 0:
+		err = event.NewFault(event.Invalid, "", `send: "text" is missing`)
+	case err == nil:
+		err = fit(files)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	out, err := a.Acts.Act(r.Context(), Act{Resource: "send", Verb: "send", Args: map[string]string{"to": in.To, "text": in.Text}, Files: files})
+	a.answer(w, r, out, err)
+}

@@ -1,0 +1,176 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// recovering answers a panic with a problem and logs it; the others go on.
+func (a *api) recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			a.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// whole reads the body before anything else runs, so that no handler waits for a slow sender.
+func whole(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, ok := arrived(w, r, bodyLimit(r))
+		if !ok {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// arrived reads a body of at most limit bytes. False: it did not come whole, and the sender has been told.
+func arrived(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
+	body, err := readBody(w, r, limit)
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		p := newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is over %d bytes", big.Limit), "put long text into a file and name the file")
+		if toHook(r) {
+			p.Hint = ""
+		}
+		p.Kind = event.TooLarge
+		p.send(w)
+		return nil, false
+	case err != nil:
+		p := newProblem(http.StatusRequestTimeout, "the request's body did not arrive whole", "")
+		p.Kind = event.Invalid
+		p.send(w)
+		return nil, false
+	}
+	return body, true
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if err := readWithin(w, bodyTime); err != nil {
+		return nil, err
+	}
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return nil, err
+	}
+	return body, readWithin(w, 0)
+}
+
+// readWithin bounds the time that the next reads may take; 0: they may take any.
+func readWithin(w http.ResponseWriter, d time.Duration) error {
+	end := time.Time{}
+	if d > 0 {
+		end = time.Now().Add(d)
+	}
+	err := http.NewResponseController(w).SetReadDeadline(end)
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// problems turns the router's own "not found" and "method not allowed" into problems.
+func problems(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, pattern := mux.Handler(r)
+		if pattern != "" {
+			if err := checkQuery(pattern, r.URL.RawQuery); err != nil {
+				p, _ := problemOf(err)
+				p.send(w)
+				return
+			}
+			mux.ServeHTTP(w, r)
+			return
+		}
+		probe := &verdict{header: http.Header{}}
+		h.ServeHTTP(probe, r)
+		if probe.status == http.StatusMethodNotAllowed {
+			allow := probe.header.Get("Allow")
+			w.Header().Set("Allow", allow)
+			p := newProblem(probe.status, fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method), "it takes "+allow)
+			p.Kind = event.Invalid
+			p.send(w)
+			return
+		}
+		p := newProblem(http.StatusNotFound, fmt.Sprintf("there is nothing at %s", r.URL.Path), "")
+		p.Kind = event.Missing
+		p.send(w)
+	})
+}
+
+// knownKeys are the query's keys that a route reads. Whoever asks for health may add what he likes, to pass caches.
+func knownKeys(pattern string) (keys []string, free bool) {
+	switch resource, isGet := strings.CutPrefix(pattern, "GET /v1/"); {
+	case pattern == "GET /healthz":
+		return nil, true
+	case pattern == "GET /v1/events":
+		return []string{"after", "follow"}, false
+	case pattern == "GET /v1/tools":
+		return []string{"all"}, false
+	case pattern == "GET /v1/logs":
+		return []string{"limit", "level", "turn", "since", "follow"}, false
+	case isGet && slices.Contains(lists(), resource):
+		return []string{"limit", "state", "name"}, false
+	}
+	return nil, false
+}
+
+// checkQuery refuses what would not be read: a misspelt filter must not show everything.
+func checkQuery(pattern, raw string) error {
+	known, free := knownKeys(pattern)
+	if free {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return event.NewFault(event.Invalid, "", "the address's query is not understood")
+	}
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		hint := "there is nothing to ask for behind the ?"
+		if len(known) > 0 {
+			hint = "it takes " + strings.Join(known, ", ")
+		}
+		if !slices.Contains(known, key) {
+			return event.NewFault(event.Invalid, hint, "the query has an unknown key %q", key)
+		}
+		if len(query[key]) > 1 {
+			return event.NewFault(event.Invalid, hint, "the query has %q twice", key)
+		}
+	}
+	return nil
+}
+
+// verdict notes what the router would have answered.
+type verdict struct {
+	header http.Header
+	status int
+}
+
+func (v *verdict) Header() http.Header         { return v.header }
+func (v *verdict) WriteHeader(status int)      { v.status = status }
+func (v *verdict) Write(b []byte) (int, error) { return len(b), nil }

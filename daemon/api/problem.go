@@ -1,0 +1,209 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Limits of one request.
+const (
+	maxBody     = 1 << 20 // bytes
+	bodyTime    = 30 * time.Second
+	answerTime  = 30 * time.Second
+	problemType = "application/problem+json"
+)
+
+// Approval says that a call needs a person's word first. Call again with Hash to give it.
+type Approval struct {
+	Summary   string   // one line: "run: df -h"
+	Reason    string   // why a person has to agree
+	Allow     string   // the config line or command that would always allow it; "" when there is none
+	Canonical string   // all that matters of the call, as it is hashed
+	Hash      string   // of Canonical
+	Code      string   // of the question that was opened; "" when none was
+	Warnings  []string // patterns that are often mistakes
+}
+
+func (a *Approval) Error() string { return "this needs your approval: " + a.Summary }
+
+// problem is the body of every error (RFC 9457, section 3), with hob's own members behind the standard ones.
+type problem struct {
+	Type      string          `json:"type"`
+	Title     string          `json:"title"`
+	Status    int             `json:"status"`
+	Detail    string          `json:"detail"`
+	Hint      string          `json:"hint,omitempty"`
+	Kind      event.FaultKind `json:"kind,omitempty"`
+	Code      string          `json:"code,omitempty"`
+	Summary   string          `json:"summary,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Allow     string          `json:"allow,omitempty"`
+	Canonical string          `json:"canonical,omitempty"`
+	Hash      string          `json:"hash,omitempty"`
+	Warnings  []string        `json:"warnings,omitempty"`
+}
+
+func newProblem(status int, detail, hint string) problem {
+	return problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Hint: hint}
+}
+
+// problemOf sorts an error; internal is true when the cause must be logged, because the caller is not told.
+func problemOf(err error) (p problem, internal bool) {
+	var ap *Approval
+	if errors.As(err, &ap) {
+		p = newProblem(http.StatusForbidden, ap.Error(), "call again with approve set to the hash")
+		p.Kind, p.Code, p.Summary, p.Reason, p.Allow = event.Pending, ap.Code, ap.Summary, ap.Reason, ap.Allow
+		p.Canonical, p.Hash, p.Warnings = ap.Canonical, ap.Hash, ap.Warnings
+		return p, false
+	}
+	if f, ok := event.AsFault(err); ok {
+		p = newProblem(statusOf(f.Kind), f.Text, f.Hint)
+		p.Kind = f.Kind
+		return p, false
+	}
+	return newProblem(http.StatusInternalServerError, "something inside hob went wrong", "the log has the details"), true
+}
+
+func statusOf(k event.FaultKind) int {
+	switch k {
+	case event.Invalid:
+		return http.StatusBadRequest
+	case event.Missing:
+		return http.StatusNotFound
+	case event.Clash:
+		return http.StatusConflict
+	case event.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case event.Refused, event.Pending:
+		return http.StatusForbidden
+	case event.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// answer replies with v, or with err as a problem.
+func (a *api) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.reply(w, r, http.StatusOK, v)
+}
+
+func (a *api) reply(w http.ResponseWriter, r *http.Request, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		a.fail(w, r, fmt.Errorf("encode the answer: %w", err))
+		return
+	}
+	send(w, status, "application/json", body)
+}
+
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if a.Plain != nil {
+		err = a.Plain(err)
+	}
+	p, internal := problemOf(err)
+	if internal && r.Context().Err() == nil {
+		a.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+	}
+	p.send(w)
+}
+
+func (p problem) send(w http.ResponseWriter) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic("api: a problem cannot be encoded: " + err.Error())
+	}
+	if p.Status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "5")
+	}
+	send(w, p.Status, problemType, body)
+}
+
+// send writes a whole answer. A caller that has gone or does not read is no news to anybody.
+func send(w http.ResponseWriter, status int, kind string, body []byte) {
+	if err := writeWithin(w, answerTime); err != nil {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		return
+	}
+}
+
+// writeWithin bounds the time that the next writes may take.
+func writeWithin(w http.ResponseWriter, d time.Duration) error {
+	err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// decode reads the one JSON value of a body into v, strictly; an empty body leaves v as it is.
+func decode(r *http.Request, v any) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return event.NewFault(event.Invalid, "", "the request's body could not be read")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return event.NewFault(event.Invalid, "", "the request's body is not understood: %s", wrongJSON(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return event.NewFault(event.Invalid, "", "the request's body has more than one JSON value")
+	}
+	return nil
+}
+
+// wrongJSON says what is wrong with a body in the caller's terms: the decoder's own speak of Go types.
+func wrongJSON(err error) string {
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &typ):
+		got, _, _ := strings.Cut(typ.Value, " ") // "number 3.5"
+		text := "want " + wanted(typ.Type.Kind()) + ", got " + map[string]string{"string": "a text", "bool": "true or false", "array": "a list", "object": "an object", "number": "a number"}[got]
+		if typ.Field != "" {
+			text = strconv.Quote(typ.Field) + ": " + text
+		}
+		return text
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// wanted is the JSON name of what a kind of Go value is read from.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
+}

@@ -1,0 +1,46 @@
+//go:build unix
+
+package api_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+)
+
+// TestSharedSocket is the door of a system-wide service: elsewhere, and open to a group.
+func TestSharedSocket(t *testing.T) {
+	dir := shortDir(t)
+	shared := filepath.Join(dir, "run", "hob.sock")
+	t.Setenv(api.SocketVariable, shared)
+	s, _ := up(t, dir, "127.0.0.1:0", newWorld())
+	if s.Socket() != shared {
+		t.Errorf("socket %q, want %q", s.Socket(), shared)
+	}
+	info, err := os.Stat(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != 0o660 {
+		t.Errorf("rights %o, want 660", got)
+	}
+	if got := fetch(t, overSocket(shared), "http://hob/healthz", ""); got != http.StatusOK {
+		t.Errorf("status %d", got)
+	}
+}
+
+// TestSharedSocketRefused says what is wrong with a place that cannot be used, instead of listening somewhere else.
+func TestSharedSocketRefused(t *testing.T) {
+	for _, place := range []string{"hob.sock", "/" + strings.Repeat("x", 100)} {
+		t.Setenv(api.SocketVariable, place)
+		_, err := api.Listen(t.Context(), api.Config{State: shortDir(t), Addr: "127.0.0.1:0"})
+		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+}

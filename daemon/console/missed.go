@@ -1,0 +1,83 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hob/daemon/api/client"
+	"hob/daemon/event"
+)
+
+// maxMissed is how many missed messages are shown; older ones stay in the outbox.
+const maxMissed = 20
+
+// missed is what came while nobody looked.
+type missed struct {
+	seq      int64 // the newest event
+	messages []*event.Event
+	open     []Question
+}
+
+// readMissed replays what came after a place, up to (and without) the event upTo; 0 means all.
+func readMissed(ctx context.Context, api API, place, upTo int64) (missed, error) {
+	m := missed{seq: place}
+	err := api.Follow(ctx, place, false, func(f client.Frame) error {
+		e := f.Event
+		if e == nil || upTo > 0 && e.Seq >= upTo {
+			return nil
+		}
+		m.add(e)
+		return nil
+	})
+	if err != nil {
+		return m, fmt.Errorf("read what came meanwhile: %w", err)
+	}
+	return m, nil
+}
+
+func (m *missed) add(e *event.Event) {
+	m.seq = e.Seq
+	switch e.Type {
+	case "message.sent":
+		if text(e, "text") != "" && text(e, "cause") != byQuestion {
+			m.messages = append(m.messages, e)
+		}
+	case "question.asked":
+		m.open = append(m.open, questionOf(e))
+	case "question.answered":
+		m.close(func(q Question) bool { return q.Code == text(e, "code") })
+	case "turn.finished":
+		m.close(func(q Question) bool { return q.Turn != 0 && q.Turn == turnOf(e) })
+	}
+}
+
+func (m *missed) close(gone func(Question) bool) {
+	kept := m.open[:0]
+	for _, q := range m.open {
+		if !gone(q) {
+			kept = append(kept, q)
+		}
+	}
+	m.open = kept
+}
+
+// show tells what was missed; questions that are still open come last, with how to answer them.
+func (m *missed) show(out screen, zone *time.Location) {
+	list := m.messages
+	if len(list) > 0 {
+		out.Note("while you were away:")
+	}
+	if n := len(list) - maxMissed; n > 0 {
+		out.Note(fmt.Sprintf("%d older ones are in: hob outbox list", n))
+		list = list[n:]
+	}
+	for _, e := range list {
+		out.Note(InZone(e.At, zone, false))
+		out.Say(text(e, "text"))
+	}
+	for _, q := range m.open {
+		out.Ask(q.Show())
+		out.Note(q.How())
+	}
+}

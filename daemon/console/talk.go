@@ -1,0 +1,342 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"hob/daemon/api/client"
+	"hob/daemon/ident"
+	"hob/daemon/spawn"
+)
+
+// Pauses between tries to reach a daemon that has gone away.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// interrupt is Ctrl-C, as a raw terminal sends it; wipe empties the line that is being edited.
+const (
+	interrupt = 0x03
+	wipe      = "\x01\x0b"
+)
+
+// What a terminal puts around pasted text: nothing in it is a command to the line editor.
+const (
+	pasteStart = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
+)
+
+// messageID is the length of the name that a message is posted under, in characters.
+const messageID = 20
+
+// Talk is a conversation on a terminal that the caller has put into raw mode.
+type Talk struct {
+	API     API
+	In      io.Reader
+	Out     io.Writer
+	Size    func() (width, height int)
+	Session string // "" is main
+	Cursor  Cursor
+	Zone    *time.Location
+	Dim     bool
+	Log     *slog.Logger
+}
+
+// talk is a running Talk. One goroutine owns it; the others only send to its channels.
+type talk struct {
+	*Talk
+	*conversation
+	desk   *desk
+	draft  draft
+	armed  bool           // Ctrl-C was pressed and there was nothing to stop
+	unsent client.Message // the one that did not reach the daemon
+	files  files          // go with the next message
+	raw    chan []byte
+	frames chan client.Frame
+	lost   chan error // nil: found again
+}
+
+// errLeave ends a conversation because the person wants to.
+var errLeave = errors.New("leave")
+
+// Run talks until the person leaves (Ctrl-D, or Ctrl-C twice when there is nothing to stop) or ctx ends.
+// A daemon that goes away is waited for. The goroutine that reads In ends with In.
+func (t *Talk) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	d := newDesk(t.Out, t.Dim)
+	k := &talk{
+		Talk: t, conversation: newConversation(d), desk: d,
+		raw: make(chan []byte), frames: make(chan client.Frame, 64), lost: make(chan error, 1),
+	}
+	if err := k.catchUp(ctx); err != nil {
+		return err
+	}
+	reader, g := spawn.New(t.Log, nil), spawn.New(t.Log, nil)
+	reader.Once("keyboard", func() error { return k.read(ctx) })
+	g.Once("line editor", d.edit)
+	seq := k.seq
+	g.Once("events", func() error { return k.listen(ctx, seq) })
+	d.term.SetBracketedPasteMode(true)
+	err := k.loop(ctx)
+	d.term.SetBracketedPasteMode(false)
+	d.leave()
+	stop()
+	d.close()
+	g.Wait()
+	if errors.Is(err, errLeave) || errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, t.Cursor.Move(k.seq))
+}
+
+func (k *talk) catchUp(ctx context.Context) error {
+	place, err := k.Cursor.Place()
+	if err != nil {
+		return err
+	}
+	away, err := readMissed(ctx, k.API, place, 0)
+	if err != nil {
+		return err
+	}
+	away.show(k.desk, k.Zone)
+	k.seq = away.seq
+	return nil
+}
+
+func (k *talk) read(ctx context.Context) error {
+	defer close(k.raw)
+	for {
+		b := make([]byte, 256)
+		n, err := k.In.Read(b)
+		if n > 0 {
+			select {
+			case k.raw <- b[:n]:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if err != nil {
+			return nil // the terminal is gone: the loop leaves
+		}
+	}
+}
+
+// listen follows the daemon, also over its restarts.
+func (k *talk) listen(ctx context.Context, seq int64) error {
+	pause := firstPause
+	for {
+		err := k.API.Follow(ctx, seq, true, func(f client.Frame) error {
+			if pause != firstPause {
+				pause = firstPause
+				k.tell(ctx, nil)
+			}
+			if f.Event != nil {
+				seq = f.Event.Seq
+			} else if f.Live == nil {
+				seq = f.Start
+			}
+			select {
+			case k.frames <- f:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if pause == firstPause {
+			k.tell(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func (k *talk) tell(ctx context.Context, err error) {
+	select {
+	case k.lost <- err:
+	case <-ctx.Done():
+	}
+}
+
+func (k *talk) loop(ctx context.Context) error {
+	for k.desk.err == nil {
+		if !k.desk.editing && !k.busy() {
+			k.begin()
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case b, open := <-k.raw:
+			if !open {
+				return errLeave
+			}
+			err = k.keyed(ctx, b)
+		case l := <-k.desk.lines:
+			err = k.entered(ctx, l)
+		case f := <-k.frames:
+			err = k.shown(f)
+		case e := <-k.lost:
+			k.connection(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return k.desk.err
+}
+
+func (k *talk) begin() {
+	w, h := k.Size()
+	k.desk.begin(k.prompt(), w, h)
+}
+
+func (k *talk) prompt() string {
+	if k.draft.open() {
+		return "… "
+	}
+	if q, ok := k.current(); ok {
+		return q.Prompt()
+	}
+	return "> "
+}
+
+func (k *talk) shown(f client.Frame) error {
+	before := k.prompt()
+	k.see(f)
+	if now := k.prompt(); k.desk.editing && now != before {
+		k.desk.reprompt(now)
+	}
+	if e := f.Event; e != nil && (e.Type == "message.sent" || e.Type == "turn.finished") {
+		k.forget()
+		return k.Cursor.Move(k.seq)
+	}
+	return nil
+}
+
+func (k *talk) connection(lost error) {
+	if lost == nil {
+		k.out.Note("hob answers again")
+		return
+	}
+	k.Log.Debug("lost the daemon", "err", lost)
+	k.out.Note("hob has stopped; waiting for it …")
+}
+
+// keyed takes typed bytes: Ctrl-C acts at once, the rest goes to the line editor.
+func (k *talk) keyed(ctx context.Context, b []byte) error {
+	if i := bytes.IndexByte(b, interrupt); i >= 0 {
+		return k.interrupted(ctx)
+	}
+	k.armed = false
+	k.begin()
+	k.desk.keys.put(b)
+	return nil
+}
+
+// interrupted stops the turn that runs for what was typed here. What waits behind it has been accepted and goes on.
+func (k *talk) interrupted(ctx context.Context) error {
+	waiting := ""
+	if n := k.queued(); n > 0 {
+		waiting = Plural(n, "message") + " of yours still queued (see: hob inbox list); "
+	}
+	if turns := k.running(); len(turns) > 0 {
+		k.out.Note(waiting + "stopping …")
+		for _, turn := range turns {
+			if err := k.excuse(halt(ctx, k.API, turn)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if k.armed {
+		return errLeave
+	}
+	k.armed = true
+	k.draft = draft{}
+	k.out.Note(waiting + "press Ctrl-C again, or Ctrl-D, to leave")
+	if k.desk.editing {
+		k.desk.keys.put([]byte(wipe))
+		k.desk.reprompt(k.prompt())
+	}
+	return nil
+}
+
+// entered takes a line: an answer to the question that was just asked, or (part of) a message.
+func (k *talk) entered(ctx context.Context, l typed) error {
+	k.desk.ended()
+	if l.err != nil {
+		return errLeave
+	}
+	message, ready := k.draft.add(l.line, l.pasted)
+	if !ready {
+		k.begin()
+		return nil
+	}
+	if path, ok := strings.CutPrefix(message, attachWord); ok {
+		k.attach(strings.TrimSpace(path))
+		return nil
+	}
+	if q, ok := k.current(); ok {
+		k.recent = ""
+		if verb, args, ok := q.Reply(message); ok {
+			return k.excuse(k.API.Act(ctx, "questions", q.Code, verb, args, nil))
+		}
+	}
+	if strings.TrimSpace(message) == "" {
+		return nil
+	}
+	return k.post(ctx, message)
+}
+
+// post sends a message. One that the daemon did not get stands in the editor again; sent unchanged it is the same message, in case
+// that only the daemon's word was lost.
+func (k *talk) post(ctx context.Context, message string) error {
+	m := client.Message{Text: message, Session: k.Session, ID: ident.Random().Code(messageID), Attachments: k.files.take()}
+	if message == k.unsent.Text && len(m.Attachments) == 0 {
+		m.ID, m.Attachments = k.unsent.ID, k.unsent.Attachments
+	}
+	k.unsent = client.Message{}
+	r, err := k.API.Post(ctx, m)
+	var p *client.Problem
+	switch {
+	case err == nil:
+		k.expect(r.Inbox)
+		return nil
+	case errors.As(err, &p), errors.Is(err, context.Canceled):
+		return k.excuse(err)
+	}
+	k.unsent = m
+	k.out.Note(err.Error() + "; your message stands below to be sent again")
+	lines := strings.Split(message, "\n")
+	k.draft.lines = lines[:len(lines)-1]
+	k.begin()
+	k.desk.keys.put([]byte(pasteStart + lines[len(lines)-1] + pasteEnd))
+	return nil
+}
+
+// excuse shows an error of the daemon and goes on.
+func (k *talk) excuse(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	k.out.Note(err.Error())
+	var p *client.Problem
+	if errors.As(err, &p) {
+		k.out.Note(p.Hint)
+	}
+	return nil
+}
