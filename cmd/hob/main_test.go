@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the stories in testdata with the real main. Each has a home of its own; "up" starts a daemon in it.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: "testdata", UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			home, err := os.MkdirTemp("", "hob") // short enough for a socket
 			if err != nil {
@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"answering": answering, "exits": exits, "code": code, "eventually": eventually, "logged": logged, "modelserver": modelServer, "ntfyserver": ntfyServer,
-			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil,
+			"looking": looking, "ran": ran, "comes": comes, "said": said, "away": away, "spoil": spoil, "documents": documents,
 		},
 	})
 }
