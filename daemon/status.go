@@ -20,7 +20,7 @@ import (
 	"hob/daemon/work"
 	"hob/scheduler"
 	"hob/tools"
-	"hob/tools/terminal"
+	"hob/tools/runtime"
 )
 
 // How long the thread and the parts of the scheduler may go without progress before health says so. All look around at least every half
@@ -134,7 +134,7 @@ func (d overview) status(ctx context.Context) (Status, error) {
 func (d overview) terminals(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	list, err := terminal.Sessions(ctx, terminal.Deps{Zone: d.zoneName(), Guard: d.live.Load().kit.Guard, Sandbox: d.live.Load().kit.Sandbox, Environ: os.Environ(), Instance: d.opt.instance()})
+	list, err := runtime.TmuxSessions(ctx, runtime.TmuxDeps{Zone: d.zoneName(), Guard: d.live.Load().kit.Guard, Sandbox: d.live.Load().kit.Sandbox, Environ: os.Environ(), Instance: d.opt.instance()})
 	if err != nil {
 		return []string{"not known: " + err.Error()}
 	}

@@ -30,7 +30,6 @@ import (
 	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/runtime"
-	"hob/tools/runtime/environ"
 )
 
 // Who is connected to whom. The store fits every need that a part declares.
@@ -68,7 +67,7 @@ func (d *daemon) wire(out, in stage) error {
 		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
 		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },
 		Hooks: &hooks.Hooks{
-			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: environ.Handed(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
+			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},
 	}
 	d.thread = &agent.Thread{

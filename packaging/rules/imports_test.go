@@ -57,7 +57,6 @@ var table = []row{
 	{pkg: "channels/wire", may: words("channels")}, // what adapters share that speak HTTP
 	{pkg: "channels/*", may: words("channels channels/markup channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
-	{pkg: "tools/terminal", may: words("tools tools/runtime/* daemon/sandbox"), event: true}, // which runs commands too
 	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:

@@ -15,7 +15,6 @@ import (
 	"hob/tools/runtime"
 	"hob/tools/search"
 	"hob/tools/sessions"
-	"hob/tools/terminal"
 	"hob/tools/web"
 	"hob/tools/work"
 )
@@ -100,7 +99,7 @@ func All(s Services, c Setup) []tools.Tool {
 		automation.NewWatch(s.Watches, c.Guard),
 		work.NewPlan(),
 		edit.NewNotebook(files),
-		terminal.NewTmux(terminal.Deps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),
+		runtime.NewTmux(runtime.TmuxDeps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),
 		sessions.NewAgentsList(s.Gauge),
 		sessions.NewSessionsList(s.Talks),
 		sessions.NewSessionsHistory(s.Talks),

@@ -8,7 +8,6 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/tools"
-	"hob/tools/memory/rank"
 )
 
 // What a search looks at.
@@ -83,7 +82,7 @@ func (s searcher) run(ctx context.Context, _ tools.Call, in Query, _ tools.Inten
 		texts[i] = p.above + "\n" + p.text
 	}
 	foreign := ""
-	for _, h := range rank.Search(in.Query, texts) {
+	for _, h := range Rank(in.Query, texts) {
 		score := math.Round(h.Score*1000) / 1000
 		switch p := pieces[h.Text]; {
 		case score < in.MinScore:
@@ -131,7 +130,7 @@ func snippet(text, query string) string {
 		return text
 	}
 	at, low := len(text), strings.ToLower(text)
-	for _, w := range rank.Words(query) {
+	for _, w := range Words(query) {
 		if i := strings.Index(low, w); i >= 0 {
 			at = min(at, i)
 		}

@@ -12,9 +12,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
-	"hob/tools/runtime/environ"
 	"hob/tools/runtime/inspect"
-	"hob/tools/runtime/sweep"
 )
 
 // Limits of the files that an approval of a command is bound to.
@@ -52,7 +50,7 @@ func bind(e executor, at *site, in Command) binding {
 	if at.host != "" {
 		return binding{unbound: []string{"what the files and programs on " + at.host + " hold"}}
 	}
-	names := inspect.Files(in.Command, e.Guard.Home(), at.cwd, environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Cwd: at.cwd}, in.Env), in.Env)
+	names := inspect.Files(in.Command, e.Guard.Home(), at.cwd, newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Cwd: at.cwd}, in.Env), in.Env)
 	b := &binder{guard: e.Guard, seen: map[string]bool{}, left: maxReadSize}
 	for _, path := range names.Files {
 		b.add(path)
@@ -114,7 +112,7 @@ func (b *binder) add(path string) {
 		n.SHA256, err = sum(b.guard, p)
 	}
 	if err != nil || n.SHA256 == "" {
-		n.Version = sweep.Version(p.Info)
+		n.Version = FileVersion(p.Info)
 	}
 	b.files = append(b.files, n)
 }

@@ -20,8 +20,6 @@ import (
 	"hob/daemon/secret"
 	"hob/daemon/spawn"
 	"hob/tools"
-	"hob/tools/runtime/display"
-	"hob/tools/runtime/environ"
 )
 
 // maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
@@ -116,7 +114,7 @@ func NewExec(d ExecDeps) tools.Tool {
 	e := executor{d, shellArgs(d.Sandbox.Program)}
 	return traced{tools.New[Command, Outcome](tools.Spec{
 		Name: "exec", Group: "runtime", Core: true, SelfPaging: true, Positional: "command", Example: "'df -h'",
-		Description: "Run a shell command; after " + display.Span(d.Limits.Yield) + ", or with background, it goes on as a process.",
+		Description: "Run a shell command; after " + spanText(d.Limits.Yield) + ", or with background, it goes on as a process.",
 	}, e.intent, e.run), e.traces}
 }
 
@@ -129,7 +127,7 @@ func shellArgs(look func(string) (string, error)) []string {
 	if goruntime.GOOS == "windows" {
 		return []string{"cmd", "/C"}
 	}
-	if shell := environ.Shell(look); shell != "" {
+	if shell := shell(look); shell != "" {
 		return []string{shell, "-c"}
 	}
 	return nil
@@ -158,25 +156,25 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		Files      []named   `json:"files,omitempty"`
 		More       *manifest `json:"more,omitempty"` // files that are not listed
 	}{
-		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environ.Pairs(in.Env),
+		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environPairs(in.Env),
 		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, bound.files, bound.rest,
 	})
 	v := at.look(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
-		if environ.Steering(name) {
-			v.Warnings = append(v.Warnings, "sets "+display.Brief(name+"="+in.Env[name])+", which can make programs run other code")
+		if Steering(name) {
+			v.Warnings = append(v.Warnings, "sets "+brief(name+"="+in.Env[name])+", which can make programs run other code")
 		}
 	}
 	scopes := at.scopes(call)
-	if !at.boxed && at.host == "" && slices.ContainsFunc(slices.Collect(maps.Keys(in.Env)), environ.Loading) && !slices.Contains(scopes, tools.Config) {
+	if !at.boxed && at.host == "" && slices.ContainsFunc(slices.Collect(maps.Keys(in.Env)), Loading) && !slices.Contains(scopes, tools.Config) {
 		scopes = append(scopes, tools.Config) // no right to the shell covers it: the owner is shown it, or it does not run
 	}
 	i := tools.Intent{
 		Effect: tools.Once, Scopes: scopes, Sandboxed: at.boxed, Foreign: at.foreign,
-		Summary: "run: " + display.Brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
+		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
-		i.Summary, i.Hosts = "run on "+at.host+": "+display.Brief(in.Command), []string{e.Hosts[at.host].Address}
+		i.Summary, i.Hosts = "run on "+at.host+": "+brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
 		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.boxed && inAny(fsguard.ForeignFolders(e.Guard.Workspace()), at.cwd)
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !reads)}
@@ -203,7 +201,7 @@ func sound(in Command) error {
 		return tools.Refuse(tools.Validation, unseen, "the command holds the placeholder %s", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
-		if bad := environ.BadName(name); bad != "" {
+		if bad := badVariable(name); bad != "" {
 			return tools.Refuse(tools.Validation, "", "env.%s: %s", strings.ToValidUTF8(name, "?"), bad)
 		}
 		if strings.ContainsRune(in.Env[name], 0) {
@@ -275,15 +273,15 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 // ready makes a command ready to be started.
 func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
 	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
-	env := environ.New(e.Environ, environ.Setting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
+	env := newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
 	o, err := e.line(call, in, at, env)
 	if err != nil {
 		return nil, err
 	}
 	limit, note := e.limit(in)
-	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, environ.Mark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
+	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, CallMark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
 	o.boxes = e.Registry.sandboxes()
-	p := newProc(o, request{call, at, display.Brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
+	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
 	p.text.look = func() bool { return e.look(p) }
 	detached := context.WithoutCancel(ctx)
 	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
@@ -305,7 +303,7 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 		case <-patience.C:
 			err := e.Registry.adopt(p, e.Limits.Background)
 			if err == nil {
-				return e.goesOn(p, "still running after "+display.Span(e.Limits.Yield)+": ")
+				return e.goesOn(p, "still running after "+spanText(e.Limits.Yield)+": ")
 			}
 			if !errors.Is(err, errEnded) {
 				p.note = joinNotes(p.note, "it was waited for: "+tools.ErrorResult(err).Content)
@@ -322,9 +320,9 @@ func (e executor) limit(in Command) (time.Duration, string) {
 	const most = math.MaxInt32 // seconds: 68 years, on every machine
 	switch d := time.Duration(min(max(*in.Timeout, 0), most)) * time.Second; {
 	case d < e.Limits.Least:
-		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", display.Span(e.Limits.Least))
+		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", spanText(e.Limits.Least))
 	case d > e.Limits.Most:
-		return e.Limits.Most, fmt.Sprintf("timeout lowered to %s", display.Span(e.Limits.Most))
+		return e.Limits.Most, fmt.Sprintf("timeout lowered to %s", spanText(e.Limits.Most))
 	default:
 		return d, ""
 	}

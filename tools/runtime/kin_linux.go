@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"hob/tools/runtime/environ"
 )
 
 // kin tells the processes that a command started: by session or group, and by the mark that each inherits in
@@ -285,7 +283,7 @@ func KillOrphans(ctx context.Context, instance string) (int, error) {
 	if _, err := os.Stat("/proc/self/stat"); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	left, stuck := kin{mark: []byte(environ.Mark + "=" + instance + "/")}.end(800 * time.Millisecond)
+	left, stuck := kin{mark: []byte(CallMark + "=" + instance + "/")}.end(800 * time.Millisecond)
 	if stuck > 0 {
 		return left, fmt.Errorf("end what an earlier run started: %d of %d are still there", stuck, left)
 	}

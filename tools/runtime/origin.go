@@ -3,8 +3,6 @@ package runtime
 import (
 	"sync"
 	"time"
-
-	"hob/tools/runtime/sweep"
 )
 
 // origin is whose text a process says and writes. It may come to be somebody else's while the process runs. It is safe for concurrent use.
@@ -27,7 +25,7 @@ func originOf(at *site) *origin {
 func (o *origin) starts() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.began = sweep.Clock()
+	o.began = FileClock()
 	o.from = o.began
 }
 
@@ -50,7 +48,7 @@ func (o *origin) writing() (since time.Time, why string) {
 }
 
 // typed makes all that it says and writes from now on somebody else's text: a turn that has read such is about to write to it.
-func (o *origin) typed() { o.taint(afterInput, byInput, sweep.Clock()) }
+func (o *origin) typed() { o.taint(afterInput, byInput, FileClock()) }
 
 // saw makes all that it says, and has written since it began, somebody else's text: when it came to see some is not known.
 func (o *origin) saw() { o.taint(seesFiles, bySight, time.Time{}) }

@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 	"unicode/utf8"
-
-	"hob/tools/runtime/display"
 )
 
 // Sizes of what is held of an output once the first bytes are no longer kept whole. The tail of 50,000 characters needs
@@ -167,14 +165,14 @@ func (o *output) text(keep int) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over == 0 && utf8.RuneCount(o.first) <= keep {
-		return display.Valid(o.first), false
+		return validUTF8(o.first), false
 	}
 	half := keep / 2
-	head := display.First(o.first, half)
-	tail := display.Last(o.last(half*utf8.UTFMax), half)
+	head := firstBytes(o.first, half)
+	tail := lastBytes(o.last(half*utf8.UTFMax), half)
 	cut := o.sum() - int64(len(head)) - int64(len(tail))
 	if cut <= 0 { // few, but broken characters
-		return display.Valid(o.first), false
+		return validUTF8(o.first), false
 	}
-	return display.Joined(head, cut, tail), true
+	return joined(head, cut, tail), true
 }

@@ -14,7 +14,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/spawn"
 	"hob/tools"
-	"hob/tools/runtime/display"
 )
 
 // inputPatience is how long a process that does not read its input is waited for.
@@ -162,7 +161,7 @@ func (p *proc) unseen(keep int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	head, missed, tail := p.out.since(p.seen[p.by.Session])
-	return p.readable(display.Excerpt(head, missed, tail, keep))
+	return p.readable(excerpt(head, missed, tail, keep))
 }
 
 // take returns the output that was not shown to a session before, at most keep characters of it; of its lines those that match, when
@@ -173,7 +172,7 @@ func (p *proc) take(session int64, filter *regexp.Regexp, keep int) string {
 	head, missed, tail := p.out.since(p.seen[session])
 	p.seen[session] += int64(len(head)) + missed + int64(len(tail))
 	if filter == nil {
-		return p.readable(display.Excerpt(head, missed, tail, keep))
+		return p.readable(excerpt(head, missed, tail, keep))
 	}
 	last := &head
 	if len(tail) > 0 {
@@ -183,7 +182,7 @@ func (p *proc) take(session int64, filter *regexp.Regexp, keep int) string {
 		p.seen[session] -= int64(len(*last) - whole)
 		*last = (*last)[:whole]
 	}
-	return display.Excerpt(matching(filter, p.readable(display.Valid(head))), 0, nil, keep) + display.Excerpt(matching(filter, p.readable(display.Valid(tail))), 0, nil, keep)
+	return excerpt(matching(filter, p.readable(validUTF8(head))), 0, nil, keep) + excerpt(matching(filter, p.readable(validUTF8(tail))), 0, nil, keep)
 }
 
 func matching(filter *regexp.Regexp, text string) []byte {
@@ -199,7 +198,7 @@ func matching(filter *regexp.Regexp, text string) []byte {
 // readable is a piece of its output as it is shown.
 func (p *proc) readable(text string) string {
 	if p.pty {
-		return display.Plain(text)
+		return plainText(text)
 	}
 	return text
 }
@@ -265,7 +264,7 @@ func (p *proc) status(session int64) Process {
 func (end *ended) cause() string {
 	switch end.why {
 	case timedOut:
-		return "it ran longer than " + display.Span(end.limit)
+		return "it ran longer than " + spanText(end.limit)
 	case cancelled:
 		return "it was stopped"
 	case killed:
@@ -282,10 +281,10 @@ func (s Process) line() string {
 	if s.ExitCode != nil {
 		fmt.Fprintf(&b, " with exit code %d", *s.ExitCode)
 	}
-	fmt.Fprintf(&b, " (%s, %s", display.Span(time.Duration(s.Seconds)*time.Second), s.Where)
+	fmt.Fprintf(&b, " (%s, %s", spanText(time.Duration(s.Seconds)*time.Second), s.Where)
 	if s.Why != "" {
 		b.WriteString(", " + s.Why)
 	}
-	fmt.Fprintf(&b, "), %s of output, %s unread: %s", display.Bytes(s.Bytes), display.Bytes(s.Unread), s.Command)
+	fmt.Fprintf(&b, "), %s of output, %s unread: %s", byteCount(s.Bytes), byteCount(s.Unread), s.Command)
 	return b.String()
 }

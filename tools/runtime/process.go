@@ -10,7 +10,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/secret"
 	"hob/tools"
-	"hob/tools/runtime/display"
 )
 
 // Times of the tool process.
@@ -68,7 +67,7 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 	i := tools.Intent{Effect: tools.Read, Summary: in.Action + " process " + p.id + ": " + p.summary, Canonical: canonical, Foreign: h.source(p), Keep: p}
 	switch in.Action {
 	case "input":
-		i.Summary = fmt.Sprintf("write %q to process %s: %s", display.Brief(in.Input), p.id, p.summary)
+		i.Summary = fmt.Sprintf("write %q to process %s: %s", brief(in.Input), p.id, p.summary)
 	case "signal":
 		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
 	}

@@ -13,8 +13,6 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/ident"
 	"hob/tools"
-	"hob/tools/runtime/display"
-	"hob/tools/runtime/sweep"
 )
 
 // Limits of what the registry remembers and tries.
@@ -84,7 +82,7 @@ func (g *Registry) Running() []string {
 	var out []string
 	for _, p := range g.all() {
 		if s := p.status(p.by.Session); s.State == stateRunning {
-			out = append(out, fmt.Sprintf("%s %s, for %s: %s", s.ID, s.Where, display.Span(time.Duration(s.Seconds)*time.Second), s.Command))
+			out = append(out, fmt.Sprintf("%s %s, for %s: %s", s.ID, s.Where, spanText(time.Duration(s.Seconds)*time.Second), s.Command))
 		}
 	}
 	return out
@@ -95,14 +93,14 @@ func (g *Registry) Running() []string {
 func (g *Registry) Foreign(path string) string {
 	for _, o := range g.running() {
 		since, why := o.writing()
-		if since.IsZero() || !sweep.Touched(path, since) {
+		if since.IsZero() || !Touched(path, since) {
 			continue
 		}
 		if why == "" {
 			g.look()
 			since, why = o.writing()
 		}
-		if why != "" && sweep.Touched(path, since) {
+		if why != "" && Touched(path, since) {
 			return why
 		}
 	}
@@ -122,7 +120,7 @@ func (g *Registry) look() {
 // Outside says that a program of the owner's begins that is not confined, and so may copy foreign text. What it writes counts as foreign from
 // now on. The returned function is called when it has ended: keep stores the marks of what it wrote.
 func (g *Registry) Outside(guard *fsguard.Guard, why string, keep func([]tools.Change) error) (ended func() error) {
-	for now := time.Now(); !sweep.Clock().After(now); {
+	for now := time.Now(); !FileClock().After(now); {
 		pause(time.Millisecond) // what was written until now is not its own
 	}
 	o := &origin{lasting: true, why: why}
@@ -168,7 +166,7 @@ func (g *Registry) foreign(guard *fsguard.Guard) []string {
 	var list []string
 	for _, o := range g.writers() {
 		since, _ := o.writing()
-		list = append(list, sweep.Changed(guard, since)...)
+		list = append(list, ChangedFiles(guard, since)...)
 	}
 	return list
 }

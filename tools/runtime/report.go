@@ -8,8 +8,6 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/tools"
-	"hob/tools/runtime/display"
-	"hob/tools/runtime/sweep"
 )
 
 // report makes the result of an ended command: exit code first, then the output.
@@ -80,7 +78,7 @@ func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
 		return "", fmt.Sprintf("the whole output could not be kept: %v", err)
 	}
 	if total > int64(len(kept)) {
-		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", display.Bytes(int64(len(kept))), display.Bytes(total), id)
+		return id, fmt.Sprintf("the first %s of %s are kept: result_read %s", byteCount(int64(len(kept))), byteCount(total), id)
 	}
 	return id, "the whole output is kept: result_read " + id
 }
@@ -113,7 +111,7 @@ func (e executor) marked(p *proc) []tools.Mark {
 
 func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
 	list := []tools.Mark{}
-	for _, path := range sweep.Changed(g, since) {
+	for _, path := range ChangedFiles(g, since) {
 		list = append(list, tools.Mark{Path: path, Why: why})
 	}
 	return list
@@ -132,11 +130,11 @@ func (end *ended) result(out Outcome, notes []string) tools.Result {
 	said := paragraphs(notes, out.Output, end.why == finished) // before the hint, which people see apart from the rest
 	switch end.why {
 	case timedOut:
-		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended%s", display.Span(end.limit), said)
+		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended%s", spanText(end.limit), said)
 	case cancelled:
-		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s%s", display.Span(end.took.Round(100*time.Millisecond)), said)
+		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s%s", spanText(end.took.Round(100*time.Millisecond)), said)
 	default:
-		res.Content = fmt.Sprintf("exit code %d (%s)%s", end.code, display.Span(end.took.Round(time.Millisecond)), said)
+		res.Content = fmt.Sprintf("exit code %d (%s)%s", end.code, spanText(end.took.Round(time.Millisecond)), said)
 	}
 	res.Data = out
 	return res
@@ -186,7 +184,7 @@ func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
 	}
 	p.out.shrink()
 	notes = append(notes, p.afterwards(end)...)
-	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, display.Span(end.took.Round(time.Millisecond)), p.summary)
+	head := fmt.Sprintf("process %s has ended: exit code %d (%s): %s", p.id, end.code, spanText(end.took.Round(time.Millisecond)), p.summary)
 	return e.Registry.deliver(ctx, Report{
 		Session: p.by.Session, Key: p.by.Key, Call: p.by.ID, Process: p.id, ReplyTo: p.by.ReplyTo, Trust: p.by.Trust,
 		Foreign: p.text.source(), Text: head + paragraphs(notes, text, p.out.total() == 0), Marks: e.marked(p),

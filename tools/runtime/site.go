@@ -15,8 +15,6 @@ import (
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime/inspect"
-	"hob/tools/runtime/keys"
-	"hob/tools/runtime/sweep"
 )
 
 // Why files that a command wrote count as foreign.
@@ -129,13 +127,13 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 const maxCovered = 500
 
 // judging bounds the search for keys while a call is judged: somebody waits, and a folder that is too large for it is asked about.
-func judging() keys.Limits { return keys.Limits{Entries: 20_000, Time: 300 * time.Millisecond} }
+func judging() KeyLimits { return KeyLimits{Entries: 20_000, Time: 300 * time.Millisecond} }
 
 // starting bounds the search for keys once more, right before a command starts: a busy machine must not make it find less.
-func starting() keys.Limits { return keys.Limits{Entries: 25_000, Time: 10 * time.Second} }
+func starting() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * time.Second} }
 
 // fill says what a command in the sandbox sees.
-func (e executor) fill(at *site, call tools.Call, in Command, most keys.Limits) {
+func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	calls := names(e.Guard, at, in)
@@ -203,13 +201,13 @@ func (s *site) mounts(list []string) int {
 
 // keys are the files and folders with keys that no box shows unless the configuration opens them by name: below a working folder that
 // lies outside all that can be found (else it is unsure), below the roots the well-known ones. A folder of keys itself was asked for.
-func (e executor) keys(p fsguard.Place, most keys.Limits) (list []string, unsure bool) {
+func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure bool) {
 	whole := true
 	if p.Area == fsguard.Outside {
-		list, whole = keys.Below(e.Guard, p.Path, most)
+		list, whole = KeysBelow(e.Guard, p.Path, most)
 	}
 	for _, r := range e.Guard.Roots() {
-		list = append(list, keys.Known(e.Guard, r.Path)...)
+		list = append(list, KnownKeys(e.Guard, r.Path)...)
 	}
 	return slices.DeleteFunc(list, func(path string) bool { return below(path, p.Path) || e.Sandbox.Bound(path) }), !whole
 }
@@ -231,7 +229,7 @@ func (e executor) theirs(at *site, attachments bool) map[string]string {
 			continue
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
-			out[path] = sweep.Version(info)
+			out[path] = FileVersion(info)
 		}
 	}
 	return out

@@ -15,7 +15,6 @@ import (
 	"hob/daemon/guard"
 	"hob/daemon/sandbox"
 	"hob/tools/runtime"
-	"hob/tools/runtime/environ"
 )
 
 // canary is a library that writes a file when what loads it can see hob's state.
@@ -71,7 +70,7 @@ func TestS1NoVariableOfACommandIsOutside(t *testing.T) {
 			t.Fatalf("the canary does not work outside: %v: %s", err, out)
 		}
 		for name := range env {
-			if name != "HOB_ENTER" && name != "DYLD_INSERT_LIBRARIES" && !environ.Steering(name) {
+			if name != "HOB_ENTER" && name != "DYLD_INSERT_LIBRARIES" && !runtime.Steering(name) {
 				t.Errorf("%s is not known to steer", name)
 			}
 		}
@@ -115,12 +114,12 @@ func (b *bench) outside(t *testing.T, env map[string]string) {
 	list, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range list {
 		text, err := os.ReadFile(dir + "/environ")
-		if ns, linking := os.Readlink(dir + "/ns/pid"); err != nil || linking != nil || ns != ours || !bytes.Contains(text, []byte(environ.Mark+"=test/"+b.call.ID+"/")) || dir == fmt.Sprintf("/proc/%d", os.Getpid()) {
+		if ns, linking := os.Readlink(dir + "/ns/pid"); err != nil || linking != nil || ns != ours || !bytes.Contains(text, []byte(runtime.CallMark+"=test/"+b.call.ID+"/")) || dir == fmt.Sprintf("/proc/%d", os.Getpid()) {
 			continue
 		}
 		found++
 		for pair := range strings.SplitSeq(strings.TrimSuffix(string(text), "\x00"), "\x00") {
-			if name, _, _ := strings.Cut(pair, "="); !slices.Contains([]string{"LANG", "PATH", "PWD", "HOB_ENTER", environ.Mark}, name) {
+			if name, _, _ := strings.Cut(pair, "="); !slices.Contains([]string{"LANG", "PATH", "PWD", "HOB_ENTER", runtime.CallMark}, name) {
 				t.Errorf("outside stands %s", pair)
 			}
 		}

@@ -1,6 +1,7 @@
-// Package rank says how well pieces of text fit a query, by words alone: BM25 (Robertson and Zaragoza, The Probabilistic Relevance
+// This file says how well pieces of text fit a query, by words alone: BM25 (Robertson and Zaragoza, The Probabilistic Relevance
 // Framework: BM25 and Beyond, 2009, section 3.4), as a share of what a perfect match would have. It keeps nothing between queries.
-package rank
+
+package memory
 
 import (
 	"cmp"
@@ -17,15 +18,15 @@ const (
 	discount   = 0.75
 )
 
-// Hit is a text that has a word of the query.
-type Hit struct {
+// Ranked is a text that has a word of the query.
+type Ranked struct {
 	Text  int     // which one
 	Score float64 // above 0, at most 1: its BM25 over that of a text that is nothing but the query
 }
 
-// Search finds the texts that have a word of the query, the best first; of equals the earlier one. Filler words of the query do not
+// Rank finds the texts that have a word of the query, the best first; of equals the earlier one. Filler words of the query do not
 // count, unless it has no others.
-func Search(query string, texts []string) []Hit {
+func Rank(query string, texts []string) []Ranked {
 	q := newQuery(query)
 	found := make([]stats, len(texts))
 	for i, text := range texts {
@@ -35,13 +36,13 @@ func Search(query string, texts []string) []Hit {
 		return nil
 	}
 	perfect := q.sum(q.own)
-	var hits []Hit
+	var hits []Ranked
 	for i, s := range found {
 		if sum := q.sum(s); sum > 0 {
-			hits = append(hits, Hit{i, min(sum/perfect, 1)})
+			hits = append(hits, Ranked{i, min(sum/perfect, 1)})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(hits, func(a, b Ranked) int { return cmp.Compare(b.Score, a.Score) })
 	return hits
 }
 

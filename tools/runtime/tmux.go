@@ -1,5 +1,6 @@
-// Package terminal holds the tool tmux: terminals that outlive hob. It decides nothing about permission, and hands none of hob's secrets on.
-package terminal
+// This file holds the tool tmux: terminals that outlive hob. It decides nothing about permission, and hands none of hob's secrets on.
+
+package runtime
 
 import (
 	"bytes"
@@ -18,10 +19,7 @@ import (
 	"hob/daemon/sandbox"
 	"hob/daemon/secret"
 	"hob/tools"
-	"hob/tools/runtime/display"
-	"hob/tools/runtime/environ"
 	"hob/tools/runtime/inspect"
-	"hob/tools/runtime/sweep"
 )
 
 // tmuxTime bounds one call of tmux, which answers in milliseconds.
@@ -46,8 +44,8 @@ type Multiplexed struct {
 // The size of a terminal that nobody looks at.
 const rows, columns = 40, 120
 
-// Deps is what the tool tmux works with.
-type Deps struct {
+// TmuxDeps is what the tool tmux works with.
+type TmuxDeps struct {
 	Guard    *fsguard.Guard
 	Sandbox  *sandbox.Sandbox // nil: commands are not confined
 	Environ  []string         // hob's own environment, of which little is handed on
@@ -58,7 +56,7 @@ type Deps struct {
 
 // NewTmux makes the tool tmux: terminals that outlive hob, on a tmux server of this instance's own. They are not confined:
 // where commands must be, the tool only looks and ends.
-func NewTmux(d Deps) tools.Tool {
+func NewTmux(d TmuxDeps) tools.Tool {
 	m := multiplexer{d}
 	return available{m, tools.New[Multiplexing, Multiplexed](tools.Spec{
 		Name: "tmux", Group: "runtime", SelfPaging: true, Positional: "action", Example: "list",
@@ -77,7 +75,7 @@ func (a available) Traces(_ context.Context, _ tools.Call, intent tools.Intent, 
 	if intent.Effect == tools.Read {
 		return nil
 	}
-	return a.marks(since.Add(-tick))
+	return a.marks(since.Add(-tmuxTick))
 }
 
 // Missing says whether tmux is not installed.
@@ -88,15 +86,15 @@ func (a available) Missing() string {
 	return ""
 }
 
-type multiplexer struct{ Deps }
+type multiplexer struct{ TmuxDeps }
 
 // tick is more than what the clock of files is behind the one that calls are timed by.
-const tick = 20 * time.Millisecond
+const tmuxTick = 20 * time.Millisecond
 
 // marks say of the files that were changed at since or later that a terminal may have written them.
 func (m multiplexer) marks(since time.Time) []tools.Change {
 	var list []tools.Change
-	for _, path := range sweep.Changed(m.Guard, since) {
+	for _, path := range ChangedFiles(m.Guard, since) {
 		list = append(list, tools.Mark{Path: path, Why: "written by a command outside the sandbox"})
 	}
 	return list
@@ -142,7 +140,7 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 		i.Effect, i.Scopes = tools.Once, []tools.Scope{tools.Exec, tools.Net}
 		if in.Command != "" {
 			v := inspect.Command(in.Command, m.Guard.Home(), m.Guard.Workspace())
-			i.Summary, i.Warnings, i.Denied = i.Summary+": "+display.Brief(in.Command), v.Warnings, v.Denied
+			i.Summary, i.Warnings, i.Denied = i.Summary+": "+brief(in.Command), v.Warnings, v.Denied
 		}
 	}
 	return i, err
@@ -211,9 +209,9 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 	out := Multiplexed{Attach: "tmux -L " + m.server() + " attach -t " + cmp.Or(in.Session, "NAME")}
 	switch in.Action {
 	case "list":
-		d := m.Deps
+		d := m.TmuxDeps
 		d.Zone = call.Zone
-		list, err := Sessions(ctx, d)
+		list, err := TmuxSessions(ctx, d)
 		out.Sessions = list
 		return tools.Result{Content: cmp.Or(strings.Join(list, "\n"), "there are no sessions"), Data: out}, err
 	case "create":
@@ -249,7 +247,7 @@ func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexi
 	if err != nil {
 		return "", err
 	}
-	return display.Excerpt([]byte(strings.TrimRight(screen, "\n")), 0, nil, cmp.Or(m.Preview, 10_000)), nil
+	return excerpt([]byte(strings.TrimRight(screen, "\n")), 0, nil, cmp.Or(m.Preview, 10_000)), nil
 }
 
 func (in Multiplexing) killing() string {
@@ -308,11 +306,11 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	}
 	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
 	given := map[string]string{}
-	if shell := environ.Shell(m.Sandbox.Program); shell != "" {
+	if shell := shell(m.Sandbox.Program); shell != "" {
 		given["SHELL"] = shell // what tmux starts in a new window
 	}
-	env := environ.New(m.Environ, environ.Setting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, given)
-	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, environ.Mark+"=") })
+	env := newEnviron(m.Environ, environSetting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, given)
+	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, CallMark+"=") })
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err = cmd.Run()
@@ -325,9 +323,9 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	return out.String(), nil
 }
 
-// Sessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
+// TmuxSessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
 // There are none where tmux is missing or no server runs.
-func Sessions(ctx context.Context, d Deps) ([]string, error) {
+func TmuxSessions(ctx context.Context, d TmuxDeps) ([]string, error) {
 	m := multiplexer{d}
 	if (available{multiplexer: m}).Missing() != "" {
 		return nil, nil

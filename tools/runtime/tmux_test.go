@@ -1,6 +1,6 @@
 //go:build unix
 
-package terminal_test
+package runtime_test
 
 import (
 	"context"
@@ -19,11 +19,10 @@ import (
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime"
-	"hob/tools/terminal"
 )
 
 // multiplexer is the tool tmux with a server of its own, which ends with the test.
-func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, terminal.Multiplexed), terminal.Deps) {
+func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.Result, runtime.Multiplexed), runtime.TmuxDeps) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -39,24 +38,24 @@ func multiplexer(t *testing.T, s *sandbox.Sandbox) (func(map[string]any) (tools.
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := terminal.Deps{
+	d := runtime.TmuxDeps{
 		Guard: g, Sandbox: s, Instance: fmt.Sprintf("test-%d", os.Getpid()),
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "SECRET_TOKEN=canary", "HOB_CALL=canary", "SHELL=/bin/false"}, // as the user of a service has it
 	}
-	tool := terminal.NewTmux(d)
+	tool := runtime.NewTmux(d)
 	if missing := tool.(tools.Available).Missing(); missing != "" {
 		t.Skip(missing)
 	}
 	t.Cleanup(func() {
 		_ = osexec.CommandContext(context.WithoutCancel(t.Context()), "tmux", "-L", "hob-"+d.Instance, "kill-server").Run()
 	})
-	return func(args map[string]any) (tools.Result, terminal.Multiplexed) {
+	return func(args map[string]any) (tools.Result, runtime.Multiplexed) {
 		raw, err := json.Marshal(args)
 		if err != nil {
 			t.Fatal(err)
 		}
 		res := call(t, tool, tools.Call{ID: "t1_1", Name: "tmux", Args: raw, Session: 1, Workdir: ws, Zone: "Asia/Kolkata", Trust: event.Owner})
-		out, _ := res.Data.(terminal.Multiplexed)
+		out, _ := res.Data.(runtime.Multiplexed)
 		return res, out
 	}, d
 }
@@ -128,11 +127,11 @@ func TestTmux(t *testing.T) {
 }
 
 // saysWhen wants the session work, of two windows, listed with a time of the owner's zone, whoever asks.
-func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, terminal.Multiplexed), d terminal.Deps) {
+func saysWhen(t *testing.T, do func(map[string]any) (tools.Result, runtime.Multiplexed), d runtime.TmuxDeps) {
 	t.Helper()
 	_, out := do(map[string]any{"action": "list"}) // the call's zone
 	d.Zone = "Asia/Tokyo"
-	list, err := terminal.Sessions(t.Context(), d)
+	list, err := runtime.TmuxSessions(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +154,7 @@ func TestSummaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := terminal.NewTmux(terminal.Deps{Guard: g, Instance: "x"})
+	tool := runtime.NewTmux(runtime.TmuxDeps{Guard: g, Instance: "x"})
 	for args, want := range map[string]string{
 		`{"action":"list"}`:                                             "tmux list",
 		`{"action":"kill","session":"s1"}`:                              "tmux kill s1",

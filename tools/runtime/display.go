@@ -1,5 +1,6 @@
-// Package display says how commands and what they write are shown: short, cut in the middle, without what steers a terminal. It is pure.
-package display
+// This file says how commands and what they write are shown: short, cut in the middle, without what steers a terminal. It is pure.
+
+package runtime
 
 import (
 	"fmt"
@@ -9,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Brief is the first line of a command, cut for a list.
-func Brief(command string) string {
+// brief is the first line of a command, cut for a list.
+func brief(command string) string {
 	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
 	if r := []rune(first); len(r) > 120 {
 		first, more = string(r[:120]), true
@@ -21,8 +22,8 @@ func Brief(command string) string {
 	return first
 }
 
-// Span is a length of time in words.
-func Span(d time.Duration) string {
+// spanText is a length of time in words.
+func spanText(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
@@ -35,33 +36,33 @@ func Span(d time.Duration) string {
 	}
 }
 
-// Excerpt is an output of at most keep characters: its head and, behind missed bytes that are not there any more, its tail. What is cut
+// excerpt is an output of at most keep characters: its head and, behind missed bytes that are not there any more, its tail. What is cut
 // away is said. It is always valid UTF-8.
-func Excerpt(head []byte, missed int64, tail []byte, keep int) string {
+func excerpt(head []byte, missed int64, tail []byte, keep int) string {
 	if missed == 0 && utf8.RuneCount(head) <= keep {
-		return Valid(head)
+		return validUTF8(head)
 	}
 	if missed == 0 {
 		tail = head
 	}
-	first, last := First(head, keep/2), Last(tail, keep/2)
+	first, last := firstBytes(head, keep/2), lastBytes(tail, keep/2)
 	cut := missed + int64(len(head)-len(first)) + int64(len(tail)-len(last))
 	if missed == 0 {
 		cut = int64(len(head) - len(first) - len(last))
 	}
-	return Joined(first, cut, last)
+	return joined(first, cut, last)
 }
 
-// Joined puts a head and a tail together, and says how many bytes are missing in between.
-func Joined(head []byte, cut int64, tail []byte) string {
-	return fmt.Sprintf("%s\n… [%s of output cut here] …\n%s", Valid(head), Bytes(cut), Valid(tail))
+// joined puts a head and a tail together, and says how many bytes are missing in between.
+func joined(head []byte, cut int64, tail []byte) string {
+	return fmt.Sprintf("%s\n… [%s of output cut here] …\n%s", validUTF8(head), byteCount(cut), validUTF8(tail))
 }
 
-// Valid is text as UTF-8, whatever it was.
-func Valid(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+// validUTF8 is text as UTF-8, whatever it was.
+func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// First is the first n characters.
-func First(b []byte, n int) []byte {
+// firstBytes is the first n characters.
+func firstBytes(b []byte, n int) []byte {
 	end := 0
 	for ; n > 0 && end < len(b); n-- {
 		_, size := utf8.DecodeRune(b[end:])
@@ -70,8 +71,8 @@ func First(b []byte, n int) []byte {
 	return b[:end]
 }
 
-// Last is the last n characters.
-func Last(b []byte, n int) []byte {
+// lastBytes is the last n characters.
+func lastBytes(b []byte, n int) []byte {
 	start := len(b)
 	for ; n > 0 && start > 0; n-- {
 		_, size := utf8.DecodeLastRune(b[:start])
@@ -80,8 +81,8 @@ func Last(b []byte, n int) []byte {
 	return b[start:]
 }
 
-// Bytes is a number of bytes in words.
-func Bytes(n int64) string {
+// byteCount is a number of bytes in words.
+func byteCount(n int64) string {
 	switch {
 	case n == 1:
 		return "1 byte"
@@ -97,8 +98,8 @@ func Bytes(n int64) string {
 // escapes are the sequences by which programs steer a terminal (ECMA-48, 5.4 and 5.6): CSI, OSC with its text, and the short ones.
 var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
 
-// Plain is what a terminal's output says, without colours and the like. A line that was overwritten (\r) is shown as it stood last.
-func Plain(text string) string {
+// plainText is what a terminal's output says, without colours and the like. A line that was overwritten (\r) is shown as it stood last.
+func plainText(text string) string {
 	text = escapes.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if !strings.Contains(text, "\r") {

@@ -1,5 +1,6 @@
-// Package environ makes the environment that commands get. It hands none of hob's secrets on.
-package environ
+// This file makes the environment that commands get. It hands none of hob's secrets on.
+
+package runtime
 
 import (
 	"maps"
@@ -8,26 +9,26 @@ import (
 )
 
 // Mark is the variable by which hob finds the processes of a call again. Its value is INSTANCE/CALL/NONCE.
-const Mark = "HOB_CALL"
+const CallMark = "HOB_CALL"
 
-// allowed says whether a variable of hob's own environment is handed on. Everything else, secrets above all, is not.
-func allowed(name string) bool {
+// handedOn says whether a variable of hob's own environment is handed on. Everything else, secrets above all, is not.
+func handedOn(name string) bool {
 	return strings.HasPrefix(name, "LC_") || slices.Contains([]string{
 		"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR",
 		"SystemRoot", "SystemDrive", "ComSpec", "PATHEXT", "TEMP", "TMP", "USERPROFILE", // Windows
 	}, name)
 }
 
-// Handed is what of an environment is handed on to commands: nothing that could be a secret.
-func Handed(own []string) []string {
+// HandedOn is what of an environment is handed on to commands: nothing that could be a secret.
+func HandedOn(own []string) []string {
 	return slices.DeleteFunc(slices.Clone(own), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return !allowed(name)
+		return !handedOn(name)
 	})
 }
 
-// Setting is where a command runs, as far as its environment depends on it.
-type Setting struct {
+// environSetting is where a command runs, as far as its environment depends on it.
+type environSetting struct {
 	Home, Zone, Cwd string
 	Mark            string // value of the variable Mark
 	Boxed           bool   // in the sandbox, which has temporary folders of its own
@@ -35,9 +36,9 @@ type Setting struct {
 	Remote          bool   // on a host: ssh needs the owner's agent
 }
 
-// New makes the environment of a command, sorted by name: hob's own as far as it is allowed,
+// newEnviron makes the environment of a command, sorted by name: hob's own as far as it is allowed,
 // sensible values for what a service lacks, and what the call gives. That of a host is ssh's: what the call gives is not for it.
-func New(own []string, s Setting, given map[string]string) []string {
+func newEnviron(own []string, s environSetting, given map[string]string) []string {
 	env := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": s.Home, "LANG": "C.UTF-8",
 	}
@@ -47,7 +48,7 @@ func New(own []string, s Setting, given map[string]string) []string {
 	for _, kv := range own {
 		name, value, _ := strings.Cut(kv, "=")
 		temporary := name == "TMPDIR" || name == "TEMP" || name == "TMP"
-		if value != "" && (allowed(name) && !(s.Boxed && temporary) || s.Remote && name == "SSH_AUTH_SOCK") {
+		if value != "" && (handedOn(name) && !(s.Boxed && temporary) || s.Remote && name == "SSH_AUTH_SOCK") {
 			env[name] = value
 		}
 	}
@@ -59,13 +60,13 @@ func New(own []string, s Setting, given map[string]string) []string {
 		env["PWD"] = s.Cwd
 		maps.Copy(env, given)
 	}
-	env[Mark] = s.Mark
-	return Pairs(env)
+	env[CallMark] = s.Mark
+	return environPairs(env)
 }
 
-// Shell is the shell that commands are written for: bash, else sh; "" if there is neither. look finds a program. The user's own
+// shell is the shell that commands are written for: bash, else sh; "" if there is neither. look finds a program. The user's own
 // shell is not asked for: that of a service's user is often one that lets nobody in.
-func Shell(look func(name string) (path string, err error)) string {
+func shell(look func(name string) (path string, err error)) string {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := look(name); err == nil {
 			return path
@@ -74,8 +75,8 @@ func Shell(look func(name string) (path string, err error)) string {
 	return ""
 }
 
-// Pairs lists variables as NAME=VALUE, sorted by name.
-func Pairs(env map[string]string) []string {
+// environPairs lists variables as NAME=VALUE, sorted by name.
+func environPairs(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, name+"="+env[name])
@@ -83,10 +84,10 @@ func Pairs(env map[string]string) []string {
 	return list
 }
 
-// BadName says what is wrong with the name of a variable; "" is nothing.
-func BadName(name string) string {
-	if name == Mark {
-		return Mark + " is hob's own"
+// badVariable says what is wrong with the name of a variable; "" is nothing.
+func badVariable(name string) string {
+	if name == CallMark {
+		return CallMark + " is hob's own"
 	}
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sweep_test
+package runtime_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/tools/runtime/sweep"
+	"hob/tools/runtime"
 )
 
 func put(t *testing.T, path string) {
@@ -25,8 +25,8 @@ func put(t *testing.T, path string) {
 // later waits until files are stamped with a later time than those that are there, which may be a little ahead of the clock, and
 // returns that time.
 func later() time.Time {
-	for was := sweep.Clock(); ; {
-		if now := sweep.Clock(); now.Sub(was) > 20*time.Millisecond {
+	for was := runtime.FileClock(); ; {
+		if now := runtime.FileClock(); now.Sub(was) > 20*time.Millisecond {
 			return now
 		}
 	}
@@ -56,7 +56,7 @@ func TestChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, path := range sweep.Changed(g, since) {
+	for _, path := range runtime.ChangedFiles(g, since) {
 		got = append(got, strings.TrimPrefix(path, top+"/"))
 	}
 	want := []string{"rw/inner/new", "ws/link", "ws/new", "ws/rights", "ws/sub/new", "ws/there"}
@@ -64,7 +64,7 @@ func TestChanged(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for name, touched := range map[string]bool{"ws/new": true, "ws/link": true, "ws/there/x": true, "ws/old": false, "ws/none": false, "ws/sub": false} {
-		if sweep.Touched(at(name), since) != touched {
+		if runtime.Touched(at(name), since) != touched {
 			t.Errorf("%s: touched %v", name, !touched)
 		}
 	}
@@ -78,7 +78,7 @@ func TestVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sweep.Version(info)
+		return runtime.FileVersion(info)
 	}
 	put(t, path)
 	folder, first := version(dir), version(path)

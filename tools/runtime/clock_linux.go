@@ -1,4 +1,4 @@
-package sweep
+package runtime
 
 import (
 	"io/fs"
@@ -16,9 +16,9 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// Clock is the time that a file would be stamped with that changes now: the clock of the kernel's last tick, which is a
+// FileClock is the time that a file would be stamped with that changes now: the clock of the kernel's last tick, which is a
 // little behind.
-func Clock() time.Time {
+func FileClock() time.Time {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &t); err != nil {
 		return time.Now().Add(-time.Second)

@@ -1,6 +1,7 @@
-// Package sweep finds the files that a program has changed since an instant, in the workspace and the roots that may be written. It
+// This file finds the files that a program has changed since an instant, in the workspace and the roots that may be written. It
 // opens no file, and does not say what a change means.
-package sweep
+
+package runtime
 
 import (
 	"io/fs"
@@ -20,13 +21,13 @@ const (
 	maxEntries = 200_000 // entries of a root; with more the root stands for them
 )
 
-// Changed lists the files and symbolic links that were changed at since or later, absolute and sorted, or the folders that stand for
+// ChangedFiles lists the files and symbolic links that were changed at since or later, absolute and sorted, or the folders that stand for
 // them. A file counts as changed by the time of its last change of state, which no program can set back. Scratch and attachments are
 // foreign anyway and left out. A folder that was only moved or renamed stands for all in it: what it holds keeps its times.
-func Changed(g *fsguard.Guard, since time.Time) []string {
+func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	var found []string
 	for _, root := range writable(g) {
-		s := search{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
+		s := sweeper{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
 		found = append(found, s.below(root)...)
 	}
 	slices.Sort(found)
@@ -72,24 +73,24 @@ func within(dir, path string) bool {
 	return ok && (rest == "" || dir == string(filepath.Separator) || os.IsPathSeparator(rest[0]))
 }
 
-// Version names a file in the state that it is in: another file in its place, or a change of its content, name or rights, makes another
+// FileVersion names a file in the state that it is in: another file in its place, or a change of its content, name or rights, makes another
 // one. Of a folder only which one it is.
-func Version(info fs.FileInfo) string {
+func FileVersion(info fs.FileInfo) string {
 	if info.IsDir() {
 		return fsguard.Identity(info)
 	}
 	return fsguard.Identity(info) + " " + strconv.FormatInt(info.Size(), 10) + " " + changed(info).UTC().Format(time.RFC3339Nano)
 }
 
-// search goes through one root.
-type search struct {
+// sweeper goes through one root.
+type sweeper struct {
 	since time.Time
 	skip  []string
 	seen  int
 }
 
 // below are the changed files below a root, or the folders that stand for them.
-func (s *search) below(root string) []string {
+func (s *sweeper) below(root string) []string {
 	folders, files, ok := s.folder(root)
 	if !ok {
 		return []string{root}
@@ -99,7 +100,7 @@ func (s *search) below(root string) []string {
 
 // folder looks through a folder: the folders in it that stand for themselves, and the changed files outside of those. It is not
 // ok when there is too much to look at, or the folder cannot be read.
-func (s *search) folder(dir string) (folders, files []string, ok bool) {
+func (s *sweeper) folder(dir string) (folders, files []string, ok bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, false
@@ -128,7 +129,7 @@ func (s *search) folder(dir string) (folders, files []string, ok bool) {
 }
 
 // within is folder for one that lies in another: it stands for itself when it was moved there or cannot be read.
-func (s *search) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
+func (s *sweeper) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
 	if moved(info, s.since) {
 		return []string{path}, nil, true
 	}

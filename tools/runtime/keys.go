@@ -1,5 +1,6 @@
-// Package keys finds what below a folder holds keys or credentials, by the names that fsguard knows. It opens no file.
-package keys
+// This file finds what below a folder holds keys or credentials, by the names that fsguard knows. It opens no file.
+
+package runtime
 
 import (
 	"io/fs"
@@ -17,11 +18,11 @@ const (
 	batch    = 500 // names read at a time; looking at them takes some 10 ms
 )
 
-// Known lists those of the home's well-known places of keys that lie below a folder, absolute. It is quick, and not all.
-func Known(g *fsguard.Guard, dir string) []string {
+// KnownKeys lists those of the home's well-known places of keys that lie below a folder, absolute. It is quick, and not all.
+func KnownKeys(g *fsguard.Guard, dir string) []string {
 	var found []string
 	inside := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
-	for _, place := range places() {
+	for _, place := range keyPlaces() {
 		path := filepath.Join(g.Home(), filepath.FromSlash(place))
 		if _, err := os.Lstat(path); err == nil && g.Home() != "" && strings.HasPrefix(path, inside) {
 			found = append(found, path)
@@ -30,17 +31,17 @@ func Known(g *fsguard.Guard, dir string) []string {
 	return found
 }
 
-// Limits bound a search, whatever is found: zero values let it look at one batch.
-type Limits struct {
+// KeyLimits bound a search, whatever is found: zero values let it look at one batch.
+type KeyLimits struct {
 	Entries int           // files and folders looked at, rounded up to a batch
 	Time    time.Duration // looked at between two batches
 }
 
-// Below lists the files and folders with keys or credentials below a folder, absolute and sorted. The workspace and the configured
+// KeysBelow lists the files and folders with keys or credentials below a folder, absolute and sorted. The workspace and the configured
 // roots are left out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead
 // is found there.
-func Below(g *fsguard.Guard, dir string, most Limits) (found []string, whole bool) {
-	s := search{found: Known(g, dir), most: most, began: time.Now()}
+func KeysBelow(g *fsguard.Guard, dir string, most KeyLimits) (found []string, whole bool) {
+	s := search{found: KnownKeys(g, dir), most: most, began: time.Now()}
 	s.skip = append([]string{g.Workspace()}, s.found...)
 	for _, r := range g.Roots() {
 		s.skip = append(s.skip, r.Path)
@@ -60,7 +61,7 @@ func Below(g *fsguard.Guard, dir string, most Limits) (found []string, whole boo
 type search struct {
 	skip, todo, found []string
 	seen              int
-	most              Limits
+	most              KeyLimits
 	began             time.Time
 }
 
@@ -100,8 +101,8 @@ func (s *search) look(dir string, entries []fs.DirEntry) {
 	s.seen += len(entries)
 }
 
-// places are where keys lie in a home; for what is missing here, Below knows the names.
-func places() []string {
+// keyPlaces are where keys lie in a home; for what is missing here, Below knows the names.
+func keyPlaces() []string {
 	return []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains",
 		".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".docker/config.json",

@@ -1,6 +1,6 @@
 //go:build unix
 
-package keys_test
+package runtime_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/tools/runtime/keys"
+	"hob/tools/runtime"
 )
 
 // world is a home with files, and its guard.
@@ -38,7 +38,7 @@ func world(t *testing.T, files ...string) (string, *fsguard.Guard) {
 	return home, g
 }
 
-func ample() keys.Limits { return keys.Limits{Entries: 10_000, Time: time.Minute} }
+func ample() runtime.KeyLimits { return runtime.KeyLimits{Entries: 10_000, Time: time.Minute} }
 
 func TestBelow(t *testing.T) {
 	home, g := world(t,
@@ -53,7 +53,7 @@ func TestBelow(t *testing.T) {
 		home + "/projects": "projects/a/.env",
 		home + "/plain":    "",
 	} {
-		found, whole := keys.Below(g, dir, ample())
+		found, whole := runtime.KeysBelow(g, dir, ample())
 		var got []string
 		for _, path := range found {
 			got = append(got, strings.TrimPrefix(path, home+"/"))
@@ -77,19 +77,19 @@ func TestBelowEndsAtItsLimits(t *testing.T) {
 	home, g := world(t, append(files, ".ssh/id_rsa", "flat/x", "deep/er/.env")...)
 	for _, c := range []struct {
 		dir   string
-		most  keys.Limits
+		most  runtime.KeyLimits
 		want  string
 		whole bool
 	}{
 		{"", ample(), ".ssh deep/er/.env", true},
-		{"", keys.Limits{Entries: 5, Time: time.Minute}, ".ssh", false},
-		{"", keys.Limits{Entries: 10_000}, ".ssh", false},
-		{"many", keys.Limits{Entries: 600, Time: time.Minute}, "", true},
-		{"many", keys.Limits{Entries: 499, Time: time.Minute}, "", false},
-		{"deep", keys.Limits{Entries: 2, Time: time.Minute}, "deep/er/.env", true},
-		{"deep", keys.Limits{Entries: 1, Time: time.Minute}, "deep/er/.env", false},
+		{"", runtime.KeyLimits{Entries: 5, Time: time.Minute}, ".ssh", false},
+		{"", runtime.KeyLimits{Entries: 10_000}, ".ssh", false},
+		{"many", runtime.KeyLimits{Entries: 600, Time: time.Minute}, "", true},
+		{"many", runtime.KeyLimits{Entries: 499, Time: time.Minute}, "", false},
+		{"deep", runtime.KeyLimits{Entries: 2, Time: time.Minute}, "deep/er/.env", true},
+		{"deep", runtime.KeyLimits{Entries: 1, Time: time.Minute}, "deep/er/.env", false},
 	} {
-		found, whole := keys.Below(g, filepath.Join(home, c.dir), c.most)
+		found, whole := runtime.KeysBelow(g, filepath.Join(home, c.dir), c.most)
 		for i := range found {
 			found[i] = strings.TrimPrefix(found[i], home+"/")
 		}
@@ -102,7 +102,7 @@ func TestBelowEndsAtItsLimits(t *testing.T) {
 // Each place that is known by where it stands is one of fsguard's.
 func TestPlaces(t *testing.T) {
 	home, g := world(t)
-	for _, place := range keys.Places() {
+	for _, place := range runtime.KeyPlaces() {
 		path := filepath.Join(home, place)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
@@ -111,10 +111,10 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: %v %v", place, p.Area, err)
 		}
 	}
-	if found, whole := keys.Below(g, home, ample()); !whole || len(found) != len(keys.Places()) {
+	if found, whole := runtime.KeysBelow(g, home, ample()); !whole || len(found) != len(runtime.KeyPlaces()) {
 		t.Errorf("%v %v", found, whole)
 	}
-	if found := keys.Known(g, home+"/.config"); len(found) != 10 {
+	if found := runtime.KnownKeys(g, home+"/.config"); len(found) != 10 {
 		t.Errorf("%v", found)
 	}
 }

@@ -1,4 +1,4 @@
-package rank_test
+package memory_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hob/tools/memory/rank"
+	"hob/tools/memory"
 )
 
 func TestWords(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWords(t *testing.T) {
 		"it’s parents' 'quoted'":           {"it", "parent", "quoted"},
 		"東京 go1.26":                        {"東", "京", "go1", "26"},
 	} {
-		if got := rank.Words(text); !slices.Equal(got, want) {
+		if got := memory.Words(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -36,8 +36,8 @@ func TestScore(t *testing.T) {
 	w1, w2 := math.Log(1+2.5/1.5), math.Log(1+1.5/2.5)
 	gain := func(tf, size float64) float64 { return tf * 2.2 / (tf + 1.2*(0.25+0.75*size/4)) }
 	perfect := (w1 + w2) * gain(1, 2)
-	want := []rank.Hit{{Text: 0, Score: (w1 + w2) * gain(1, 4) / perfect}, {Text: 1, Score: w2 * gain(1, 2) / perfect}}
-	got := rank.Search("anna dentist", texts)
+	want := []memory.Ranked{{Text: 0, Score: (w1 + w2) * gain(1, 4) / perfect}, {Text: 1, Score: w2 * gain(1, 2) / perfect}}
+	got := memory.Rank("anna dentist", texts)
 	if len(got) != 2 {
 		t.Fatalf("%+v", got)
 	}
@@ -48,7 +48,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-func TestSearch(t *testing.T) {
+func TestRank(t *testing.T) {
 	texts := []string{"Anna's birthday is the 3rd of May", "the cat is called Ada", "Wi-Fi: the password is with Anna", "the the the", ""}
 	for _, q := range []struct {
 		query string
@@ -64,21 +64,21 @@ func TestSearch(t *testing.T) {
 		{"?!", nil},
 	} {
 		var got []int
-		for _, h := range rank.Search(q.query, texts) {
+		for _, h := range memory.Rank(q.query, texts) {
 			got = append(got, h.Text)
 		}
 		if !slices.Equal(got, q.want) {
 			t.Errorf("%q: %v, want %v", q.query, got, q.want)
 		}
 	}
-	if got := rank.Search("anna", nil); got != nil {
+	if got := memory.Rank("anna", nil); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	if got := rank.Search("anna", []string{"", ".."}); got != nil {
+	if got := memory.Rank("anna", []string{"", ".."}); got != nil {
 		t.Errorf("of texts without words: %v", got)
 	}
 	for _, query := range []string{"Anna", "cat Ada"} {
-		if got := rank.Search(query, []string{query, "some other text", "and one more"}); len(got) != 1 || math.Abs(got[0].Score-1) > 1e-12 {
+		if got := memory.Rank(query, []string{query, "some other text", "and one more"}); len(got) != 1 || math.Abs(got[0].Score-1) > 1e-12 {
 			t.Errorf("%q in itself: %+v, want a score of 1", query, got)
 		}
 	}
@@ -92,17 +92,17 @@ func TestScoresAreShares(t *testing.T) {
 		line := rapid.Map(rapid.SliceOfN(word, 0, 8), func(w []string) string { return strings.Join(w, " ") })
 		texts := rapid.SliceOfN(line, 0, 12).Draw(t, "texts")
 		query := line.Draw(t, "query")
-		first := rank.Search(query, texts)
+		first := memory.Rank(query, texts)
 		for i, h := range first {
 			if h.Score <= 0 || h.Score > 1 || i > 0 && h.Score > first[i-1].Score {
 				t.Fatalf("%d: %+v", i, first)
 			}
 		}
-		if again := rank.Search(query, texts); !slices.Equal(first, again) {
+		if again := memory.Rank(query, texts); !slices.Equal(first, again) {
 			t.Fatalf("%v and then %v", first, again)
 		}
 		score, all := map[int]float64{}, len(texts)+1
-		for _, h := range rank.Search("ada anna", append(texts, "anna x", "anna ada")) {
+		for _, h := range memory.Rank("ada anna", append(texts, "anna x", "anna ada")) {
 			score[h.Text] = h.Score
 		}
 		if score[all] < score[all-1] {
@@ -115,7 +115,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("Anna's cat\n\nthe dog", "when is the cat")
 	f.Add("\xff'’東", "’'")
 	f.Fuzz(func(t *testing.T, text, query string) {
-		for _, h := range rank.Search(query, strings.Split(text, "\n")) {
+		for _, h := range memory.Rank(query, strings.Split(text, "\n")) {
 			if !(h.Score > 0 && h.Score <= 1) {
 				t.Fatalf("%+v", h)
 			}
@@ -134,6 +134,6 @@ func BenchmarkSearch(b *testing.B) {
 		texts[i] = line.String()
 	}
 	for b.Loop() {
-		rank.Search("word12 word99 word1000", texts)
+		memory.Rank("word12 word99 word1000", texts)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package terminal_test
+package runtime_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/guard"
 	"hob/tools"
-	"hob/tools/terminal"
+	"hob/tools/runtime"
 )
 
 // Strangers see no terminal, and in safe mode nothing is typed.
@@ -25,7 +25,7 @@ func TestWhoMayUseATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := terminal.NewTmux(terminal.Deps{Guard: g, Instance: "x"})
+	tool := runtime.NewTmux(runtime.TmuxDeps{Guard: g, Instance: "x"})
 	for args, safe := range map[string]guard.Verdict{
 		`{"action":"list"}`: guard.Allow, `{"action":"capture","session":"main"}`: guard.Allow,
 		`{"action":"create","session":"main"}`: guard.Deny, `{"action":"send","session":"main","command":"ls"}`: guard.Deny,
@@ -89,7 +89,7 @@ func TestFilesOfATerminalAreMarked(t *testing.T) {
 	marked(map[string]any{"action": "send", "session": "work", "command": "ln -s one two"}, "one", "two")
 	await("two")
 	c := tools.Call{Name: "tmux", Args: json.RawMessage(`{"action":"send","session":"work","command":"x"}`)}
-	tool := terminal.NewTmux(d)
+	tool := runtime.NewTmux(d)
 	i, err := tool.Intent(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
