@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/filing"
+	"hob/daemon/filename"
 )
 
 // The limits of what comes with a message.
@@ -24,8 +24,8 @@ const (
 
 // Part describes a file that came with a message, under a name of its own among those that are taken.
 func Part(name, claim string, data []byte, taken map[string]bool) event.Part {
-	p := event.Part{Kind: event.File, Name: filing.Own(filing.Received(name), taken), MIME: filing.Type(name, claim, data), Size: int64(len(data))}
-	if filing.Picture(p.MIME) {
+	p := event.Part{Kind: event.File, Name: filename.Own(filename.Received(name), taken), MIME: filename.Type(name, claim, data), Size: int64(len(data))}
+	if filename.Picture(p.MIME) {
 		p.Kind = event.Image
 	}
 	return p
@@ -46,7 +46,7 @@ func fetch(ctx context.Context, in event.In, files []Attachment) (event.In, [][]
 			room -= len(data)
 		}
 		if why != "" {
-			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", filing.Received(f.Name), why))...)
+			in.Parts = append(in.Parts, event.Say(fmt.Sprintf("[attachment %s was not kept: %s]", filename.Received(f.Name), why))...)
 			continue
 		}
 		p := Part(f.Name, f.MIME, data, taken)

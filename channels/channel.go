@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Channel is a place that people write in.
@@ -109,7 +109,7 @@ type Env struct {
 	Name   string       // the section's name: its addresses are "Name:…", its source is Name
 	HTTP   *http.Client // no proxy from the environment, bounded times
 	Dial   Dial         // for what is not spoken over HTTP; nil: as net.Dialer does it
-	Clock  clock.Clock
+	Clock  sys.Clock
 	Log    *slog.Logger
 	Secret func(ref string) (string, error) // resolves env:, file:, keyring:, cmd:
 	Owner  func() []event.Address           // the owner's addresses as they are now: of the config and by pairing; nil: none

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // Closing is a message of a question that is closed, of which the platform may still show buttons. Its Delivery is the part that has them.
@@ -32,7 +32,7 @@ type Closer struct {
 	Rows    Closings
 	Channel func(name string) (Channel, error)
 	Wake    <-chan struct{} // a value: a question may have been closed
-	Clock   clock.Clock
+	Clock   sys.Clock
 	Log     *slog.Logger
 }
 

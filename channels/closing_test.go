@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // closings are the rows of one closed question.
@@ -71,7 +71,7 @@ func TestClosedQuestions(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := &channels.Closing{Delivery: channels.Delivery{Outbox: 1, To: "chat:1", Body: "May I?"}, Shown: "m1", Outcome: "Approved · ABCD"}
 			rows, ch := &closings{open: m}, &buttoned{fails: c.fails, err: c.err}
-			closer := &channels.Closer{Rows: rows, Channel: func(string) (channels.Channel, error) { return ch, nil }, Wake: make(chan struct{}), Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)}
+			closer := &channels.Closer{Rows: rows, Channel: func(string) (channels.Channel, error) { return ch, nil }, Wake: make(chan struct{}), Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}
 			ctx, stop := context.WithTimeout(t.Context(), 6*time.Hour)
 			defer stop()
 			if err := closer.Run(ctx); err != nil {
@@ -89,7 +89,7 @@ func TestClosedQuestionsKeepTheMarkOfARepeat(t *testing.T) {
 	m := &channels.Closing{Delivery: channels.Delivery{Outbox: 1, To: "chat:1", Body: "May I?", Unsure: 1}, Shown: "m1", Outcome: "Denied · ABCD"}
 	rows, ch := &closings{open: m}, &buttoned{}
 	synctest.Test(t, func(t *testing.T) {
-		closer := &channels.Closer{Rows: rows, Channel: func(string) (channels.Channel, error) { return ch, nil }, Wake: make(chan struct{}), Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)}
+		closer := &channels.Closer{Rows: rows, Channel: func(string) (channels.Channel, error) { return ch, nil }, Wake: make(chan struct{}), Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		if err := closer.Run(ctx); err != nil {

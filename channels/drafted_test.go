@@ -10,9 +10,8 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // answer is a store with one row, whose draft a message shows.
@@ -115,7 +114,7 @@ func TestADraftsTextIsCutOnce(t *testing.T) {
 						}
 					})
 				},
-				Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+				Clock: sys.RealClock(), Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 			})
 			if err := pump.Run(ctx); err != nil {
 				t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Section is one configured channel, as Replace takes it.
@@ -29,7 +29,7 @@ type Section struct {
 type HostConfig struct {
 	Inbox   Keeper
 	Desk    Desk
-	Clock   clock.Clock
+	Clock   sys.Clock
 	Log     *slog.Logger
 	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
 	Changed func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block

@@ -13,9 +13,8 @@ import (
 
 	"hob/channels"
 	"hob/channels/channelstest"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // ear receives as a test wants.
@@ -52,7 +51,7 @@ func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]cha
 		var changes []channels.ChannelHealth
 		in := &channelstest.Inbox{}
 		h := channels.NewHost(channels.HostConfig{
-			Inbox: in, Desk: in, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Inbox: in, Desk: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Go: func(ctx context.Context, _ string, f func(context.Context) error) {
 				wg.Go(func() {
 					if err := f(ctx); err != nil {
@@ -245,8 +244,8 @@ func TestHostMeetsBeforeItReceives(t *testing.T) {
 			}
 			return listen(ctx, n, in)
 		}}
-		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, spawn.New(slog.New(slog.DiscardHandler), nil)
-		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
+		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, sys.NewGroup(slog.New(slog.DiscardHandler), nil)
+		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
 		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: known{e, &asked}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -11,7 +11,7 @@ import (
 	"hob/channels/markup"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // When an answer that is being made is shown.
@@ -65,7 +65,7 @@ type LiveConfig struct {
 	Enabled func() bool
 	Plain   func(string) string // what runs, as it may be shown: without secrets, and with nothing in it that cannot be seen
 	Wake    <-chan struct{}     // a value: a turn may have started
-	Ident   ident.Source        // makes the nonces
+	Ident   sys.IDs             // makes the nonces
 }
 
 // Live shows answers while they are made, where the channel can edit what it has sent: a draft after some seconds, which it then edits. What it

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // Row is the head of an address's line: its oldest outbox row that is neither finished nor held, and whose NotBefore has come.
@@ -78,8 +77,8 @@ type Config struct {
 	Once     func(name string, f func() error)     // runs f once in a goroutine of its own, e.g. spawn.Group.Once
 	Wake     <-chan struct{}                       // a value: something new is in the outbox
 	Open     Opener                                // opens the files that go with messages
-	Clock    clock.Clock                           //
-	Ident    ident.Source                          // makes the nonces
+	Clock    sys.Clock                             //
+	Ident    sys.IDs                               // makes the nonces
 	Log      *slog.Logger                          //
 }
 

@@ -17,9 +17,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/markup"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -210,7 +209,7 @@ func limited(f markup.Form, limit int) markup.Form {
 
 func newRig(script ...string) *rig {
 	r := &rig{
-		box: channelstest.NewOutbox(clock.Real().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
+		box: channelstest.NewOutbox(sys.RealClock().Wall), mouth: &mouth{script: script, form: limited(markup.Plain(), leastLimit)}, away: map[string]error{},
 		owner: []event.Address{"plain:me", "keyed:me", "finder:me", "blind:me", "shut:me", "probed:me"},
 	}
 	return r
@@ -289,7 +288,7 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 		Once: func(_ string, f func() error) {
 			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
 		},
-		Wake: r.box.Wake, Open: openArtifact, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+		Wake: r.box.Wake, Open: openArtifact, Clock: sys.RealClock(), Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()

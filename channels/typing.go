@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // How often people are shown that hob is at work. Platforms take the sign away by themselves, after five to ten seconds.
@@ -24,7 +24,7 @@ type Typist struct {
 	Answering func(ctx context.Context) (event.Address, error)
 	Channel   func(name string) (Channel, error)
 	Wake      <-chan struct{} // a value: a turn may have started
-	Clock     clock.Clock
+	Clock     sys.Clock
 	Log       *slog.Logger
 }
 

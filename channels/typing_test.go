@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // signCh shows signs, and does with them what the test says.
@@ -32,7 +32,7 @@ func TestTypist(t *testing.T) {
 		var signs []string
 		ctx, stop := context.WithCancel(t.Context())
 		typist := &channels.Typist{
-			Answering: func(context.Context) (event.Address, error) { return *turn.Load(), nil }, Wake: wake, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Answering: func(context.Context) (event.Address, error) { return *turn.Load(), nil }, Wake: wake, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Channel: func(name string) (channels.Channel, error) {
 				switch name {
 				case "plain":

@@ -9,13 +9,12 @@ import (
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
-	"hob/daemon/clock"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/lobby"
 	"hob/daemon/models"
-	"hob/daemon/shelf"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 	"hob/daemon/webhooks"
 )
 
@@ -23,13 +22,13 @@ import (
 type acts struct {
 	store  *store.Store
 	thread *agent.Thread
-	ids    ident.Source
-	clock  clock.Clock
+	ids    sys.IDs
+	clock  sys.Clock
 	reach  func(event.Address) bool
 	models roster
 	hooks  *webhooks.Desk
 	lobby  lobby.Desk
-	shelf  shelf.Shelf
+	shelf  artifacts.Store
 }
 
 var _ api.Acts = acts{}

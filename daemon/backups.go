@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"hob/daemon/clock"
-	"hob/daemon/disk"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/store/backup"
+	"hob/daemon/sys"
 )
 
 // What the command line knows about copies of the database.
@@ -76,7 +75,7 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 	if err != nil {
 		return RestoreNote{}, err
 	}
-	n, err := backup.Restore(ctx, o.database(), from, files, clock.Real().Wall)
+	n, err := backup.Restore(ctx, o.database(), from, files, sys.RealClock().Wall)
 	return n, backup.Fault(from, err)
 }
 
@@ -90,7 +89,7 @@ func (d copies) keeper(p func() backup.Plan) (backup.Keeper, error) {
 	files, err := store.Migrations()
 	return backup.Keeper{
 		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backup, Notice: d.store.Notice,
-		Free: disk.Free, Zone: d.zone, Clock: d.clock, Log: d.log,
+		Free: sys.DiskFree, Zone: d.zone, Clock: d.clock, Log: d.log,
 	}, err
 }
 

@@ -8,9 +8,8 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/models"
 	"hob/daemon/probe"
-	"hob/daemon/self"
 	"hob/daemon/store/family"
-	"hob/daemon/toolbox"
+	"hob/daemon/toolset"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/fs"
@@ -19,17 +18,17 @@ import (
 // workshop makes what the tools work with.
 type workshop struct{ *daemon }
 
-func (d workshop) bench() *toolbox.Bench {
+func (d workshop) bench() *toolset.Deps {
 	kin := family.NewReader(d.store.Reader())
-	b := &toolbox.Bench{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Wrote: d.written.Note, Log: d.log, Services: all.Services{
+	b := &toolset.Deps{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Wrote: d.written.Note, Log: d.log, Services: all.Services{
 		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Triggers: all.Triggers{Jobs: d.schedule(), Watches: conf(d).watches()}, Addresses: addresses(d), Backlog: backlog(d.store),
 		Agents: kin, Talks: kin, Models: d.knows, Resolve: conf(d).resolve, Marked: d.store.Marks().Paths,
-		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(), State: d.opt.state(), Journal: toolbox.Journal(d.opt.state()),
-		Gauge: self.Gauge{
+		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(), State: d.opt.state(), Journal: toolset.Journal(d.opt.state()),
+		Gauge: toolset.Gauge{
 			Model: func() llm.Info { return d.chain().First().Info() }, Running: func() int64 { return d.thread.Running() }, Tools: liveSet(d).Specs, Room: d.room,
 		},
 	}}
-	d.probe = b.Gates(func() (toolbox.Kit, *config.Snapshot) { return d.live.Load().kit, d.config() }, probe.Probe{
+	d.probe = b.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Load().kit, d.config() }, probe.Probe{
 		Busy: d.store.Busy, Record: d.store.Record, Now: d.clock.Wall, Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	})
 	b.Services.Gates = d.probe

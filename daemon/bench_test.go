@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hob/daemon/api/client"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 )
 
 // anchor appends and syncs, as the cheapest durable write there is.
@@ -57,7 +56,7 @@ func (a *anchor) write(b *testing.B) time.Duration {
 func benchStore(b *testing.B) *store.Store {
 	b.Helper()
 	s, err := store.Open(b.Context(), store.Options{
-		Dir: b.TempDir(), Version: "bench", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
+		Dir: b.TempDir(), Version: "bench", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
 	})
 	if err != nil {

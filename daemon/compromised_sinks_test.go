@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 	"hob/tools/runtime"
 )
 
@@ -78,7 +78,7 @@ func (s *scene) verdict(before map[string]string) {
 			s.accuse("the log holds the secret %s", c)
 		}
 	}
-	left, err := runtime.KillOrphans(s.t.Context(), ident.Digest(s.home))
+	left, err := runtime.KillOrphans(s.t.Context(), sys.Digest(s.home))
 	if err != nil || left > 0 {
 		s.accuse("%d processes have outlived the daemon (%v)", left, err)
 	}

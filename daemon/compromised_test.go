@@ -14,7 +14,7 @@ import (
 
 	"hob/daemon/api/client"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // A scripted model that is wholly in somebody else's hands calls every tool with every payload, in turns of everybody, while the
@@ -81,7 +81,7 @@ func (s *scene) treasure() {
 	s.processes = []string{running.ID, "p1"}
 	if _, there := s.shapes["tmux"]; there {
 		s.call("tmux", map[string]any{"action": "create", "session": "owners", "command": "unset HISTFILE; echo " + s.secret.private + "; exec sleep 600"})
-		s.t.Cleanup(func() { s.quietly("tmux", "-L", "hob-"+ident.Digest(s.home), "kill-server") })
+		s.t.Cleanup(func() { s.quietly("tmux", "-L", "hob-"+sys.Digest(s.home), "kill-server") })
 	}
 	s.settle()
 }

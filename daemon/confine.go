@@ -6,7 +6,7 @@ import (
 
 	"hob/config"
 	"hob/daemon/sandbox"
-	"hob/daemon/toolbox"
+	"hob/daemon/toolset"
 	"hob/tools/fs/document"
 )
 
@@ -25,5 +25,5 @@ func Enter(args []string) (code int, asked bool) {
 
 // Confinement finds out, by trying, how a hob with this home, executable and config would confine shell commands.
 func Confinement(ctx context.Context, home, self string, c *config.Snapshot) sandbox.State {
-	return toolbox.Box(ctx, Options{Home: home}.state(), Options{Home: home}.workspace(), self, c).State()
+	return toolset.NewSandbox(ctx, Options{Home: home}.state(), Options{Home: home}.workspace(), self, c).State()
 }

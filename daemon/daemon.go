@@ -17,24 +17,21 @@ import (
 	"hob/channels"
 	"hob/config"
 	"hob/daemon/agent"
-	"hob/daemon/clock"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
-	"hob/daemon/hooks"
-	"hob/daemon/ident"
 	"hob/daemon/jobs"
 	"hob/daemon/llm"
 	"hob/daemon/lobby"
 	"hob/daemon/models"
+	"hob/daemon/policy"
 	"hob/daemon/probe"
 	"hob/daemon/prompt"
 	"hob/daemon/secret"
-	"hob/daemon/shelf"
-	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
-	"hob/daemon/toolbox"
+	"hob/daemon/sys"
+	"hob/daemon/toolset"
 	"hob/daemon/watches"
 	"hob/daemon/webhooks"
 	"hob/scheduler"
@@ -49,8 +46,8 @@ import (
 type daemon struct {
 	opt     Options
 	log     *slog.Logger
-	clock   clock.Clock
-	ids     ident.Source
+	clock   sys.Clock
+	ids     sys.IDs
 	started time.Time
 	address string
 	machine localZone
@@ -64,16 +61,16 @@ type daemon struct {
 
 	store   *store.Store
 	view    *view.View
-	shelf   shelf.Shelf
-	account *account     // of the backend codex
-	group   *spawn.Group // owns what tools start
-	tellers *spawn.Group // owns what tells of failures; its own failures are only logged
+	shelf   artifacts.Store
+	account *account   // of the backend codex
+	group   *sys.Group // owns what tools start
+	tellers *sys.Group // owns what tells of failures; its own failures are only logged
 	parts
 }
 
 // parts is what runs, in the order in which data flows.
 type parts struct {
-	tools    *toolbox.Bench
+	tools    *toolset.Deps
 	host     *channels.Host
 	gaps     *lobby.Teller // of messages that may be missing on channels
 	runner   *scheduler.Runner
@@ -94,18 +91,18 @@ type parts struct {
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
 	models.Lineup
-	kit   toolbox.Kit  // the tools that the config allows, confined to its roots
-	hooks []hooks.Hook // the owner's own commands around their calls
-	off   []string     // channels and jobs of the config that cannot be used, and why
+	kit   toolset.Set        // the tools that the config allows, confined to its roots
+	hooks []toolset.ToolHook // the owner's own commands around their calls
+	off   []string           // channels and jobs of the config that cannot be used, and why
 }
 
 // hooked are the commands of a config. A mistake among them denies every tool; those of before stay, for the calls that were judged before.
-func (l *live) hooked(c *config.Snapshot) (list []hooks.Hook) {
+func (l *live) hooked(c *config.Snapshot) (list []toolset.ToolHook) {
 	if l != nil && c.Off("tool_hooks") {
 		return l.hooks
 	}
 	for _, h := range c.ToolHooks {
-		list = append(list, hooks.Hook(h))
+		list = append(list, toolset.ToolHook(h))
 	}
 	return list
 }
@@ -192,7 +189,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...), Friends: visitors(d).friends(),
-		Mode: guard.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Lean: func() string { return prompt.Lean(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
+		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Lean: func() string { return prompt.Lean(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s

@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/lobby"
-	"hob/daemon/spawn"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/scheduler/watch"
@@ -43,12 +41,12 @@ type House struct {
 	Owner func() []event.Address
 	// Standing is by what right an address hears from hob now.
 	Standing func(event.Address) (channels.Standing, error)
-	group    *spawn.Group
+	group    *sys.Group
 }
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
-func OpenHouse(ctx context.Context, home string, c clock.Clock, keep func(channels.Keeper) channels.Keeper) (*House, error) {
-	d := &daemon{opt: Options{Home: home, Version: "test"}, clock: c, ids: ident.Random(), log: slog.New(slog.DiscardHandler)}
+func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.Keeper) channels.Keeper) (*House, error) {
+	d := &daemon{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler)}
 	if err := d.opt.prepare(); err != nil {
 		return nil, err
 	}
@@ -56,7 +54,7 @@ func OpenHouse(ctx context.Context, home string, c clock.Clock, keep func(channe
 	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
-	group := spawn.New(d.log, nil)
+	group := sys.NewGroup(d.log, nil)
 	d.gaps = visitors{d}.teller()
 	d.host = channels.NewHost(channels.HostConfig{
 		Inbox: keep(keeper{d}), Desk: visitors{d}.porter(), Clock: c, Log: d.log, Go: group.Go,

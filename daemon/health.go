@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/disk"
 	"hob/daemon/event"
 	"hob/daemon/store/db"
+	"hob/daemon/sys"
 )
 
 // When health says that something is wrong, beside what is stuck.
@@ -72,7 +72,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 func (d overview) trouble(ctx context.Context, s *Status) (list []string) {
 	if storage := d.store.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
-	} else if free, err := disk.Free(d.opt.state()); err == nil && free < leastFree {
+	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {
 		s.Database.Fault = "the disk is full"
 	}
 	if s.Database.Fault != "" {

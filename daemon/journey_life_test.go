@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hob/daemon"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/scheduler/watch"
@@ -59,7 +59,7 @@ func TestHungPartsShow(t *testing.T) {
 		t.Run("in "+in, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
-				h, c, log := hung{in: in, free: make(chan struct{})}, clock.Real(), slog.New(slog.DiscardHandler)
+				h, c, log := hung{in: in, free: make(chan struct{})}, sys.RealClock(), slog.New(slog.DiscardHandler)
 				runner, keeper := scheduler.NewRunner(h, c, nil, log), gate.NewKeeper(h, h, c, nil, log)
 				watcher := watch.NewWatcher(nil, c, nil, nil, watch.Ground{}, log) // its own tests let it run
 				ended := make(chan error, 2)

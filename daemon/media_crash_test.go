@@ -12,7 +12,7 @@ import (
 
 	"hob/daemon/api/client"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/voice/voicetest"
+	"hob/daemon/transcribe/transcribetest"
 )
 
 // Killed between the text of a message and its file, or around the file, hob sends each of them once; where Telegram may have it already,
@@ -86,7 +86,7 @@ func TestFileCrashChild(t *testing.T) {
 func TestVoiceCrashes(t *testing.T) {
 	for point, asked := range map[string]int{"turn.claimed:1": 1, "voice.heard:1": 2, "model.inflight:1": 1} {
 		t.Run(point, func(t *testing.T) {
-			ear := voicetest.NewServer(voicetest.Reply{Text: "buy milk"})
+			ear := transcribetest.NewServer(transcribetest.Reply{Text: "buy milk"})
 			t.Cleanup(ear.Close)
 			s := newStudio(t, t.TempDir(), "[voice]\nbase_url = \""+ear.URL+"\"\n")
 			if err := s.stop(); err != nil {

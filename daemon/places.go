@@ -14,7 +14,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools/messaging"
 )
 
@@ -47,7 +47,7 @@ func (a addresses) Known(context.Context) ([]event.Address, error) {
 // poster is the cli as the API posts to it; its refusals become faults.
 type poster struct {
 	cli   *cli.Channel
-	group *spawn.Group
+	group *sys.Group
 }
 
 func (p poster) Post(ctx context.Context, text, session, id string, attached ...api.Attachment) (event.Receipt, error) {

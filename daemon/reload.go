@@ -19,7 +19,7 @@ import (
 	"hob/daemon/jobs"
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/daemon/watches"
 	"hob/daemon/webhooks"
 )
@@ -41,7 +41,7 @@ func (d conf) load() {
 func (d conf) watchConfig(ctx context.Context) error {
 	wake, stop := d.file.Changes()
 	defer stop()
-	g := spawn.New(d.log, nil)
+	g := sys.NewGroup(d.log, nil)
 	g.Go(ctx, "config file", func(ctx context.Context) error { return d.file.Run(ctx, d.log) })
 	defer g.Wait()
 	for {

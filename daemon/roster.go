@@ -8,7 +8,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/models"
-	"hob/daemon/voice"
+	"hob/daemon/transcribe"
 )
 
 // roster answers what hob knows about models.
@@ -29,7 +29,7 @@ func (d roster) servers(ctx context.Context) ([]models.Server, error) {
 }
 
 // hears asks the endpoint of [voice] whether it would listen to voice notes.
-func (d roster) hears(ctx context.Context) voice.State {
+func (d roster) hears(ctx context.Context) transcribe.State {
 	s := d.ears().Look(ctx)
 	s.BaseURL, s.Error = d.secrets.Text(s.BaseURL), d.secrets.Text(s.Error)
 	return s

@@ -8,10 +8,10 @@ import (
 
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 	"hob/daemon/jobs"
 	"hob/daemon/lobby"
 	"hob/daemon/models"
+	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/trust"
 	"hob/daemon/store/view"
@@ -24,7 +24,7 @@ import (
 type rows struct {
 	view     *view.View
 	budget   func(ctx context.Context) (store.Budget, error)
-	grants   func(ctx context.Context) ([]guard.Grant, error)
+	grants   func(ctx context.Context) ([]policy.Grant, error)
 	marks    func(ctx context.Context, hashes bool) ([]trust.Mark, error)
 	schedule jobs.Desk
 	hooks    *webhooks.Desk

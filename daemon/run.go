@@ -14,16 +14,14 @@ import (
 
 	"hob/channels/cli"
 	"hob/daemon/api"
-	"hob/daemon/clock"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/ident"
 	"hob/daemon/netguard"
-	"hob/daemon/shelf"
-	"hob/daemon/spawn"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
-	"hob/daemon/toolbox"
+	"hob/daemon/sys"
+	"hob/daemon/toolset"
 	"hob/tools/edit"
 	"hob/tools/runtime"
 )
@@ -43,9 +41,9 @@ func Run(ctx context.Context, o Options) error {
 	if os.Getenv("GOMEMLIMIT") == "" { // the last line: nothing that hob does should come near it
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	d := &daemon{opt: o, clock: clock.Real(), ids: ident.Random(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}
+	d := &daemon{opt: o, clock: sys.RealClock(), ids: sys.RandomIDs(), http: &http.Client{Timeout: 30 * time.Second, Transport: netguard.Proxy{}.Transport()}}
 	d.log = slog.New(d.secrets.Handler(o.Log.Handler()))
-	d.tellers = spawn.New(d.log, nil)
+	d.tellers = sys.NewGroup(d.log, nil)
 	start := d.clock.Mono()
 	d.started = d.clock.Wall()
 	if d.started.Before(earliest()) {
@@ -81,7 +79,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.view = view.New(d.store.Reader())
-	d.shelf = shelf.Shelf{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store, View: d.view, IDs: d.ids}
+	d.shelf = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store, View: d.view, IDs: d.ids}
 	err = d.store.SetAside(ctx)
 	if d.store.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
@@ -111,7 +109,7 @@ func (d *daemon) recover(ctx context.Context) error {
 	if fail.Broken("keep-temp") {
 		return nil
 	}
-	if err := edit.Recover(ctx, toolbox.Journal(d.opt.state())); err != nil { // before half-written files are swept
+	if err := edit.Recover(ctx, toolset.Journal(d.opt.state())); err != nil { // before half-written files are swept
 		d.log.Error("a change of several files was cut off, and could not be ended", "err", err)
 	}
 	for _, left := range []string{"*.tmp", filepath.Join("backups", "*.part"), filepath.Join("backups", "*.part-journal")} {
@@ -147,14 +145,14 @@ func (d *daemon) listen(ctx context.Context) (*api.Server, error) {
 
 // stage is a group of parts that start and stop together.
 type stage struct {
-	*spawn.Group
+	*sys.Group
 	ctx  context.Context //nolint:containedctx // ends when the stage is stopped
 	stop context.CancelFunc
 }
 
 func (d *daemon) stage(ctx context.Context) stage {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	return stage{spawn.New(d.log, func(name string, err error) {
+	return stage{sys.NewGroup(d.log, func(name string, err error) {
 		d.restarts.note(name, d.clock.Mono())
 		d.failed(context.WithoutCancel(ctx), name, plain(err))
 	}), ctx, stop}
@@ -205,7 +203,7 @@ func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Durat
 func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 	d.log.Info("stopping")
 	ended := make(chan struct{})
-	last := spawn.New(d.log, nil)
+	last := sys.NewGroup(d.log, nil)
 	last.Once("drain", func() error {
 		defer close(ended)
 		in.stop()
@@ -231,7 +229,7 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 // fire runs a part of the scheduler, unless safe mode is on: then it waits for its end.
 func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if clock.Sync(ctx, d.clock, d.store.Boot().Last) {
+		if sys.SyncClock(ctx, d.clock, d.store.Boot().Last) {
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {

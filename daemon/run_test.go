@@ -17,10 +17,9 @@ import (
 
 	"hob/daemon"
 	"hob/daemon/api/client"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) {
@@ -171,7 +170,7 @@ func write(t testing.TB, home, text string) {
 func boot(t *testing.T, home string) store.Boot {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
-		Dir: filepath.Join(home, "state"), Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: filepath.Join(home, "state"), Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	chanall "hob/channels/all"
 	"hob/config"
 	"hob/config/schema"
-	"hob/daemon/clock"
 	"hob/daemon/jobs"
 	"hob/daemon/llm/openai"
 	"hob/daemon/models"
+	"hob/daemon/sys"
 	"hob/daemon/watches"
 	"hob/daemon/webhooks"
 )
@@ -54,7 +54,7 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 		}
 	}
 	env := channels.Env{
-		HTTP: &http.Client{}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Secret: func(string) (string, error) { return "stand-in", nil },
 	}
 	_, err := channels.Build(chanall.All(), section.Name, kind, env, section.Decode)
@@ -63,18 +63,18 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 
 // checkJob makes the job of a section, as the daemon does.
 func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, jobs.Check(section.Decode, snap.Owner.Timezone, clock.Real().Wall()))
+	return faults(section, jobs.Check(section.Decode, snap.Owner.Timezone, sys.RealClock().Wall()))
 }
 
 // checkWatch makes the file watch of a section, as the daemon does.
 func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, watches.Check(section.Decode, clock.Real().Wall()))
+	return faults(section, watches.Check(section.Decode, sys.RealClock().Wall()))
 }
 
 // checkHook makes the webhook of a section, as the daemon does. A variable or file that is not here, and would hold its secret, is worth a
 // remark and no more: hob may run where it is.
 func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
-	if list := faults(section, webhooks.Check(section.Name, section.Decode, clock.Real().Wall())); len(list) > 0 {
+	if list := faults(section, webhooks.Check(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
 		return list
 	}
 	var list []config.Problem

@@ -17,7 +17,7 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/store/family"
 	"hob/daemon/store/view"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/runtime"
@@ -71,7 +71,7 @@ type ThreadStatus struct {
 	Queued   int           `json:"queued"`             // inbox rows
 	Waiting  int           `json:"waiting"`            // parked turns
 	Children []tools.Agent `json:"children,omitempty"` // sub-agents that have not ended
-	Todo     []work.Tally  `json:"todo,omitempty"`     // lists with something left to do, and conversations that plan
+	Todo     []tasks.Tally `json:"todo,omitempty"`     // lists with something left to do, and conversations that plan
 }
 
 // OutboxStatus counts what has not gone out.

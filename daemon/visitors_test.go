@@ -15,10 +15,10 @@ import (
 	"hob/daemon"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 )
 
 // place is a channel with persons, whose messages a test writes.
@@ -76,7 +76,7 @@ func newHouse(t *testing.T, home string) *house {
 	t.Helper()
 	h := &house{t: t, home: home, ahead: &atomic.Int64{}, full: &atomic.Bool{}, x: newPlace(), y: newPlace()}
 	h.x.Groups = []string{"club"}
-	c := clock.Shifted(func() time.Duration { return time.Duration(h.ahead.Load()) })
+	c := sys.ShiftedClock(func() time.Duration { return time.Duration(h.ahead.Load()) })
 	var err error
 	h.House, err = daemon.OpenHouse(t.Context(), home, c, func(k channels.Keeper) channels.Keeper { return full{k, h.full} })
 	if err != nil {

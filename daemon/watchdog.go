@@ -6,18 +6,18 @@ import (
 	"os"
 	"strings"
 
-	"hob/daemon/notify"
+	"hob/daemon/sys"
 )
 
 // supervise reports to the service manager that started hob, if one did, from now until the stage ends. It belongs after
 // everything else: its first word is that hob is ready.
 func (d *daemon) supervise(in stage) {
-	manager, err := notify.Find(os.Getenv, os.Getpid())
+	manager, err := sys.FindServiceManager(os.Getenv, os.Getpid())
 	if err != nil {
 		d.log.Warn("the service manager is not understood", "err", err)
 	}
 	if manager.Listens() {
-		in.Go(in.ctx, "lifeline", notify.Lifeline{Manager: manager, Look: overview{d}.sign}.Run)
+		in.Go(in.ctx, "lifeline", sys.Lifeline{Manager: manager, Look: overview{d}.sign}.Run)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"hob/daemon"
-	"hob/daemon/notify"
+	"hob/daemon/sys"
 )
 
 // serviceManager listens as systemd would, and puts itself into the environment.
@@ -76,7 +76,7 @@ func TestServiceManager(t *testing.T) {
 // TestWatchdogStarves is a daemon that stands still: it is ready, fed while it moves, and never again.
 func TestWatchdogStarves(t *testing.T) {
 	conn := serviceManager(t, "3000")
-	manager, err := notify.Find(os.Getenv, os.Getpid())
+	manager, err := sys.FindServiceManager(os.Getenv, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestWatchdogStarves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- notify.Lifeline{Manager: manager, Look: func(context.Context) (bool, string) {
+		ended <- sys.Lifeline{Manager: manager, Look: func(context.Context) (bool, string) {
 			if moves.Load() {
 				return true, "moves"
 			}

@@ -12,18 +12,17 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
-	"hob/daemon/hooks"
-	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/llm/builtin"
-	"hob/daemon/self"
+	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/db"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/work"
+	"hob/daemon/sys"
 	"hob/daemon/toolcall"
-	"hob/daemon/voice"
+	"hob/daemon/toolset"
+	"hob/daemon/transcribe"
 	"hob/daemon/webhooks"
 	"hob/scheduler"
 	"hob/scheduler/gate"
@@ -53,7 +52,7 @@ var (
 // wire makes the parts.
 func (d *daemon) wire(out, in stage) error {
 	d.group = out.Group
-	d.registry = runtime.NewRegistry(self.Reports{Record: d.store.Record, Accept: func(ctx context.Context, in event.In) error {
+	d.registry = runtime.NewRegistry(toolset.Reports{Record: d.store.Record, Accept: func(ctx context.Context, in event.In) error {
 		_, err := d.store.Accept(ctx, []event.In{in}, nil)
 		return err
 	}})
@@ -66,8 +65,8 @@ func (d *daemon) wire(out, in stage) error {
 	d.dispatch = &agent.Dispatch{
 		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
 		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },
-		Hooks: &hooks.Hooks{
-			List: func() []hooks.Hook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
+		Hooks: &toolset.ToolHooks{
+			List: func() []toolset.ToolHook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},
 	}
 	d.thread = &agent.Thread{
@@ -111,7 +110,7 @@ func (d *daemon) wire(out, in stage) error {
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
 		Drafts: d.store, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.EventsBell), Ident: d.ids,
-		Plain: func(text string) string { return guard.Visible(d.secrets.Text(text)) },
+		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
 	out.Go(out.ctx, "drafts", drafts.Run)
@@ -126,16 +125,16 @@ func (d *daemon) wire(out, in stage) error {
 }
 
 // ears listen to voice notes, as the config says at that moment.
-func (d *daemon) ears() voice.Desk {
-	return voice.Desk{Rows: d.store, Open: d.shelf.Content, Book: voice.Booked(d.store, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (voice.Endpoint, error) {
+func (d *daemon) ears() transcribe.Service {
+	return transcribe.Service{Rows: d.store, Open: d.shelf.Content, Book: transcribe.Booked(d.store, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (transcribe.Endpoint, error) {
 		web, err := conf{d}.web(ctx, "voice", "")
 		if err != nil {
-			return voice.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
+			return transcribe.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
 		}
 		if web == nil {
 			web = d.http
 		}
-		return voice.Of(ctx, d.config(), conf{d}.resolve, web)
+		return transcribe.Of(ctx, d.config(), conf{d}.resolve, web)
 	}}
 }
 
@@ -191,7 +190,7 @@ func eventTypes() []string {
 }
 
 // instance marks the processes that this home's daemon starts.
-func (o Options) instance() string { return ident.Digest(o.Home) }
+func (o Options) instance() string { return sys.Digest(o.Home) }
 
 // backlog is the tasks as the tools see them.
 func backlog(s *store.Store) work.Desk {

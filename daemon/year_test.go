@@ -12,14 +12,12 @@ import (
 
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/guard"
-	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/spawn"
+	"hob/daemon/policy"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
 	"hob/tools"
@@ -53,16 +51,16 @@ func plan() []planned {
 type world struct {
 	t     *testing.T
 	dir   string
-	clock clock.Clock
+	clock sys.Clock
 	store *store.Store
 	stop  context.CancelFunc
-	group *spawn.Group
+	group *sys.Group
 }
 
 func (w *world) start() {
 	var err error
 	w.store, err = store.Open(w.t.Context(), store.Options{
-		Dir: w.dir, Version: "test", Clock: w.clock, IDs: ident.Random(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
+		Dir: w.dir, Version: "test", Clock: w.clock, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" }, Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} },
 	})
 	if err != nil {
@@ -74,7 +72,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	settings := func(context.Context) agent.Settings {
-		return agent.Settings{Zone: "UTC", Mode: guard.ModeAsk, System: func(bool) string { return "" }}
+		return agent.Settings{Zone: "UTC", Mode: policy.ModeAsk, System: func(bool) string { return "" }}
 	}
 	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
@@ -85,7 +83,7 @@ func (w *world) start() {
 	runner := scheduler.NewRunner(w.store, w.clock, nil, log)
 	ctx, stop := context.WithCancel(w.t.Context())
 	w.stop = stop
-	w.group = spawn.New(log, func(name string, err error) { w.t.Errorf("%s failed: %v", name, err) })
+	w.group = sys.NewGroup(log, func(name string, err error) { w.t.Errorf("%s failed: %v", name, err) })
 	w.group.Go(ctx, "thread", thread.Run)
 	w.group.Go(ctx, "scheduler", runner.Run)
 }
@@ -104,7 +102,7 @@ func TestSimulation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := atomic.Int64{}
 		offset.Store(int64(time.Until(time.Date(2026, 3, 24, 0, 0, 0, 0, time.UTC)))) // clocks change on the 29th
-		w := &world{t: t, dir: t.TempDir(), clock: clock.Shifted(func() time.Duration { return time.Duration(offset.Load()) })}
+		w := &world{t: t, dir: t.TempDir(), clock: sys.ShiftedClock(func() time.Duration { return time.Duration(offset.Load()) })}
 		dice := rand.New(rand.NewPCG(*seed, 1)) // #nosec G404 -- a simulation must be repeatable
 		w.start()
 		began := w.clock.Wall()

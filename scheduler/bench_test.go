@@ -11,7 +11,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler"
 )
 
@@ -54,7 +54,7 @@ func benchHob(b *testing.B, n int64) {
 		}
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan error, 1)
-		runner := scheduler.NewRunner(store, clock.Real(), nil, slog.New(slog.DiscardHandler))
+		runner := scheduler.NewRunner(store, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		start := time.Now()
 		go func() { done <- runner.Run(ctx) }()
 		<-store.listed

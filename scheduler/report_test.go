@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
 )
@@ -245,7 +245,7 @@ func TestRunnerReportsUntilItIsDone(t *testing.T) {
 		store := &counted{Memory: schedulertest.NewMemory()}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		runner := scheduler.NewRunner(store, clock.Real(), nil, slog.New(slog.DiscardHandler))
+		runner := scheduler.NewRunner(store, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		go func() { ended <- runner.Run(ctx) }()
 		time.Sleep(5 * time.Minute)
 		cancel()

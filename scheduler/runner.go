@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fail"
+	"hob/daemon/sys"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // Runner commits fires when they come due. It keeps a hint of 16 bytes per job in memory and reads a job again when its time has come.
 type Runner struct {
 	store    Store
-	clock    clock.Clock
+	clock    sys.Clock
 	changed  <-chan struct{}
 	log      *slog.Logger
 	progress atomic.Int64
@@ -57,7 +57,7 @@ type failure struct {
 
 // NewRunner makes a runner. changed wakes it when jobs were changed (a signal may stand for many; nil: never); without a signal
 // it looks every 30 s.
-func NewRunner(store Store, c clock.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
+func NewRunner(store Store, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Runner {
 	r := &Runner{store: store, clock: c, changed: changed, log: log, failed: map[int64]failure{}}
 	r.progress.Store(int64(c.Mono()))
 	return r

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
 )
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	*schedulertest.Memory
 	t      *testing.T
-	clock  clock.Clock
+	clock  sys.Clock
 	offset atomic.Int64
 	log    strings.Builder
 	runner *scheduler.Runner
@@ -39,7 +39,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{Memory: schedulertest.NewMemory(), t: t}
-		r.clock = clock.Shifted(func() time.Duration { return time.Duration(r.offset.Load()) })
+		r.clock = sys.ShiftedClock(func() time.Duration { return time.Duration(r.offset.Load()) })
 		test(r)
 		if r.cancel != nil {
 			r.cancel()
@@ -286,7 +286,7 @@ func (failing) Moved(context.Context, int64) ([]scheduler.Entry, int64, error) {
 }
 
 func TestRunnerSaysWhenJobsCannotBeListed(t *testing.T) {
-	r := scheduler.NewRunner(failing{}, clock.Real(), nil, slog.New(slog.DiscardHandler))
+	r := scheduler.NewRunner(failing{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	if err := r.Run(t.Context()); err == nil || err.Error() != "list jobs: locked" {
 		t.Errorf("got %v", err)
 	}

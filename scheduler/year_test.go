@@ -5,7 +5,7 @@ import (
 	"testing"
 	_ "time/tzdata"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler/schedulertest"
 )
 
@@ -20,7 +20,7 @@ func TestYear(t *testing.T) {
 		length = min(length, 26) // over the changes in New York and Berlin
 	}
 	var store *schedulertest.Memory
-	schedulertest.Year(t, *seed, length, func(*testing.T, clock.Clock) schedulertest.World {
+	schedulertest.Year(t, *seed, length, func(*testing.T, sys.Clock) schedulertest.World {
 		if store == nil {
 			store = schedulertest.NewMemory() // inside the bubble, or its channel would hold up time
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 	"github.com/emersion/go-smtp"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // The mailbox of the fake: who logs in, and the name under which the server vouches for who wrote.
@@ -53,7 +53,7 @@ type Email struct {
 	imap    net.Listener
 	smtp    net.Listener
 	print   string
-	group   *spawn.Group
+	group   *sys.Group
 	mails   *smtp.Server
 	boxes   *imapserver.Server
 	script  script[EmailFault]
@@ -84,7 +84,7 @@ func NewEmail(opts EmailOptions) (*Email, error) {
 
 // EmailOn is NewEmail with listeners for IMAP and SMTP.
 func EmailOn(in, out net.Listener, opts EmailOptions) (*Email, error) {
-	f := &Email{opts: opts, imap: in, smtp: out, open: map[net.Conn]bool{}, said: map[string][]byte{}, changed: make(chan struct{}), group: spawn.New(slog.New(slog.DiscardHandler), nil)}
+	f := &Email{opts: opts, imap: in, smtp: out, open: map[net.Conn]bool{}, said: map[string][]byte{}, changed: make(chan struct{}), group: sys.NewGroup(slog.New(slog.DiscardHandler), nil)}
 	f.user = imapmemserver.NewUser(EmailUser, EmailPassword)
 	if err := f.folders(); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // IRCFault is what the fake does instead of serving one PRIVMSG.
@@ -56,7 +56,7 @@ type IRC struct {
 	opts  IRCOptions
 	lis   net.Listener
 	print string
-	group *spawn.Group
+	group *sys.Group
 
 	mu      sync.Mutex
 	users   []*ircUser
@@ -94,7 +94,7 @@ func NewIRC(opts IRCOptions) (*IRC, error) {
 func IRCOn(lis net.Listener, opts IRCOptions) (*IRC, error) {
 	f := &IRC{
 		opts: opts, lis: lis, people: map[string]string{}, own: map[string]bool{}, calls: map[string]int{}, changed: make(chan struct{}),
-		group: spawn.New(slog.New(slog.DiscardHandler), nil),
+		group: sys.NewGroup(slog.New(slog.DiscardHandler), nil),
 	}
 	if !opts.Plain {
 		cert, err := selfSigned()

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // Network is what lies between hob and a platform, with all that goes wrong there. It is in memory and speaks whatever its ends speak, so
@@ -75,8 +75,8 @@ func (n *Network) Env(t testing.TB, name string, secrets map[string]string) chan
 }
 
 // Clock is that of the machine that hob runs on.
-func (n *Network) Clock() clock.Clock {
-	return clock.Shifted(func() time.Duration {
+func (n *Network) Clock() sys.Clock {
+	return sys.ShiftedClock(func() time.Duration {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		return n.shift

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // NtfyMessage is a message as the wire has it (https://docs.ntfy.sh/subscribe/api, "JSON message format").
@@ -56,7 +56,7 @@ type NtfyFault struct {
 type Ntfy struct {
 	web
 	mu        sync.Mutex
-	ids       ident.Source
+	ids       sys.IDs
 	cache     []NtfyMessage
 	ledger    []NtfyMessage
 	subs      map[chan NtfyMessage]struct{}
@@ -78,7 +78,7 @@ func NewNtfy(addr string) (*Ntfy, error) {
 
 // NtfyOn is NewNtfy with a listener.
 func NtfyOn(l net.Listener) *Ntfy {
-	n := &Ntfy{ids: ident.Random(), keepalive: 45 * time.Second, subs: map[chan NtfyMessage]struct{}{}, tokens: map[string]string{}}
+	n := &Ntfy{ids: sys.RandomIDs(), keepalive: 45 * time.Second, subs: map[chan NtfyMessage]struct{}{}, tokens: map[string]string{}}
 	n.serveOn(l, n.serve)
 	return n
 }

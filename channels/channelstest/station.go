@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Station is hob's side of the channels around one adapter: the real host and the real pump, over an inbox and an outbox in memory. The owner
@@ -35,7 +33,7 @@ type StationFor struct {
 	Channel channels.Channel //
 	Rules   channels.Rules   // of its inbox
 	Owner   event.Address    // the owner's first address; "" for none on this channel
-	Clock   clock.Clock      //
+	Clock   sys.Clock        //
 }
 
 // Open runs a station until the test ends.
@@ -43,7 +41,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 	t.Helper()
 	s := &Station{In: &Inbox{Name: c.Name, Rules: c.Rules}, Out: NewOutbox(c.Clock.Wall)}
 	ctx, cancel := context.WithCancel(t.Context())
-	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	t.Cleanup(func() {
 		cancel()
 		group.Wait()
@@ -53,7 +51,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
 	pump := channels.NewPump(channels.Config{
-		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: ident.Random(),
+		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: sys.RandomIDs(),
 		Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address {
 			return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })

@@ -12,7 +12,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // inbox is a new one for the world's channel.
@@ -61,7 +61,7 @@ const patience = 30 * time.Second
 
 // launch runs f beside the test.
 func launch(f func()) {
-	spawn.New(slog.New(slog.DiscardHandler), nil).Once("test", func() error { f(); return nil })
+	sys.NewGroup(slog.New(slog.DiscardHandler), nil).Once("test", func() error { f(); return nil })
 }
 
 // running is an adapter that runs.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // boxed runs an adapter on an inbox that keeps messages as they are handed on.
@@ -63,7 +63,7 @@ func deletions(t *testing.T, w World) {
 // station is hob's side around the world's adapter.
 func (w World) station(t *testing.T) *Station {
 	t.Helper()
-	s := StationFor{Name: w.Name, Channel: w.Open(), Rules: w.Rules, Owner: w.To, Clock: clock.Real()}.Open(t)
+	s := StationFor{Name: w.Name, Channel: w.Open(), Rules: w.Rules, Owner: w.To, Clock: sys.RealClock()}.Open(t)
 	w.Listening(t.Context())
 	return s
 }

@@ -12,10 +12,9 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // What Post refuses.
@@ -37,15 +36,15 @@ const MainSession = "main"
 type Channel struct {
 	inbox Inbox
 	files Files
-	clock clock.Clock
-	ids   ident.Source
+	clock sys.Clock
+	ids   sys.IDs
 	owner string
 	names *regexp.Regexp
 }
 
 // New makes the cli. files takes the messages that bring files; owner is the name to show for what comes in; ids makes the ids of
 // messages that bring none.
-func New(inbox Inbox, files Files, clock clock.Clock, ids ident.Source, owner string) *Channel {
+func New(inbox Inbox, files Files, clock sys.Clock, ids sys.IDs, owner string) *Channel {
 	return &Channel{inbox: inbox, files: files, clock: clock, ids: ids, owner: owner, names: regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)}
 }
 

@@ -9,13 +9,12 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/cli"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 func open(in *channelstest.Inbox) *cli.Channel {
-	return cli.New(in, nil, clock.Real(), ident.Random(), "Sam")
+	return cli.New(in, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 }
 
 func TestPost(t *testing.T) {

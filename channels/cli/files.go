@@ -6,7 +6,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/filing"
+	"hob/daemon/filename"
 )
 
 // Limits of what comes with one message.
@@ -43,7 +43,7 @@ func checkFiles(files []File) error {
 	}
 	all := 0
 	for i, f := range files {
-		what := fmt.Sprintf("attachment %d (%s)", i+1, filing.Name(f.Name))
+		what := fmt.Sprintf("attachment %d (%s)", i+1, filename.Name(f.Name))
 		if len(f.Data) == 0 {
 			return event.NewFault(event.Invalid, "attach a file that holds something", "%s is empty", what)
 		}

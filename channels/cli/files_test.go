@@ -11,9 +11,8 @@ import (
 
 	"hob/channels/channelstest"
 	"hob/channels/cli"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // cabinet takes what comes with messages.
@@ -34,7 +33,7 @@ func (c *cabinet) AcceptFiles(_ context.Context, in event.In, contents [][]byte)
 func post(t *testing.T, c *cabinet, text string, files ...cli.File) (event.Receipt, error) {
 	t.Helper()
 	in := &channelstest.Inbox{}
-	r, err := cli.New(in, c, clock.Real(), ident.Random(), "Sam").Post(t.Context(), text, "work", "id-1", files...)
+	r, err := cli.New(in, c, sys.RealClock(), sys.RandomIDs(), "Sam").Post(t.Context(), text, "work", "id-1", files...)
 	if len(in.Rows()) != 0 {
 		t.Errorf("a message with files was stored without them: %+v", in.Rows())
 	}

@@ -10,9 +10,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/cli"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // program is one that speaks the local API: it gives each message an id, and says it until it is taken.
@@ -75,7 +74,7 @@ type hob struct {
 
 // Run takes what the program says.
 func (h hob) Run(ctx context.Context, in channels.Inbox) error {
-	door := cli.New(in, nil, clock.Real(), ident.Random(), "Sam")
+	door := cli.New(in, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 	h.mu.Lock()
 	h.open++
 	h.move()
@@ -109,10 +108,10 @@ func world(t *testing.T) channelstest.World {
 	p := &program{moved: make(chan struct{})}
 	return channelstest.World{
 		Name: "cli", To: event.CLI, Server: "programs that speak the local API",
-		Open: func() channels.Channel { return hob{cli.New(nil, nil, clock.Real(), ident.Random(), "Sam"), p} },
+		Open: func() channels.Channel { return hob{cli.New(nil, nil, sys.RealClock(), sys.RandomIDs(), "Sam"), p} },
 		Say:  p.say, Again: p.again, Listening: p.listening,
 		Noise: func() {
-			door := cli.New(&channelstest.Inbox{}, nil, clock.Real(), ident.Random(), "Sam")
+			door := cli.New(&channelstest.Inbox{}, nil, sys.RealClock(), sys.RandomIDs(), "Sam")
 			for _, m := range [][3]string{{"", "", ""}, {" \n", "", ""}, {strings.Repeat("x", cli.MaxText+1), "", ""}, {"x", "telegram:7", ""}, {"x", "", "two words"}} {
 				if _, err := door.Post(t.Context(), m[0], m[1], m[2]); err == nil {
 					t.Errorf("taken: %.40q", m)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hob/channels/wire"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // base is version 10 of the API ("API Reference").
@@ -30,7 +30,7 @@ const (
 type client struct {
 	token string
 	http  *http.Client
-	clock clock.Clock
+	clock sys.Clock
 	skew  atomic.Int64 // by which the server's clock is ahead, in nanoseconds, within a second
 }
 

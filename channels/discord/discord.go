@@ -17,8 +17,8 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Config is a section [channels.NAME] with kind = "discord".
@@ -33,7 +33,7 @@ type Channel struct {
 	name  string
 	api   client
 	owner func() []string // the owner's ids as they are now
-	clock clock.Clock
+	clock sys.Clock
 	log   *slog.Logger
 
 	mu      sync.Mutex

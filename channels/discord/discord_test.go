@@ -15,8 +15,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/discord"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +48,7 @@ func env(t testing.TB, f *channelstest.Discord) channels.Env {
 		web = f.Client(web)
 	}
 	return channels.Env{
-		Name: "discord", HTTP: web, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Name: "discord", HTTP: web, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Owner: owner,
 		Secret: func(ref string) (string, error) {
 			switch ref {

@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"hob/channels"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Times of a connection to the gateway. One over which a heartbeat is not answered within ackTime is half open; together with the
@@ -74,7 +74,7 @@ func (r *reader) live(ctx context.Context) error {
 		}
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	workers := spawn.New(r.log, nil)
+	workers := sys.NewGroup(r.log, nil)
 	defer workers.Wait()
 	defer end(nil)
 	login, cancel := context.WithTimeoutCause(ctx, loginTime, fmt.Errorf("no session with the gateway within %s", loginTime))

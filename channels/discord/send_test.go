@@ -13,8 +13,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/discord"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func delivery(body string) channels.Delivery {
@@ -380,7 +380,7 @@ func TestLink(t *testing.T) {
 func TestFindByDiscordsClock(t *testing.T) {
 	f := server(t)
 	e := env(t, f)
-	e.Clock = clock.Shifted(func() time.Duration { return time.Hour })
+	e.Clock = sys.ShiftedClock(func() time.Duration { return time.Hour })
 	ch := openIn(t, e)
 	f.Write(obj{"channel_id": direct, "author": obj{"id": "7001", "bot": true}, "content": "x"})
 	d := delivery("x")

@@ -17,8 +17,8 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Config is a section [channels.NAME] with kind = "email".
@@ -43,7 +43,7 @@ type Channel struct {
 	cfg   Config // complete, with the password in the place of its reference
 	owner func() []string
 	dial  channels.Dial
-	clock clock.Clock
+	clock sys.Clock
 	log   *slog.Logger
 	early atomic.Bool // the SMTP server was seen to speak TLS from the first byte, at a port that does not say so
 }

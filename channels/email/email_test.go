@@ -16,8 +16,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/email"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +33,7 @@ func secrets() map[string]string {
 
 func env() channels.Env {
 	return channels.Env{
-		Name: "email", Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Name: "email", Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address { return []event.Address{"email:" + sam} },
 		Secret: func(ref string) (string, error) {
 			if s, ok := secrets()[ref]; ok {

@@ -17,9 +17,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/email"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 func delivery(body, ref string) channels.Delivery {
@@ -96,7 +95,7 @@ func TestReferencesOfAThread(t *testing.T) {
 // mail of its own.
 func TestATextAndItsFileAreOneMail(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
-	out := channelstest.NewOutbox(clock.Real().Wall)
+	out := channelstest.NewOutbox(sys.RealClock().Wall)
 	o := event.Out{Key: "1", To: "email:" + sam, Body: "Here it is.", ReplyRef: "<m1@x> <m1@x> Lunch", Cause: event.Cause{Kind: event.ByTurn}}
 	o.Files = []event.Enclosed{{Name: "a.txt", Artifact: "a", MIME: "text/plain", Size: 3}, {Name: "b.txt", Artifact: "b", MIME: "text/plain", Size: 3}}
 	out.Queue(o)
@@ -232,7 +231,7 @@ func TestNoFolderOfWhatWasSent(t *testing.T) {
 func TestThroughThePump(t *testing.T) {
 	f := server(t, channelstest.EmailOptions{})
 	ch := open(t, config(f))
-	out := channelstest.NewOutbox(clock.Real().Wall)
+	out := channelstest.NewOutbox(sys.RealClock().Wall)
 	out.Queue(event.Out{Key: "1", To: "email:" + sam, Body: "cut", Cause: event.Cause{Kind: event.ByTurn}})
 	f.Fail(channelstest.EmailFault{Cut: "after"})
 	deliver(t, out, ch, "done")
@@ -259,7 +258,7 @@ func deliver(t *testing.T, out *channelstest.Outbox, ch channels.Channel, state 
 		Open: func(ctx context.Context, id string) (io.ReadSeekCloser, error) {
 			return channelstest.Enclosed(id, "", "one").Open(ctx)
 		},
-		Wake: out.Wake, Clock: clock.Real(), Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+		Wake: out.Wake, Clock: sys.RealClock(), Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- pump.Run(ctx) }()

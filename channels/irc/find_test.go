@@ -12,7 +12,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/irc"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // conversation is a channel on a server in memory that offers caps, in the bubble of the test; f has room for a burst of lines.
@@ -103,7 +103,7 @@ func TestAfterSleep(t *testing.T) {
 		f, cfg := inMemory(t, n, channelstest.IRCOptions{Caps: channelstest.IRCModern()})
 		e := n.Env(t, "irc", nil)
 		var slept atomic.Int64
-		e.Clock = clock.Shifted(func() time.Duration { return time.Duration(slept.Load()) })
+		e.Clock = sys.ShiftedClock(func() time.Duration { return time.Duration(slept.Load()) })
 		ch, b := openWith(t, e, cfg), &channelstest.Box{}
 		channelstest.Keep(t, ch, b)
 		f.Listening(t.Context())

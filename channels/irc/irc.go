@@ -17,7 +17,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/markup"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // The ports of servers that do not say another one.
@@ -49,7 +49,7 @@ type Channel struct {
 	cfg     Config // with the secrets in the place of their references
 	host    string // without the port
 	connect channels.Dial
-	clock   clock.Clock
+	clock   sys.Clock
 	log     *slog.Logger
 
 	// Of Run alone: what was received and the inbox has not taken, how far it has taken everything, and of which channels the owner was told.

@@ -11,15 +11,15 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/irc"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func env() channels.Env {
 	return channels.Env{
-		Name: "irc", Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Name: "irc", Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Secret: func(ref string) (string, error) {
 			switch ref {
 			case "env:PASSWORD":

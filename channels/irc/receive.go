@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // How messages are taken.
@@ -63,7 +63,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 	if !called() {
 		return ctx.Err()
 	}
-	group := spawn.New(c.log, nil)
+	group := sys.NewGroup(c.log, nil)
 	group.Once("irc "+c.name, s.listen)
 	defer group.Wait()
 	defer s.quit()

@@ -14,14 +14,14 @@ import (
 
 	"hob/channels"
 	"hob/channels/wire"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // client calls the Client-Server API ("API standards": JSON both ways, an object with "errcode" when it says no).
 type client struct {
 	base, token string
 	http        *http.Client
-	clock       clock.Clock
+	clock       sys.Clock
 }
 
 // Times and sizes of calls.

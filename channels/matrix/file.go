@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/filing"
+	"hob/daemon/filename"
 )
 
 // maxFile is the largest file that hob sends, in bytes. A homeserver may take less ("m.upload.size"), and says so when it is asked to.
@@ -33,7 +33,7 @@ type about struct {
 func enclosed(ctx context.Context, api *client, d channels.Delivery) (outgoing, error) {
 	f := d.File
 	out := outgoing{Type: "m.file", Body: f.Name, FileName: f.Name, Info: &about{f.MIME, f.Size}}
-	if filing.Picture(f.MIME) {
+	if filename.Picture(f.MIME) {
 		out.Type = "m.image"
 	}
 	if caption := strings.TrimSpace(markup.Plain().Render(d.Body).Text); caption != "" {

@@ -16,8 +16,8 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Config is a section [channels.NAME] with kind = "matrix".
@@ -34,7 +34,7 @@ type Channel struct {
 	owner func() []string // the owner's ids as they are now
 	pairs func(ctx context.Context) (bool, error)
 	api   client
-	clock clock.Clock
+	clock sys.Clock
 	log   *slog.Logger
 
 	mu      sync.Mutex // guards what follows, and the account data that directs is a copy of

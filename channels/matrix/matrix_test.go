@@ -12,8 +12,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/matrix"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +32,7 @@ func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address { return []event.Address{"cli:main", "matrix:" + sam} },
 		Secret: func(ref string) (string, error) {
 			switch ref {

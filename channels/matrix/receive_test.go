@@ -20,7 +20,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/matrix"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 func since(t *testing.T, b *channelstest.Box) string {
@@ -383,7 +383,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 		}}
 		defer tr.CloseIdleConnections()
 		e := channels.Env{
-			Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+			Name: "matrix", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Secret: func(string) (string, error) { return token, nil },
 		}
 		ch, err := matrix.New(e, matrix.Config{Homeserver: "http://matrix.test", Token: "env:TOKEN"})

@@ -18,8 +18,8 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // MaxPart is the longest message that ntfy keeps as a message, in bytes; a longer one would become an attachment.
@@ -50,7 +50,7 @@ type Channel struct {
 	title   string
 	http    *http.Client // bounded times
 	stream  *http.Client // no bound on the whole: a watchdog looks after it
-	clock   clock.Clock
+	clock   sys.Clock
 	log     *slog.Logger
 }
 

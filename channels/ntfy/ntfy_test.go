@@ -17,8 +17,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/ntfy"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ func env(t *testing.T) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "ntfy.test", HTTP: &http.Client{Transport: tr, Timeout: 20 * time.Second}, Clock: clock.Real(),
+		Name: "ntfy.test", HTTP: &http.Client{Transport: tr, Timeout: 20 * time.Second}, Clock: sys.RealClock(),
 		Log: slog.New(slog.DiscardHandler),
 		Secret: func(ref string) (string, error) {
 			if ref == "env:TOKEN" {
@@ -448,7 +448,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte("{\"id\":\"a\",\"time\":1,\"event\":\"message\",\"topic\":\"talk\",\"message\":\"hi\"}\n"))
 	f.Add([]byte("{\"id\":\"a\",\"event\":\"message\",\"topic\":\"talk\",\"encoding\":\"base64\",\"message\":\"aGk=\"}\n"))
 	f.Add([]byte("{\"id\":\"a\",\"event\":\"message\",\"attachment\":{\"name\":\"x\"}}\n\n\n"))
-	ch, err := ntfy.New(channels.Env{Name: "n", HTTP: http.DefaultClient, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)}, ntfy.Config{Topic: "talk"})
+	ch, err := ntfy.New(channels.Env{Name: "n", HTTP: http.DefaultClient, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}, ntfy.Config{Topic: "talk"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,13 +9,13 @@ import (
 
 	"hob/channels"
 	"hob/channels/channelstest"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // host runs an account as the daemon does, with the owner sam and one group.
 func host(t *testing.T, f *channelstest.Signal) (*channelstest.Inbox, *channels.Host) {
-	s := channelstest.StationFor{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: clock.Real()}.Open(t)
+	s := channelstest.StationFor{Name: "signal", Channel: open(t, f), Rules: channels.Rules{Owner: []string{sam}}, Owner: event.Address("signal:" + sam), Clock: sys.RealClock()}.Open(t)
 	return s.In, s.Host
 }
 

@@ -10,7 +10,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	signalchannel "hob/channels/signal"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // keeper is the command line by which a test starts this program as a hob that runs signal-cli at an address.
@@ -30,7 +30,7 @@ func (b *said) Receive(ctx context.Context, list []channels.Message, c *channels
 // keep is a hob whose channel runs signal-cli at an address, and that does not end by itself.
 func keep(addr string) int {
 	ch, err := signalchannel.New(
-		channels.Env{Name: "signal", HTTP: &http.Client{}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)},
+		channels.Env{Name: "signal", HTTP: &http.Client{}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)},
 		signalchannel.Config{Account: phone, URL: "http://" + addr, Command: os.Args[0]},
 	)
 	if err == nil {

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"hob/channels/wire"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // client calls methods of the daemon (JSON-RPC 2.0, POST /api/v1/rpc).
 type client struct {
 	base, account string
 	http          *http.Client
-	clock         clock.Clock
+	clock         sys.Clock
 }
 
 // Times and sizes of calls.

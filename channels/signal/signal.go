@@ -16,7 +16,7 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // defaultURL is where `signal-cli daemon --http` listens unless told otherwise.
@@ -40,7 +40,7 @@ type Channel struct {
 	account string
 	command string
 	rpc     client
-	clock   clock.Clock
+	clock   sys.Clock
 	log     *slog.Logger
 	quiet   time.Duration
 	kept    *batch // what came and was not committed when the last Run ended; only Run touches it, and there is one at a time

@@ -18,7 +18,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	signalchannel "hob/channels/signal"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // TestMain is signal-cli itself, or a hob that runs it, where a test has started this program as such.
@@ -68,7 +68,7 @@ func standIn(args []string) int {
 func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return channels.Env{Name: "signal", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler)}
+	return channels.Env{Name: "signal", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler)}
 }
 
 func server(t testing.TB) *channelstest.Signal {
@@ -81,10 +81,10 @@ func server(t testing.TB) *channelstest.Signal {
 }
 
 func open(t testing.TB, f *channelstest.Signal) *signalchannel.Channel {
-	return openAt(t, f, clock.Real())
+	return openAt(t, f, sys.RealClock())
 }
 
-func openAt(t testing.TB, f *channelstest.Signal, c clock.Clock) *signalchannel.Channel {
+func openAt(t testing.TB, f *channelstest.Signal, c sys.Clock) *signalchannel.Channel {
 	t.Helper()
 	e := env(t)
 	e.Clock = c

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Times of a daemon that hob runs itself.
@@ -69,7 +69,7 @@ func (c *Channel) start(ctx context.Context, ended context.CancelCauseFunc) (end
 	cmd.Env = environment(os.Environ())
 	cmd.WaitDelay = endTime
 	ownGroup(cmd)
-	g, begun := spawn.New(c.log, nil), make(chan error, 1)
+	g, begun := sys.NewGroup(c.log, nil), make(chan error, 1)
 	g.Once("signal-cli", func() error {
 		runtime.LockOSThread() // it is ended when the thread that started it ends: that one stays
 		defer runtime.UnlockOSThread()

@@ -14,7 +14,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/channelstest"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 const me = channelstest.SlackUser
@@ -220,7 +220,7 @@ func TestGaps(t *testing.T) {
 			f := server(t)
 			var later atomic.Int64
 			e := env(t)
-			e.Clock = clock.Shifted(func() time.Duration { return time.Duration(later.Load()) })
+			e.Clock = sys.ShiftedClock(func() time.Duration { return time.Duration(later.Load()) })
 			b := &channelstest.Box{}
 			keep(t, f, openIn(t, f, e), b)()
 			left := e.Clock.Wall().Unix()

@@ -18,8 +18,8 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Config is a section [channels.NAME] with kind = "slack".
@@ -36,7 +36,7 @@ type Channel struct {
 	name  string
 	owner func() []string // the owner's ids as they are now
 	web   web
-	clock clock.Clock
+	clock sys.Clock
 	log   *slog.Logger
 
 	mu      sync.Mutex // guards what follows

@@ -15,8 +15,8 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/slack"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // TestMain looks for what is left running; the library's own test server ends no reader of what it shows.
@@ -36,7 +36,7 @@ func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "slack", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler), Secret: secret,
+		Name: "slack", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Secret: secret,
 		Owner: owner,
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/wire"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Times and sizes of the socket. Slack pings every few seconds.
@@ -136,7 +136,7 @@ func (s *socket) close() {
 func (r *reader) serve(ctx context.Context, s *socket) error {
 	come := make(chan envelope, waiting)
 	ended := make(chan error, 1)
-	group := spawn.New(r.log, nil)
+	group := sys.NewGroup(r.log, nil)
 	group.Once("slack "+r.name, func() error {
 		for {
 			e, err := s.read()

@@ -20,7 +20,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/telegram"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 func TestPollsBehindTheCommitOnly(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRandomNumberAfterAWeek(t *testing.T) {
 	f := server(t)
 	f.Say(sam, "before")
 	var later atomic.Int64
-	c := clock.Shifted(func() time.Duration { return time.Duration(later.Load()) })
+	c := sys.ShiftedClock(func() time.Duration { return time.Duration(later.Load()) })
 	b := &channelstest.Box{}
 	stop := channelstest.Keep(t, openAt(t, f, c), b)
 	b.Until(t, func() bool { return len(b.List()) == 1 })
@@ -116,7 +116,7 @@ func TestAwayForMoreThanADay(t *testing.T) {
 		f := server(t)
 		f.Say(sam, "before")
 		var later atomic.Int64
-		c := clock.Shifted(func() time.Duration { return time.Duration(later.Load()) })
+		c := sys.ShiftedClock(func() time.Duration { return time.Duration(later.Load()) })
 		b := &channelstest.Box{}
 		stop := channelstest.Keep(t, openAt(t, f, c), b)
 		b.Until(t, func() bool { return len(b.List()) == 1 })
@@ -277,7 +277,7 @@ func TestHalfOpenConnectionIsFoundWithinAMinute(t *testing.T) {
 				}}
 				defer tr.CloseIdleConnections()
 				e := channels.Env{
-					Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+					Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: 10 * time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 					Secret: func(string) (string, error) { return token, nil },
 				}
 				ch, err := telegram.New(e, telegram.Config{Token: "env:TOKEN", APIBase: "http://telegram.test"})

@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/channels/wire"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 // publicBase is the server of everybody who runs none of his own.
@@ -32,7 +32,7 @@ type Channel struct {
 	name  string
 	bot   string // the bot's id, as its token begins; message ids begin with it, because each bot counts its messages anew
 	api   client
-	clock clock.Clock
+	clock sys.Clock
 	log   *slog.Logger
 }
 

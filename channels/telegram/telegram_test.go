@@ -13,7 +13,7 @@ import (
 	"hob/channels"
 	"hob/channels/channelstest"
 	"hob/channels/telegram"
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ func env(t testing.TB) channels.Env {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return channels.Env{
-		Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Name: "telegram", HTTP: &http.Client{Transport: tr, Timeout: time.Second}, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 		Secret: func(ref string) (string, error) {
 			switch ref {
 			case "env:TOKEN":
@@ -51,10 +51,10 @@ func server(t testing.TB) *channelstest.Telegram {
 }
 
 func open(t testing.TB, f *channelstest.Telegram) *telegram.Channel {
-	return openAt(t, f, clock.Real())
+	return openAt(t, f, sys.RealClock())
 }
 
-func openAt(t testing.TB, f *channelstest.Telegram, c clock.Clock) *telegram.Channel {
+func openAt(t testing.TB, f *channelstest.Telegram, c sys.Clock) *telegram.Channel {
 	t.Helper()
 	e := env(t)
 	e.Clock = c

@@ -13,9 +13,9 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
 	"hob/daemon/netguard"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -64,7 +64,7 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 			step.State, step.Ended = turn.Over, r.Clock.Wall()
 			c.Items = append(c.Items, resultItem(r.st, it, step.N, *j.Fault))
 			c.Changes = append(c.Changes, r.entry(j, *j.Fault))
-		case j.Decision.Verdict == guard.Ask:
+		case j.Decision.Verdict == policy.Ask:
 			step.State, step.Question = turn.Asked, turn.Asks
 			asks = append(asks, j)
 			open++
@@ -195,7 +195,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 		lines = append(lines, fmt.Sprintf("%d calls; one answer is for all of them:", len(asks)))
 	}
 	for _, j := range asks {
-		line := guard.Plea("May I", j.Intent, j.Decision)
+		line := policy.Plea("May I", j.Intent, j.Decision)
 		lines = append(lines, line)
 		sum.Write([]byte(j.Hash()))
 	}
@@ -204,11 +204,11 @@ func (r calls) approval(asks []Judged) *turn.Question {
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
 		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: r.ownersPlace(r.st.Turn),
 	}
-	if pattern := guard.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
+	if pattern := policy.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
 		q.Options = []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways, turn.AnswerNo}
 	}
-	if slices.ContainsFunc(asks, func(j Judged) bool { return !guard.Ordinary(j.Intent) }) { // a yes to its kind would open nothing
+	if slices.ContainsFunc(asks, func(j Judged) bool { return !policy.Ordinary(j.Intent) }) { // a yes to its kind would open nothing
 		q.Options = slices.DeleteFunc(q.Options, func(o string) bool { return o == turn.AnswerTurn })
 	}
 	return q
@@ -226,7 +226,7 @@ func (r *run) ownersPlace(t turn.Turn) event.Address {
 // execute runs a call that turn.Next has released.
 func (r calls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
-	asks := j.Decision.Verdict == guard.Ask
+	asks := j.Decision.Verdict == policy.Ask
 	same := j.Hash() == a.Step.Hash || a.Step.Hash == unsettled(j).Hash() && inOwnRows(j.Intent)
 	switch {
 	case j.Fault != nil:
@@ -266,10 +266,10 @@ func approvalOf(j Judged) *turn.Wait {
 	return &turn.Wait{CallID: j.Call.ID, Kind: tools.ForQuestion, Question: turn.Asks}
 }
 
-func (r calls) approved(j Judged, q *turn.Question) guard.Entry {
+func (r calls) approved(j Judged, q *turn.Question) policy.Entry {
 	e := r.Dispatch.Entry(r.actorOf(j), j)
 	if q != nil {
-		e.Decision = guard.Decision{Verdict: guard.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
+		e.Decision = policy.Decision{Verdict: policy.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
 	}
 	return e
 }
@@ -368,10 +368,10 @@ func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Res
 	return r.finish(ctx, r.st, c, f)
 }
 
-func (r calls) entry(j Judged, result tools.Result) guard.Entry {
+func (r calls) entry(j Judged, result tools.Result) policy.Entry {
 	e := Ended(r.Dispatch.Entry(r.actorOf(j), j), result)
-	if j.Decision.Verdict == guard.Ask {
-		e.Decision = guard.Decision{Verdict: guard.Allow} // the row of the intent says who approved it
+	if j.Decision.Verdict == policy.Ask {
+		e.Decision = policy.Decision{Verdict: policy.Allow} // the row of the intent says who approved it
 	}
 	return e
 }
@@ -426,13 +426,13 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 }
 
 // unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.
-func (r calls) unrun(a turn.Resolve, outcome string) guard.Entry {
-	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: guard.Decision{Verdict: guard.Allow}})
+func (r calls) unrun(a turn.Resolve, outcome string) policy.Entry {
+	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {
-		e.Decision = guard.Decision{Verdict: guard.NotJudged, Reason: firstLine(a.Result.Content)}
+		e.Decision = policy.Decision{Verdict: policy.NotJudged, Reason: firstLine(a.Result.Content)}
 		if a.Result.Code == tools.Denied {
-			e.Decision.Verdict = guard.Deny // the owner said no, or nothing
+			e.Decision.Verdict = policy.Deny // the owner said no, or nothing
 		}
 	}
 	return e

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -12,7 +12,7 @@ import (
 func unsettled(j Judged) Judged {
 	j.Fault, j.Early = nil, true
 	j.Intent = tools.Intent{Effect: tools.Once, Summary: j.Call.Name + " " + cut(string(j.Call.Args), 200), Canonical: append([]byte("after the calls before it: "), j.Call.Args...)}
-	j.Decision = guard.Decision{Verdict: guard.Allow, Reason: "what it touches depends on the calls before it: it is looked at when they have run"}
+	j.Decision = policy.Decision{Verdict: policy.Allow, Reason: "what it touches depends on the calls before it: it is looked at when they have run"}
 	return j
 }
 
@@ -51,6 +51,6 @@ func preceded(steps []turn.Step, a turn.Execute) bool {
 
 // inOwnRows says that a call touches nothing but hob's own rows, such as jobs: its arguments say all that an approval can be bound to.
 func inOwnRows(i tools.Intent) bool {
-	return guard.Ordinary(i) && len(i.Paths)+len(i.Addresses)+len(i.Hosts)+len(i.Links)+len(i.Unbound) == 0 &&
+	return policy.Ordinary(i) && len(i.Paths)+len(i.Addresses)+len(i.Hosts)+len(i.Links)+len(i.Unbound) == 0 &&
 		!slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.Schedule && s != tools.Sessions })
 }

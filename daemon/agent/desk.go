@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // Commands gives the desk what people asked for with a slash, and takes the answers.
@@ -61,7 +61,7 @@ type Desk struct {
 	Board         Board
 	Stop          func(id int64) int64                                   // of the running turn; Thread.Stop
 	Use           func(ctx context.Context, name string) (string, error) // asks another model first and says so; "" says which one is asked now
-	Clock         clock.Clock
+	Clock         sys.Clock
 	Log           *slog.Logger
 }
 

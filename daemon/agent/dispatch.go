@@ -13,9 +13,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -43,9 +43,9 @@ type Dispatch struct {
 	Lacks    func(name string) string // why a tool that there is cannot work here, "" when it can; nil: each can
 	Shelf    Shelf
 	Settings func(ctx context.Context) Settings
-	Grants   func(ctx context.Context) ([]guard.Grant, error)
+	Grants   func(ctx context.Context) ([]policy.Grant, error)
 	Hooks    Hooks
-	Clock    clock.Clock
+	Clock    sys.Clock
 	Log      *slog.Logger
 }
 
@@ -75,7 +75,7 @@ type Judged struct {
 	Call     tools.Call
 	Tool     tools.Tool   // nil: there is none of that name
 	Intent   tools.Intent // zero when Fault is set
-	Decision guard.Decision
+	Decision policy.Decision
 	Fault    *tools.Result // the result of a call that cannot run: unknown, invalid, denied
 	Early    bool          // the fault is in what the call would touch now: after other calls it may be gone
 }
@@ -88,7 +88,7 @@ func (j Judged) Hash() string {
 
 // Judge validates a call, finds out what it would touch and asks the gate. It changes nothing.
 func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
-	j := Judged{Call: call, Decision: guard.Decision{Verdict: guard.NotJudged}}
+	j := Judged{Call: call, Decision: policy.Decision{Verdict: policy.NotJudged}}
 	set := d.Set
 	if a.Trust != event.Owner && d.Guests != nil {
 		set = d.Guests
@@ -121,7 +121,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	if j.Decision, err = d.decide(ctx, a, j); err != nil {
 		return j.refuse(tools.Fail(tools.Unknown, "", "the gate could not decide: %v", err))
 	}
-	if j.Decision.Verdict == guard.Deny {
+	if j.Decision.Verdict == policy.Deny {
 		return j.refuse(tools.Fail(tools.Denied, j.Decision.Allow, "%s", j.Decision.Reason))
 	}
 	return j
@@ -136,8 +136,8 @@ func (d *Dispatch) lacks(name string) string {
 
 func (j Judged) refuse(r tools.Result) Judged {
 	j.Fault = &r
-	if j.Decision.Verdict != guard.Deny {
-		j.Decision = guard.Decision{Verdict: guard.NotJudged}
+	if j.Decision.Verdict != policy.Deny {
+		j.Decision = policy.Decision{Verdict: policy.NotJudged}
 	}
 	if j.Decision.Reason == "" {
 		j.Decision.Reason = firstLine(r.Content)
@@ -173,33 +173,33 @@ func (d *Dispatch) intent(ctx context.Context, tool tools.Tool, call tools.Call)
 	return in, nil
 }
 
-func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (guard.Decision, error) {
+func (d *Dispatch) decide(ctx context.Context, a Actor, j Judged) (policy.Decision, error) {
 	grants, err := d.Grants(ctx)
 	if err != nil {
-		return guard.Decision{}, fmt.Errorf("read grants: %w", err)
+		return policy.Decision{}, fmt.Errorf("read grants: %w", err)
 	}
 	set := d.Settings(ctx)
-	c := guard.Case{
+	c := policy.Case{
 		Tool: j.Call.Name, Intent: j.Intent, Asker: a.Trust, Tainted: a.Tainted, Child: a.Name == ChildActor, Typed: typed(j), Plan: j.Call.Plan,
 		ReplyTo: a.Reply, Known: slices.Concat(set.Known, set.Friends), Scratch: j.Call.Scratch, Rights: rights(a.Rights), Only: a.Only, Limited: a.Limited, Mode: set.Mode, Safe: set.Safe, Grants: grants,
 	}
 	if a.Tainted && len(j.Intent.Links) > 0 && a.Given != nil {
 		if c.Given, err = a.Given(ctx); err != nil {
-			return guard.Decision{}, fmt.Errorf("read what the owner said: %w", err)
+			return policy.Decision{}, fmt.Errorf("read what the owner said: %w", err)
 		}
 	}
-	decision := guard.Decide(c)
-	if decision.Verdict == guard.Ask && slices.Contains(a.Kinds, j.Call.Name) && guard.Ordinary(j.Intent) {
-		return guard.Decision{Verdict: guard.Allow, Reason: "allowed for this turn"}, nil
+	decision := policy.Decide(c)
+	if decision.Verdict == policy.Ask && slices.Contains(a.Kinds, j.Call.Name) && policy.Ordinary(j.Intent) {
+		return policy.Decision{Verdict: policy.Allow, Reason: "allowed for this turn"}, nil
 	}
 	return decision, nil
 }
 
 // rights reads what the owner gave to a trigger; what cannot be read gives nothing.
-func rights(list []string) []guard.Right {
-	var out []guard.Right
+func rights(list []string) []policy.Right {
+	var out []policy.Right
 	for _, s := range list {
-		if r, err := guard.ParseRight(s); err == nil {
+		if r, err := policy.ParseRight(s); err == nil {
 			out = append(out, r)
 		}
 	}
@@ -223,7 +223,7 @@ func typed(j Judged) bool {
 
 // Taint says from where a call that has run brought foreign text, "" when it brought none.
 func (j Judged) Taint(r tools.Result) string {
-	if from := guard.Foreign(j.Intent); from != "" {
+	if from := policy.Foreign(j.Intent); from != "" {
 		return cut(from, 200)
 	}
 	return cut(r.Foreign, 200)
@@ -304,19 +304,19 @@ func cut(s string, n int) string {
 }
 
 // Entry is the audit row of a judged call.
-func (d *Dispatch) Entry(a Actor, j Judged) guard.Entry {
+func (d *Dispatch) Entry(a Actor, j Judged) policy.Entry {
 	summary := j.Intent.Summary
 	if summary == "" {
 		summary = j.Call.Name + " " + cut(string(j.Call.Args), 200)
 	}
-	return guard.Entry{
+	return policy.Entry{
 		At: d.Clock.Wall(), Turn: j.Call.Turn, CallID: j.Call.ID, Tool: j.Call.Name, Actor: a.Name, Trust: a.Trust, Tainted: a.Tainted,
-		ArgsHash: j.Hash(), Summary: cut(summary, 500), Warnings: j.Intent.Warnings, Decision: j.Decision, Effect: guard.Effect{In: len(j.Call.Args)},
+		ArgsHash: j.Hash(), Summary: cut(summary, 500), Warnings: j.Intent.Warnings, Decision: j.Decision, Effect: policy.Effect{In: len(j.Call.Args)},
 	}
 }
 
 // Ended completes the audit row of a call that has run.
-func Ended(e guard.Entry, r tools.Result) guard.Entry {
+func Ended(e policy.Entry, r tools.Result) policy.Entry {
 	e.Outcome = "ok"
 	if r.IsError {
 		e.Outcome = string(r.Code)

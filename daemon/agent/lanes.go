@@ -11,7 +11,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // MostLanes is how many sub-agents are stepped at the same time. Further ones wait for a lane.
@@ -40,7 +40,7 @@ type Lanes struct {
 
 // Run steps sub-agents until ctx ends, then hands the running ones back to the queue.
 func (l *Lanes) Run(ctx context.Context) (err error) {
-	lanes := spawn.New(l.Thread.Log, nil)
+	lanes := sys.NewGroup(l.Thread.Log, nil)
 	inner, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
@@ -75,7 +75,7 @@ func wait(ctx context.Context, bell, freed <-chan struct{}) {
 }
 
 // fill starts sub-agents in the lanes that are free.
-func (l *Lanes) fill(ctx context.Context, lanes *spawn.Group, freed chan<- struct{}) error {
+func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
 	for {
 		held := l.held()
 		if len(held) >= MostLanes {

@@ -10,9 +10,9 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -27,7 +27,7 @@ func (r *rig) runLimited(body string) {
 
 // A job with tools of its own may call no other, in whatever mode the gate is; the model reads why.
 func TestToolsOfAJob(t *testing.T) {
-	for _, mode := range []guard.Mode{guard.ModeAsk, guard.ModeOpen} {
+	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeOpen} {
 		bubble(t, llmtest.InOrder(use("note", "x"), use("look", "y"), llmtest.Say("done")), func(r *rig) {
 			r.runLimited(`{"tools": ["look"]}`)
 			if r.times("note") != 0 || r.times("look") != 1 {

@@ -16,10 +16,9 @@ import (
 	"hob/channels"
 	"hob/channels/markup"
 	"hob/daemon/event"
-	"hob/daemon/guard"
-	"hob/daemon/ident"
 	"hob/daemon/llm"
-	"hob/daemon/spawn"
+	"hob/daemon/policy"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -192,13 +191,13 @@ type shown struct {
 	*rig
 	*brush
 	ch      channels.Channel
-	mode    guard.Mode
+	mode    policy.Mode
 	waits   time.Duration // what the tool reach takes
 	hold    time.Duration // what is said to others waits
 	lag     time.Duration // once between reading what grows and knowing it
 	running time.Duration // the longest that a turn may run
 	revoked atomic.Bool   // the chat is nobody's any more
-	group   *spawn.Group
+	group   *sys.Group
 	end     context.CancelFunc
 }
 
@@ -206,7 +205,7 @@ type shown struct {
 func onTheWall(t *testing.T, m *slow, body func(*shown), change ...func(*shown)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &shown{mode: guard.ModeOpen, brush: &brush{wall: &wall{nonces: map[string]string{}, now: time.Now}, limit: 4000}}
+		s := &shown{mode: policy.ModeOpen, brush: &brush{wall: &wall{nonces: map[string]string{}, now: time.Now}, limit: 4000}}
 		s.ch = keyed{s.brush}
 		for _, f := range change {
 			f(s)
@@ -235,7 +234,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	s.brush.kill = func() {}
 	ctx, end := context.WithCancel(t.Context())
 	s.end = end
-	s.group = spawn.New(slog.New(slog.DiscardHandler), nil)
+	s.group = sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	bell := func(name string, ring func() <-chan struct{}) <-chan struct{} {
 		c := make(chan struct{}, 1)
 		s.group.Go(ctx, name, func(ctx context.Context) error {
@@ -257,11 +256,11 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	pump := channels.NewPump(channels.Config{
 		Store: s.rig.store, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
 		Owner: func() []event.Address { return []event.Address{chat} }, Standing: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
-		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: ident.Random(), Log: slog.New(slog.DiscardHandler),
+		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
 		Drafts: lagging{s.rig.store, s.lag, &sync.Once{}}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
-		Wake: bell("events", s.rig.store.EventsBell), Ident: ident.Random(),
+		Wake: bell("events", s.rig.store.EventsBell), Ident: sys.RandomIDs(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
 	s.group.Go(ctx, "listen", live.Listen)

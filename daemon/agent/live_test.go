@@ -10,7 +10,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 )
 
 // An answer that takes some seconds is shown while it is made, in one message, and not edited too often.
@@ -129,7 +129,7 @@ func TestAQuestionGoesPastTheDraft(t *testing.T) {
 		if got := s.hangs(); got[0] != "That is done now, all of it." {
 			t.Errorf("on the wall: %q", got)
 		}
-	}, func(s *shown) { s.mode = guard.ModeAsk })
+	}, func(s *shown) { s.mode = policy.ModeAsk })
 }
 
 // However a turn ends, its draft does not stay open.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -78,7 +78,7 @@ func (r calls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
 	if j.Tool == nil {
 		return nil
 	}
-	list := marks(ctx, j, guard.Foreign(j.Intent), r.st.Turn.Limited(), a.Step.Started)
+	list := marks(ctx, j, policy.Foreign(j.Intent), r.st.Turn.Limited(), a.Step.Started)
 	if t, ok := j.Tool.(tools.Tracer); ok && !a.Step.Started.IsZero() {
 		list = append(list, t.Traces(ctx, j.Call, j.Intent, a.Step.Started)...)
 	}

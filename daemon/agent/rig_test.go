@@ -18,15 +18,13 @@ import (
 
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/guard"
-	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/spawn"
+	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -39,7 +37,7 @@ type rig struct {
 	t     *testing.T
 	dir   string
 	store *store.Store
-	clock clock.Clock
+	clock sys.Clock
 
 	mu       sync.Mutex // guards what follows
 	model    llm.Model
@@ -48,7 +46,7 @@ type rig struct {
 	switched []string // what the owner would be told of
 	fallback agent.Fallback
 	limits   turn.Limits
-	mode     guard.Mode
+	mode     policy.Mode
 	policy   store.Policy
 	list     []tools.Tool
 	ran      map[string]int
@@ -61,7 +59,7 @@ type rig struct {
 	thread *agent.Thread
 	lanes  *agent.Lanes
 	desk   *agent.Desk
-	group  *spawn.Group
+	group  *sys.Group
 	stop   context.CancelFunc
 }
 
@@ -79,7 +77,7 @@ func bubble(t *testing.T, reply llmtest.Reply, body func(*rig), change ...func(*
 func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig)) *rig {
 	t.Helper()
 	r := &rig{
-		t: t, dir: dir, clock: clock.Real(), model: llmtest.NewScript(reply), mode: guard.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
+		t: t, dir: dir, clock: sys.RealClock(), model: llmtest.NewScript(reply), mode: policy.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
 		policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
 	}
 	r.list = []tools.Tool{
@@ -92,7 +90,7 @@ func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig))
 		f(r)
 	}
 	s, err := store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: r.clock, IDs: ident.Random(), Zone: func() string { return "Europe/Berlin" },
+		Dir: dir, Version: "test", Clock: r.clock, IDs: sys.RandomIDs(), Zone: func() string { return "Europe/Berlin" },
 		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return locked(r, &r.policy) },
 	})
 	if err != nil {
@@ -189,7 +187,7 @@ func (r *rig) KeepForeign(ctx context.Context, name, source string, data []byte)
 func (r *rig) start() {
 	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop
-	r.group = spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) {
+	r.group = sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.failed = append(r.failed, fmt.Errorf("%s: %w", name, err))

@@ -9,8 +9,8 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
+	"hob/daemon/policy"
 )
 
 // Queue gives the thread its rows.
@@ -38,7 +38,7 @@ type Ledger interface {
 	// Commit writes what one step came to: turn.ErrStale. It does not stop when ctx ends.
 	Commit(ctx context.Context, c turn.Commit) error
 	// Grants lists what is allowed for good.
-	Grants(ctx context.Context) ([]guard.Grant, error)
+	Grants(ctx context.Context) ([]policy.Grant, error)
 }
 
 // Shelf keeps results that are too large for the transcript.
@@ -55,7 +55,7 @@ type Settings struct {
 	Owner   string          // the owner's name, "" when not known
 	Known   []event.Address // the owner's addresses
 	Friends []event.Address // of the people whom the config calls known
-	Mode    guard.Mode
+	Mode    policy.Mode
 	Safe    bool
 	Limits  turn.Limits
 	System  func(guest bool) string // the stable part of the prompt, for the owner or for somebody else; it reads files

@@ -10,8 +10,8 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -69,7 +69,7 @@ func changeShown(s turn.Speech, change tools.Change) tools.Change {
 			c.Files[i].Name = fileShown(c.Files[i].Name)
 		}
 		return c
-	case guard.Entry:
+	case policy.Entry:
 		c.Summary = s.Shown(c.Summary)
 		return c
 	}

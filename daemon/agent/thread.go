@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Waking times of the thread.
@@ -41,7 +40,7 @@ type Thread struct {
 	Switched func(s Switch) event.Out                       // what the owner is told when another model has answered
 	Hear     func(ctx context.Context, turn int64) error    // puts what is said in a turn's voice notes into its inputs; nil: there are none
 	Feed     *event.Feed
-	Clock    clock.Clock
+	Clock    sys.Clock
 	Jitter   func() float64 // in [0,1), spreads retries
 	Log      *slog.Logger
 
@@ -117,7 +116,7 @@ func (t *Thread) step(ctx context.Context, id int64) error {
 	defer cancel(nil)
 	t.hold(id, cancel)
 	defer t.hold(0, nil)
-	waiters := spawn.New(t.Log, nil)
+	waiters := sys.NewGroup(t.Log, nil)
 	waiters.Once("queue", func() error { return t.tellWaiting(ctx) })
 	defer waiters.Wait()
 	defer cancel(nil)

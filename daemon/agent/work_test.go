@@ -13,41 +13,41 @@ import (
 	"hob/daemon/store"
 	"hob/daemon/store/db"
 	rows "hob/daemon/store/work"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 	"hob/scheduler"
-	kit "hob/tools/work"
+	"hob/tools/backlog"
 )
 
-// backlog is the rows of the rig's store, which is opened after the tools are made.
-type backlog struct{ r *rig }
+// backlogOf is the rows of the rig's store, which is opened after the tools are made.
+type backlogOf struct{ r *rig }
 
-func (b backlog) desk() rows.Desk {
+func (b backlogOf) desk() rows.Desk {
 	return rows.Desk{Rows: rows.Rows{Readers: b.r.store.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
 		return b.r.store.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
 	}}
 }
 
-func (b backlog) Backlog(ctx context.Context, ids ...int64) (work.Backlog, error) {
+func (b backlogOf) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error) {
 	return b.desk().Backlog(ctx, ids...)
 }
 
-func (b backlog) Tasks(ctx context.Context, f event.Filter) ([]work.Task, error) {
+func (b backlogOf) Tasks(ctx context.Context, f event.Filter) ([]tasks.Task, error) {
 	return b.desk().Tasks(ctx, f)
 }
-func (b backlog) Reserve(ctx context.Context) (int64, error) { return b.desk().Reserve(ctx) }
-func (b backlog) Serves(ctx context.Context, turn int64) (bool, error) {
+func (b backlogOf) Reserve(ctx context.Context) (int64, error) { return b.desk().Reserve(ctx) }
+func (b backlogOf) Serves(ctx context.Context, turn int64) (bool, error) {
 	return b.desk().Serves(ctx, turn)
 }
 
 func withWork(r *rig) {
-	b := backlog{r}
-	r.with(kit.NewTodo(), kit.NewPlan(), kit.NewTaskAdd(b), kit.NewTaskList(b), kit.NewTaskUpdate(b), kit.NewCompleteTask(b), kit.NewFailTask(b))
+	b := backlogOf{r}
+	r.with(backlog.NewTodo(), backlog.NewPlan(), backlog.NewTaskAdd(b), backlog.NewTaskList(b), backlog.NewTaskUpdate(b), backlog.NewCompleteTask(b), backlog.NewFailTask(b))
 }
 
 // states are those of the tasks, in the order in which they were added.
 func (r *rig) states() string {
 	r.t.Helper()
-	b, err := backlog{r}.Backlog(context.Background(), 1, 2, 3, 4, 5)
+	b, err := backlogOf{r}.Backlog(context.Background(), 1, 2, 3, 4, 5)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -102,13 +102,13 @@ func TestTasksRunByThemselves(t *testing.T) {
 // A task's turn that ends without saying how: what it says is its summary.
 func TestTaskEndsInWords(t *testing.T) {
 	bubble(t, script(func(last string, _ llm.Request) llm.Answer { return llmtest.Say("said: " + last) }), func(r *rig) {
-		err := r.store.Record(context.Background(), work.Add{Task: work.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
+		err := r.store.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.settle()
-		b, err := backlog{r}.Backlog(context.Background(), 1)
-		if err != nil || b[1].State != work.Done || !strings.HasPrefix(b[1].Result, "said: ") {
+		b, err := backlogOf{r}.Backlog(context.Background(), 1)
+		if err != nil || b[1].State != tasks.Done || !strings.HasPrefix(b[1].Result, "said: ") {
 			t.Errorf("%+v, %v", b[1], err)
 		}
 	}, withWork)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"hob/daemon/fail"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // tokenLength is in characters of 5 bits each: 260 bits.
@@ -26,7 +26,7 @@ func keepToken(path string) (string, error) {
 		}
 		return token, nil
 	}
-	token := ident.Random().Code(tokenLength)
+	token := sys.RandomIDs().Code(tokenLength)
 	return token, writeWhole(path, token+"\n")
 }
 

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Times of a connection. Bodies and answers have limits of their own.
@@ -29,7 +29,7 @@ func (s *Server) Serve(ctx context.Context, h http.Handler, log *slog.Logger) er
 	defer cut()
 	doors := s.doors(base, h, log)
 	broken := make(chan error, len(doors))
-	g := spawn.New(log, nil)
+	g := sys.NewGroup(log, nil)
 	for _, d := range doors {
 		g.Once("api", func() error {
 			if err := d.srv.Serve(heard{d.l, log}); !errors.Is(err, http.ErrServerClosed) {
@@ -91,7 +91,7 @@ func newHTTP(base context.Context, h http.Handler, log *slog.Logger) *http.Serve
 }
 
 // stop drains all doors at once and cuts off what is still under way after drainTime.
-func stop(base context.Context, g *spawn.Group, doors []door, cut func()) error {
+func stop(base context.Context, g *sys.Group, doors []door, cut func()) error {
 	ctx, done := context.WithTimeout(base, drainTime)
 	defer done()
 	ended := make(chan error, len(doors))

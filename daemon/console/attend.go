@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Attend runs a daemon and, from the moment it is ready, a conversation beside it.
@@ -16,7 +16,7 @@ import (
 func Attend(ctx context.Context, log *slog.Logger, run func(ctx context.Context, ready func()) error, talk func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := spawn.New(log, nil)
+	g := sys.NewGroup(log, nil)
 	err := run(ctx, func() {
 		g.Once("conversation", func() error {
 			defer stop()
@@ -51,7 +51,7 @@ func (p *Prompter) Ask(ctx context.Context, prompt string) (string, error) {
 		err  error
 	}
 	c := make(chan got, 1)
-	spawn.New(p.log, nil).Once("keyboard", func() error {
+	sys.NewGroup(p.log, nil).Once("keyboard", func() error {
 		line, err := p.in.ReadString('\n')
 		c <- got{strings.TrimRight(line, "\r\n"), err}
 		return nil

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/api/client"
-	"hob/daemon/ident"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Pauses between tries to reach a daemon that has gone away.
@@ -78,7 +77,7 @@ func (t *Talk) Run(ctx context.Context) error {
 	if err := k.catchUp(ctx); err != nil {
 		return err
 	}
-	reader, g := spawn.New(t.Log, nil), spawn.New(t.Log, nil)
+	reader, g := sys.NewGroup(t.Log, nil), sys.NewGroup(t.Log, nil)
 	reader.Once("keyboard", func() error { return k.read(ctx) })
 	g.Once("line editor", d.edit)
 	seq := k.seq
@@ -305,7 +304,7 @@ func (k *talk) entered(ctx context.Context, l typed) error {
 // post sends a message. One that the daemon did not get stands in the editor again; sent unchanged it is the same message, in case
 // that only the daemon's word was lost.
 func (k *talk) post(ctx context.Context, message string) error {
-	m := client.Message{Text: message, Session: k.Session, ID: ident.Random().Code(messageID), Attachments: k.files.take()}
+	m := client.Message{Text: message, Session: k.Session, ID: sys.RandomIDs().Code(messageID), Attachments: k.files.take()}
 	if message == k.unsent.Text && len(m.Attachments) == 0 {
 		m.ID, m.Attachments = k.unsent.ID, k.unsent.Attachments
 	}

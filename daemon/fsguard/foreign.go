@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // Folders of the workspace that hold what is not the owner's own.
@@ -87,7 +87,7 @@ func ScratchOf(workspace, session string) string {
 		return '_'
 	}, session)
 	if name != session || len(name) > 64 {
-		name = name[:min(len(name), 40)] + "-" + ident.Digest(session)
+		name = name[:min(len(name), 40)] + "-" + sys.Digest(session)
 	}
 	return filepath.Join(workspace, ScratchFolder, name)
 }

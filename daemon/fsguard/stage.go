@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // Staged is a change to one file that is prepared and that nobody sees yet: new content that waits beside the
@@ -24,7 +24,7 @@ type Staged struct {
 }
 
 // TempName is a fresh name for a temporary file beside name. IsTemp and Sweep know it.
-func TempName(name string) string { return tempPrefix(name) + ident.Random().Code(12) + ".tmp" }
+func TempName(name string) string { return tempPrefix(name) + sys.RandomIDs().Code(12) + ".tmp" }
 
 // Identity names a file by device and inode; "" where the system has no such numbers.
 func Identity(info fs.FileInfo) string { return identity(info) }

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"hob/daemon/fail"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // Option changes what WriteFile does.
@@ -106,7 +106,7 @@ func (g *Guard) makeFolders(path string) error {
 }
 
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool, tell func(hash string)) (fs.FileInfo, error) {
-	temp := tempPrefix(name) + ident.Random().Code(12) + ".tmp"
+	temp := tempPrefix(name) + sys.RandomIDs().Code(12) + ".tmp"
 	info, hash, err := fill(dir, temp, Bytes(data), mode.Perm(), old, tell != nil)
 	fail.Point("file.temp")
 	if err == nil {

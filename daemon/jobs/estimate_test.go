@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/jobs"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
@@ -22,7 +21,7 @@ import (
 func desk(t *testing.T) (jobs.Desk, *store.Store) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
-		Dir: t.TempDir(), Version: "test", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: t.TempDir(), Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
 	})
 	if err != nil {

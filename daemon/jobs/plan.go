@@ -11,7 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/scheduler/phrase"
 	"hob/scheduler/spec"
@@ -24,7 +24,7 @@ func (s Desk) Plan(ctx context.Context, d automation.Draft) (automation.Job, too
 	var rights []string
 	var err error
 	if d.Allow != automation.NoRights {
-		rights, err = guard.Rights(d.Allow, fsguard.Absolute)
+		rights, err = policy.Rights(d.Allow, fsguard.Absolute)
 	}
 	if err != nil {
 		return automation.Job{}, nil, refuse(err)

@@ -11,7 +11,7 @@ import (
 	"hob/config/schema"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler"
 )
 
@@ -40,7 +40,7 @@ type Section struct {
 
 // draft is the job that a section asks for.
 func (in Section) draft(name string) scheduler.Draft {
-	rights, _ := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute) // a mistake in them is a problem of the section: it gets none
+	rights, _ := policy.Rights(strings.Join(in.Allow, ","), fsguard.Absolute) // a mistake in them is a problem of the section: it gets none
 	return scheduler.Draft{
 		Name: name, Cron: in.Cron, Every: in.Every, At: in.At, When: in.When, Zone: in.TZ, Prompt: in.Prompt, Session: in.Session, Deliver: in.Deliver,
 		Missed: in.Missed, MaxLate: in.MaxLate, Overlap: in.Overlap, Trust: event.Owner, Typed: true, Mandate: scheduler.Mandate{Allow: rights, Tools: in.Tools, Tokens: in.Tokens}, Origin: OriginConfig,
@@ -77,7 +77,7 @@ func Check(decode func(any) error, timezone string, now time.Time) error {
 		zone = time.UTC
 	}
 	_, err = in.job("x", zone, now)
-	if _, wrong := guard.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); wrong != nil {
+	if _, wrong := policy.Rights(strings.Join(in.Allow, ","), fsguard.Absolute); wrong != nil {
 		err = errors.Join(err, fmt.Errorf("allow: %w", wrong))
 	}
 	return err

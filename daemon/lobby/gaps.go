@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 )
 
 // How gaps are told.
@@ -191,7 +191,7 @@ type TellerConfig struct {
 	// text is "". f may be asked more than once.
 	Settle    func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
 	Elsewhere func(channel string) event.Address // where the owner hears of trouble with a channel
-	Clock     clock.Clock
+	Clock     sys.Clock
 	Log       *slog.Logger
 }
 

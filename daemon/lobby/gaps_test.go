@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"hob/channels"
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
+	"hob/daemon/sys"
 )
 
 var ten = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -193,7 +193,7 @@ func (b *board) teller(began time.Time) *lobby.Teller {
 			return nil
 		},
 		Elsewhere: func(channel string) event.Address { return event.Address("not-" + channel + ":1") },
-		Clock:     clock.Real(), Log: slog.New(slog.DiscardHandler),
+		Clock:     sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"hob/channels"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 )
 
 // Trouble is what the owner knows of the trouble with a channel. It outlives the process: a fault is told once, and not at each start again.
@@ -98,7 +98,7 @@ func News(known string, lines []string) (now string, news []string) {
 	before := strings.Fields(known)
 	var names []string
 	for _, line := range lines {
-		name := ident.Digest(regexp.MustCompile(`:\d+`).ReplaceAllString(line, ""))
+		name := sys.Digest(regexp.MustCompile(`:\d+`).ReplaceAllString(line, ""))
 		if slices.Contains(names, name) {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/openai"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Roster is the models that the config knows.
@@ -99,7 +99,7 @@ func baseURL(m config.Model) string {
 func (k Maker) Servers(ctx context.Context, names []string) ([]Server, error) {
 	rows := k.configured(names)
 	found := make(chan []catalog.Found, 1)
-	g := spawn.New(k.Log, nil)
+	g := sys.NewGroup(k.Log, nil)
 	g.Once("look for model servers", func() error {
 		found <- catalog.Discover(ctx, catalog.Probe{Env: os.Getenv, Log: k.Log})
 		return nil

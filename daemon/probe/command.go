@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ident"
 	"hob/daemon/sandbox"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/tools"
@@ -101,7 +101,7 @@ func (w world) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) {
 		return tools.Call{}, fmt.Errorf("encode the command: %w", err)
 	}
 	return tools.Call{
-		ID: "gate_" + ident.Random().Code(8), Name: "exec", Args: args, Trust: j.Trust, Zone: j.Zone, Now: w.Now(), Tainted: j.Tainted,
+		ID: "gate_" + sys.RandomIDs().Code(8), Name: "exec", Args: args, Trust: j.Trust, Zone: j.Zone, Now: w.Now(), Tainted: j.Tainted,
 		Scratch: filepath.Join(g.Workspace(), fsguard.ScratchFolder, "gate-"+j.Name),
 	}, nil
 }

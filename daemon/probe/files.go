@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/wild"
+	"hob/daemon/glob"
 	"hob/scheduler"
 )
 
@@ -31,21 +31,21 @@ var errMany = fmt.Errorf("there are more than %d files and folders to look at: n
 // for all that is in it. What is not there is a fact too. Links are not followed below where a glob begins.
 func (w world) Files(ctx context.Context, j scheduler.Job) (string, error) {
 	s := &survey{ctx: ctx, guard: w.Setting().Guard, sum: sha256.New()}
-	for _, glob := range j.Gate.Files {
-		s.note("glob", glob, "")
-		if err := s.glob(glob); err != nil {
-			return "", fmt.Errorf("%s: %w", glob, err)
+	for _, pattern := range j.Gate.Files {
+		s.note("glob", pattern, "")
+		if err := s.glob(pattern); err != nil {
+			return "", fmt.Errorf("%s: %w", pattern, err)
 		}
 	}
 	return hex.EncodeToString(s.sum.Sum(nil)), nil
 }
 
 // anchored splits a glob into the path before its first pattern and the rest, "" when there is no pattern in it.
-func anchored(glob string) (base, rest string) {
-	names := strings.Split(glob, "/")
+func anchored(pattern string) (base, rest string) {
+	names := strings.Split(pattern, "/")
 	n := slices.IndexFunc(names, func(name string) bool { return strings.ContainsAny(name, `*?[{\!`) })
 	if n < 0 {
-		return glob, ""
+		return pattern, ""
 	}
 	base = strings.Join(names[:n], "/")
 	switch {
@@ -70,8 +70,8 @@ func (s *survey) note(kind, name, value string) {
 	_, _ = fmt.Fprintf(s.sum, "%s %q %q\n", kind, name, value) // a hash never fails
 }
 
-func (s *survey) glob(glob string) error {
-	base, rest := anchored(glob)
+func (s *survey) glob(named string) error {
+	base, rest := anchored(named)
 	p, err := s.guard.Resolve("", base)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *survey) glob(glob string) error {
 	case rest == "":
 		rest = "**"
 	}
-	pattern, err := wild.New(rest)
+	pattern, err := glob.New(rest)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *survey) glob(glob string) error {
 }
 
 // folder looks through a folder for what still matches. One that is gone by now has nothing in it.
-func (s *survey) folder(path string, pattern *wild.Pattern, at wild.State) error {
+func (s *survey) folder(path string, pattern *glob.Pattern, at glob.State) error {
 	entries, err := s.entries(path)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *survey) folder(path string, pattern *wild.Pattern, at wild.State) error
 		child := filepath.Join(path, e.Name())
 		switch {
 		case e.IsDir():
-			if next := pattern.Enter(at, e.Name(), wild.Open); len(next) > 0 {
+			if next := pattern.Enter(at, e.Name(), glob.Open); len(next) > 0 {
 				err = s.folder(child, pattern, next)
 			}
 		case e.Type().IsRegular():

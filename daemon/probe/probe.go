@@ -18,7 +18,7 @@ import (
 	"hob/daemon/netguard"
 	"hob/daemon/prompt"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/tools"
@@ -40,7 +40,7 @@ type Probe struct {
 	Helpless func(prompt string) bool                                 // no model is there that could do what a prompt says
 	Record   func(ctx context.Context, changes ...tools.Change) error // stores the marks of files that a command wrote
 	Now      func() time.Time                                         //
-	Spawn    *spawn.Group                                             //
+	Spawn    *sys.Group                                               //
 	Registry *runtime.Registry                                        // of background commands, whose files may be foreign
 	Marked   func() []string                                          // paths that hold foreign text
 	Environ  []string                                                 // hob's own environment, of which little is handed on

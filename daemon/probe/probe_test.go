@@ -20,7 +20,7 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/probe"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/tools"
@@ -62,7 +62,7 @@ func newPlace(t *testing.T, mode sandbox.Mode) *place {
 	box := func(network bool) *sandbox.Sandbox {
 		return sandbox.New(t.Context(), sandbox.Config{Mode: mode, State: state, Network: network, Self: self})
 	}
-	group := spawn.New(slog.New(slog.DiscardHandler), nil)
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	t.Cleanup(group.Wait)
 	closed := box(false)
 	p.Probe = &probe.Probe{

@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"hob/daemon/ident"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Errors of a Vault.
@@ -58,7 +57,7 @@ func NewVault(c VaultConfig) *Vault {
 	if c.Keyring == nil {
 		c.Keyring = SystemKeyring()
 	}
-	return &Vault{cfg: c, ring: newLine(c.Keyring, spawn.New(c.Log, nil))}
+	return &Vault{cfg: c, ring: newLine(c.Keyring, sys.NewGroup(c.Log, nil))}
 }
 
 var vaultName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) // no dot: unfinished files have one
@@ -166,7 +165,7 @@ func (v *Vault) remove(ctx context.Context, name string) error {
 }
 
 // account names a secret in the keyring, apart from that of another home.
-func (v *Vault) account(name string) string { return ident.Digest(v.cfg.Home) + "-" + name }
+func (v *Vault) account(name string) string { return sys.Digest(v.cfg.Home) + "-" + name }
 
 func (v *Vault) learn(name string, value []byte) {
 	if v.cfg.Redact != nil {

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 
 	"github.com/zalando/go-keyring"
 )
@@ -49,7 +49,7 @@ func none(err error) error {
 // Password reads one password that its owner has put into a keyring, for at most 10 s: unlocking may take a person's time.
 // ErrNone: there is no such password. ErrKeyring: the keyring refuses, or does not answer.
 func Password(ctx context.Context, k Keyring, service, account string) (string, error) {
-	l := newLine(k, spawn.New(slog.New(slog.DiscardHandler), nil))
+	l := newLine(k, sys.NewGroup(slog.New(slog.DiscardHandler), nil))
 	password, err := l.ask(ctx, commandTime, func(k Keyring) (string, error) { return k.Read(service, account) })
 	if err != nil {
 		return "", fmt.Errorf("read %s of %s from the keyring: %w", account, service, err)
@@ -65,10 +65,10 @@ var errSilent = errors.New("it does not answer")
 type line struct {
 	ring  Keyring
 	busy  chan struct{} // holds one while a call is under way
-	group *spawn.Group  // not waited for: what hangs would hang its owner too
+	group *sys.Group    // not waited for: what hangs would hang its owner too
 }
 
-func newLine(ring Keyring, group *spawn.Group) *line {
+func newLine(ring Keyring, group *sys.Group) *line {
 	return &line{ring: ring, busy: make(chan struct{}, 1), group: group}
 }
 

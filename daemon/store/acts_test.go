@@ -11,8 +11,8 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
+	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -254,7 +254,7 @@ func TestUnknownChange(t *testing.T) {
 	if n := len(s.outs()); n != 0 {
 		t.Errorf("%d messages", n)
 	}
-	if err := s.Record(t.Context(), guard.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: guard.Decision{Verdict: "perhaps"}}); err == nil {
+	if err := s.Record(t.Context(), policy.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: policy.Decision{Verdict: "perhaps"}}); err == nil {
 		t.Error("an unknown verdict was stored")
 	}
 }

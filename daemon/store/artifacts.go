@@ -7,14 +7,14 @@ import (
 
 	"hob/daemon/store/arrivals"
 	"hob/daemon/store/files"
-	"hob/daemon/voice"
+	"hob/daemon/transcribe"
 
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/shelf"
 )
 
 // KeepArtifact stores the row of an artifact whose bytes are durable already.
-func (s Artifacts) KeepArtifact(ctx context.Context, a shelf.Artifact) error {
+func (s Artifacts) KeepArtifact(ctx context.Context, a artifacts.Artifact) error {
 	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return files.Put(tx.Tx, a) })
 }
 
@@ -28,12 +28,12 @@ func (s Artifacts) ForgetEnclosed(ctx context.Context) (ids []string, err error)
 }
 
 // Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
-func (s Turns) Unheard(ctx context.Context, id int64) ([]voice.Note, error) {
+func (s Turns) Unheard(ctx context.Context, id int64) ([]transcribe.Note, error) {
 	return files.Unheard(ctx, s.read(), id)
 }
 
 // Heard puts a text behind a voice note that nobody has listened to.
-func (s Turns) Heard(ctx context.Context, id int64, n voice.Note, text string) error {
+func (s Turns) Heard(ctx context.Context, id int64, n transcribe.Note, text string) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		if err := ownTurn(tx, id, 0); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (s Inbox) Reserve(ctx context.Context, in event.In) (seq int64, r event.Rec
 
 // AcceptFiles commits an input under a reserved number together with the rows of the files that came with it, whose bytes are
 // durable already. When its (source, id) is there already, or an edit changes nothing, nothing is stored, and the receipt has the numbers of the first one.
-func (s Inbox) AcceptFiles(ctx context.Context, seq int64, in event.In, list []shelf.Artifact) (r event.Receipt, err error) {
+func (s Inbox) AcceptFiles(ctx context.Context, seq int64, in event.In, list []artifacts.Artifact) (r event.Receipt, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		r, err = accept(tx, arrivals.Arrival{In: in, Number: seq, Files: list})
 		for i := 0; err == nil && r.New && i < len(list); i++ {

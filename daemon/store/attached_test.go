@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/shelf"
 )
 
 // attached is a message with a file.
@@ -17,8 +17,8 @@ func attached(ext string) event.In {
 	return in
 }
 
-func artifact(id string) shelf.Artifact {
-	return shelf.Artifact{ID: id, SHA256: "sum", Size: 3, Name: "x", MIME: "text/plain", Trust: event.Known, Source: "chat"}
+func artifact(id string) artifacts.Artifact {
+	return artifacts.Artifact{ID: id, SHA256: "sum", Size: 3, Name: "x", MIME: "text/plain", Trust: event.Known, Source: "chat"}
 }
 
 // A number is given out once, also over a crash, and the rows around it go on counting.
@@ -57,21 +57,21 @@ func TestReserve(t *testing.T) {
 func TestAcceptFiles(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
-	r, err := s.AcceptFiles(ctx, 7, attached("x"), []shelf.Artifact{artifact("ax")})
+	r, err := s.AcceptFiles(ctx, 7, attached("x"), []artifacts.Artifact{artifact("ax")})
 	if err != nil || !r.New || r.Inbox != 7 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
 	if a, err := s.ArtifactNamed(ctx, "ax"); err != nil || a != artifact("ax") {
 		t.Errorf("artifact %+v, %v", a, err)
 	}
-	again, err := s.AcceptFiles(ctx, 8, attached("x"), []shelf.Artifact{artifact("ay")})
+	again, err := s.AcceptFiles(ctx, 8, attached("x"), []artifacts.Artifact{artifact("ay")})
 	if err != nil || again.New || again.Inbox != 7 || again.Event != r.Event {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	if seq, old, err := s.Reserve(ctx, attached("x")); err != nil || seq != 0 || old != again {
 		t.Errorf("number %d for one that is there as %+v, %v", seq, old, err)
 	}
-	if _, err := s.AcceptFiles(ctx, 9, attached("z"), []shelf.Artifact{artifact("az"), artifact("ax")}); err == nil {
+	if _, err := s.AcceptFiles(ctx, 9, attached("z"), []artifacts.Artifact{artifact("az"), artifact("ax")}); err == nil {
 		t.Error("an artifact is stored twice")
 	}
 	if n := one[int](s, "SELECT (SELECT count(*) FROM inbox) * 10 + (SELECT count(*) FROM artifacts)"); n != 11 {
@@ -95,7 +95,7 @@ func TestFilesAnswerNoQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AcceptFiles(t.Context(), seq, attached("x"), []shelf.Artifact{artifact("ax")}); err != nil {
+	if _, err := s.AcceptFiles(t.Context(), seq, attached("x"), []artifacts.Artifact{artifact("ax")}); err != nil {
 		t.Fatal(err)
 	}
 	state := func(seq int64) string { return one[string](s, "SELECT state FROM inbox WHERE seq = ?", seq) }

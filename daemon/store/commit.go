@@ -16,9 +16,9 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/guard"
 	"hob/daemon/llm"
 	"hob/daemon/netguard"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -244,7 +244,7 @@ func applyChange(tx *Tx, turn int64, c tools.Change) error {
 	switch c := c.(type) {
 	case event.Out:
 		return queueOut(tx, c)
-	case guard.Entry:
+	case policy.Entry:
 		return addAudit(tx, c)
 	case tools.Mark:
 		return tx.core.marks.Add(tx.Tx, turn, c.Path, c.Why)

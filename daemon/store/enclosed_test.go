@@ -8,7 +8,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/voice"
+	"hob/daemon/transcribe"
 )
 
 func fileNamed(id string) event.Enclosed {
@@ -166,5 +166,5 @@ func TestHeard(t *testing.T) {
 	if got := one[string](s, "SELECT group_concat(coalesce(p.value ->> '$.text', ''), '/') FROM items i, json_each(i.parts) p WHERE i.turn = ?", id); got != want {
 		t.Errorf("the parts say %q, want %q", got, want)
 	}
-	var _ voice.Rows = s.Store
+	var _ transcribe.Rows = s.Store
 }

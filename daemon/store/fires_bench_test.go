@@ -14,10 +14,9 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/tools"
 )
@@ -64,7 +63,7 @@ func spread(begin time.Time, i int) time.Time {
 func hobFires(b *testing.B, idle int) []time.Duration {
 	b.Helper()
 	s, err := store.Open(b.Context(), store.Options{
-		Dir: b.TempDir(), Version: "bench", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: b.TempDir(), Version: "bench", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
 	})
 	if err != nil {
@@ -80,7 +79,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	due(b, s, begin)
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	runner := scheduler.NewRunner(s, clock.Real(), nil, slog.New(slog.DiscardHandler))
+	runner := scheduler.NewRunner(s, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
 	for bell := s.InboxBell(); ; bell = s.InboxBell() {
 		var n int

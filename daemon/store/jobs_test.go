@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
 	"hob/daemon/store/db"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
 )
@@ -272,9 +271,9 @@ var days = flag.Int("days", 6, "days of the simulated year over the real store")
 // The scheduler over the real store for some days with restarts and clock jumps, compared with an oracle.
 func TestYear(t *testing.T) {
 	dir := t.TempDir()
-	schedulertest.Year(t, 7, *days, func(t *testing.T, c clock.Clock) schedulertest.World {
+	schedulertest.Year(t, 7, *days, func(t *testing.T, c sys.Clock) schedulertest.World {
 		s, err := store.Open(t.Context(), store.Options{
-			Dir: dir, Version: "test", Clock: c, IDs: ident.Random(), Zone: func() string { return "UTC" },
+			Dir: dir, Version: "test", Clock: c, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 			Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{} },
 		})
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/shelf"
 )
 
 // typed is a message of the owner's chat, as an adapter brings it.
@@ -276,7 +276,7 @@ func TestEditsWithFiles(t *testing.T) {
 		}
 		a := artifact(id)
 		a.SHA256 = sum
-		r, err := s.AcceptFiles(t.Context(), seq, in, []shelf.Artifact{a})
+		r, err := s.AcceptFiles(t.Context(), seq, in, []artifacts.Artifact{a})
 		if err != nil {
 			t.Fatal(err)
 		}

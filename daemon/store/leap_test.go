@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/scheduler"
 )
 
@@ -19,9 +18,9 @@ func (s *shop) runner() (look func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	changed := make(chan struct{})
-	r := scheduler.NewRunner(s, clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
+	r := scheduler.NewRunner(s, sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
 	r.FollowClock(s)
-	group := spawn.New(slog.New(slog.DiscardHandler), nil)
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	group.Go(ctx, "runner", r.Run)
 	s.t.Cleanup(func() { stop(); group.Wait() })
 	return func() { changed <- struct{}{}; changed <- struct{}{} } // taken twice: all that the first look found is committed

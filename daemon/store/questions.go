@@ -17,7 +17,7 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -208,10 +208,10 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 }
 
 // Grants lists what is allowed for good.
-func (s Questions) Grants(ctx context.Context) ([]guard.Grant, error) {
+func (s Questions) Grants(ctx context.Context) ([]policy.Grant, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
-	return db.Collect(rs, err, func(rs *sql.Rows) (guard.Grant, error) {
-		var g guard.Grant
+	return db.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
+		var g policy.Grant
 		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, db.Stamp(&g.Created), &g.Uses)
 		return g, err
 	})
@@ -247,22 +247,22 @@ func (s Questions) Revoke(ctx context.Context, id int64) error {
 }
 
 // addAudit writes the one row of a call; the same call's later row (its outcome) completes it.
-func addAudit(tx *Tx, e guard.Entry) error {
+func addAudit(tx *Tx, e policy.Entry) error {
 	if e.Decision.Grant != 0 && e.Outcome == "" {
 		if err := tx.Run("UPDATE grants SET uses = uses + 1 WHERE id = ?", e.Decision.Grant); err != nil {
 			return err
 		}
 	}
 	verdict := e.Decision.Verdict
-	if verdict == guard.NotJudged {
-		verdict = guard.Deny // it did not run; the column judged tells the two apart
+	if verdict == policy.NotJudged {
+		verdict = policy.Deny // it did not run; the column judged tells the two apart
 	}
 	return tx.Run(`INSERT INTO audit (at, turn, call_id, tool, actor, trust, args_hash, summary, decision, reason, outcome, took_us, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, judged, warnings)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), judged = iif(excluded.reason = '', judged, excluded.judged), reason = iif(excluded.reason = '', reason, excluded.reason), warnings = iif(excluded.warnings = '', warnings, excluded.warnings), outcome = excluded.outcome, took_us = excluded.took_us,
 		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
 		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
-		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, db.Bit(e.Decision.Verdict != guard.NotJudged), strings.Join(e.Warnings, "; "))
+		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, db.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
 }
 
 // UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.

@@ -12,11 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +43,7 @@ func open(t *testing.T, dir string, change ...func(*shop)) *shop {
 	}
 	var err error
 	s.Store, err = store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) }), IDs: ident.Random(),
+		Dir: dir, Version: "test", Clock: sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), IDs: sys.RandomIDs(),
 		Zone: func() string { return s.zone }, Owner: func() []event.Address { return s.owner }, Policy: func() store.Policy { return s.policy },
 	})
 	if err != nil {
@@ -142,6 +141,6 @@ func (s *shop) outs() []view.OutboxRow {
 	return list
 }
 
-func clockOf(s *shop) clock.Clock {
-	return clock.Shifted(func() time.Duration { return time.Duration(s.ahead.Load()) })
+func clockOf(s *shop) sys.Clock {
+	return sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) })
 }

@@ -12,15 +12,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store/db"
 	"hob/daemon/store/family"
 	"hob/daemon/store/lines"
 	"hob/daemon/store/pairings"
 	"hob/daemon/store/triggers"
 	"hob/daemon/store/trust"
+	"hob/daemon/sys"
 )
 
 //go:embed migrations/*.sql
@@ -30,8 +29,8 @@ var migrations embed.FS
 type Options struct {
 	Dir     string // the state folder; made when missing
 	Version string // of hob, for the boots table
-	Clock   clock.Clock
-	IDs     ident.Source
+	Clock   sys.Clock
+	IDs     sys.IDs
 	Zone    func() string          // the owner's zone by IANA name, read at each use
 	Owner   func() []event.Address // the owner's addresses, first one first, read at each use
 	Policy  func() Policy          // limits from the config, read at each use

@@ -13,14 +13,14 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/store"
 	rows "hob/daemon/store/work"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 	"hob/tools"
 )
 
 // add puts a task into the backlog as the tool does: under a reserved number.
-func (s *shop) add(title string, change ...func(*work.Task)) int64 {
+func (s *shop) add(title string, change ...func(*tasks.Task)) int64 {
 	s.t.Helper()
-	task := work.Task{Title: title, Trust: event.Owner, ReplyTo: chat}
+	task := tasks.Task{Title: title, Trust: event.Owner, ReplyTo: chat}
 	for _, f := range change {
 		f(&task)
 	}
@@ -29,7 +29,7 @@ func (s *shop) add(title string, change ...func(*work.Task)) int64 {
 		return err
 	})
 	if err == nil {
-		err = s.Record(context.Background(), work.Add{Task: task})
+		err = s.Record(context.Background(), tasks.Add{Task: task})
 	}
 	if err != nil {
 		s.t.Fatalf("add %s: %v", title, err)
@@ -37,9 +37,9 @@ func (s *shop) add(title string, change ...func(*work.Task)) int64 {
 	return task.ID
 }
 
-func after(ids ...int64) func(*work.Task) { return func(t *work.Task) { t.BlockedBy = ids } }
+func after(ids ...int64) func(*tasks.Task) { return func(t *tasks.Task) { t.BlockedBy = ids } }
 
-func (s *shop) task(id int64) work.Task {
+func (s *shop) task(id int64) tasks.Task {
 	s.t.Helper()
 	t, err := rows.Rows{Readers: s.Reader()}.Task(context.Background(), id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *shop) states() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	slices.SortFunc(list, func(a, b work.Task) int { return int(a.ID - b.ID) })
+	slices.SortFunc(list, func(a, b tasks.Task) int { return int(a.ID - b.ID) })
 	var words []string
 	for _, t := range list {
 		words = append(words, string(t.State))
@@ -78,7 +78,7 @@ func (s *shop) run(task int64, f turn.Finish) {
 	if got := one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id); got != fmt.Sprint("task:", task) {
 		s.t.Fatalf("turn %d runs %s, want task %d", id, got, task)
 	}
-	if got := s.task(task); got.State != work.Running || got.Turn != id {
+	if got := s.task(task); got.State != tasks.Running || got.Turn != id {
 		s.t.Errorf("task %d while its turn runs: %s, turn %d", task, got.State, got.Turn)
 	}
 	s.finish(id, f)
@@ -157,10 +157,10 @@ func TestTaskFails(t *testing.T) {
 		t.Errorf("notices: %q", got)
 	}
 	s = s.crash()
-	if err := s.Record(t.Context(), work.Revision{ID: a, State: work.Blocked, Trust: event.Owner}); err != nil {
+	if err := s.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Blocked, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.task(a); got.State != work.Queued || got.Attempt != 2 || got.Result != "" || !got.Ended.IsZero() {
+	if got := s.task(a); got.State != tasks.Queued || got.Attempt != 2 || got.Result != "" || !got.Ended.IsZero() {
 		t.Errorf("run again: %+v", got)
 	}
 	s.run(a, failed("still none"))
@@ -194,7 +194,7 @@ func TestTaskDiesOrIsStopped(t *testing.T) {
 	}
 	c := s.add("c")
 	s.run(c, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"})
-	if got := s.task(c); got.State != work.Cancelled || got.Result != "stopped by the owner" {
+	if got := s.task(c); got.State != tasks.Cancelled || got.Result != "stopped by the owner" {
 		t.Errorf("stopped: %+v", got)
 	}
 }
@@ -208,10 +208,10 @@ func TestTaskParks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.task(a); got.State != work.Parked || got.Turn != id {
+	if got := s.task(a); got.State != tasks.Parked || got.Turn != id {
 		t.Errorf("%+v", got)
 	}
-	if err := s.Record(t.Context(), work.Revision{ID: a, State: work.Cancelled, Trust: event.Owner}); err == nil {
+	if err := s.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Cancelled, Trust: event.Owner}); err == nil {
 		t.Error("a parked task was cancelled under its turn")
 	}
 	s.later(2 * time.Hour)
@@ -228,15 +228,15 @@ func TestTaskParks(t *testing.T) {
 func TestPriorityOrders(t *testing.T) {
 	s := fresh(t)
 	low := s.add("low")
-	s.add("later", func(t *work.Task) { t.Priority, t.NotBefore = 9, s.now().Add(time.Hour) })
-	high := s.add("high", func(t *work.Task) { t.Priority = 5 })
+	s.add("later", func(t *tasks.Task) { t.Priority, t.NotBefore = 9, s.now().Add(time.Hour) })
+	high := s.add("high", func(t *tasks.Task) { t.Priority = 5 })
 	job := message("a job")
 	job.Rank, job.Kind, job.Session = event.RankSchedule, event.Fire, "job:x"
 	s.accept(job)
-	same := s.add("as high", func(t *work.Task) { t.Priority = 5 })
+	same := s.add("as high", func(t *tasks.Task) { t.Priority = 5 })
 	s.run(high, done(""))
 	s.run(same, done(""))
-	if err := s.Record(t.Context(), work.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
+	if err := s.Record(t.Context(), tasks.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
 		t.Fatal(err) // a changed task goes to the end of the line
 	}
 	if key := one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", s.take()); key != "job:x" {
@@ -257,20 +257,20 @@ func ptr[T any](v T) *T { return &v }
 func TestTaskIsChanged(t *testing.T) {
 	s := fresh(t)
 	a := s.add("a")
-	if err := s.Record(t.Context(), work.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
+	if err := s.Record(t.Context(), tasks.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if got := one[string](s, "SELECT group_concat(ext_id || ' ' || state) FROM inbox"); got != "1/1 dropped,1/2 queued" {
 		t.Errorf("inbox: %s", got)
 	}
 	b := s.add("b")
-	for name, r := range map[string]work.Revision{
+	for name, r := range map[string]tasks.Revision{
 		"a way round": {ID: a, BlockedBy: &[]int64{b}},
 		"no task":     {ID: 9, Title: ptr("x")},
 	} {
 		r.Trust = event.Owner
 		if name == "a way round" {
-			if err := s.Record(t.Context(), work.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
+			if err := s.Record(t.Context(), tasks.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -292,7 +292,7 @@ func TestTaskIsChanged(t *testing.T) {
 	if got := s.states(); got != "done queued" {
 		t.Errorf("retried: %s", got)
 	}
-	if err := s.Record(t.Context(), work.Revision{ID: b, State: work.Cancelled, Trust: event.Owner}); err != nil {
+	if err := s.Record(t.Context(), tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if s.states() != "done cancelled" || s.take() != 0 {
@@ -303,7 +303,7 @@ func TestTaskIsChanged(t *testing.T) {
 // Foreign text goes with a task: into its turn, and with its summary into those that waited for it.
 func TestTaskTaint(t *testing.T) {
 	s := fresh(t)
-	a := s.add("a", func(t *work.Task) { t.Tainted = true })
+	a := s.add("a", func(t *tasks.Task) { t.Tainted = true })
 	b := s.add("b", after(a))
 	c := s.add("c")
 	s.run(a, done("what a stranger wrote"))
@@ -327,13 +327,13 @@ func TestTaskTaint(t *testing.T) {
 // A session's todo list is replaced as a whole; what cannot be is refused by the rules and by the table.
 func TestTodos(t *testing.T) {
 	s := fresh(t)
-	put := func(list ...work.Todo) error { return s.Record(t.Context(), work.Todos{Key: "main", List: list}) }
-	if _, ok := event.AsFault(put(work.Todo{Content: "a", Status: work.Pending})); !ok {
+	put := func(list ...tasks.Todo) error { return s.Record(t.Context(), tasks.Todos{Key: "main", List: list}) }
+	if _, ok := event.AsFault(put(tasks.Todo{Content: "a", Status: tasks.Pending})); !ok {
 		t.Error("a list of no conversation was kept")
 	}
 	s.accept(message("hello"))
 	id := s.take()
-	a, b := work.Todo{Content: "a", Status: work.InProgress, ActiveForm: "doing a"}, work.Todo{Content: "b", Status: work.Pending}
+	a, b := tasks.Todo{Content: "a", Status: tasks.InProgress, ActiveForm: "doing a"}, tasks.Todo{Content: "b", Status: tasks.Pending}
 	if err := put(a, b); err != nil {
 		t.Fatal(err)
 	}
@@ -345,14 +345,14 @@ func TestTodos(t *testing.T) {
 	}
 	look := rows.Rows{Readers: s.Reader()}
 	list, err := look.Todos(t.Context(), 1)
-	if err != nil || !slices.Equal(list, []work.Todo{a, b}) {
+	if err != nil || !slices.Equal(list, []tasks.Todo{a, b}) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	sums, err := look.Tallies(t.Context())
-	if err != nil || !slices.Equal(sums, []work.Tally{{Session: "main", Doing: "doing a", Total: 2}}) {
+	if err != nil || !slices.Equal(sums, []tasks.Tally{{Session: "main", Doing: "doing a", Total: 2}}) {
 		t.Errorf("%+v, %v", sums, err)
 	}
-	a.Status = work.Completed
+	a.Status = tasks.Completed
 	if err := put(a); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestPlan(t *testing.T) {
 	if planning() {
 		t.Error("it plans from the start")
 	}
-	if err := s.Record(t.Context(), work.Planning{Session: 1}, work.Planning{Session: 1}); err != nil || !planning() {
+	if err := s.Record(t.Context(), tasks.Planning{Session: 1}, tasks.Planning{Session: 1}); err != nil || !planning() {
 		t.Fatalf("enter: %v", err)
 	}
 	for i, c := range []struct {
@@ -389,7 +389,7 @@ func TestPlan(t *testing.T) {
 		err := s.Commit(t.Context(), turn.Commit{
 			Turn: id, Items: []llm.Item{{Session: 1, Turn: id, Role: llm.Assistant, Kind: llm.CallItem, CallID: call, Tool: c.tool, Args: []byte("{}"), Trust: event.Owner, Source: "model"}},
 			Steps:    []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Parked, CallID: call, Tool: c.tool}},
-			Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: call, Tool: c.tool, Text: "May I?", Options: []string{work.Approve, work.KeepPlanning}, Until: s.now().Add(time.Hour), To: chat},
+			Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: call, Tool: c.tool, Text: "May I?", Options: []string{tasks.Approve, tasks.KeepPlanning}, Until: s.now().Add(time.Hour), To: chat},
 			Wait:     &turn.Wait{CallID: call, Kind: tools.ForQuestion, Question: turn.Asks}, Park: &turn.Park{Why: "waiting", On: call},
 		})
 		if err != nil {
@@ -437,7 +437,7 @@ func TestTaskRows(t *testing.T) {
 	b := s.add("b")
 	s.run(b, done("2"))
 	c := s.add("c")
-	d := s.add("d", func(t *work.Task) { t.Priority = 1 })
+	d := s.add("d", func(t *tasks.Task) { t.Priority = 1 })
 	look := rows.Rows{Readers: s.Reader()}
 	for f, want := range map[event.Filter][]int64{
 		{}:                {d, c, b, a},

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/scheduler/watch/watchtest"
@@ -52,10 +51,10 @@ func TestWatcherOverTheStore(t *testing.T) {
 	run := func(reached func() bool, change func()) {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
-		group := spawn.New(slog.New(slog.DiscardHandler), nil)
+		group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 		defer group.Wait()
 		defer stop()
-		watcher := watch.NewWatcher(s.watches(), clock.Real(), nil, nil, watch.Ground{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
+		watcher := watch.NewWatcher(s.watches(), sys.RealClock(), nil, nil, watch.Ground{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
 		group.Go(ctx, "watcher", watcher.Run)
 		wait(t, func() bool { looks, err := s.Looks(ctx); return err == nil && looks[w.ID].Ready })
 		change()

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
 	"hob/daemon/store/triggers"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 )
@@ -399,7 +398,7 @@ func TestSpoiltWatch(t *testing.T) {
 // BenchmarkSnapshot puts the snapshot of 100,000 files as a first look does, and loads it.
 func BenchmarkSnapshot(b *testing.B) {
 	st, err := store.Open(b.Context(), store.Options{
-		Dir: b.TempDir(), Version: "test", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: b.TempDir(), Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} },
 	})
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/guard"
-	"hob/daemon/ident"
+	"hob/daemon/policy"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -34,8 +33,8 @@ type Store interface {
 type Calls struct {
 	Dispatch *agent.Dispatch
 	Store    Store
-	IDs      ident.Source
-	Clock    clock.Clock
+	IDs      sys.IDs
+	Clock    sys.Clock
 	Absent   func() []api.Missing // tools that cannot work here
 }
 
@@ -57,12 +56,12 @@ func (t Calls) Call(ctx context.Context, c api.ToolCall) (tools.Result, error) {
 		ReplyTo: event.CLI, Trust: event.Owner, Zone: set.Zone, Now: t.Clock.Wall(), Typed: true,
 	}
 	j := t.Dispatch.Judge(ctx, actor, call)
-	if j.Fault == nil && j.Decision.Verdict == guard.Ask {
+	if j.Fault == nil && j.Decision.Verdict == policy.Ask {
 		how, err := t.agreed(ctx, c, j)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		j.Decision = guard.Decision{Verdict: guard.Allow, Reason: how}
+		j.Decision = policy.Decision{Verdict: policy.Allow, Reason: how}
 	}
 	entry := t.Dispatch.Entry(actor, j)
 	if err := t.Store.Record(ctx, entry); err != nil {
@@ -80,7 +79,7 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 		return "approved at the terminal", t.Store.Settled(ctx, j.Hash())
 	}
 	q := turn.Question{
-		Subject: turn.AboutCall, Tool: j.Call.Name, Text: guard.Plea("May the command line", j.Intent, j.Decision),
+		Subject: turn.AboutCall, Tool: j.Call.Name, Text: policy.Plea("May the command line", j.Intent, j.Decision),
 		Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: j.Hash(), Until: t.Clock.Wall().Add(approvalOpen), To: event.CLI,
 	}
 	code, used, err := t.Store.UseOrAsk(ctx, q)
@@ -89,12 +88,12 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 	}
 	return "", &api.Approval{
 		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
-		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: guard.Careful(j.Intent),
+		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: policy.Careful(j.Intent),
 	}
 }
 
 // settle commits what a call came to. A tool that steers a turn has none to steer here.
-func (t Calls) settle(ctx context.Context, entry guard.Entry, r tools.Result) (tools.Result, error) {
+func (t Calls) settle(ctx context.Context, entry policy.Entry, r tools.Result) (tools.Result, error) {
 	if r.Next != nil {
 		r = tools.Fail(tools.Conflict, "ask hob in chat instead", "this tool parks or ends a turn, and there is none here")
 	}
@@ -109,7 +108,7 @@ func (t Calls) settle(ctx context.Context, entry guard.Entry, r tools.Result) (t
 }
 
 // input is the row that a message from the command line comes from: outside a turn there is no step that could be its cause.
-func (t Calls) input(entry guard.Entry) event.In {
+func (t Calls) input(entry policy.Entry) event.In {
 	return event.In{
 		Source: "api", ExtID: entry.CallID, Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,
 		ReplyTo: event.CLI, Parts: event.Say("hob tool " + entry.Tool), Received: t.Clock.Wall(),

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Entry is a name in a folder.
@@ -109,7 +109,7 @@ func Walk(ctx context.Context, start *os.Root, v Visitor) error {
 	root.refs.Store(1)
 	w.tasks = []task{{dir: root}}
 	var crash atomic.Pointer[error]
-	group := spawn.New(slog.New(slog.DiscardHandler), func(_ string, err error) { crash.CompareAndSwap(nil, &err) })
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(_ string, err error) { crash.CompareAndSwap(nil, &err) })
 	stop := context.AfterFunc(ctx, w.halt)
 	defer stop()
 	for n := range Workers() {

@@ -14,7 +14,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/tools"
@@ -134,7 +134,7 @@ func period(d time.Duration) string {
 
 // Plan works out a new watch.
 func (s Desk) Plan(ctx context.Context, d automation.WatchDraft) (automation.Watch, tools.Change, error) {
-	allow, err := guard.RightsOfOthers(d.Allow, fsguard.Absolute)
+	allow, err := policy.RightsOfOthers(d.Allow, fsguard.Absolute)
 	if err != nil {
 		return automation.Watch{}, nil, refuse(err)
 	}
@@ -220,7 +220,7 @@ func (s Desk) Alter(_ context.Context, view automation.Watch, v automation.Verb)
 func seen(w watch.Watch) (list []string) {
 	for _, path := range w.Paths {
 		for _, to := range named(path, w.Include, w.Flat) {
-			if r := (guard.Right{Kind: "read", To: to}).String(); !slices.Contains(list, r) {
+			if r := (policy.Right{Kind: "read", To: to}).String(); !slices.Contains(list, r) {
 				list = append(list, r)
 			}
 		}

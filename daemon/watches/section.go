@@ -10,7 +10,7 @@ import (
 
 	"hob/config/schema"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 )
@@ -32,7 +32,7 @@ type Section struct {
 
 // watch makes the watch that a section asks for.
 func (in Section) watch(name string, g *fsguard.Guard, now time.Time) (watch.Watch, error) {
-	allow, wrong := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
+	allow, wrong := policy.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
 	w, err := watch.New(watch.Draft{
 		Name: name, Prompt: in.Prompt, Paths: in.Paths, Include: in.Include, Events: in.Events, Settle: in.Settle, Poll: in.Poll, Flat: in.Flat, Gitignore: in.Gitignore,
 		Own: in.Own, Deliver: in.Deliver, Trust: stands, Typed: true, Mandate: scheduler.Mandate{Allow: allow}, Origin: OriginConfig,

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler/hook"
 )
 
@@ -140,7 +140,7 @@ func (d *Desk) rotate(ctx context.Context, h hook.Hook, lines string, args map[s
 func draftOf(name string, args map[string]string) (hook.Draft, error) {
 	f := hook.Draft{Name: name, Prompt: args["prompt"], Kind: args["kind"], Deliver: args["deliver"], Header: args["header"]}
 	var err error
-	if f.Allow, err = guard.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
+	if f.Allow, err = policy.RightsOfOthers(args["allow"], fsguard.Absolute); err != nil {
 		return f, invalid(fmt.Errorf("allow: %w", err))
 	}
 	number := func(key string, into *int) {

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"hob/daemon/api"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 	"hob/scheduler/hook"
 )
 
@@ -42,8 +41,8 @@ type Config struct {
 	Reach   func(event.Address) bool                                    // reports whether something can be sent there
 	Address func() string                                               // host:port of the API
 	HTTP    *http.Client                                                // for tests of a hook
-	Clock   clock.Clock
-	IDs     ident.Source
+	Clock   sys.Clock
+	IDs     sys.IDs
 	Log     *slog.Logger
 }
 

@@ -16,10 +16,9 @@ import (
 	"time"
 
 	"hob/daemon/api"
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
+	"hob/daemon/sys"
 	"hob/daemon/webhooks"
 	"hob/scheduler/hook"
 )
@@ -60,10 +59,10 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, log: &lines{}, secrets: map[string]string{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	c := clock.Shifted(func() time.Duration { return time.Duration(r.ahead.Load()) })
+	c := sys.ShiftedClock(func() time.Duration { return time.Duration(r.ahead.Load()) })
 	var err error
 	r.store, err = store.Open(t.Context(), store.Options{
-		Dir: t.TempDir(), Version: "test", Clock: c, IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: t.TempDir(), Version: "test", Clock: c, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: log,
 	})
 	if err != nil {
@@ -77,7 +76,7 @@ func newRig(t *testing.T) *rig {
 	r.Desk = webhooks.New(webhooks.Config{
 		Rows: r.store.Webhooks(), Inbox: r.store.Webhooks(), Secret: r.secret, Safe: r.store.SafeMode,
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
-		HTTP: http.DefaultClient, Clock: c, IDs: ident.Random(), Log: log,
+		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})
 	r.handler = api.New(api.Deps{Hooks: r.Desk, Log: log})
 	r.server = httptest.NewServer(r.handler)

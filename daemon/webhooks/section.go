@@ -11,7 +11,7 @@ import (
 
 	"hob/config/schema"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/scheduler/hook"
 )
 
@@ -64,7 +64,7 @@ func (in Section) limits() error {
 // hook makes the webhook of a section. Its error's lines begin with the key that they are about, one for each key that is wrong.
 func (in Section) hook(name string, now time.Time) (hook.Hook, error) {
 	limits := in.limits()
-	rights, wrong := guard.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
+	rights, wrong := policy.RightsOfOthers(strings.Join(in.Allow, ","), fsguard.Absolute)
 	if wrong != nil {
 		wrong = fmt.Errorf("allow: %w", wrong)
 	}

@@ -96,21 +96,21 @@ func constant(s source, name string, value ast.Expr) bool {
 	return ok && contains(frozen[s.imports()[pkg.Name]], sel.Sel.Name)
 }
 
-// checkGo lets only daemon/spawn start goroutines: a bare one that panics ends the process.
+// checkGo lets only daemon/sys start goroutines: a bare one that panics ends the process.
 func checkGo(all []source) []string {
 	var found []string
 	for _, s := range shipped(all) {
-		if s.dir == "daemon/spawn" {
+		if s.dir == "daemon/sys" {
 			continue
 		}
 		ast.Inspect(s.tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.GoStmt:
-				found = append(found, s.at(n.Pos())+": bare go: use daemon/spawn")
+				found = append(found, s.at(n.Pos())+": bare go: use daemon/sys")
 			case *ast.CallExpr:
 				sel, ok := n.Fun.(*ast.SelectorExpr)
 				if ok && sel.Sel.Name == "Go" && len(n.Args) == 1 { // spawn's takes three
-					found = append(found, s.at(n.Pos())+": a group that catches no panics: use daemon/spawn")
+					found = append(found, s.at(n.Pos())+": a group that catches no panics: use daemon/sys")
 				}
 			}
 			return true

@@ -9,7 +9,7 @@ import (
 )
 
 // leaves import nothing of hob's but each other, and may be imported by everybody.
-var leaves = words("daemon/clock daemon/disk daemon/fail daemon/filing daemon/fsguard daemon/ident daemon/ignore daemon/logfile daemon/netguard daemon/notify daemon/prom daemon/secret daemon/spawn daemon/walk daemon/wild")
+var leaves = words("daemon/fail daemon/filename daemon/fsguard daemon/glob daemon/ignore daemon/logfile daemon/netguard daemon/prom daemon/secret daemon/sys daemon/walk")
 
 // row is a line of the table "who may import whom": packages that match a pattern may import those that match the others.
 // "*" stands for one part of a path; LEAVES for the leaves.
@@ -36,39 +36,37 @@ var table = []row{
 	{pkg: "scheduler/hook", may: words("scheduler"), event: true},  // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true},                                               // the config's sections become models
-	{pkg: "daemon/toolbox", may: words("config tools tools/* daemon/probe daemon/sandbox daemon/shelf daemon/work")},                // the config becomes a set of tools
-	{pkg: "daemon/watches", may: words("config/schema daemon/guard scheduler scheduler/watch tools tools/automation"), event: true}, // file watches, as tools, API and config see them
-	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/guard tools tools/automation"), event: true},        // jobs as tools, API and config see them
-	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/guard daemon/api"), event: true},             // webhooks as API, config and senders see them
-	{pkg: "daemon/lobby", may: words("channels daemon/api"), event: true},                                                           // channels and pairings as the API sees them
-	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},              // how a gate looks at the world
+	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true}, // the config's sections become models
+	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/probe daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
+	{pkg: "daemon/watches", may: words("config/schema daemon/policy scheduler scheduler/watch tools tools/automation"), event: true},              // file watches, as tools, API and config see them
+	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/policy tools tools/automation"), event: true},                     // jobs as tools, API and config see them
+	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/policy daemon/api"), event: true},                          // webhooks as API, config and senders see them
+	{pkg: "daemon/lobby", may: words("channels daemon/api"), event: true},                                                                         // channels and pairings as the API sees them
+	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},                            // how a gate looks at the world
 	{pkg: "daemon/prompt"},
-	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/guard tools"), event: true},
-	{pkg: "daemon/self", may: words("daemon/llm tools tools/*"), event: true},  // hob as its own tools see it
-	{pkg: "daemon/hooks", may: words("tools"), event: true},                    // the owner's own commands around calls
-	{pkg: "daemon/voice", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
-	{pkg: "daemon/guard", may: words("tools"), event: true},
+	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},
+	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true}, // voice notes become words
+	{pkg: "daemon/policy", may: words("tools"), event: true},
 	{pkg: "daemon/agent/turn", may: words("daemon/llm tools"), event: true},
-	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/guard tools"), event: true},
+	{pkg: "daemon/agent", may: words("daemon/agent/turn daemon/llm daemon/policy tools"), event: true},
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
 	{pkg: "channels/wire", may: words("channels")}, // what adapters share that speak HTTP
 	{pkg: "channels/*", may: words("channels channels/markup channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
-	{pkg: "tools/work", may: words("tools daemon/work"), event: true},
+	{pkg: "tools/backlog", may: words("tools daemon/tasks"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
-	{pkg: "tools/*/*", event: true},                        // the machine inside a tool: an engine, a format
-	{pkg: "daemon/work", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
+	{pkg: "tools/*/*", event: true},                         // the machine inside a tool: an engine, a format
+	{pkg: "daemon/tasks", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
 	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
-	{pkg: "daemon/shelf", may: words("tools/sessions"), event: true},                              // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/shelf daemon/voice daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/guard tools daemon/memory daemon/work daemon/store/*"), event: true},
+	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                          // what it opens is read by a tool
+	{pkg: "daemon/store", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
 	{pkg: "daemon/api/client", event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/api", may: words("tools"), event: true},

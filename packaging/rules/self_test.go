@@ -32,7 +32,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "channels/all/a.go", `import _ "hob/channels/cli"`, `import _ "hob/tools"`, "imports tools"},
 		{"imports", "tools/fs/a.go", `import _ "hob/daemon/fsguard"`, `import _ "hob/daemon/sandbox"`, "imports daemon/sandbox"},
 		{"imports", "tools/runtime/a.go", `import _ "hob/daemon/sandbox"`, `import _ "hob/config"`, "imports config"},
-		{"imports", "daemon/clock/a.go", `import _ "hob/daemon/fail"`, `import _ "hob/daemon/event"`, "imports daemon/event"},
+		{"imports", "daemon/sys/a.go", `import _ "hob/daemon/fail"`, `import _ "hob/daemon/event"`, "imports daemon/event"},
 		{"imports", "cmd/hob/a.go", `import _ "hob/daemon"`, `import _ "hob/daemon/store"`, "only daemon may"},
 		{"imports", "daemon/store/a.go", `import _ "hob/daemon/store/db"`, `import _ "hob/daemon/agent"`, "imports daemon/agent"},
 		{"imports", "daemon/store/db/a.go", `import _ "hob/daemon/event"`, `import _ "hob/daemon/api"`, "imports daemon/api"},
@@ -60,7 +60,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"variables", "a/a.go", "import \"reflect\"\nvar a = reflect.TypeFor[int]()", "var a = new(int)", "package variable a"},
 		{"go", "a/a.go", "func f() { g.Go(ctx, \"x\", f) }", "func f() { go f() }", "bare go"},
 		{"go", "a/a.go", "func f() { g.Once(\"x\", f) }", "func f() { g.Go(f) }", "catches no panics"},
-		{"go", "daemon/spawn/a.go", "func f() { go f() }", "", ""},
+		{"go", "daemon/sys/a.go", "func f() { go f() }", "", ""},
 		{"sleep", "a/a_test.go", "import (\n\"time\"\n\"testing/synctest\"\n)\nvar _, _ = synctest.Test, time.Sleep", "import t \"time\"\nvar _ = t.Sleep", "time.Sleep"},
 		{"sleep", "a/a.go", "type time struct{ Sleep int }", "import (\n\"time\"\n\"testing/synctest\"\n)\nvar _, _ = synctest.Test, time.Sleep", "time.Sleep"},
 		{"background", "a/a_test.go", "import \"context\"\nvar _ = context.Background()", "", ""},
@@ -100,7 +100,7 @@ func report(t *testing.T, rule, path, body string) []string {
 
 // importing is n imports of hob's, and a leaf.
 func importing(n int) string {
-	return "import (\n_ \"hob/daemon/clock\"\n" + repeat(n, "_ \"hob/tools/t%d\"") + ")"
+	return "import (\n_ \"hob/daemon/sys\"\n" + repeat(n, "_ \"hob/tools/t%d\"") + ")"
 }
 
 func TestPackageSizeCountsCodeOfAllFiles(t *testing.T) {

@@ -144,7 +144,7 @@ func one(root fs.FS, set *token.FileSet, p string) (source, error) {
 
 // support reports whether a package serves only tests: llmtest, channelstest and their like, and the kill rig.
 func support(dir string) bool {
-	return strings.HasSuffix(dir, "test") || dir == "daemon/rig" || strings.HasPrefix(dir, "daemon/rig/")
+	return strings.HasSuffix(dir, "test") || dir == "daemon/crashtest" || strings.HasPrefix(dir, "daemon/crashtest/")
 }
 
 // repository is the folder with hob's go.mod, above this one.

@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 )
@@ -126,7 +126,7 @@ func judged(t *testing.T, w *world, slots ...gate.Slot) []gate.Verdict {
 	t.Helper()
 	s := &shelf{due: slots}
 	synctest.Test(t, func(t *testing.T) {
-		noon := clock.Shifted(func() time.Duration {
+		noon := sys.ShiftedClock(func() time.Duration {
 			return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -320,7 +320,7 @@ func TestLanes(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{due: []gate.Slot{slot(scheduler.Gate{Command: "x"})}}
-		k := gate.NewKeeper(s, &world{hangs: time.Hour}, clock.Real(), nil, slog.New(slog.DiscardHandler))
+		k := gate.NewKeeper(s, &world{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()
@@ -330,7 +330,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("%v, %+v", err, s.said)
 		}
 		s.err = errors.New("disk full")
-		k = gate.NewKeeper(s, &world{}, clock.Real(), nil, slog.New(slog.DiscardHandler))
+		k = gate.NewKeeper(s, &world{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		if err := k.Run(t.Context()); !errors.Is(err, s.err) {
 			t.Errorf("run: %v", err)
 		}
@@ -341,7 +341,7 @@ func TestStop(t *testing.T) {
 func TestRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rings := &shelf{}, make(chan struct{}, 1)
-		k := gate.NewKeeper(s, &world{output: gate.Output{Hash: "c"}}, clock.Real(), rings, slog.New(slog.DiscardHandler))
+		k := gate.NewKeeper(s, &world{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()

@@ -10,11 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/netguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/scheduler"
 )
 
@@ -74,7 +73,7 @@ type World interface {
 type Keeper struct {
 	store    Store
 	world    World
-	clock    clock.Clock
+	clock    sys.Clock
 	changed  <-chan struct{}
 	log      *slog.Logger
 	progress atomic.Int64
@@ -82,7 +81,7 @@ type Keeper struct {
 
 // NewKeeper makes a keeper. changed wakes it when slots have come due or runs have ended (a signal may stand for many; nil: never); without
 // a signal it looks every 30 s.
-func NewKeeper(store Store, world World, c clock.Clock, changed <-chan struct{}, log *slog.Logger) *Keeper {
+func NewKeeper(store Store, world World, c sys.Clock, changed <-chan struct{}, log *slog.Logger) *Keeper {
 	k := &Keeper{store: store, world: world, clock: c, changed: changed, log: log}
 	k.progress.Store(int64(c.Mono()))
 	return k
@@ -102,7 +101,7 @@ type served struct {
 // look did not come to the end of is looked at again: the row stays due.
 func (k *Keeper) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	group := spawn.New(k.log, nil)
+	group := sys.NewGroup(k.log, nil)
 	defer group.Wait()
 	defer cancel()
 	ended := make(chan served, lanes)
@@ -127,7 +126,7 @@ func quiet(ctx context.Context, err error) error {
 }
 
 // begin looks at as many gates as there are free lanes.
-func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]time.Duration, ended chan<- served) error {
+func (k *Keeper) begin(ctx context.Context, group *sys.Group, under map[int64]time.Duration, ended chan<- served) error {
 	if len(under) == lanes {
 		return nil
 	}
@@ -139,7 +138,7 @@ func (k *Keeper) begin(ctx context.Context, group *spawn.Group, under map[int64]
 	for _, slot := range slots[:min(len(slots), lanes-len(under))] {
 		under[slot.Fire] = k.clock.Mono()
 		group.Once("gate", func() error {
-			done := served{slot.Fire, spawn.ErrPanic}
+			done := served{slot.Fire, sys.ErrPanic}
 			defer func() { ended <- done }()
 			done.err = k.serve(ctx, slot)
 			return nil

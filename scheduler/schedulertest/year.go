@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler"
 )
 
@@ -27,7 +27,7 @@ type World struct {
 // random restarts, downtimes, suspends and clocks put forward and back. Then it compares all rows with what the rules ask for: each
 // slot has exactly one row, it was served as soon as it could be, and came to the end that its job's policies want.
 // open opens the same data again at each restart; it is called inside a bubble of testing/synctest.
-func Year(t *testing.T, seed uint64, days int, open func(*testing.T, clock.Clock) World) {
+func Year(t *testing.T, seed uint64, days int, open func(*testing.T, sys.Clock) World) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		y := newYear(t, seed, open)
@@ -57,8 +57,8 @@ const noticed = 31 * time.Second
 
 type year struct {
 	t      *testing.T
-	open   func(*testing.T, clock.Clock) World
-	clock  clock.Clock
+	open   func(*testing.T, sys.Clock) World
+	clock  sys.Clock
 	offset *atomic.Int64
 	rand   *rand.Rand
 	world  World
@@ -69,10 +69,10 @@ type year struct {
 	spans  []span // in the order in which they were lived through
 }
 
-func newYear(t *testing.T, seed uint64, open func(*testing.T, clock.Clock) World) *year {
+func newYear(t *testing.T, seed uint64, open func(*testing.T, sys.Clock) World) *year {
 	y := &year{t: t, open: open, offset: &atomic.Int64{}, jobs: plan(t)}
 	y.offset.Store(int64(time.Until(yearBegins())))
-	y.clock = clock.Shifted(func() time.Duration { return time.Duration(y.offset.Load()) })
+	y.clock = sys.ShiftedClock(func() time.Duration { return time.Duration(y.offset.Load()) })
 	y.rand = rand.New(rand.NewPCG(seed, seed)) // #nosec G404 -- a simulation must be repeatable
 	return y
 }

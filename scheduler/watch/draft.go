@@ -13,7 +13,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/wild"
+	"hob/daemon/glob"
 	"hob/scheduler"
 )
 
@@ -162,7 +162,7 @@ func resolve(path string, guard *fsguard.Guard) (string, error) {
 		return place.Path, nil
 	}
 	full := strings.TrimSuffix(filepath.ToSlash(place.Path), "/") + "/" + pattern
-	_, err = wild.New(full)
+	_, err = glob.New(full)
 	return full, err
 }
 
@@ -185,7 +185,7 @@ func (f *faults) include(list []string) []string {
 	var out []string
 	for _, text := range list {
 		text = strings.TrimSpace(text)
-		if _, err := wild.New(text); err != nil {
+		if _, err := glob.New(text); err != nil {
 			f.add(fmt.Errorf("include: %w", err))
 			continue
 		}

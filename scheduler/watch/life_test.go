@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler/watch"
 	"hob/scheduler/watch/watchtest"
 )
@@ -32,7 +32,7 @@ func TestProgress(t *testing.T) {
 		w := newWorld(t)
 		w.watch(nil)
 		synctest.Test(t, func(t *testing.T) {
-			s, c := stopped{w.store, make(chan struct{})}, clock.Real()
+			s, c := stopped{w.store, make(chan struct{})}, sys.RealClock()
 			if !hangs {
 				close(s.free)
 			}
@@ -85,7 +85,7 @@ func TestALargeFirstLookHoldsUpNobody(t *testing.T) {
 	w.watch(func(watch *watch.Watch) { watch.Name, watch.Paths = "large", []string{w.dir + "/large"} })
 	w.watch(func(watch *watch.Watch) { watch.Name, watch.Paths = "small", []string{w.dir + "/small"} })
 	s := noted{w.store, make(chan string, 2)}
-	r := watch.NewWatcher(s, clock.Real(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+	r := watch.NewWatcher(s, sys.RealClock(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler/watch"
 	"hob/scheduler/watch/watchtest"
 )
@@ -303,7 +303,7 @@ func TestRowsOfAnOlderHob(t *testing.T) {
 	one := w.watch(nil)
 	must(t, w.store.Saw(t.Context(), watch.Seen{Watch: one, Files: []watch.File{{Path: ".", Dir: true, Version: 1}}}))
 	old := kept{w.store, watch.File{Path: w.dir + "/old", Hash: "x", Version: 7, Gone: true}}
-	r := watch.NewWatcher(old, clock.Real(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
+	r := watch.NewWatcher(old, sys.RealClock(), nil, nil, watch.Ground{Guard: w.guard, State: w.state}, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"hob/daemon/clock"
+	"hob/daemon/sys"
 	"hob/scheduler/watch"
 )
 
@@ -135,7 +135,7 @@ func TestTwoContentsOfOneSizeInOneStepOfTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			var passed atomic.Int64
-			w.clock = clock.Shifted(func() time.Duration { return time.Until(at) + time.Duration(passed.Load()) })
+			w.clock = sys.ShiftedClock(func() time.Duration { return time.Until(at) + time.Duration(passed.Load()) })
 			put := func(text string) {
 				must(t, os.WriteFile(w.dir+"/a", []byte(text), 0o600))
 				must(t, os.Chtimes(w.dir+"/a", at, at))

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"hob/daemon/wild"
+	"hob/daemon/glob"
 )
 
 // scope says which files a watch means. It looks at names only, and does not change.
 type scope struct {
 	entries []entry
-	include []*wild.Pattern
-	names   []*wild.Pattern // those of include without a slash: for names at any depth
+	include []*glob.Pattern
+	names   []*glob.Pattern // those of include without a slash: for names at any depth
 	flat    bool
 }
 
 // entry is one of a watch's paths.
 type entry struct {
 	path string        // of a file or folder; of a glob the folder before its first wildcard
-	glob *wild.Pattern // of the whole path without the slash it begins with
+	glob *glob.Pattern // of the whole path without the slash it begins with
 }
 
 // newScope reads the paths of a watch, as New has resolved them.
@@ -30,7 +30,7 @@ func newScope(w Watch) (scope, error) {
 		base, pattern := cutGlob(path)
 		e := entry{path: filepath.Clean(filepath.FromSlash(base))}
 		if pattern != "" {
-			glob, err := wild.New(path)
+			glob, err := glob.New(path)
 			if err != nil {
 				return scope{}, err
 			}
@@ -39,7 +39,7 @@ func newScope(w Watch) (scope, error) {
 		s.entries = append(s.entries, e)
 	}
 	for _, text := range w.Include {
-		p, err := wild.New(text)
+		p, err := glob.New(text)
 		if err != nil {
 			return scope{}, err
 		}
@@ -71,8 +71,8 @@ func (s scope) includes(base, path string) bool {
 	}
 	rel := filepath.ToSlash(strings.TrimPrefix(path[len(base):], string(filepath.Separator)))
 	name := filepath.Base(path)
-	return slices.ContainsFunc(s.names, func(p *wild.Pattern) bool { return p.Path(name) }) ||
-		slices.ContainsFunc(s.include, func(p *wild.Pattern) bool { return p.Path(rel) })
+	return slices.ContainsFunc(s.names, func(p *glob.Pattern) bool { return p.Path(name) }) ||
+		slices.ContainsFunc(s.include, func(p *glob.Pattern) bool { return p.Path(rel) })
 }
 
 // enters says that files in a folder, or below it, can be meant.
@@ -93,7 +93,7 @@ func (s scope) holds(dir string) bool {
 		}
 		state := e.glob.Start()
 		for name := range strings.SplitSeq(slashed(dir), "/") {
-			state = e.glob.Enter(state, name, wild.Open)
+			state = e.glob.Enter(state, name, glob.Open)
 		}
 		return len(state) > 0
 	})

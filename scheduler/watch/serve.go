@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"hob/daemon/clock"
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 )
 
 // Bounds of one commit.
@@ -28,7 +28,7 @@ const (
 type writer struct {
 	reader
 	store Store
-	clock clock.Clock
+	clock sys.Clock
 	own   Own // nil: hob writes nothing
 	log   *slog.Logger
 }

@@ -11,10 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/fail"
 	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/daemon/walk"
 	"hob/scheduler"
 )
@@ -38,7 +37,7 @@ type Ground struct {
 type Watcher struct {
 	writer   *writer
 	store    Store
-	clock    clock.Clock
+	clock    sys.Clock
 	changed  <-chan struct{}
 	ground   Ground
 	log      *slog.Logger
@@ -79,7 +78,7 @@ type tracked struct {
 
 // NewWatcher makes a watcher. changed wakes it when watches were changed (a signal may stand for many; nil: never); without a
 // signal it reads them when it starts only. own may be nil: then hob's writes count as anybody's.
-func NewWatcher(store Store, c clock.Clock, changed <-chan struct{}, own Own, ground Ground, log *slog.Logger) *Watcher {
+func NewWatcher(store Store, c sys.Clock, changed <-chan struct{}, own Own, ground Ground, log *slog.Logger) *Watcher {
 	w := &Watcher{store: store, clock: c, changed: changed, ground: ground, log: log, open: openSystem}
 	w.writer = &writer{reader{ground.Guard, w.step}, store, c, own, log}
 	w.step()
@@ -96,7 +95,7 @@ func (w *Watcher) step() { w.progress.Store(int64(w.clock.Mono())) }
 // called again. What goes wrong with a single watch is logged and told, and tried again a minute later.
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	w.list, w.lost, w.stale, w.sensor = map[int64]*tracked{}, map[uint64]struct{}{}, true, nil
-	readers := spawn.New(w.log, nil)
+	readers := sys.NewGroup(w.log, nil)
 	n, err := w.open()
 	if w.blind = err; err == nil {
 		w.sensor = newSensor(n)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
+	"hob/daemon/sys"
 	"hob/scheduler/watch"
 )
 
@@ -212,8 +212,8 @@ type restless struct {
 	rests   atomic.Bool
 }
 
-func (r *restless) clock() clock.Clock {
-	return clock.Shifted(func() time.Duration {
+func (r *restless) clock() sys.Clock {
+	return sys.ShiftedClock(func() time.Duration {
 		if !r.rests.Load() {
 			at := time.Unix(1_700_000_000, r.touched.Add(1))
 			_ = os.Chtimes(r.path, at, at) // it may not be there yet

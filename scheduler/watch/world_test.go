@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/scheduler/watch/watchtest"
@@ -43,7 +43,7 @@ type world struct {
 	store                   *watchtest.Memory
 	own                     *watch.Ledger
 	open                    func() (watch.Notifier, error) // nil: the system's
-	clock                   clock.Clock
+	clock                   sys.Clock
 	run                     *watch.Watcher
 	cancel                  func() // lets the watcher stop, stop waits for it too
 	stop                    func()
@@ -53,7 +53,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := &world{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &watch.Ledger{}, clock: clock.Real()}
+	w := &world{TB: t, home: home, space: home + "/.hob/workspace", state: home + "/.hob/state", dir: home + "/watched", store: watchtest.NewMemory(), own: &watch.Ledger{}, clock: sys.RealClock()}
 	for _, d := range []string{w.space, w.state, w.dir} {
 		must(t, os.MkdirAll(d, 0o700))
 	}

@@ -5,9 +5,10 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/automation"
+	"hob/tools/backlog"
 	"hob/tools/edit"
 	"hob/tools/fs"
 	"hob/tools/memory"
@@ -16,7 +17,6 @@ import (
 	"hob/tools/search"
 	"hob/tools/sessions"
 	"hob/tools/web"
-	"hob/tools/work"
 )
 
 // Artifacts is the shelf of large results: exec and read fill it, result_read reads it.
@@ -38,11 +38,11 @@ type Triggers struct {
 type Services struct {
 	Artifacts Artifacts
 	Seen      *fs.Seen // what each session has read
-	Spawn     *spawn.Group
+	Spawn     *sys.Group
 	Registry  *runtime.Registry // of background commands
 	Triggers
 	Addresses messaging.Addresses
-	Backlog   work.Backlog
+	Backlog   backlog.Backlog
 	Agents    sessions.Agents
 	Talks     sessions.Talks
 	Gauge     sessions.Gauge
@@ -94,10 +94,10 @@ func All(s Services, c Setup) []tools.Tool {
 		memory.NewGet(c.Guard),
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
-		work.NewTodo(),
+		backlog.NewTodo(),
 		web.NewFetch(web.FetchDeps{Client: c.Client, Shelf: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
-		work.NewPlan(),
+		backlog.NewPlan(),
 		edit.NewNotebook(files),
 		runtime.NewTmux(runtime.TmuxDeps{Guard: c.Guard, Sandbox: c.Sandbox, Environ: s.Environ, Instance: s.Instance}),
 		sessions.NewAgentsList(s.Gauge),
@@ -107,11 +107,11 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSubagents(s.Agents, s.Talks),
 		sessions.NewSessionsStatus(s.Talks, s.Gauge),
 		sessions.NewWaitTask(s.Events),
-		work.NewTaskAdd(s.Backlog),
-		work.NewTaskList(s.Backlog),
-		work.NewTaskUpdate(s.Backlog),
-		work.NewCompleteTask(s.Backlog),
-		work.NewFailTask(s.Backlog),
+		backlog.NewTaskAdd(s.Backlog),
+		backlog.NewTaskList(s.Backlog),
+		backlog.NewTaskUpdate(s.Backlog),
+		backlog.NewCompleteTask(s.Backlog),
+		backlog.NewFailTask(s.Backlog),
 		web.NewSearch(c.Search),
 		web.NewHTTP(web.HTTPDeps{Client: c.Client, Secrets: c.Secrets, Resolve: s.Resolve}),
 	}

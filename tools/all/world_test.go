@@ -23,8 +23,8 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/netguard"
-	"hob/daemon/spawn"
-	"hob/daemon/work"
+	"hob/daemon/sys"
+	"hob/daemon/tasks"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
@@ -131,13 +131,13 @@ func (addresses) Known(context.Context) ([]event.Address, error) {
 // rows are one task, one sub-agent and two conversations.
 type rows struct{}
 
-func (rows) Backlog(context.Context, ...int64) (work.Backlog, error) {
-	return work.Backlog{1: {ID: 1, Title: "collect", Prompt: "collect it", State: work.Queued}}, nil
+func (rows) Backlog(context.Context, ...int64) (tasks.Backlog, error) {
+	return tasks.Backlog{1: {ID: 1, Title: "collect", Prompt: "collect it", State: tasks.Queued}}, nil
 }
 
-func (r rows) Tasks(ctx context.Context, _ event.Filter) ([]work.Task, error) {
+func (r rows) Tasks(ctx context.Context, _ event.Filter) ([]tasks.Task, error) {
 	b, err := r.Backlog(ctx)
-	return work.Sorted([]work.Task{b[1]}), err
+	return tasks.Sorted([]tasks.Task{b[1]}), err
 }
 func (rows) Reserve(context.Context) (int64, error)      { return 2, nil }
 func (rows) Serves(context.Context, int64) (bool, error) { return true, nil }
@@ -197,7 +197,7 @@ func (w *world) all(t testing.TB, client *netguard.Client) []tools.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := spawn.New(slog.New(slog.DiscardHandler), nil)
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	registry := runtime.NewRegistry(rows{})
 	group.Go(t.Context(), "background commands", registry.Run)
 	t.Cleanup(group.Wait)

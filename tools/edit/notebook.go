@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/edit/notebook"
 )
@@ -60,7 +60,7 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	e := notebook.Edit{Mode: notebook.Mode(in.Mode), Cell: in.CellID, Type: in.CellType, Source: in.NewSource, ID: ident.Random().Code(8)}
+	e := notebook.Edit{Mode: notebook.Mode(in.Mode), Cell: in.CellID, Type: in.CellType, Source: in.NewSource, ID: sys.RandomIDs().Code(8)}
 	now, at, err := notebook.Apply(f.now, e)
 	if err != nil {
 		return tools.Result{}, n.unfit(in, f, err)

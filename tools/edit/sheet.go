@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/edit/atomic"
 	"hob/tools/edit/long"
@@ -315,7 +315,7 @@ func (d Deps) job(call tools.Call, in any) (atomic.Job, error) {
 	args, err := tools.Canonical(in)
 	id := call.ID
 	if id == "" {
-		id = ident.Random().Code(16)
+		id = sys.RandomIDs().Code(16)
 	}
 	return atomic.Job{Folder: d.Journal, ID: id, Args: args}, err
 }

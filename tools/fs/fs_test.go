@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/fs"
 	"hob/tools/fs/document"
@@ -74,7 +74,7 @@ func newDesk(t testing.TB) desk {
 	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
 		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
 	}
-	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
 	d.shelf = &shelf{}

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/fs/document"
 	"hob/tools/search/text"
@@ -66,9 +66,9 @@ type Shelf interface {
 type ReadDeps struct {
 	Guard  *fsguard.Guard
 	Seen   *Seen
-	Shelf  Shelf        // nil: pictures are refused
-	Spawn  *spawn.Group // nil: one processor does everything
-	Helper []string     // the command whose main function is document.Helper; empty: documents and pictures are refused
+	Shelf  Shelf      // nil: pictures are refused
+	Spawn  *sys.Group // nil: one processor does everything
+	Helper []string   // the command whose main function is document.Helper; empty: documents and pictures are refused
 }
 
 // NewRead makes the tool read for files of text.

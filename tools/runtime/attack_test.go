@@ -15,7 +15,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/daemon/sandbox"
 	"hob/tools"
 	"hob/tools/runtime"
@@ -61,22 +61,22 @@ func TestTheRightToTheShellOpensNoKeys(t *testing.T) {
 		b.call.Tainted = tainted
 		for dir, want := range map[string]struct {
 			scopes  string
-			verdict guard.Verdict
+			verdict policy.Verdict
 		}{
-			b.home:               {"[exec fs-write config]", guard.Ask},
-			b.home + "/.ssh":     {"[exec fs-write config]", guard.Ask},
-			b.home + "/projects": {"[exec fs-write config]", guard.Ask},
+			b.home:               {"[exec fs-write config]", policy.Ask},
+			b.home + "/.ssh":     {"[exec fs-write config]", policy.Ask},
+			b.home + "/projects": {"[exec fs-write config]", policy.Ask},
 		} {
 			if tainted {
-				want.scopes, want.verdict = strings.Replace(want.scopes, "write", "read", 1), guard.Deny
+				want.scopes, want.verdict = strings.Replace(want.scopes, "write", "read", 1), policy.Deny
 			}
 			args := map[string]any{"command": "cat .ssh/id_rsa .config/gh/hosts.yml projects/x/.env x/.env; cat projects/x/main.c x/main.c", "workdir": dir}
 			i := b.meant(t, args)
 			if fmt.Sprint(i.Scopes) != want.scopes {
 				t.Errorf("tainted %v in %s: %v", tainted, dir, i.Scopes)
 			}
-			d := guard.Decide(guard.Case{
-				Tool: "exec", Intent: i, Asker: event.Owner, Tainted: tainted, Rights: []guard.Right{{Kind: "exec"}}, Scratch: b.call.Scratch, Mode: guard.ModeAsk,
+			d := policy.Decide(policy.Case{
+				Tool: "exec", Intent: i, Asker: event.Owner, Tainted: tainted, Rights: []policy.Right{{Kind: "exec"}}, Scratch: b.call.Scratch, Mode: policy.ModeAsk,
 			})
 			if d.Verdict != want.verdict {
 				t.Errorf("tainted %v in %s: %s %s", tainted, dir, d.Verdict, d.Reason)
@@ -96,12 +96,12 @@ func TestFoldersOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judge := func() (tools.Intent, guard.Decision) {
+	judge := func() (tools.Intent, policy.Decision) {
 		i := b.meant(t, map[string]any{"command": "ls", "workdir": outside})
-		return i, guard.Decide(guard.Case{Tool: "exec", Intent: i, Asker: event.Owner, Tainted: true, Rights: []guard.Right{{Kind: "exec"}}, Mode: guard.ModeAsk})
+		return i, policy.Decide(policy.Case{Tool: "exec", Intent: i, Asker: event.Owner, Tainted: true, Rights: []policy.Right{{Kind: "exec"}}, Mode: policy.ModeAsk})
 	}
 	b.call.Tainted = true
-	if i, d := judge(); fmt.Sprint(i.Scopes) != "[exec fs-read]" || d.Verdict != guard.Allow {
+	if i, d := judge(); fmt.Sprint(i.Scopes) != "[exec fs-read]" || d.Verdict != policy.Allow {
 		t.Errorf("%v %+v", i.Scopes, d)
 	}
 	small, _ := judge()
@@ -115,7 +115,7 @@ func TestFoldersOutside(t *testing.T) {
 	if res, err := b.exec.Run(t.Context(), call, small); err != nil || res.Code != tools.Conflict {
 		t.Errorf("it runs in a folder that was judged before it grew: %+v %v", res, err)
 	}
-	if i, d := judge(); i.Paths[0].Area != tools.Sensitive || len(i.Warnings) == 0 || d.Verdict != guard.Ask {
+	if i, d := judge(); i.Paths[0].Area != tools.Sensitive || len(i.Warnings) == 0 || d.Verdict != policy.Ask {
 		t.Errorf("%+v %+v", i, d)
 	}
 }
@@ -416,7 +416,7 @@ func TestSafeModeTypesNothing(t *testing.T) {
 	c := b.call
 	c.Args = json.RawMessage(`{"action":"input","process_id":"` + id + `","input":"x"}`)
 	i, err := b.process.Intent(t.Context(), c)
-	if d := guard.Decide(guard.Case{Tool: "process", Intent: i, Asker: event.Owner, Typed: true, Safe: true, Mode: guard.ModeOpen}); err != nil || d.Verdict != guard.Deny {
+	if d := policy.Decide(policy.Case{Tool: "process", Intent: i, Asker: event.Owner, Typed: true, Safe: true, Mode: policy.ModeOpen}); err != nil || d.Verdict != policy.Deny {
 		t.Errorf("%v %+v", err, d)
 	}
 }

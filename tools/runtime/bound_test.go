@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -116,7 +116,7 @@ func TestWhatAnApprovalIsBoundTo(t *testing.T) {
 			}
 			c.swap(t, b.dir)
 			same := string(b.meant(t, args).Canonical) == string(first.Canonical)
-			question := guard.Plea("hob wants to", first, guard.Decision{Reason: "it is so"})
+			question := policy.Plea("hob wants to", first, policy.Decision{Reason: "it is so"})
 			if same != (c.said != "") || !strings.Contains(question, c.said) {
 				t.Errorf("the same call %v, want %v (%q) in\n%s", same, c.said != "", c.said, question)
 			}
@@ -153,7 +153,7 @@ func TestTheManifestOfAnApproval(t *testing.T) {
 
 // TestAnApprovalOnAHost: of another machine nothing is bound, which is said.
 func TestAnApprovalOnAHost(t *testing.T) {
-	text := guard.Plea("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"what the files and programs on nas hold"}}, guard.Decision{})
+	text := policy.Plea("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"what the files and programs on nas hold"}}, policy.Decision{})
 	if !strings.Contains(text, "an approval does not bind what the files and programs on nas hold") {
 		t.Error(text)
 	}

@@ -15,10 +15,9 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/ident"
 	"hob/daemon/sandbox"
 	"hob/daemon/secret"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -67,7 +66,7 @@ type Artifacts interface {
 type ExecDeps struct {
 	Guard     *fsguard.Guard
 	Artifacts Artifacts
-	Spawn     *spawn.Group
+	Spawn     *sys.Group
 	Registry  *Registry        // where commands run on in the background; one for the life of the process. nil: they cannot
 	Sandbox   *sandbox.Sandbox // nil: commands are not confined
 	Hosts     map[string]Host  // by name
@@ -272,7 +271,7 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 
 // ready makes a command ready to be started.
 func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
-	mark := e.Instance + "/" + call.ID + "/" + ident.Random().Code(16)
+	mark := e.Instance + "/" + call.ID + "/" + sys.RandomIDs().Code(16)
 	env := newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
 	o, err := e.line(call, in, at, env)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -150,7 +150,7 @@ func TestWhatAllowsACommandOnAHost(t *testing.T) {
 		"nas": "/approve CODE always, or --allow exec for a job", "": "a working sandbox ([tools.exec] sandbox), or --allow exec for a job",
 	} {
 		i := b.meant(t, map[string]any{"command": "uptime", "host": host})
-		if d := guard.Decide(guard.Case{Tool: "exec", Intent: i, Asker: event.Owner, Mode: guard.ModeAsk}); d.Verdict != guard.Ask || d.Allow != want {
+		if d := policy.Decide(policy.Case{Tool: "exec", Intent: i, Asker: event.Owner, Mode: policy.ModeAsk}); d.Verdict != policy.Ask || d.Allow != want {
 			t.Errorf("%q: %+v", host, d)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/fsguard"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -59,7 +59,7 @@ func newProc(o order, r request, shelf int) *proc {
 }
 
 // start starts a command. It is its starter's until it is adopted by a registry.
-func (p *proc) start(group *spawn.Group, g *fsguard.Guard) error {
+func (p *proc) start(group *sys.Group, g *fsguard.Guard) error {
 	started := make(chan error, 1)
 	group.Once("exec", func() error { return p.supervise(group.Once, g, started) })
 	return <-started

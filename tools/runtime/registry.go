@@ -11,7 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/ident"
+	"hob/daemon/sys"
 	"hob/tools"
 )
 
@@ -244,7 +244,7 @@ var errEnded = errors.New("the command has ended")
 // free makes an id that no process here has, and most likely none of an earlier run had.
 func (g *Registry) free() string {
 	for {
-		id := "p" + ident.Random().Code(4)
+		id := "p" + sys.RandomIDs().Code(4)
 		if !slices.ContainsFunc(g.procs, func(p *proc) bool { return p.id == id }) {
 			return id
 		}

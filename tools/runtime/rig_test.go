@@ -22,7 +22,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -79,7 +79,7 @@ type bench struct {
 	process  tools.Tool
 	guard    *fsguard.Guard
 	sandbox  *sandbox.Sandbox // nil: commands are not confined
-	group    *spawn.Group
+	group    *sys.Group
 	registry *runtime.Registry
 	inbox    inbox
 	end      context.CancelFunc // ends hob: all that runs in the background
@@ -106,7 +106,7 @@ func newBench(t testing.TB, limits runtime.Limits, change ...func(*runtime.ExecD
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := spawn.New(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) { t.Errorf("%s: %v", name, err) })
 	d := runtime.ExecDeps{
 		Guard: g, Artifacts: b.shelf, Spawn: group, Registry: runtime.NewRegistry(b.inbox), Instance: "test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SECRET_TOKEN=canary", "OPENAI_API_KEY=canary", "LC_TIME=C", "TMPDIR=" + home}, Limits: limits,

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/daemon/sandbox"
 	"hob/tools/runtime"
 )
@@ -136,15 +136,15 @@ func (b *bench) outside(t *testing.T, env map[string]string) {
 // S1: outside the sandbox no right to the shell covers what is loaded into every program. A question shows it with its value.
 func TestS1LoadersAreAskedForOutside(t *testing.T) {
 	b := newBench(t, runtime.Limits{})
-	for name, want := range map[string]guard.Verdict{"LD_PRELOAD": guard.Ask, "LD_ANYTHING": guard.Ask, "GLIBC_TUNABLES": guard.Ask, "GCONV_PATH": guard.Ask, "DYLD_INSERT_LIBRARIES": guard.Ask, "HARMLESS": guard.Allow} {
-		for tainted, want := range map[bool]guard.Verdict{false: want, true: map[guard.Verdict]guard.Verdict{guard.Ask: guard.Deny, guard.Allow: guard.Allow}[want]} {
+	for name, want := range map[string]policy.Verdict{"LD_PRELOAD": policy.Ask, "LD_ANYTHING": policy.Ask, "GLIBC_TUNABLES": policy.Ask, "GCONV_PATH": policy.Ask, "DYLD_INSERT_LIBRARIES": policy.Ask, "HARMLESS": policy.Allow} {
+		for tainted, want := range map[bool]policy.Verdict{false: want, true: map[policy.Verdict]policy.Verdict{policy.Ask: policy.Deny, policy.Allow: policy.Allow}[want]} {
 			b.call.Tainted = tainted
 			i := b.meant(t, map[string]any{"command": "true", "env": map[string]string{name: "/x.so"}})
-			d := guard.Decide(guard.Case{Tool: "exec", Intent: i, Asker: event.Owner, Tainted: tainted, Rights: []guard.Right{{Kind: "exec"}, {Kind: "net"}}, Mode: guard.ModeAsk})
+			d := policy.Decide(policy.Case{Tool: "exec", Intent: i, Asker: event.Owner, Tainted: tainted, Rights: []policy.Right{{Kind: "exec"}, {Kind: "net"}}, Mode: policy.ModeAsk})
 			if d.Verdict != want {
 				t.Errorf("%s, tainted %v: %s, want %s (%s)", name, tainted, d.Verdict, want, d.Reason)
 			}
-			if shown := strings.Contains(strings.Join(i.Warnings, "\n"), name+"=/x.so"); shown != (want != guard.Allow) {
+			if shown := strings.Contains(strings.Join(i.Warnings, "\n"), name+"=/x.so"); shown != (want != policy.Allow) {
 				t.Errorf("%s: warnings %q", name, i.Warnings)
 			}
 		}

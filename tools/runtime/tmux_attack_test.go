@@ -14,7 +14,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -26,18 +26,18 @@ func TestWhoMayUseATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := runtime.NewTmux(runtime.TmuxDeps{Guard: g, Instance: "x"})
-	for args, safe := range map[string]guard.Verdict{
-		`{"action":"list"}`: guard.Allow, `{"action":"capture","session":"main"}`: guard.Allow,
-		`{"action":"create","session":"main"}`: guard.Deny, `{"action":"send","session":"main","command":"ls"}`: guard.Deny,
+	for args, safe := range map[string]policy.Verdict{
+		`{"action":"list"}`: policy.Allow, `{"action":"capture","session":"main"}`: policy.Allow,
+		`{"action":"create","session":"main"}`: policy.Deny, `{"action":"send","session":"main","command":"ls"}`: policy.Deny,
 	} {
 		i, err := tool.Intent(t.Context(), tools.Call{Args: json.RawMessage(args), Trust: event.Public, Tainted: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := guard.Decide(guard.Case{Tool: "tmux", Intent: i, Asker: event.Public, Tainted: true, Mode: guard.ModeAsk}); d.Verdict != guard.Deny {
+		if d := policy.Decide(policy.Case{Tool: "tmux", Intent: i, Asker: event.Public, Tainted: true, Mode: policy.ModeAsk}); d.Verdict != policy.Deny {
 			t.Errorf("a stranger: %s: %+v", args, d)
 		}
-		if d := guard.Decide(guard.Case{Tool: "tmux", Intent: i, Asker: event.Owner, Typed: true, Safe: true, Mode: guard.ModeAsk}); d.Verdict != safe {
+		if d := policy.Decide(policy.Case{Tool: "tmux", Intent: i, Asker: event.Owner, Typed: true, Safe: true, Mode: policy.ModeAsk}); d.Verdict != safe {
 			t.Errorf("safe mode: %s: %+v", args, d)
 		}
 	}

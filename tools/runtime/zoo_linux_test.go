@@ -17,7 +17,7 @@ import (
 
 	"hob/daemon/fsguard"
 	"hob/daemon/sandbox"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools"
 	"hob/tools/runtime"
 )
@@ -115,7 +115,7 @@ func playHob() int {
 		return 1
 	}
 	ctx := context.Background()
-	d := runtime.ExecDeps{Guard: g, Spawn: spawn.New(slog.Default(), nil), Instance: os.Getenv(zooHob), Environ: os.Environ()}
+	d := runtime.ExecDeps{Guard: g, Spawn: sys.NewGroup(slog.Default(), nil), Instance: os.Getenv(zooHob), Environ: os.Environ()}
 	if len(os.Args) > 2 {
 		path, err := os.Executable()
 		if err != nil {

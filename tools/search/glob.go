@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"hob/daemon/glob"
 	"hob/daemon/ignore"
 	"hob/daemon/walk"
-	"hob/daemon/wild"
 	"hob/tools"
 )
 
@@ -64,9 +64,9 @@ func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.In
 }
 
 // newWild reads a pattern; one with a slash at its end names folders.
-func newWild(pattern string) (w *wild.Pattern, folders bool, err error) {
+func newWild(pattern string) (w *glob.Pattern, folders bool, err error) {
 	names := strings.TrimRight(pattern, "/")
-	if w, err = wild.New(names); err != nil {
+	if w, err = glob.New(names); err != nil {
 		return nil, false, tools.Refuse(tools.Validation, "such as **/*.go, src/{a,b}/*.md, !(vendor)/**, [[:digit:]]*", "pattern: %v", err)
 	}
 	return w, names != pattern, nil
@@ -125,7 +125,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 
 // globRun is one run of glob.
 type globRun struct {
-	pattern *wild.Pattern
+	pattern *glob.Pattern
 	folders bool // are wanted, and no files
 	sift    *sift
 	ctx     context.Context //nolint:containedctx // of this run alone
@@ -138,7 +138,7 @@ type globRun struct {
 // reached is what a folder keeps: its rules, and how far the pattern has come.
 type reached struct {
 	node  *ignore.Node
-	state wild.State
+	state glob.State
 }
 
 // newest keeps the newest of the files that it is given.
@@ -200,20 +200,20 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 }
 
 // standing is what the rules say of a folder in d.
-func (r *globRun) standing(d *walk.Dir, in reached, name string) wild.Standing {
+func (r *globRun) standing(d *walk.Dir, in reached, name string) glob.Standing {
 	if in.node == nil {
-		return wild.Open
+		return glob.Open
 	}
 	dir := r.sift.below(d.Path)
 	if in.node.Verdict(dir, name, true) == ignore.Ignore {
-		return wild.LeftOut
+		return glob.LeftOut
 	}
 	const anything = "\x01" // a name that no rule speaks of but one that speaks of all
 	inside := dir + "/" + name
 	if in.node.Verdict(inside, anything, true) == ignore.Ignore && in.node.Verdict(inside, anything, false) == ignore.Ignore {
-		return wild.Hollow
+		return glob.Hollow
 	}
-	return wild.Open
+	return glob.Open
 }
 
 func (r *globRun) takes(here reached, dir, name string, folder bool) bool {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"hob/daemon/glob"
 	"hob/daemon/ignore"
 	"hob/daemon/walk"
-	"hob/daemon/wild"
 	"hob/tools"
 	"hob/tools/search/pattern"
 )
@@ -68,8 +68,8 @@ func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Int
 type query struct {
 	Asked
 	pattern *pattern.Pattern
-	kind    *wild.Pattern // nil: all
-	include *wild.Pattern // nil: all
+	kind    *glob.Pattern // nil: all
+	include *glob.Pattern // nil: all
 	exclude bool          // include says what is left out
 }
 
@@ -91,12 +91,12 @@ func newQuery(in Asked) (*query, error) {
 	if in.Include == "" {
 		return q, nil
 	}
-	glob, exclude := strings.CutPrefix(in.Include, "!")
-	if exclude && strings.HasPrefix(glob, "(") {
-		glob, exclude = in.Include, false
+	pattern, exclude := strings.CutPrefix(in.Include, "!")
+	if exclude && strings.HasPrefix(pattern, "(") {
+		pattern, exclude = in.Include, false
 	}
 	q.exclude = exclude
-	if q.include, err = wild.New(strings.TrimPrefix(glob, "/")); err != nil {
+	if q.include, err = glob.New(strings.TrimPrefix(pattern, "/")); err != nil {
 		return nil, tools.Refuse(tools.Validation, "such as *.go or src/**/*.{ts,tsx}", "include: %v", err)
 	}
 	return q, nil

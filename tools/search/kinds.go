@@ -4,17 +4,17 @@ import (
 	"slices"
 	"strings"
 
-	"hob/daemon/wild"
+	"hob/daemon/glob"
 	"hob/tools"
 )
 
 // ofKind makes the pattern for the names of a kind of files.
-func ofKind(kind string) (*wild.Pattern, error) {
+func ofKind(kind string) (*glob.Pattern, error) {
 	var known []string
 	for line := range strings.Lines(kinds) {
 		name, globs, ok := strings.Cut(strings.TrimSpace(line), ": ")
 		if ok && strings.EqualFold(name, kind) {
-			return wild.New("{" + strings.ReplaceAll(globs, ", ", ",") + ",}")
+			return glob.New("{" + strings.ReplaceAll(globs, ", ", ",") + ",}")
 		}
 		known = append(known, name)
 	}

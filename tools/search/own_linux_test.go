@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/tools/search"
 )
 
@@ -26,7 +26,7 @@ func TestRaceForTheDatabase(t *testing.T) {
 	must(t, unix.FcntlFlock(uintptr(locked), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}))
 
 	var stop atomic.Bool
-	group := spawn.New(nil, func(_ string, err error) { t.Error(err) })
+	group := sys.NewGroup(nil, func(_ string, err error) { t.Error(err) })
 	group.Once("swap", func() error {
 		for !stop.Load() {
 			if err := os.Link(db, x+".tmp"); err != nil {

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 	"hob/daemon/walk"
 )
 
@@ -61,7 +61,7 @@ type part struct {
 func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep int) (hit, error) {
 	p := &parts{ctx: ctx, src: src, size: size, keep: keep, first: s.mode == modeFiles, number: 1, ahead: map[int64]part{}}
 	p.turn.L = &p.mu
-	group := spawn.New(slog.New(slog.DiscardHandler), func(_ string, err error) { p.end(err) })
+	group := sys.NewGroup(slog.New(slog.DiscardHandler), func(_ string, err error) { p.end(err) })
 	for range walk.Workers() {
 		mine := &scanner{pattern: s.pattern, searcher: s.pattern.Searcher(), mode: s.mode}
 		group.Once("search a part", func() error {

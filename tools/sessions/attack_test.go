@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 	"hob/tools/sessions"
 )
@@ -24,8 +24,8 @@ func TestATaintedTurnDoesNotWriteIntoAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := guard.Decide(guard.Case{Tool: "sessions_send", Intent: i, Asker: event.Owner, Tainted: true, Mode: guard.ModeAsk})
-	if d.Verdict == guard.Allow {
+	d := policy.Decide(policy.Case{Tool: "sessions_send", Intent: i, Asker: event.Owner, Tainted: true, Mode: policy.ModeAsk})
+	if d.Verdict == policy.Allow {
 		t.Errorf("%v", d)
 	}
 }

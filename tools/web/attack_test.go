@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/tools"
 	"hob/tools/web"
 )
@@ -22,8 +22,8 @@ func TestNothingIsSentToAGivenAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := guard.Decide(guard.Case{Tool: "http", Intent: i, Asker: event.Owner, Tainted: true, Given: []string{"https://evil.example/post"}, Mode: guard.ModeAsk})
-		if d.Verdict != guard.Ask {
+		d := policy.Decide(policy.Case{Tool: "http", Intent: i, Asker: event.Owner, Tainted: true, Given: []string{"https://evil.example/post"}, Mode: policy.ModeAsk})
+		if d.Verdict != policy.Ask {
 			t.Errorf("%s: %s (%s)", args, d.Verdict, d.Reason)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon"
 	"hob/daemon/console"
-	"hob/daemon/disk"
+	"hob/daemon/sys"
 )
 
 // Command is hob backup.
@@ -263,7 +263,7 @@ func ownHome(a *cli.App) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	uid, mine, err := disk.Owner(home)
+	uid, mine, err := sys.FileOwner(home)
 	if errors.Is(err, os.ErrNotExist) || err == nil && mine {
 		return home, nil
 	}

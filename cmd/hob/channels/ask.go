@@ -22,7 +22,7 @@ import (
 	"hob/config/schema"
 	"hob/daemon/console"
 	"hob/daemon/secret"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // complete checks the section, and asks for what it lacks until nothing is wrong with it. Off a terminal what is wrong is the error.
@@ -115,7 +115,7 @@ func (d *draft) hidden(ctx context.Context, prompt string) (string, error) {
 		return "", fmt.Errorf("look at the terminal: %w", err)
 	}
 	read := make(chan typed, 1)
-	spawn.New(slog.New(slog.DiscardHandler), nil).Once("read a secret", func() error { // it ends with the process where nobody types
+	sys.NewGroup(slog.New(slog.DiscardHandler), nil).Once("read a secret", func() error { // it ends with the process where nobody types
 		text, err := term.ReadPassword(fd)
 		read <- typed{text, err}
 		return nil

@@ -12,7 +12,7 @@ import (
 
 	"hob/daemon"
 	"hob/daemon/console"
-	"hob/daemon/disk"
+	"hob/daemon/sys"
 )
 
 // home looks at the folders.
@@ -21,7 +21,7 @@ func home(_ context.Context, s *scene) Result {
 		return *s.outside()
 	}
 	if s.closed != nil {
-		uid, _, err := disk.Owner(s.home)
+		uid, _, err := sys.FileOwner(s.home)
 		if err != nil {
 			return Result{State: Fail, Found: err.Error(), Mend: "look at the rights of the folders above it"}
 		}

@@ -11,7 +11,7 @@ import (
 	"hob/config"
 	"hob/daemon"
 	"hob/daemon/api/client"
-	"hob/daemon/disk"
+	"hob/daemon/sys"
 )
 
 // scene is what all checks look at.
@@ -65,7 +65,7 @@ type status struct {
 
 // survey gathers what several checks need. Only a home that cannot be named is an error; the rest is for the checks.
 func survey(ctx context.Context, a *cli.App) (*scene, error) {
-	s := &scene{now: time.Now, free: disk.Free}
+	s := &scene{now: time.Now, free: sys.DiskFree}
 	var err error
 	if s.home, s.named, err = a.HomeDir(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func survey(ctx context.Context, a *cli.App) (*scene, error) {
 
 // enter finds out whether the caller may look into the home. What root looked at would in part become root's.
 func (s *scene) enter() {
-	_, mine, err := disk.Owner(s.home)
+	_, mine, err := sys.FileOwner(s.home)
 	s.there = !errors.Is(err, os.ErrNotExist)
 	switch {
 	case !s.there:

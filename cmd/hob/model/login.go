@@ -15,7 +15,7 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 type signIn struct {
@@ -108,7 +108,7 @@ type ended struct {
 func firstOf(ctx context.Context, a *cli.App, c *client.Client) (json.RawMessage, error) {
 	over := make(chan ended, 1)
 	lines := make(chan string)
-	g := spawn.New(slog.New(slog.DiscardHandler), nil)
+	g := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	g.Once("wait for the sign-in", func() error {
 		var e ended
 		e.err = c.Act(ctx, "model", "codex", "wait", nil, &e.who)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Limits of asking ollama for each model.
@@ -197,7 +197,7 @@ func (a *asker) isOllama(ctx context.Context) bool {
 func each(log *slog.Logger, name string, n, limit int, f func(int)) error {
 	var mu sync.Mutex
 	var failed []error
-	g := spawn.New(log, func(_ string, err error) {
+	g := sys.NewGroup(log, func(_ string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		failed = append(failed, err)

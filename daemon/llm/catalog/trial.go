@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/sys"
 )
 
 // maxAnswer is the output limit of a trial's requests, in tokens: much for a sentence, but a model may think before it.
@@ -73,7 +73,7 @@ type Report struct {
 // Trial puts a model to real calls, four at most, and never repeats one: a sentence, a tool's call, the use of its result,
 // a picture. open makes the model; it must read files through the ones it is given. A first call that shows that no other
 // can work (the key, the name, the line) ends the trial; so does ctx, which is the only limit of time.
-func Trial(ctx context.Context, open func(llm.Files) (llm.Model, error), c clock.Clock) Report {
+func Trial(ctx context.Context, open func(llm.Files) (llm.Model, error), c sys.Clock) Report {
 	skipped := Check{Outcome: Skipped}
 	t := &trial{clock: c, report: Report{Text: Talk{Check: skipped}, Call: skipped, Result: skipped, Vision: skipped}, priced: true, guessed: true}
 	start := c.Mono()
@@ -87,7 +87,7 @@ func Trial(ctx context.Context, open func(llm.Files) (llm.Model, error), c clock
 // trial is a trial under way.
 type trial struct {
 	model   llm.Model
-	clock   clock.Clock
+	clock   sys.Clock
 	report  Report
 	answers int
 	priced  bool // so far every request has a price

@@ -16,12 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/llm/openai"
+	"hob/daemon/sys"
 )
 
 // mind is a scripted model that does each part of a trial in a way that the test sets.
@@ -110,7 +110,7 @@ func try(ctx context.Context, m *mind) (catalog.Report, []llm.Request) {
 	r := catalog.Trial(ctx, func(files llm.Files) (llm.Model, error) {
 		m.files = files
 		return script, nil
-	}, clock.Real())
+	}, sys.RealClock())
 	return r, script.Requests()
 }
 
@@ -205,7 +205,7 @@ func TestTrialAnswersEachCall(t *testing.T) {
 }
 
 func TestTrialWithoutAModel(t *testing.T) {
-	r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return nil, errors.New("no such\nbackend") }, clock.Real())
+	r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return nil, errors.New("no such\nbackend") }, sys.RealClock())
 	if outcomes(r) != "failed skipped skipped skipped" || r.Text.Error != "no such backend" || r.Counted != catalog.ByNobody {
 		t.Errorf("got %+v", r)
 	}
@@ -270,7 +270,7 @@ func TestTrialTakesTime(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := paced{llmtest.NewScript(nil), c.deltas, llm.Answer{Text: "aaa", Usage: c.usage}}
-				r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return m, nil }, clock.Real())
+				r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return m, nil }, sys.RealClock())
 				got := r.Text
 				if got.FirstMS != c.first || got.TookMS != c.took || got.Speed != c.speed || got.Pieces != len(c.deltas) || got.Streams != (len(c.deltas) > 1) {
 					t.Errorf("got %+v", got)
@@ -295,7 +295,7 @@ func bill(m *mind, info llm.Info, usage ...llm.Usage) catalog.Report {
 	return catalog.Trial(context.Background(), func(files llm.Files) (llm.Model, error) {
 		m.files = files
 		return script, nil
-	}, clock.Real())
+	}, sys.RealClock())
 }
 
 func TestTrialCost(t *testing.T) {
@@ -334,7 +334,7 @@ func overTheWire(t *testing.T, s *llmtest.Server) catalog.Report {
 	t.Cleanup(s.Close)
 	return catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) {
 		return openai.New(openai.Config{Provider: "compatible", Model: "m", BaseURL: s.URL})
-	}, clock.Real())
+	}, sys.RealClock())
 }
 
 func TestTrialOverTheWire(t *testing.T) {
@@ -396,7 +396,7 @@ func TestTrialShowsThePictureOverTheWire(t *testing.T) {
 	})
 	r := catalog.Trial(t.Context(), func(files llm.Files) (llm.Model, error) {
 		return openai.New(openai.Config{Provider: "compatible", Model: "m", BaseURL: f.URL + "/v1", Files: files})
-	}, clock.Real())
+	}, sys.RealClock())
 	if outcomes(r) != "yes no skipped yes" {
 		t.Errorf("got %+v", r)
 	}
@@ -413,7 +413,7 @@ func (s sent) Bytes(context.Context, string) ([]byte, error) {
 func TestReportNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := paced{llmtest.NewScript(nil).As(llm.Info{Provider: "p", Model: "m"}), []llm.Delta{{Text: "a"}, {Text: "b"}}, llm.Answer{Text: "ab", Usage: llm.Usage{Input: 1, Output: 30}}}
-		r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return m, nil }, clock.Real())
+		r := catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) { return m, nil }, sys.RealClock())
 		same(t, r, json.RawMessage(`{"provider":"p","model":"m",`+
 			`"text":{"outcome":"yes","took_ms":2500,"text":"ab","first_ms":1000,"pieces":2,"streams":true,"tokens_per_second":20},`+
 			`"tool_call":{"outcome":"no","error":"it said \"ab\"","took_ms":2500},"tool_result":{"outcome":"skipped","took_ms":0},`+

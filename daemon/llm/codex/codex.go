@@ -11,9 +11,8 @@ import (
 	"net/http"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/secret"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // The public endpoints and names of the sign-in. The client has no secret, and one redirect address on port 1455.
@@ -72,7 +71,7 @@ type Account struct {
 	server *server
 	purse  *purse
 	desk   *desk
-	group  *spawn.Group
+	group  *sys.Group
 }
 
 // New makes an account; it looks at nothing and connects to nobody yet.
@@ -90,12 +89,12 @@ func New(c Config) *Account {
 		c.Redact = &secret.Redactor{}
 	}
 	if c.Now == nil {
-		c.Now = clock.Real().Wall
+		c.Now = sys.RealClock().Wall
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	group, srv := spawn.New(c.Log, nil), &server{cfg: c}
+	group, srv := sys.NewGroup(c.Log, nil), &server{cfg: c}
 	p := &purse{cfg: c, server: srv, group: group, turn: make(chan struct{}, 1)}
 	return &Account{server: srv, purse: p, desk: &desk{cfg: c, server: srv, purse: p, group: group}, group: group}
 }

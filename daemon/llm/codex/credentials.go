@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"hob/daemon/llm"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // flight is one look at the kept tokens, with a renewal where they need one; everybody who asks meanwhile waits for it.
@@ -37,7 +37,7 @@ func (a *Account) Spoiled(token string) {
 type purse struct {
 	cfg    Config
 	server *server
-	group  *spawn.Group
+	group  *sys.Group
 	turn   chan struct{} // holds one while somebody changes the kept tokens
 
 	mu      sync.Mutex // guards what follows

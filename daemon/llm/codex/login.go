@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 
 	"golang.org/x/oauth2"
 )
@@ -61,7 +61,7 @@ type desk struct {
 	cfg    Config
 	server *server
 	purse  *purse
-	group  *spawn.Group
+	group  *sys.Group
 
 	mu     sync.Mutex // guards what follows, and the end of attempts
 	closed bool

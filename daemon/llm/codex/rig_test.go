@@ -18,9 +18,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
 	"hob/daemon/llm/codex"
 	"hob/daemon/secret"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -107,7 +107,7 @@ func (r *rig) start(change ...func(*codex.Config)) *codex.Account {
 	transport := &http.Transport{}
 	c := codex.Config{
 		Vault: r.vault, Port: r.port, HTTP: &http.Client{Transport: cmp.Or(r.wire, http.RoundTripper(transport))},
-		Now:          clock.Shifted(func() time.Duration { return time.Duration(r.later.Load()) }).Wall,
+		Now:          sys.ShiftedClock(func() time.Duration { return time.Duration(r.later.Load()) }).Wall,
 		Log:          slog.New(slog.NewTextHandler(&r.logs, nil)),
 		AuthorizeURL: r.url + "/oauth/authorize", TokenURL: r.url + "/oauth/token", RevokeURL: r.url + "/oauth/revoke",
 	}

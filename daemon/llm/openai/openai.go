@@ -14,11 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/llm"
 	"hob/daemon/llm/wire"
+	"hob/daemon/sys"
 )
 
 // Limits and defaults.
@@ -118,7 +117,7 @@ func New(c Config) (llm.Model, error) {
 // Info says what the model is. A backend that runs on this machine costs nothing and counts as local.
 func (m *server) Info() llm.Info {
 	return llm.Info{
-		Provider: m.cfg.Provider, Model: m.cfg.Model, Server: m.cfg.BaseURL + "#" + ident.Digest(m.cfg.APIKey), Local: free(m.cfg),
+		Provider: m.cfg.Provider, Model: m.cfg.Model, Server: m.cfg.BaseURL + "#" + sys.Digest(m.cfg.APIKey), Local: free(m.cfg),
 		Context: m.cfg.Context, MaxOutput: m.cfg.MaxOutput, Price: m.cfg.Price,
 	}
 }
@@ -139,7 +138,7 @@ func withDefaults(c Config) Config {
 	c.First = orElse(c.First, defaultFirst)
 	c.HTTP = client(c.HTTP)
 	if c.Now == nil {
-		c.Now = clock.Real().Wall
+		c.Now = sys.RealClock().Wall
 	}
 	return c
 }

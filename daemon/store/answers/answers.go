@@ -10,8 +10,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
-	"hob/daemon/guard"
 	"hob/daemon/netguard"
+	"hob/daemon/policy"
 )
 
 // Text is what the owner reads: the question, and in a paragraph of its own how to answer it from where he is. Where there are buttons one
@@ -46,7 +46,7 @@ func always(q turn.Question, word string) string {
 	if q.Pattern == "" {
 		return ""
 	}
-	return word + netguard.Defang(guard.Visible(q.Pattern))
+	return word + netguard.Defang(policy.Visible(q.Pattern))
 }
 
 // askHint says how an ask is answered.
@@ -104,7 +104,7 @@ const numbered = "#"
 // Choices are the answers that a question offers, as the commands that give them. They are short, because platforms have little room for them.
 func Choices(q turn.Question) (list []channels.Choice) {
 	add := func(label, command string) {
-		list = append(list, channels.Choice{Label: guard.Visible(label), Data: command})
+		list = append(list, channels.Choice{Label: policy.Visible(label), Data: command})
 	}
 	approve, deny := "/approve "+q.Code, "/deny "+q.Code
 	switch {
@@ -134,7 +134,7 @@ func Choices(q turn.Question) (list []channels.Choice) {
 func plainLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if line = guard.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
+		if line = policy.Visible(strings.TrimRight(line, "\r")); strings.HasPrefix(strings.TrimLeft(line, " ("), "/") {
 			line = "· " + line
 		}
 		lines[i] = line

@@ -8,7 +8,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/guard"
+	"hob/daemon/policy"
 	"hob/daemon/store/db"
 )
 
@@ -21,11 +21,11 @@ func Below(tx *db.Tx, o event.Out, owner []event.Address, has func(event.Address
 	if len(o.Buttons) == 0 {
 		return o.Body, nil, nil
 	}
-	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(guard.Visible(label)) > longestLabel })
+	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(policy.Visible(label)) > longestLabel })
 	if long || len(o.Files) > 0 || !slices.Contains(owner, o.To) || !has(o.To) {
 		text = o.Body + "\n"
 		for i, label := range o.Buttons {
-			text += fmt.Sprintf("\n%d. %s", i+1, guard.Visible(label))
+			text += fmt.Sprintf("\n%d. %s", i+1, policy.Visible(label))
 		}
 		return text, nil, nil
 	}
@@ -34,7 +34,7 @@ func Below(tx *db.Tx, o event.Out, owner []event.Address, has func(event.Address
 		return "", nil, err
 	}
 	for _, label := range o.Buttons {
-		label = guard.Visible(label)
+		label = policy.Visible(label)
 		buttons = append(buttons, channels.Choice{Label: label, Data: channels.Words(label, foreign)})
 	}
 	return o.Body, buttons, nil

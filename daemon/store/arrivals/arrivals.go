@@ -11,8 +11,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/shelf"
 	"hob/daemon/store/db"
 )
 
@@ -44,8 +44,8 @@ const (
 // Arrival is an input and, once it has entered, what has become of it.
 type Arrival struct {
 	In     event.In
-	Number int64            // of its row, when that was reserved
-	Files  []shelf.Artifact // that came with it
+	Number int64                // of its row, when that was reserved
+	Files  []artifacts.Artifact // that came with it
 
 	State  State
 	Reason string // of a state that is not Queued

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/store/db"
+	"hob/daemon/sys"
 )
 
 // Keeper makes copies, by schedule and by hand. All fields are needed.
@@ -25,7 +25,7 @@ type Keeper struct {
 	Notice     func(ctx context.Context, key, text string) error // tells the owner, once for each key
 	Free       func(dir string) (int64, error)                   // bytes on its disk
 	Zone       func() *time.Location                             // the owner's
-	Clock      clock.Clock                                       //
+	Clock      sys.Clock                                         //
 	Log        *slog.Logger                                      //
 }
 

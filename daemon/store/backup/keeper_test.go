@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
 	"hob/daemon/store"
 	"hob/daemon/store/backup"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 )
 
 // vault is a home with a store, a keeper and a clock that is moved by hand.
@@ -35,7 +35,7 @@ func openVault(t *testing.T, free int64) *vault {
 	v.Keeper = backup.Keeper{
 		State: dir, Plan: backup.DefaultPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backup, Notice: s.Notice,
 		Free: func(string) (int64, error) { return free, nil }, Zone: func() *time.Location { return time.UTC },
-		Clock: clock.Shifted(func() time.Duration { return v.ahead }), Log: slog.New(slog.DiscardHandler),
+		Clock: sys.ShiftedClock(func() time.Duration { return v.ahead }), Log: slog.New(slog.DiscardHandler),
 	}
 	return v
 }

@@ -14,13 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/clock"
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store"
 	"hob/daemon/store/backup"
 	"hob/daemon/store/db"
 	"hob/daemon/store/view"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +29,7 @@ const chat event.Address = "chat:1"
 func open(t *testing.T, dir string) (s *store.Store, end func()) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
-		Dir: dir, Version: "test", Clock: clock.Real(), IDs: ident.Random(), Zone: func() string { return "UTC" },
+		Dir: dir, Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
 		Owner: func() []event.Address { return []event.Address{chat} }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hob/daemon/spawn"
 	"hob/daemon/store/db"
+	"hob/daemon/sys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,7 +70,7 @@ func TestGroupCommit(t *testing.T) {
 				case i == 3:
 					want, f = ours, func(tx *db.Tx) error { return errors.Join(add(name)(tx), ours) }
 				case i == 5:
-					want, f = spawn.ErrPanic, func(tx *db.Tx) error {
+					want, f = sys.ErrPanic, func(tx *db.Tx) error {
 						if err := add(name)(tx); err != nil {
 							return err
 						}

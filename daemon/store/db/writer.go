@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hob/daemon/fail"
-	"hob/daemon/spawn"
+	"hob/daemon/sys"
 )
 
 // Closures of one shared commit at most.
@@ -30,7 +30,7 @@ type writer struct {
 	now     func() time.Time
 	log     *slog.Logger
 	queue   chan *closure
-	group   *spawn.Group
+	group   *sys.Group
 	mu      sync.RWMutex
 	closed  bool
 
@@ -48,7 +48,7 @@ type closure struct {
 
 func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
 	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
-	w.group = spawn.New(o.Log, nil)
+	w.group = sys.NewGroup(o.Log, nil)
 	return w
 }
 
@@ -213,7 +213,7 @@ func (w *writer) guarded(tx *Tx, c *closure) (own, err error) {
 func shielded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", spawn.ErrPanic, p)
+			err = fmt.Errorf("%w: %v", sys.ErrPanic, p)
 		}
 	}()
 	return f()

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/daemon/artifacts"
 	"hob/daemon/event"
-	"hob/daemon/shelf"
 	"hob/daemon/store/db"
 )
 
@@ -21,7 +21,7 @@ const outgoing = "outbox"
 const keep = 30 * 24 * time.Hour
 
 // Put stores the row of an artifact.
-func Put(tx *db.Tx, a shelf.Artifact) error {
+func Put(tx *db.Tx, a artifacts.Artifact) error {
 	return tx.Run("INSERT INTO artifacts (id, sha256, size, name, mime, trust, source, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		a.ID, a.SHA256, a.Size, a.Name, a.MIME, a.Trust, a.Source, db.Micros(tx.Now))
 }
@@ -35,7 +35,7 @@ func Enclose(tx *db.Tx, outbox int64, list []event.Enclosed) error {
 		if f.Artifact == "" {
 			continue
 		}
-		err := Put(tx, shelf.Artifact{ID: f.Artifact, SHA256: f.SHA256, Size: f.Size, Name: f.Name, MIME: f.MIME, Trust: event.Public, Source: outgoing})
+		err := Put(tx, artifacts.Artifact{ID: f.Artifact, SHA256: f.SHA256, Size: f.Size, Name: f.Name, MIME: f.MIME, Trust: event.Public, Source: outgoing})
 		if err != nil {
 			return fmt.Errorf("store the file %s: %w", f.Name, err)
 		}

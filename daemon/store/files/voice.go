@@ -8,20 +8,20 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store/db"
-	"hob/daemon/voice"
+	"hob/daemon/transcribe"
 )
 
 // Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
-func Unheard(ctx context.Context, r *db.Readers, turn int64) ([]voice.Note, error) {
+func Unheard(ctx context.Context, r *db.Readers, turn int64) ([]transcribe.Note, error) {
 	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
 		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, turn)
-	return db.Collect(rs, err, func(rs *sql.Rows) (n voice.Note, err error) {
+	return db.Collect(rs, err, func(rs *sql.Rows) (n transcribe.Note, err error) {
 		return n, rs.Scan(&n.Item, db.JSON(&n.Part))
 	})
 }
 
 // Hear puts a text behind a voice note that nobody has listened to.
-func Hear(tx *db.Tx, turn int64, n voice.Note, text string) error {
+func Hear(tx *db.Tx, turn int64, n transcribe.Note, text string) error {
 	var parts []event.Part
 	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, turn}, db.JSON(&parts)); err != nil {
 		return err

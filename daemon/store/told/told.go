@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"hob/daemon/event"
-	"hob/daemon/ident"
 	"hob/daemon/store/db"
 	"hob/daemon/store/settings"
+	"hob/daemon/sys"
 )
 
 // Tx is a transaction of the store, with the deed that is the store's own.
@@ -45,5 +45,5 @@ func Settle(tx Tx, name string, f func(known string) (now string, n Notice, err 
 	if n.Text == "" {
 		return nil
 	}
-	return tx.Tell(fmt.Sprintf("%s:%d:%s", name, db.Micros(tx.Rows().Now), ident.Digest(n.Text)), n.To, n.Text)
+	return tx.Tell(fmt.Sprintf("%s:%d:%s", name, db.Micros(tx.Rows().Now), sys.Digest(n.Text)), n.To, n.Text)
 }

@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"errors"
 
-	"hob/daemon/shelf"
+	"hob/daemon/artifacts"
 )
 
 // ArtifactNamed finds an artifact.
-func (s *View) ArtifactNamed(ctx context.Context, id string) (shelf.Artifact, error) {
-	a := shelf.Artifact{ID: id}
+func (s *View) ArtifactNamed(ctx context.Context, id string) (artifacts.Artifact, error) {
+	a := artifacts.Artifact{ID: id}
 	err := s.read.QueryRowContext(ctx, "SELECT sha256, size, name, mime, trust, source FROM artifacts WHERE id = ?", id).Scan(&a.SHA256, &a.Size, &a.Name, &a.MIME, &a.Trust, &a.Source)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, notFound("artifact", id)

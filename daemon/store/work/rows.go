@@ -7,7 +7,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store/db"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 )
 
 // Tasks in one list when the caller names no limit, and at the most.
@@ -35,7 +35,7 @@ func (d Desk) Reserve(ctx context.Context) (id int64, err error) {
 }
 
 // Backlog reads all open tasks, those named, and those that any of these wait for.
-func (r Rows) Backlog(ctx context.Context, ids ...int64) (work.Backlog, error) {
+func (r Rows) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error) {
 	doc, err := db.Doc(ids)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r Rows) Backlog(ctx context.Context, ids ...int64) (work.Backlog, error) {
 }
 
 // Tasks lists tasks: the open ones as they run, then those that have ended, the newest first. f.State "open" leaves the latter out.
-func (r Rows) Tasks(ctx context.Context, f event.Filter) ([]work.Task, error) {
+func (r Rows) Tasks(ctx context.Context, f event.Filter) ([]tasks.Task, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultTasks
 	}
@@ -54,14 +54,14 @@ func (r Rows) Tasks(ctx context.Context, f event.Filter) ([]work.Task, error) {
 }
 
 // Task reads one task.
-func (r Rows) Task(ctx context.Context, id int64) (work.Task, error) {
+func (r Rows) Task(ctx context.Context, id int64) (tasks.Task, error) {
 	rs, err := r.Readers.QueryContext(ctx, "SELECT "+columns+from+"WHERE k.id = ?", id)
 	list, err := db.Collect(rs, err, scan)
 	if err == nil && len(list) == 0 {
 		err = event.NewFault(event.Missing, "hob tasks list shows what there is", "there is no task %d", id)
 	}
 	if err != nil {
-		return work.Task{}, err
+		return tasks.Task{}, err
 	}
 	return list[0], nil
 }
@@ -74,40 +74,40 @@ func (r Rows) Serves(ctx context.Context, turn int64) (bool, error) {
 }
 
 // Todos reads the todo list of a session.
-func (r Rows) Todos(ctx context.Context, session int64) ([]work.Todo, error) {
+func (r Rows) Todos(ctx context.Context, session int64) ([]tasks.Todo, error) {
 	rs, err := r.Readers.QueryContext(ctx, "SELECT content, status, active_form FROM todos WHERE session = ? ORDER BY n", session)
-	return db.Collect(rs, err, func(rs *sql.Rows) (work.Todo, error) {
-		var t work.Todo
+	return db.Collect(rs, err, func(rs *sql.Rows) (tasks.Todo, error) {
+		var t tasks.Todo
 		return t, rs.Scan(&t.Content, &t.Status, &t.ActiveForm)
 	})
 }
 
 // Tallies sums up the live sessions that plan or have a todo list with something left to do, the oldest first.
-func (r Rows) Tallies(ctx context.Context) ([]work.Tally, error) {
+func (r Rows) Tallies(ctx context.Context) ([]tasks.Tally, error) {
 	rs, err := r.Readers.QueryContext(ctx, `SELECT s.key, p.session IS NOT NULL, coalesce(t.content, ''), coalesce(t.status, ''), coalesce(t.active_form, '')
 		FROM sessions s LEFT JOIN plans p ON p.session = s.id LEFT JOIN todos t ON t.session = s.id
 		WHERE s.archived = 0 AND (p.session IS NOT NULL OR t.session IS NOT NULL) ORDER BY s.id, t.n`)
 	type row struct {
 		key  string
 		plan bool
-		todo work.Todo
+		todo tasks.Todo
 	}
 	rows, err := db.Collect(rs, err, func(rs *sql.Rows) (w row, err error) {
 		return w, rs.Scan(&w.key, &w.plan, &w.todo.Content, &w.todo.Status, &w.todo.ActiveForm)
 	})
-	var sums []work.Tally
+	var sums []tasks.Tally
 	for len(rows) > 0 {
 		n := slices.IndexFunc(rows, func(w row) bool { return w.key != rows[0].key })
 		if n < 0 {
 			n = len(rows)
 		}
-		var list []work.Todo
+		var list []tasks.Todo
 		for _, w := range rows[:n] {
 			if w.todo.Content != "" {
 				list = append(list, w.todo)
 			}
 		}
-		sum := work.Count(list)
+		sum := tasks.Count(list)
 		sum.Session, sum.Plan = rows[0].key, rows[0].plan
 		if sum.Plan || sum.Done < sum.Total {
 			sums = append(sums, sum)

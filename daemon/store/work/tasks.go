@@ -11,7 +11,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/store/db"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 	"hob/tools"
 )
 
@@ -21,8 +21,8 @@ const columns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting'
 
 const from = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
 
-func scan(rs *sql.Rows) (work.Task, error) {
-	var t work.Task
+func scan(rs *sql.Rows) (tasks.Task, error) {
+	var t tasks.Task
 	err := rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, db.JSON(&t.BlockedBy), db.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
 		&t.Trust, &t.Tainted, &t.Typed, &t.ReplyTo, &t.Result, &t.Turn, db.Stamp(&t.Created), db.Stamp(&t.Ended))
 	return t, err
@@ -33,16 +33,16 @@ func scan(rs *sql.Rows) (work.Task, error) {
 const related = `WITH some AS (SELECT id, blocked_by FROM tasks WHERE state NOT IN ('done', 'cancelled') OR id IN (SELECT value FROM json_each(?1)))
 	SELECT ` + columns + from + `WHERE k.id IN (SELECT id FROM some UNION SELECT b.value FROM some, json_each(some.blocked_by) b)`
 
-func gather(rs *sql.Rows, err error) (work.Backlog, error) {
+func gather(rs *sql.Rows, err error) (tasks.Backlog, error) {
 	list, err := db.Collect(rs, err, scan)
-	b := work.Backlog{}
+	b := tasks.Backlog{}
 	for _, t := range list {
 		b[t.ID] = t
 	}
 	return b, err
 }
 
-func backlog(tx *db.Tx, ids ...int64) (work.Backlog, error) {
+func backlog(tx *db.Tx, ids ...int64) (tasks.Backlog, error) {
 	doc, err := db.Doc(ids)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func backlog(tx *db.Tx, ids ...int64) (work.Backlog, error) {
 	return b, nil
 }
 
-func add(tx *db.Tx, t work.Task, then func(tools.Change) error) error {
+func add(tx *db.Tx, t tasks.Task, then func(tools.Change) error) error {
 	b, err := backlog(tx, t.BlockedBy...)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func add(tx *db.Tx, t work.Task, then func(tools.Change) error) error {
 	return carryOut(tx, step, then)
 }
 
-func revise(tx *db.Tx, r work.Revision, then func(tools.Change) error) error {
+func revise(tx *db.Tx, r tasks.Revision, then func(tools.Change) error) error {
 	ids := []int64{r.ID}
 	if r.BlockedBy != nil {
 		ids = append(ids, *r.BlockedBy...)
@@ -85,7 +85,7 @@ func revise(tx *db.Tx, r work.Revision, then func(tools.Change) error) error {
 
 // End ends the task that a turn ran, if it ran one: what the turn has said is its summary, why tells what went wrong.
 func End(tx *db.Tx, id int64, state turn.Status, why string, then func(tools.Change) error) error {
-	o := work.Outcome{State: outcome(state), Turn: id, At: tx.Now}
+	o := tasks.Outcome{State: outcome(state), Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
 		WHERE t.id = ?`, []any{id}, &o.ExtID, &o.Text, &o.Tainted)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -94,7 +94,7 @@ func End(tx *db.Tx, id int64, state turn.Status, why string, then func(tools.Cha
 	if err != nil {
 		return err
 	}
-	if o.State != work.Done {
+	if o.State != tasks.Done {
 		o.Text = why
 	}
 	number, _, _ := strings.Cut(o.ExtID, "/")
@@ -110,19 +110,19 @@ func End(tx *db.Tx, id int64, state turn.Status, why string, then func(tools.Cha
 }
 
 // outcome is what a turn's end makes of its task. What the owner has stopped nobody wants any more.
-func outcome(state turn.Status) work.State {
+func outcome(state turn.Status) tasks.State {
 	switch state {
 	case turn.Done:
-		return work.Done
+		return tasks.Done
 	case turn.Stopped:
-		return work.Cancelled
+		return tasks.Cancelled
 	default:
-		return work.Failed
+		return tasks.Failed
 	}
 }
 
 // carryOut writes down a step of the backlog.
-func carryOut(tx *db.Tx, s work.Step, then func(tools.Change) error) error {
+func carryOut(tx *db.Tx, s tasks.Step, then func(tools.Change) error) error {
 	for _, t := range s.Tasks { // before their inbox rows change: a row that is withdrawn is not the newest attempt's any more
 		if err := write(tx, t); err != nil {
 			return fmt.Errorf("write task %d: %w", t.ID, err)
@@ -156,7 +156,7 @@ func carryOut(tx *db.Tx, s work.Step, then func(tools.Change) error) error {
 }
 
 // write stores a task as it is now.
-func write(tx *db.Tx, t work.Task) error {
+func write(tx *db.Tx, t tasks.Task) error {
 	if t.BlockedBy == nil {
 		t.BlockedBy = []int64{}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store/db"
-	"hob/daemon/work"
+	"hob/daemon/tasks"
 	"hob/tools"
 )
 
@@ -20,24 +20,24 @@ const First = `SELECT iif(source <> 'task', seq, (SELECT i.seq FROM inbox i JOIN
 	WHERE i.state = 'queued' AND i.source = 'task' AND i.not_before <= ?1 AND i.rank <= ?2 ORDER BY k.priority DESC, i.seq LIMIT 1)) FROM `
 
 // Change is what Apply takes.
-type Change = work.Change
+type Change = tasks.Change
 
 // Plan is the tool whose questions Answer follows.
-const Plan = work.PlanTool
+const Plan = tasks.PlanTool
 
 // Yes is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
-func Yes(tool string) (answer string, ok bool) { return work.Approve, tool == Plan }
+func Yes(tool string) (answer string, ok bool) { return tasks.Approve, tool == Plan }
 
 // Apply writes a change. What follows from it for other tables goes to then: event.In, event.Event, event.Out.
-func Apply(tx *db.Tx, c work.Change, then func(tools.Change) error) error {
+func Apply(tx *db.Tx, c tasks.Change, then func(tools.Change) error) error {
 	switch c := c.(type) {
-	case work.Todos:
+	case tasks.Todos:
 		return putTodos(tx, c)
-	case work.Planning:
+	case tasks.Planning:
 		return plan(tx, c)
-	case work.Add:
+	case tasks.Add:
 		return add(tx, c.Task, then)
-	case work.Revision:
+	case tasks.Revision:
 		return revise(tx, c, then)
 	default:
 		return fmt.Errorf("unknown change %T of the work", c)
@@ -59,8 +59,8 @@ func sessionOf(tx *db.Tx, id int64, key string) (int64, error) {
 	return id, err
 }
 
-func putTodos(tx *db.Tx, c work.Todos) error {
-	if err := work.CheckTodos(c.List); err != nil {
+func putTodos(tx *db.Tx, c tasks.Todos) error {
+	if err := tasks.CheckTodos(c.List); err != nil {
 		return err
 	}
 	id, err := sessionOf(tx, c.Session, c.Key)
@@ -78,7 +78,7 @@ func putTodos(tx *db.Tx, c work.Todos) error {
 	return nil
 }
 
-func plan(tx *db.Tx, c work.Planning) error {
+func plan(tx *db.Tx, c tasks.Planning) error {
 	id, err := sessionOf(tx, c.Session, c.Key)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func plan(tx *db.Tx, c work.Planning) error {
 
 // Answer ends the plan mode of a turn's session if the owner's answer to its plan is a yes.
 func Answer(tx *db.Tx, turn int64, text string) error {
-	if !work.Approved(text) {
+	if !tasks.Approved(text) {
 		return nil
 	}
 	return tx.Run("DELETE FROM plans WHERE session = (SELECT session FROM turns WHERE id = ?)", turn)

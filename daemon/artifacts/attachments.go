@@ -1,0 +1,161 @@
+package artifacts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/fsguard"
+)
+
+// attachments is the folder of the workspace where copies of what came with messages lie, in a folder for each message.
+const attachments = fsguard.AttachmentFolder
+
+// arrival is a message with files on its way into the inbox, under a number that was reserved for it.
+type arrival struct {
+	Store
+	seq  int64
+	work *os.Root // the workspace
+	kept []Artifact
+}
+
+// AcceptFiles commits an input with the files that came with it. First their bytes are durable, as artifacts and as copies in
+// attachments/SEQ, SEQ being the number of the inbox row to come; then the rows of the artifacts and of the input are one commit.
+// So a row's files are there as soon as the row is, and what a crash leaves behind has no row and is swept. A part's name becomes the
+// path of its copy in the workspace: that is how a model learns where the file lies, and relative paths of tools begin there.
+func (s Store) AcceptFiles(ctx context.Context, in event.In, contents [][]byte) (r event.Receipt, err error) {
+	work, err := os.OpenRoot(s.Workspace)
+	if err != nil {
+		return r, storageFault(err)
+	}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	a := &arrival{Store: s, work: work}
+	if r, err = a.reserve(ctx, in); err != nil || a.seq == 0 {
+		return r, storageFault(err)
+	}
+	r, err = a.accept(ctx, in, contents)
+	if err != nil || !r.New { // the second of two posts of one message keeps nothing either
+		err = storageFault(errors.Join(err, a.discard()))
+	}
+	return r, err
+}
+
+// reserve takes a number for the message and makes its folder; for one that was accepted before, it finds the receipt and takes none.
+// A number whose folder is there already, because the database was put back to an earlier state, is passed over.
+func (a *arrival) reserve(ctx context.Context, in event.In) (r event.Receipt, err error) {
+	if err := fsguard.RealFolder(filepath.Join(a.Workspace, attachments)); err != nil {
+		return r, err
+	}
+	if err := a.work.MkdirAll(attachments, 0o700); err != nil {
+		return r, err
+	}
+	for {
+		if a.seq, r, err = a.Rows.Reserve(ctx, in); err != nil || a.seq == 0 {
+			return r, err
+		}
+		if err = a.work.Mkdir(a.folder(), 0o700); !errors.Is(err, fs.ErrExist) {
+			return r, err
+		}
+	}
+}
+
+// folder is where the copies lie, relative to the workspace.
+func (a *arrival) folder() string { return path.Join(attachments, strconv.FormatInt(a.seq, 10)) }
+
+func (a *arrival) accept(ctx context.Context, in event.In, contents [][]byte) (event.Receipt, error) {
+	if err := errors.Join(syncFolder(a.work, attachments), syncFolder(a.work, ".")); err != nil {
+		return event.Receipt{}, err
+	}
+	parts := make([]event.Part, 0, len(in.Parts))
+	for _, p := range in.Parts {
+		if p.Kind != event.Text {
+			var err error
+			if p, err = a.keep(p, in, contents[len(a.kept)]); err != nil {
+				return event.Receipt{}, err
+			}
+		}
+		parts = append(parts, p)
+	}
+	in.Parts = parts
+	fail.Point("inbound.received")
+	return a.Rows.AcceptFiles(ctx, a.seq, in, a.kept)
+}
+
+// keep stores the bytes of one part, twice.
+func (a *arrival) keep(p event.Part, in event.In, data []byte) (event.Part, error) {
+	row, err := a.put(bytes.NewReader(data))
+	if err != nil {
+		return p, err
+	}
+	row.Name, row.MIME, row.Trust, row.Source = p.Name, p.MIME, in.Trust, in.Source
+	a.kept = append(a.kept, row)
+	p.Artifact, p.Name = row.ID, path.Join(a.folder(), p.Name)
+	if _, err := writeDurable(a.work, p.Name, bytes.NewReader(data)); err != nil {
+		return p, fmt.Errorf("copy into the workspace: %w", err)
+	}
+	return p, nil
+}
+
+// discard removes what was stored of a message that was not accepted.
+func (a *arrival) discard() error {
+	err := a.work.RemoveAll(a.folder())
+	for _, row := range a.kept {
+		err = errors.Join(err, os.Remove(filepath.Join(a.Dir, row.ID)))
+	}
+	if err != nil {
+		return fmt.Errorf("remove what was stored of it: %w", err)
+	}
+	return nil
+}
+
+// storageFault makes one sentence of why attachments were not stored.
+func storageFault(err error) error {
+	var f *event.Fault
+	switch {
+	case err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		f = &event.Fault{Text: "the disk is full: the message was not stored", Hint: "free some space and send it again"}
+	default:
+		f = &event.Fault{Text: "the attachments could not be stored: " + err.Error(), Hint: "see whether hob may write to the folders workspace/attachments and state/artifacts of its home"}
+	}
+	f.Kind, f.Err = event.Unavailable, err
+	return f
+}
+
+// sweepCopies removes the folders whose number was given out and never became that of an inbox row. Everything else that lies there
+// is not hob's.
+func (s Store) sweepCopies(ctx context.Context) (err error) {
+	root, err := os.OpenRoot(s.Workspace)
+	if err != nil {
+		return fmt.Errorf("open the workspace: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	list, err := fs.ReadDir(root.FS(), attachments)
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be read holds nothing of ours
+	}
+	for _, e := range list {
+		seq, err := strconv.ParseInt(e.Name(), 10, 64)
+		if err != nil || seq <= 0 || strconv.FormatInt(seq, 10) != e.Name() || !e.IsDir() {
+			continue
+		}
+		gone, err := s.View.Abandoned(ctx, seq)
+		if err == nil && gone {
+			err = root.RemoveAll(path.Join(attachments, e.Name()))
+		}
+		if err != nil {
+			return fmt.Errorf("sweep attachments: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"hob/channels"
+)
+
+// TestAfterthoughtsUnderKills: while hob is down the owner presses two buttons below one question, changes a message twice, deletes one, says two things in one
+// breath, and a friend sends files. Wherever hob is killed while it takes all this in, each file is there once, what was changed is read in its last words, what was deleted is not read,
+// the first button is the answer, and what was said in one breath is one turn.
+func TestAfterthoughtsUnderKills(t *testing.T) {
+	t.Parallel()
+	bin := binary(t, tested)
+	points := []string{"artifact.written:2", "inbound.received:2", "inbound.committed", "inbound.committed:2", "question.answered", "turn.claimed"}
+	if *kills >= thorough {
+		points = append(points, "artifact.written", "artifact.written:3", "inbound.received", "inbound.received:3", "inbound.received:4", "inbound.committed:3", "inbound.committed:4", "turn.claimed:2", "turn.claimed:3", "spend.reserved", "question.consumed")
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, options{bin: bin, chats: []string{"telegram", "matrix"}})
+			r.meet()
+			r.thinkAgain()
+			r.dieAt(point)
+			r.up()
+			if err := r.settle(); err != nil {
+				t.Fatal(err)
+			}
+			r.stop()
+			sum, broken := r.check()
+			for _, b := range broken {
+				t.Error(b)
+			}
+			for class, want := range map[channels.Repeats]score{
+				channels.Marked: {filesIn: 1, edits: 2, inPlace: 2, taps: 2, tapsKept: 1, breaths: 1, breathsKept: 1},
+				channels.ByKey:  {filesIn: 1, edits: 2, inPlace: 2, deleted: 1, inTime: 1, breaths: 1, breathsKept: 1},
+			} {
+				s := sum.classes[class]
+				if got := (score{
+					filesIn: s.filesIn, edits: s.edits, inPlace: s.inPlace, deleted: s.deleted, inTime: s.inTime, taps: s.taps, tapsKept: s.tapsKept, breaths: s.breaths, breathsKept: s.breathsKept,
+				}); got != want {
+					t.Errorf("%s: it came to %+v, want %+v", class, got, want)
+				}
+			}
+		})
+	}
+}
+
+// thinkAgain is what is done on the chat servers while hob is down, after it has asked a question.
+func (r *rig) thinkAgain() {
+	r.t.Helper()
+	asks := r.chats.venues[0]
+	r.speak(asks, owner, "please do ask-1000")
+	r.up()
+	if !until(settleTime, func() bool { return len(asks.buttons()) == 2 }) {
+		r.t.Fatalf("hob asks nothing\n%s", r.proc.said)
+	}
+	r.kill()
+	for _, b := range asks.buttons() {
+		r.tap(asks, codeOf(b), b)
+	}
+	for i, v := range r.chats.venues {
+		text := func(n int) string { return fmt.Sprintf("please do plain-%d", 10*(i+1)+n) }
+		u := r.speak(v, owner, text(0))
+		r.edit(u, text(1))
+		r.edit(u, text(2))
+		u.unread = true
+		if v.deletes != nil {
+			gone := r.speak(v, owner, text(3))
+			r.edit(gone, text(7))
+			r.remove(gone)
+			gone.unread = true
+		}
+		r.bring(v, text(4), "sheet-"+v.name+".txt", 50_000)
+		r.breathe(v, text(5), text(6))
+	}
+}

@@ -1,0 +1,216 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"hob/daemon/api/client"
+)
+
+// Somebody who answers hob at once time after time is taken for a program, and not heard: so often one whom the owner knows writes at most in one home.
+const mostReplies = 4
+
+// chats are the chat servers of one home, and what was said on them.
+type chats struct {
+	venues  []*venue
+	said    []*utterance
+	breaths int
+	replies map[*venue]int         // of who is known
+	cuts    map[*venue]int         // that were ordered
+	due     map[*venue]func() bool // whether the last of them has not come yet
+	met     bool                   // hob has listened on all of them
+	growing bool                   // an answer is to be shown while it is made, which takes seconds
+	taps    []tap                  // buttons that were pressed
+	looks   map[string]int         // for a button below a question, by its code
+}
+
+// utterance is something that somebody has said.
+type utterance struct {
+	at     *venue
+	who    part
+	id     string // as it is to be in the inbox
+	text   string
+	breath int // other than 0: it was said in one breath with the other of this number
+	came   bool
+
+	fate            // what became of it
+	file *enclosure // that came with it
+}
+
+// addresses are the owner's on the chat servers.
+func (r *rig) addresses() (list []string) {
+	if r.chats == nil {
+		return nil
+	}
+	for _, v := range r.chats.venues {
+		list = append(list, v.name+":"+v.owner)
+	}
+	return list
+}
+
+// sections are those of the chat servers in the config.
+func (r *rig) sections() (text string) {
+	if r.chats == nil {
+		return ""
+	}
+	for _, v := range r.chats.venues {
+		text += v.config
+	}
+	return text
+}
+
+// heeded tells whether hob is to take it up.
+func (u *utterance) heeded() bool { return u.who != stranger && u.who != aside }
+
+// speak is somebody saying something, whether or not hob listens.
+func (r *rig) speak(v *venue, who part, text string) *utterance {
+	u := &utterance{at: v, who: who, text: text, id: v.says(who, text)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chats.said = append(r.chats.said, u)
+	return u
+}
+
+// breathe is the owner saying two things in one breath.
+func (r *rig) breathe(v *venue, one, two string) {
+	r.chats.breaths++
+	for _, text := range []string{one, two} {
+		u := r.speak(v, owner, text)
+		u.breath = r.chats.breaths
+	}
+}
+
+// meet lets hob listen on all chat servers for the first time: on some of them, what was said before is no news.
+func (r *rig) meet() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	r.up()
+	for _, v := range r.chats.venues {
+		v.hears(ctx)
+	}
+	if ctx.Err() != nil {
+		r.t.Fatalf("hob does not listen on all chat servers\n%s", r.proc.said)
+	}
+	r.chats.met = true
+	for i, v := range r.chats.venues {
+		r.speak(v, owner, fmt.Sprintf("please do plain-%d", 8000+i))
+	}
+	why := ""
+	if !until(settleTime, func() bool {
+		c, err := r.dial(ctx)
+		if err != nil {
+			return false
+		}
+		why = r.deaf(ctx, c)
+		return why == ""
+	}) {
+		r.t.Fatalf("%s\n%s", why, r.proc.said)
+	}
+	r.kill()
+}
+
+// gossip is what happens on the chat servers beside what the owner wants: others speak, the wire is cut, a platform repeats itself.
+func (r *rig) gossip(rng *rand.Rand, k int) {
+	if r.chats == nil || !r.chats.met {
+		return
+	}
+	v := r.chats.venues[rng.IntN(len(r.chats.venues))]
+	text := fmt.Sprintf("please do plain-%d", 60_000+10*k)
+	switch rng.IntN(8) {
+	case 0:
+		if r.chats.replies[v]++; r.chats.replies[v] <= mostReplies {
+			r.speak(v, known, text)
+		}
+	case 1:
+		r.speak(v, called, text)
+	case 2:
+		r.speak(v, []part{stranger, aside}[rng.IntN(2)], text)
+	case 3:
+		r.breathe(v, text, fmt.Sprintf("please do plain-%d", 60_001+10*k))
+	case 4:
+		if u := r.chats.said[rng.IntN(len(r.chats.said))]; u.heeded() {
+			u.at.again(u.id)
+		}
+	case 5, 6:
+		if due := r.chats.due[v]; due == nil || !due() { // two in a row are another story
+			r.cutOff(v, rng.IntN(2) == 0)
+		}
+	}
+}
+
+// cutOff lets the connection of the next send end before or after the platform has taken it.
+func (r *rig) cutOff(v *venue, after bool) {
+	r.chats.cuts[v]++
+	r.chats.due[v] = v.cut(after)
+}
+
+// unheard names the first thing that was said and has not come in; "" is nothing.
+func (r *rig) unheard(ctx context.Context, c *client.Client) string {
+	if r.chats == nil {
+		return ""
+	}
+	for _, v := range r.chats.venues {
+		if v.taken != nil && !v.taken() {
+			return "hob has not taken all that has happened on " + v.name
+		}
+		missing := func() int {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return slices.IndexFunc(r.chats.said, func(u *utterance) bool { return u.at == v && u.heeded() && !u.came && !u.gone })
+		}
+		if missing() < 0 {
+			continue
+		}
+		there, err := r.inboxOf(ctx, c, v.name)
+		if err != nil {
+			return err.Error()
+		}
+		r.mu.Lock()
+		for _, u := range r.chats.said {
+			u.came = u.came || u.at == v && there[u.id]
+		}
+		r.mu.Unlock()
+		if i := missing(); i >= 0 {
+			return fmt.Sprintf("message %s of %s (%s) has not come in", r.chats.said[i].id, v.name, r.chats.said[i].text)
+		}
+	}
+	return ""
+}
+
+// inboxOf are the ids of what has come in from a source.
+func (r *rig) inboxOf(ctx context.Context, c *client.Client, source string) (map[string]bool, error) {
+	var rows []struct {
+		ExtID string `json:"ext_id"`
+	}
+	if err := c.List(ctx, "inbox", client.Filter{Name: source, Limit: 1000}, &rows); err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, row := range rows {
+		there[row.ExtID] = true
+	}
+	return there, nil
+}
+
+// watchGrow lets an answer take so long that it is shown while it is made, and hob live until some time after that.
+func (r *rig) watchGrow(rng *rand.Rand, k int) {
+	v := r.chats.venues[rng.IntN(len(r.chats.venues))]
+	r.speak(v, owner, fmt.Sprintf("please do slow-%d", 50_000+k))
+	r.up()
+	ctx, cancel := context.WithCancel(context.Background())
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		r.feed(ctx, r.proc.gone)
+	}()
+	happens(r.proc.gone, 3*time.Second+time.Duration(rng.IntN(5_000))*time.Millisecond)
+	cancel()
+	<-fed
+	r.kill()
+}

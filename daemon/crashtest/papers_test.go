@@ -1,0 +1,285 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hob/daemon/api/client"
+)
+
+// A watch that has fired thirty times within ten minutes is held, and would not settle: so often papers are moved at most in one home.
+const mostShuffles = 12
+
+// papers is the watched folder, and what was ever put there.
+type papers struct {
+	dir      string
+	looked   bool // the first look is done: from then on every change is told
+	todo     []change
+	puts     map[page]int     // how often a content was put under a name
+	told     map[int64]string // by turn, what its run was told
+	rested   []page           // what rested there while hob looked
+	sheets   int
+	shuffles int
+}
+
+// page is a content under a path.
+type page struct{ path, content string }
+
+// change is one thing that is done to a file: "write" in place, put a new one "over" it, "remove", "rename" to the name in content.
+type change struct{ how, name, content string }
+
+// plan puts one change in the line.
+func (p *papers) plan(how, name, content string) {
+	p.todo = append(p.todo, change{how, name, content})
+}
+
+// shuffle plans some changes. No content is new twice, but an old one may come back.
+func (r *rig) shuffle(rng *rand.Rand) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.senses.papers
+	if p.shuffles++; p.shuffles > mostShuffles {
+		return
+	}
+	for range 1 + rng.IntN(3) {
+		p.sheets++
+		name, sheet := []string{"a", "b", "c", "d"}[rng.IntN(4)], fmt.Sprintf("sheet %d", p.sheets)
+		switch how := []string{"write", "write", "over", "over", "back", "remove", "rename"}[rng.IntN(7)]; how {
+		case "back":
+			p.plan("over", name, fmt.Sprintf("sheet %d", 1+rng.IntN(p.sheets)))
+		case "rename":
+			p.plan(how, name, fmt.Sprintf("r%d", p.sheets))
+		default:
+			p.plan(how, name, sheet)
+		}
+	}
+}
+
+// move carries out what is planned, if the first look is done.
+func (r *rig) move() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.senses.papers
+	if !p.looked {
+		return
+	}
+	for _, c := range p.todo {
+		if err := p.apply(c); err != nil {
+			r.wrong = append(r.wrong, err.Error())
+		}
+	}
+	p.todo = nil
+}
+
+func (p *papers) apply(c change) error {
+	path, put := filepath.Join(p.dir, c.name), page{filepath.Join(p.dir, c.name), c.content}
+	switch c.how {
+	case "write":
+		p.puts[put]++
+		return os.WriteFile(path, []byte(c.content+"\n"), 0o600)
+	case "over":
+		p.puts[put]++
+		draft := filepath.Join(filepath.Dir(p.dir), "draft")
+		return errors.Join(os.WriteFile(draft, []byte(c.content+"\n"), 0o600), os.Rename(draft, path))
+	case "remove":
+		return there(os.Remove(path))
+	default:
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return there(err)
+		}
+		to := filepath.Join(p.dir, c.content)
+		p.puts[page{to, strings.TrimSpace(string(raw))}]++
+		return os.Rename(path, to)
+	}
+}
+
+// there drops the error that says that a file is not there.
+func there(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// rummage moves papers while hob looks, once its first look is done. false: hob is not there any more.
+func (r *rig) rummage(ctx context.Context, c *client.Client) bool {
+	r.mu.Lock()
+	looked := r.senses.papers.looked
+	r.mu.Unlock()
+	if !looked {
+		var w struct{ Ready bool }
+		if err := c.Show(ctx, "watches", "papers", &w); err != nil {
+			return false
+		}
+		if !w.Ready {
+			return true
+		}
+		r.mu.Lock()
+		r.senses.papers.looked = true
+		r.mu.Unlock()
+	}
+	r.move()
+	return true
+}
+
+// now is what lies in the folder.
+func (p *papers) now() (map[string]string, error) {
+	now := map[string]string{}
+	entries, err := os.ReadDir(p.dir)
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		now[filepath.Join(p.dir, e.Name())] = strings.TrimSpace(string(raw))
+	}
+	return now, err
+}
+
+// What a watch tells: a line for each change, and behind them the contents.
+var (
+	happened = regexp.MustCompile(`(?m)^- (created|changed|removed|renamed) (\S+?)(?: \(was (\S+)\))?(?:, .*)?$`)
+	contents = regexp.MustCompile(`(?m)^\+\+\+ (\S+)\n@@ .*\n(?:-.*\n)?\+(.*)$`)
+)
+
+// replay does with an empty folder what a watch has told, in this order, and counts how often it told of each page.
+func replay(texts []string) (now map[string]string, told map[page]int) {
+	now, told = map[string]string{}, map[page]int{}
+	for _, text := range texts {
+		lines := happened.FindAllStringSubmatch(text, -1)
+		for _, m := range lines { // of a row's lines the renames come first: something new may stand under an old name
+			if how, path, from := m[1], m[2], m[3]; how == "renamed" {
+				now[path] = now[from]
+				delete(now, from)
+				told[page{path, now[path]}]++
+			}
+		}
+		for _, m := range lines {
+			switch how, path := m[1], m[2]; how {
+			case "removed":
+				delete(now, path)
+			case "created", "changed":
+				now[path] = ""
+			}
+		}
+		for _, m := range contents.FindAllStringSubmatch(text, -1) {
+			now[m[1]] = m[2]
+			told[page{m[1], m[2]}]++
+		}
+	}
+	return now, told
+}
+
+// untold says what of the folder has not been told yet; "" is nothing.
+func (r *rig) untold(ctx context.Context, c *client.Client) string {
+	r.mu.Lock()
+	looked, todo := r.senses.papers.looked, len(r.senses.papers.todo)
+	r.mu.Unlock()
+	switch {
+	case todo > 0:
+		return fmt.Sprintf("%d changes are planned and the watch has not had its first look", todo)
+	case !looked:
+		return ""
+	}
+	lies, err := r.senses.papers.now()
+	if err != nil {
+		return err.Error()
+	}
+	texts, err := r.tellings(ctx, c)
+	if err != nil {
+		return err.Error()
+	}
+	if told, _ := replay(texts); !maps.Equal(told, lies) {
+		return fmt.Sprintf("papers lie there that are not told of: %v, told: %v", lies, told)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for path, content := range lies {
+		r.senses.papers.rested = append(r.senses.papers.rested, page{path, content})
+	}
+	return ""
+}
+
+// tellings are what the runs of the watch were told, the oldest first.
+func (r *rig) tellings(ctx context.Context, c *client.Client) (texts []string, err error) {
+	var fires []struct{ Turn int64 }
+	if err := c.List(ctx, "fires", client.Filter{Name: "watch:papers", State: "ran", Limit: 1000}, &fires); err != nil {
+		return nil, err
+	}
+	known, last := r.senses.papers.told, int64(0)
+	for _, f := range slices.Backward(fires) {
+		if f.Turn == last {
+			continue // one turn for several
+		}
+		last = f.Turn
+		if known[f.Turn] == "" {
+			var turn struct{ Items []struct{ Kind, Text string } }
+			if err := c.Show(ctx, "turns", strconv.FormatInt(f.Turn, 10), &turn); err != nil {
+				return nil, err
+			}
+			for _, item := range turn.Items {
+				if item.Kind == "input" {
+					known[f.Turn] += item.Text + "\n"
+				}
+			}
+		}
+		texts = append(texts, known[f.Turn])
+	}
+	return texts, nil
+}
+
+// papersTold is the promise of a watch: what rested was told, nothing was told more often than it was put there, and the snapshot is what lies there.
+func (r *rig) papersTold(b book, sum *tally) (broken []string) {
+	p := &r.senses.papers
+	if !p.looked {
+		return nil
+	}
+	lies, err := p.now()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	snapshot := map[string]string{}
+	for _, row := range b.rows("SELECT s.path, s.hash FROM snapshots s JOIN triggers t ON t.id = s.watch WHERE t.name = 'papers' AND s.gone = 0 AND s.dir = 0") {
+		snapshot[row[0]] = row[1]
+	}
+	hashes := map[string]string{}
+	for path, content := range lies {
+		sum := sha256.Sum256([]byte(content + "\n"))
+		hashes[path] = hex.EncodeToString(sum[:])
+	}
+	if !maps.Equal(snapshot, hashes) {
+		broken = append(broken, cut(fmt.Sprintf("the snapshot is not what lies there: %v, %v", snapshot, hashes)))
+	}
+	var texts []string
+	for _, row := range b.rows("SELECT (SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p) FROM inbox i WHERE i.source = 'watch:papers' ORDER BY i.seq") {
+		texts = append(texts, row[0])
+	}
+	_, told := replay(texts)
+	sum.papers = len(told)
+	for _, page := range p.rested {
+		if told[page] == 0 {
+			broken = append(broken, fmt.Sprintf("%s held %q, at rest, and nobody was told", page.path, page.content))
+		}
+	}
+	for page, n := range told {
+		if n > p.puts[page] {
+			broken = append(broken, fmt.Sprintf("%q in %s was told %d times, and put there %d times", page.content, page.path, n, p.puts[page]))
+		}
+	}
+	return broken
+}

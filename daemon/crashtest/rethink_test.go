@@ -1,0 +1,165 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// fate is what has become of something that the owner has said.
+type fate struct {
+	edits  []edit
+	gone   bool // deleted
+	unread bool // all of that was done before hob could hear any of it
+}
+
+// edit is a message as it was changed to; id is that of the change.
+type edit struct{ id, text string }
+
+// rethink is the owner changing or deleting what he has said, at once or when hob may have read it, and asking for a question with buttons; and a friend of his
+// sending a file.
+func (r *rig) rethink(rng *rand.Rand, k int) {
+	if r.chats == nil || !r.chats.met {
+		return
+	}
+	if rng.IntN(4) == 0 {
+		r.beAsked(k)
+		return
+	}
+	v := r.chats.venues[rng.IntN(len(r.chats.venues))]
+	if v.edits == nil {
+		return
+	}
+	text := func(i int) string { return fmt.Sprintf("please do plain-%d", 80_000+10*k+i) }
+	switch rng.IntN(5) {
+	case 0:
+		if r.chats.replies[v]++; r.chats.replies[v] <= mostReplies {
+			r.bring(v, text(0), fmt.Sprintf("sheet-%d.txt", k), 1+rng.IntN(60_000))
+		}
+	case 1:
+		u := r.speak(v, owner, text(0))
+		for i := range 1 + rng.IntN(2) {
+			r.edit(u, text(1+i))
+		}
+		u.unread = true
+	case 2:
+		if u := r.lately(v, rng); u != nil {
+			r.edit(u, text(0))
+		}
+	case 3:
+		if v.deletes != nil {
+			u := r.speak(v, owner, text(0))
+			if rng.IntN(2) == 0 {
+				r.edit(u, text(1))
+			}
+			r.remove(u)
+			u.unread = true
+		}
+	case 4:
+		if u := r.lately(v, rng); u != nil && v.deletes != nil {
+			r.remove(u)
+		}
+	}
+}
+
+// beAsked is the owner asking for a question where there are buttons.
+func (r *rig) beAsked(k int) {
+	for _, v := range r.chats.venues {
+		if v.buttons != nil {
+			r.speak(v, owner, fmt.Sprintf("please do ask-%d", 80_000+10*k))
+		}
+	}
+}
+
+// lately is one of the two newest things that the owner has said in his private chat and can still change; nil: there is none. A command stays what it is.
+func (r *rig) lately(v *venue, rng *rand.Rand) *utterance {
+	var list []*utterance
+	for _, u := range slices.Backward(r.chats.said) {
+		if u.at == v && u.who == owner && u.file == nil && !u.gone && !strings.HasPrefix(u.text, "/") && len(list) < 2 {
+			list = append(list, u)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[rng.IntN(len(list))]
+}
+
+// bring is somebody whom the owner knows sending a file with words to it. Files of the owner's own would taint his conversation, in which tools are to work.
+func (r *rig) bring(v *venue, caption, name string, size int) {
+	e := enclosure{name, bytes.Repeat([]byte(name+" "), size/len(name)+1)}
+	u := &utterance{at: v, who: known, text: caption, id: v.brings(caption, e), file: &e}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chats.said = append(r.chats.said, u)
+}
+
+// edit is the owner changing a message.
+func (r *rig) edit(u *utterance, text string) {
+	id := u.at.edits(u.id, text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u.edits = append(u.edits, edit{id, text})
+	u.unread = false
+}
+
+// remove is the owner deleting a message.
+func (r *rig) remove(u *utterance) {
+	u.at.deletes(u.id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u.gone, u.unread = true, false
+}
+
+// tap is a button that the owner has pressed below a question.
+type tap struct {
+	at             *venue
+	code, data, id string
+}
+
+// Some questions are answered by a button, if there is one before they have been looked at so often.
+const mostLooks = 100
+
+// taps presses a button below a question, and of some questions another one right behind it. false: there are none, or it is to be answered otherwise.
+func (r *rig) taps(q question) bool {
+	if r.chats == nil {
+		return false
+	}
+	if slices.ContainsFunc(r.chats.taps, func(t tap) bool { return t.code == q.Code }) {
+		return true
+	}
+	if q.Code[1]%3 == 0 {
+		return false
+	}
+	for _, v := range r.chats.venues {
+		if v.buttons == nil || !strings.HasPrefix(q.To, v.name+":") {
+			continue
+		}
+		below := slices.DeleteFunc(v.buttons(), func(b button) bool { return codeOf(b) != q.Code })
+		if len(below) == 0 {
+			r.chats.looks[q.Code]++
+			return r.chats.looks[q.Code] < mostLooks
+		}
+		r.tap(v, q.Code, below[0])
+		if last := below[len(below)-1]; q.Code[2]%2 == 0 {
+			r.tap(v, q.Code, last)
+		}
+		return true
+	}
+	return false
+}
+
+// codeOf is that of the question that a button is below of.
+func codeOf(b button) string {
+	_, behind, _ := strings.Cut(b.data, " ")
+	code, _, _ := strings.Cut(behind, " ")
+	return code
+}
+
+func (r *rig) tap(v *venue, code string, b button) {
+	r.chats.taps = append(r.chats.taps, tap{v, code, b.data, v.press(b.message, b.data)})
+}

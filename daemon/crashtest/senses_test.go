@@ -1,0 +1,333 @@
+//go:build linux
+
+package crashtest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"hob/daemon/api/client"
+)
+
+// What the caller of the webhook and hob share, as Standard Webhooks writes it.
+var (
+	hookKey    = []byte("the key of the rig's webhook")
+	hookSecret = "whsec_" + base64.StdEncoding.EncodeToString(hookKey)
+)
+
+// senses are what hob notices by itself: somebody calls its webhook, a folder is watched, a gate looks at a file.
+type senses struct {
+	caller *http.Client
+	calls  []*delivery
+	papers papers
+	mail   mail
+}
+
+func newSenses(dir string) *senses {
+	return &senses{
+		caller: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		papers: papers{dir: filepath.Join(dir, "papers"), puts: map[page]int{}, told: map[int64]string{}},
+	}
+}
+
+// config is what the config says of them.
+func (s *senses) config() string {
+	return fmt.Sprintf(`
+[watches.papers]
+paths = [%q]
+settle = "200ms"
+prompt = "say: papers have changed"
+[hooks.door]
+secret = "env:RIG_HOOK"
+prompt = "please do {{.do}}"
+per_minute = 6000
+`, s.papers.dir)
+}
+
+// delivery is one call of the webhook. It is repeated under the same id until hob says that it has it.
+type delivery struct {
+	id, do string
+	acked  bool
+	again  bool // call once more although it was acknowledged
+	inbox  int64
+}
+
+// ring puts a call of the webhook in the line.
+func (r *rig) ring(id, do string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.senses.calls = append(r.senses.calls, &delivery{id: id, do: do})
+}
+
+// ringing are the calls that hob has not taken yet, or that are made once more.
+func (r *rig) ringing() (list []*delivery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.senses.calls {
+		if !d.acked || d.again {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// reachable finds the address that the ready line names.
+var reachable = regexp.MustCompile(`http://[0-9.:]+`)
+
+// deliver makes the calls that wait. false: hob is not there, or not yet.
+func (r *rig) deliver(ctx context.Context) bool {
+	list := r.ringing()
+	if len(list) == 0 {
+		return true
+	}
+	select {
+	case <-r.proc.ready:
+	default:
+		return false
+	}
+	for _, d := range list {
+		if !r.call(ctx, reachable.FindString(r.proc.line)+"/hooks/door", d) {
+			return false
+		}
+	}
+	return true
+}
+
+// call makes one call. false: hob is not there, or takes none now.
+func (r *rig) call(ctx context.Context, url string, d *delivery) bool {
+	body := fmt.Appendf(nil, `{"do":%q}`, d.do)
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	sum := hmac.New(sha256.New, hookKey)
+	sum.Write([]byte(d.id + "." + at + "."))
+	sum.Write(body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		panic("rig: " + err.Error()) // the ready line always names an address
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Webhook-Id", d.id)
+	req.Header.Set("Webhook-Timestamp", at)
+	req.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	res, err := r.senses.caller.Do(req)
+	if err != nil {
+		return false
+	}
+	said, err := io.ReadAll(res.Body)
+	if res.Body.Close() != nil || err != nil && res.StatusCode >= http.StatusMultipleChoices {
+		return false
+	}
+	return r.called(d, res.StatusCode, said)
+}
+
+// called notes what hob has said to a call: its head alone is the acknowledgement. The same id must get the same number.
+func (r *rig) called(d *delivery, status int, said []byte) bool {
+	var receipt struct{ Inbox int64 }
+	unread := json.Unmarshal(said, &receipt) != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case status == http.StatusServiceUnavailable:
+		return false
+	case status != http.StatusOK && status != http.StatusAccepted:
+		r.wrong = append(r.wrong, fmt.Sprintf("I1 call %s is answered with %d: %s", d.id, status, said))
+	case d.acked && !unread && d.inbox != 0 && d.inbox != receipt.Inbox:
+		r.wrong = append(r.wrong, fmt.Sprintf("I1 call %s was acknowledged as %d and again as %d", d.id, d.inbox, receipt.Inbox))
+	case d.acked && status != http.StatusOK && d.inbox != 0:
+		r.wrong = append(r.wrong, fmt.Sprintf("I1 call %s was acknowledged as %d, and is new again", d.id, d.inbox))
+	}
+	d.acked, d.again = true, false
+	if !unread {
+		d.inbox = receipt.Inbox
+	}
+	return true
+}
+
+// calledOnce is the promise to callers: each call that was acknowledged has one row, one fire and one turn, and nobody else has called.
+func (r *rig) calledOnce(b book, sum *tally) (broken []string) {
+	known := map[string]bool{}
+	for _, d := range r.senses.calls {
+		known[d.id] = true
+		sum.calls++
+		rows := b.rows("SELECT i.seq, coalesce(i.turn, 0) FROM inbox i JOIN fires f ON f.id = i.fire AND f.key = i.ext_id WHERE i.source = 'hook:door' AND i.ext_id = ?", d.id)
+		switch {
+		case d.acked && len(rows) == 0:
+			sum.lost++
+			broken = append(broken, fmt.Sprintf("I1 call %s of the webhook was acknowledged and is lost", d.id))
+		case len(rows) > 1:
+			sum.doubled++
+			broken = append(broken, fmt.Sprintf("I1 call %s of the webhook has the rows %v", d.id, rows))
+		case d.acked && d.inbox != 0 && rows[0][0] != strconv.FormatInt(d.inbox, 10):
+			broken = append(broken, fmt.Sprintf("I1 call %s was acknowledged as %d and is %s", d.id, d.inbox, rows[0][0]))
+		case d.acked && rows[0][1] == "0":
+			broken = append(broken, fmt.Sprintf("I3 call %s of the webhook has no turn", d.id))
+		}
+	}
+	for _, row := range b.rows("SELECT ext_id FROM inbox WHERE source = 'hook:door' UNION ALL SELECT f.key FROM fires f JOIN triggers t ON t.id = f.trigger WHERE t.kind = 'hook'") {
+		if !known[row[0]] {
+			broken = append(broken, "I1 nobody has made the call "+row[0])
+		}
+	}
+	return broken
+}
+
+// mail is a file that a job looks at before it runs.
+type mail struct {
+	n     int
+	at    time.Time // when it last changed
+	seen  bool      // a slot that came due since has found nothing new: what changed is dealt with
+	dealt int       // changes of which that is known
+}
+
+// post changes the file, all at once.
+func (r *rig) post() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, dir := &r.senses.mail, filepath.Join(r.home, "workspace", "mail")
+	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+		return // hob has not made its workspace yet
+	}
+	m.n++
+	from := filepath.Join(filepath.Dir(r.home), "letter")
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(from, fmt.Appendf(nil, "letter %d\n", m.n), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(from, filepath.Join(dir, "box"))
+	}
+	if err != nil {
+		r.wrong = append(r.wrong, err.Error())
+	}
+	m.at, m.seen = time.Now(), false
+}
+
+// unopened waits until the job has looked at the file as it is now and found nothing new.
+func (r *rig) unopened(ctx context.Context, c *client.Client) string {
+	r.mu.Lock()
+	at, seen := r.senses.mail.at, r.senses.mail.seen
+	r.mu.Unlock()
+	if at.IsZero() || seen {
+		return ""
+	}
+	var shut []struct {
+		Due    time.Time
+		Reason string
+	}
+	if err := c.List(ctx, "fires", client.Filter{Name: "mail", State: "skipped", Limit: 1}, &shut); err != nil {
+		return err.Error()
+	}
+	if len(shut) == 0 || shut[0].Due.Before(at) {
+		return fmt.Sprintf("the gate of mail has not been shut since %s", at.Format(time.StampMilli))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.senses.mail.seen = true
+	r.senses.mail.dealt++
+	return ""
+}
+
+// dealtWith is the promise of a gate: the job behind the gate ran for every change that it was given the time to see.
+func (r *rig) dealtWith(b book, sum *tally) (broken []string) {
+	sum.letters = r.senses.mail.dealt
+	if n := b.number("SELECT count(DISTINCT f.seen) FROM fires f JOIN triggers t ON t.id = f.trigger WHERE t.name = 'mail' AND f.outcome = 'ran' AND f.seen <> ''"); n < int64(r.senses.mail.dealt) {
+		broken = append(broken, fmt.Sprintf("the file of a gate changed %d times, and its job ran for %d states of it", r.senses.mail.dealt, n))
+	}
+	return broken
+}
+
+// gated are the promises of gates that hold at every instant.
+func gated(b book) (broken []string) {
+	for _, rule := range [][2]string{
+		{"a gate's change counts as dealt with, and no run that saw it ended well", "SELECT t.name, t.seen FROM triggers t WHERE t.seen <> '' AND NOT EXISTS (SELECT 1 FROM fires f WHERE f.trigger = t.id AND f.outcome = 'ran' AND f.seen = t.seen)"},
+		{"a job ran although its gate saw no change", "SELECT name, id FROM (SELECT t.name, f.id, f.seen, lag(f.seen) OVER (PARTITION BY f.trigger ORDER BY f.id) AS before FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.outcome = 'ran' AND f.seen <> '') WHERE seen = before"},
+	} {
+		broken = append(broken, b.none(rule[0], rule[1])...)
+	}
+	return broken
+}
+
+// stir plans what the world does beside the owner: calls, letters, papers.
+func (r *rig) stir(rng *rand.Rand, k int) {
+	if rng.IntN(3) == 0 {
+		r.ring(fmt.Sprintf("call-%d", k), fmt.Sprintf("plain-%d", 70_000+k))
+	}
+	if rng.IntN(8) == 0 {
+		r.post()
+	}
+	if rng.IntN(6) == 0 {
+		r.shuffle(rng)
+		if rng.IntN(2) == 0 {
+			r.move() // while hob is down
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.senses.calls); n > 0 && rng.IntN(8) == 0 {
+		r.senses.calls[rng.IntN(n)].again = true
+	}
+}
+
+// sense does what is in the line, and says whether hob is still there.
+func (r *rig) sense(ctx context.Context, c *client.Client) bool {
+	if r.senses == nil {
+		return true
+	}
+	return r.deliver(ctx) && r.rummage(ctx, c)
+}
+
+// unsensed names the first thing that hob has not noticed yet; "" is nothing.
+func (r *rig) unsensed(ctx context.Context, c *client.Client) string {
+	if r.senses == nil {
+		return ""
+	}
+	if n := len(r.ringing()); n > 0 {
+		return fmt.Sprintf("%d calls of the webhook are not taken", n)
+	}
+	if why := r.unopened(ctx, c); why != "" {
+		return why
+	}
+	return r.untold(ctx, c)
+}
+
+// rest lets hob notice all that there is, in the middle of its lives. How the rest of its work stands does not matter.
+func (r *rig) rest() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	r.up()
+	why := ""
+	if !until(settleTime, func() bool {
+		c, err := r.dial(ctx)
+		if err != nil {
+			why = err.Error()
+			return false
+		}
+		r.offer(ctx, c)
+		why = r.unsensed(ctx, c)
+		return why == ""
+	}) {
+		r.t.Fatalf("not noticed: %s\n%s", why, r.proc.said)
+	}
+	r.kill()
+}
+
+// sensed is what has become of all that hob was to notice.
+func (r *rig) sensed(b book, sum *tally) []string {
+	if r.senses == nil {
+		return nil
+	}
+	return append(append(r.calledOnce(b, sum), r.dealtWith(b, sum)...), r.papersTold(b, sum)...)
+}

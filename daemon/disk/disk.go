@@ -1,2 +1,0 @@
-// Package disk tells how much room a file system has, and whose a file is. It reads and writes no file.
-package disk

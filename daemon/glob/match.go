@@ -1,0 +1,111 @@
+package glob
+
+import "unicode/utf8"
+
+// glob matches a name with atoms that are all but exceptions: the last star takes as much as it must.
+func glob(atoms []atom, name string) bool {
+	at, i := 0, 0
+	star, mark := -1, 0
+	for i < len(name) || at < len(atoms) {
+		if at < len(atoms) && atoms[at].op == starOp {
+			star, mark = at, i
+			at++
+			continue
+		}
+		if at < len(atoms) && i < len(name) {
+			if size := atoms[at].takes(name[i:]); size > 0 {
+				at, i = at+1, i+size
+				continue
+			}
+		}
+		if star < 0 || mark == len(name) {
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(name[mark:])
+		mark += size
+		at, i = star+1, mark
+	}
+	return true
+}
+
+// takes is how long the character is that an atom takes at the beginning of s, 0 when it does not.
+func (a *atom) takes(s string) int {
+	r, size := utf8.DecodeRuneInString(s)
+	switch a.op {
+	case char:
+		if r != a.char {
+			return 0
+		}
+	case class:
+		in := false
+		for _, set := range a.sets {
+			in = in || set.low <= r && r <= set.high
+		}
+		for _, is := range a.is {
+			in = in || is(r)
+		}
+		if in == a.not {
+			return 0
+		}
+	case single:
+	default:
+		return 0
+	}
+	return size
+}
+
+// matching matches one name with atoms that hold exceptions. Each question is answered once.
+type matching struct {
+	name  string
+	known map[question]bool
+}
+
+type question struct {
+	first    *atom // of the atoms that are left; they are told apart by it
+	from, to int
+}
+
+// all reports whether atoms match name[from:to] to the end.
+func (m *matching) all(atoms []atom, from, to int) bool {
+	if len(atoms) == 0 {
+		return from == to
+	}
+	q := question{&atoms[0], from, to}
+	if answer, ok := m.known[q]; ok {
+		return answer
+	}
+	answer := m.first(atoms, from, to)
+	m.known[q] = answer
+	return answer
+}
+
+func (m *matching) first(atoms []atom, from, to int) bool {
+	a, rest := &atoms[0], atoms[1:]
+	if a.op != starOp && a.op != except {
+		if from == to {
+			return false
+		}
+		size := a.takes(m.name[from:to])
+		return size > 0 && m.all(rest, from+size, to)
+	}
+	for end := from; ; {
+		if (a.op == starOp || !m.one(a.but, from, end)) && m.all(rest, end, to) {
+			return true
+		}
+		if end >= to {
+			return false
+		}
+		_, size := utf8.DecodeRuneInString(m.name[end:to])
+		end += size
+	}
+}
+
+// one reports whether one of the lists matches name[from:to].
+func (m *matching) one(lists [][]atom, from, to int) bool {
+	for _, list := range lists {
+		if m.all(list, from, to) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,215 @@
+package glob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// part is the pattern of one name.
+type part struct {
+	any     bool   // "**": any number of folders
+	literal bool   // text is the name
+	text    string //
+	suffix  bool   // "*" and text: the usual case
+	atoms   []atom // else
+}
+
+// atom is a piece of a part's pattern.
+type atom struct {
+	op   op
+	char rune
+	sets []span            // of class
+	is   []func(rune) bool // of class: "[:alpha:]"
+	not  bool              // of class
+	but  [][]atom          // of except: what must not stand here
+}
+
+type op uint8
+
+const (
+	char   op = iota
+	single    // ?
+	starOp    // *
+	class     // […]
+	except    // !(…)
+)
+
+type span struct{ low, high rune }
+
+func parsePart(name string) (part, error) {
+	if name == "**" {
+		return part{any: true}, nil
+	}
+	if !strings.ContainsAny(name, `*?[\!(`) {
+		return part{literal: true, text: name}, nil
+	}
+	if name[0] == '*' && len(name) > 1 && !strings.ContainsAny(name[1:], `*?[\!(`) {
+		return part{suffix: true, text: name[1:]}, nil
+	}
+	r := &reader{rest: name}
+	atoms, err := r.atoms("")
+	return part{atoms: atoms}, err
+}
+
+// reader parses a name's pattern.
+type reader struct {
+	rest  string
+	depth int
+}
+
+const maxNesting = 8
+
+// atoms reads up to one of the bytes in stop, or the end.
+func (r *reader) atoms(stop string) ([]atom, error) {
+	var list []atom
+	for r.rest != "" && strings.IndexByte(stop, r.rest[0]) < 0 {
+		c, size := utf8.DecodeRuneInString(r.rest)
+		a := atom{op: char, char: c}
+		if strings.IndexByte("@+*?", r.rest[0]) >= 0 && strings.HasPrefix(r.rest[1:], "(") {
+			return nil, fmt.Errorf(`%w: "%c(" is not known; "!(x)" and "{a,b}" are, and "\(" is a bracket`, ErrPattern, c)
+		}
+		switch {
+		case c == '*':
+			a.op = starOp
+		case c == '?':
+			a.op = single
+		case c == '[':
+			class, left, err := parseClass(r.rest)
+			if err != nil {
+				return nil, err
+			}
+			a, r.rest, size = class, left, 0
+		case strings.HasPrefix(r.rest, "!("):
+			but, err := r.except()
+			if err != nil {
+				return nil, err
+			}
+			a, size = but, 0
+		case c == '\\' && len(r.rest) > 1:
+			r.rest = r.rest[1:]
+			a.char, size = utf8.DecodeRuneInString(r.rest)
+		}
+		r.rest = r.rest[size:]
+		if a.op == starOp && len(list) > 0 && list[len(list)-1].op == starOp {
+			continue
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// except reads "!(a|b)".
+func (r *reader) except() (atom, error) {
+	if r.depth++; r.depth > maxNesting {
+		return atom{}, fmt.Errorf("%w: \"!(\" is nested too deep", ErrPattern)
+	}
+	r.rest = r.rest[2:]
+	a := atom{op: except}
+	for {
+		list, err := r.atoms("|)")
+		if err != nil {
+			return a, err
+		}
+		a.but = append(a.but, list)
+		if r.rest == "" {
+			return a, fmt.Errorf("%w: a \"!(\" is not closed", ErrPattern)
+		}
+		end := r.rest[0] == ')'
+		r.rest = r.rest[1:]
+		if end {
+			r.depth--
+			return a, nil
+		}
+	}
+}
+
+func parseClass(s string) (atom, string, error) {
+	a, rest := atom{op: class}, s[1:]
+	if rest != "" && (rest[0] == '!' || rest[0] == '^') {
+		a.not, rest = true, rest[1:]
+	}
+	for first := true; ; first = false {
+		if rest == "" {
+			return a, "", fmt.Errorf("%w: a \"[\" is not closed", ErrPattern)
+		}
+		if rest[0] == ']' && !first {
+			return a, rest[1:], nil
+		}
+		if name, left, ok := named(rest); ok {
+			is := classes()[name]
+			if is == nil {
+				return a, "", fmt.Errorf("%w: there is no class [:%s:]", ErrPattern, name)
+			}
+			a.is, rest = append(a.is, is), left
+			continue
+		}
+		var low, high rune
+		low, rest = classRune(rest)
+		high = low
+		if len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+			high, rest = classRune(rest[1:])
+		}
+		if low > high {
+			return a, "", fmt.Errorf("%w: [%c-%c] is the wrong way round", ErrPattern, low, high)
+		}
+		a.sets = append(a.sets, span{low, high})
+	}
+}
+
+// named reads "[:name:]".
+func named(s string) (name, rest string, ok bool) {
+	if s, ok = strings.CutPrefix(s, "[:"); ok {
+		name, rest, ok = strings.Cut(s, ":]")
+	}
+	return name, rest, ok
+}
+
+// classes are the named ones of POSIX (IEEE 1003.1, section 9.3.5).
+func classes() map[string]func(rune) bool {
+	return map[string]func(rune) bool{
+		"alpha": unicode.IsLetter, "digit": func(r rune) bool { return r >= '0' && r <= '9' }, "alnum": func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) },
+		"upper": unicode.IsUpper, "lower": unicode.IsLower, "space": unicode.IsSpace, "blank": func(r rune) bool { return r == ' ' || r == '\t' },
+		"punct": func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }, "cntrl": unicode.IsControl,
+		"graph": func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }, "print": unicode.IsPrint,
+		"xdigit": func(r rune) bool { return strings.ContainsRune("0123456789abcdefABCDEF", r) },
+	}
+}
+
+func classRune(s string) (rune, string) {
+	if s[0] == '\\' && len(s) > 1 {
+		s = s[1:]
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	return r, s[size:]
+}
+
+// match reports whether a name matches; one that begins with a dot wants a pattern that does.
+func (p *part) match(name string) bool {
+	switch {
+	case name == "":
+		return false
+	case p.literal:
+		return name == p.text
+	case name[0] == '.' && !p.dotted():
+		return false
+	case p.any:
+		return true
+	case p.suffix:
+		return strings.HasSuffix(name, p.text)
+	case !p.excepts():
+		return glob(p.atoms, name)
+	}
+	m := matching{name: name, known: map[question]bool{}}
+	return m.all(p.atoms, 0, len(name))
+}
+
+func (p *part) dotted() bool {
+	return len(p.atoms) > 0 && p.atoms[0].op == char && p.atoms[0].char == '.'
+}
+
+func (p *part) excepts() bool {
+	return slices.ContainsFunc(p.atoms, func(a atom) bool { return a.op == except })
+}

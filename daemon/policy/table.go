@@ -1,0 +1,280 @@
+package policy
+
+import (
+	"slices"
+
+	"hob/daemon/event"
+	"hob/tools"
+)
+
+// row is who asks, and what the turn has read.
+type row string
+
+// The rows of the table. A sub-agent has the row of its parent, and nobody who could be asked.
+const (
+	owner   row = "the owner, or a job the owner made"
+	tainted row = "the owner, after something foreign was read"
+	others  row = "somebody else, or a machine"
+)
+
+func rowOf(c Case) row {
+	switch {
+	case c.Asker != event.Owner:
+		return others
+	case c.Tainted:
+		return tainted
+	default:
+		return owner
+	}
+}
+
+// column is what a call would do.
+type column string
+
+// The columns of the table.
+const (
+	read     column = "read"
+	write    column = "write"
+	shell    column = "shell"
+	web      column = "net"
+	message  column = "message"
+	schedule column = "schedule, memory"
+	itself   column = "config, service"
+)
+
+// columnOf sorts a scope; one that is not known changes hob itself.
+func columnOf(s tools.Scope) column {
+	switch s {
+	case tools.FSRead:
+		return read
+	case tools.FSWrite:
+		return write
+	case tools.Exec:
+		return shell
+	case tools.Net:
+		return web
+	case tools.Messages, tools.Sessions:
+		return message
+	case tools.Schedule, tools.MemoryOf:
+		return schedule
+	default:
+		return itself
+	}
+}
+
+// cell is one field of the table: what is allowed, and what happens to the rest.
+type cell struct {
+	allowed   condition
+	otherwise Verdict
+}
+
+// table is the default table of docs/security.md, as data.
+func table() map[row]map[column]cell {
+	return map[row]map[column]cell{
+		owner: {
+			read:     {anywhereReadable, Ask},
+			write:    {inTheRoots, Ask},
+			shell:    {inTheSandbox, Ask},
+			web:      {publicWeb, Ask},
+			message:  {knownAddresses, Ask},
+			schedule: {anytime, Ask},
+			itself:   {never("it changes hob itself"), Ask},
+		},
+		tainted: {
+			read:     {anywhereReadable, Ask},
+			write:    {inScratch, Ask},
+			shell:    {never("the turn has read foreign text"), Ask},
+			web:      {addressesTheOwnerGave, Ask},
+			message:  {theOwner, Ask},
+			schedule: {onlyReads, Ask},
+			itself:   {never("a turn that has read foreign text never changes hob itself"), Deny},
+		},
+		others: {
+			read:     {inTheWorkspace, Deny},
+			write:    {inScratch, Deny},
+			shell:    {never("the shell is the owner's"), Deny},
+			web:      {never("the web is not theirs to use"), Deny},
+			message:  {whereItCameFrom, Deny},
+			schedule: {never("the schedule and the memory are the owner's"), Deny},
+			itself:   {never("hob itself is the owner's"), Deny},
+		},
+	}
+}
+
+// judge is the decision about one scope of a call.
+func judge(c Case, s tools.Scope) Decision {
+	r, col := rowOf(c), columnOf(s)
+	at := table()[r][col]
+	fault := at.allowed(c)
+	switch {
+	case fault.why == "":
+		return Decision{Verdict: Allow, Reason: "the table allows it"}
+	case has(c, col) && col != itself && (r != others || col != shell && col != write):
+		return Decision{Verdict: Allow, Reason: "the owner gave this right when he made it"}
+	}
+	return Decision{Verdict: at.otherwise, Reason: reason(c, r, fault.why), Allow: remedy(c, r, col, fault.line)}
+}
+
+// reason says also whose turn it is, where that is why.
+func reason(c Case, r row, why string) string {
+	if r == others {
+		return "somebody else than the owner asked (" + string(c.Asker) + "): " + why
+	}
+	return why
+}
+
+// remedy is what would allow a call: the line that its condition names, or what lifts the row.
+func remedy(c Case, r row, col column, line string) string {
+	switch {
+	case line != "":
+		return line
+	case r == others && col == web:
+		return `--allow net when the watch or hook is made`
+	case r == others:
+		return "the owner can ask for it himself"
+	case r == tainted && (col == shell || col == schedule):
+		return "/clean or /new, then ask again; or --allow for a job"
+	case col == shell && len(c.Intent.Hosts) > 0:
+		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine reaches another one
+	case col == shell:
+		return `a working sandbox ([tools.exec] sandbox), or --allow exec for a job`
+	default:
+		return ""
+	}
+}
+
+// fault is why a condition does not hold, and the config line or command that would allow the call, where there is one.
+type fault struct{ why, line string }
+
+// condition is what a cell allows. The zero fault: it holds.
+type condition func(Case) fault
+
+func anytime(Case) fault { return fault{} }
+
+func onlyReads(c Case) fault {
+	if c.Intent.Effect == tools.Read {
+		return fault{}
+	}
+	return fault{why: "the turn has read foreign text"}
+}
+
+func never(why string) condition { return func(Case) fault { return fault{why: why} } }
+
+func anywhereReadable(c Case) fault {
+	return paths(c, false, tools.Workspace, tools.RootRW, tools.RootRO, tools.Scratch, tools.Outside)
+}
+
+func inTheRoots(c Case) fault { return paths(c, true, tools.Workspace, tools.RootRW, tools.Scratch) }
+
+func inTheWorkspace(c Case) fault {
+	f := paths(c, false, tools.Workspace, tools.Scratch)
+	if f.why == "" {
+		f = ownScratch(c, false)
+	}
+	if f.why != "" {
+		return fault{why: "only the workspace may be read, without what is for the owner alone"}
+	}
+	return f
+}
+
+// inScratch wants every path that is written in the session's own scratch folder.
+func inScratch(c Case) fault {
+	for _, p := range c.Intent.Paths {
+		if p.Write && p.Area != tools.Scratch {
+			return fault{why: p.Path + " is not in the scratch folder " + c.Scratch + ", the only place that a turn may write to after it has read foreign text"}
+		}
+	}
+	return ownScratch(c, true)
+}
+
+func ownScratch(c Case, writes bool) fault {
+	for _, p := range c.Intent.Paths {
+		if p.Area == tools.Scratch && (p.Write || !writes) && !inside(c.Scratch, p.Path) {
+			return fault{why: p.Path + " is the scratch folder of another conversation"}
+		}
+	}
+	return fault{}
+}
+
+// paths wants the paths of a call, or those that it writes, in the given areas.
+func paths(c Case, writes bool, areas ...tools.Area) fault {
+	for _, p := range c.Intent.Paths {
+		if slices.Contains(areas, p.Area) || writes && !p.Write {
+			continue
+		}
+		if p.Area == tools.Sensitive {
+			return fault{why: p.Path + " may hold secrets"}
+		}
+		mode := ":ro"
+		if p.Write {
+			mode = ":rw"
+		}
+		return fault{p.Path + " lies outside the workspace", `[tools] roots = ["` + p.Path + mode + `"]`}
+	}
+	return fault{}
+}
+
+func inTheSandbox(c Case) fault {
+	if c.Intent.Sandboxed {
+		return fault{}
+	}
+	return fault{why: "the command would run outside a sandbox"}
+}
+
+func publicWeb(c Case) fault {
+	switch {
+	case c.Intent.Private:
+		return fault{why: "it reaches a private network"}
+	case len(c.Intent.Hosts) == 0 && !c.Intent.Sandboxed:
+		return fault{why: "it reaches the network, and where is not known"}
+	default:
+		return fault{}
+	}
+}
+
+// addressesTheOwnerGave wants every address, to the letter, in the owner's own words: what follows a host can carry secrets.
+func addressesTheOwnerGave(c Case) fault {
+	if f := publicWeb(c); f.why != "" {
+		return f
+	}
+	for _, l := range c.Intent.Links {
+		if !slices.Contains(c.Given, l) {
+			return fault{why: "the address did not come from the owner, and the turn has read foreign text"}
+		}
+	}
+	if len(c.Intent.Links) == 0 {
+		return fault{why: "what it asks for is not known, and the turn has read foreign text"}
+	}
+	return fault{}
+}
+
+func theOwner(c Case) fault {
+	for _, a := range c.Intent.Addresses {
+		if a != event.ToOwner && a != event.CLI && (a != c.ReplyTo || c.Asker != event.Owner) {
+			return fault{why: string(a) + " is not the owner, and the turn has read foreign text"}
+		}
+	}
+	return fault{}
+}
+
+func knownAddresses(c Case) fault {
+	for _, a := range c.Intent.Addresses {
+		if a != event.ToOwner && a != event.CLI && !slices.Contains(c.Known, a) {
+			return fault{why: string(a) + " is neither an address of the owner nor of somebody known"} // no hint: the key that takes it makes him an owner
+		}
+	}
+	return fault{}
+}
+
+// whereItCameFrom wants answers to go back. What machines bring has nobody to answer to: it may go to the owner.
+func whereItCameFrom(c Case) fault {
+	if len(c.Intent.Addresses) == 0 {
+		return fault{why: "it is the owner's to use"}
+	}
+	for _, a := range c.Intent.Addresses {
+		if a != c.ReplyTo && (c.Asker != event.Machine || a != event.ToOwner) {
+			return fault{why: "hob may only answer where the message came from"}
+		}
+	}
+	return fault{}
+}

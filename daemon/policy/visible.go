@@ -1,0 +1,166 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longestBlank is how many spaces in a row are shown as they are. More could push the end of a command out of sight.
+const longestBlank = 8
+
+// Visible writes as its code point, as in \u{202e}, every character that cannot be seen, that moves others about or that looks like another
+// one: controls and line breaks, formatting and direction marks, fillers, marks on top of letters, letters of one script in a word of another
+// ("аpple" with a Cyrillic a). A long run of blanks, or of one such character, is written once, with its length.
+//
+// Visible(Visible(s)) is Visible(s): a text may pass through it on its way more than once.
+func Visible(s string) string {
+	var b strings.Builder
+	text := []rune(s)
+	mixed := mixedLetters(text)
+	for i := 0; i < len(text); {
+		c, n := text[i], 1
+		blank := c == ' '
+		if !blank && !mixed[i] && !hidden(text, i) {
+			b.WriteRune(c)
+			i++
+			continue
+		}
+		for i+n < len(text) && text[i+n] == c {
+			n++
+		}
+		switch {
+		case n > longestBlank:
+			fmt.Fprintf(&b, ` \u{%x}×%d `, c, n)
+		case blank:
+			b.WriteString(strings.Repeat(" ", n))
+		default:
+			b.WriteString(strings.Repeat(fmt.Sprintf(`\u{%x}`, c), n))
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// hidden says that the character at i cannot be seen, or changes how others look.
+func hidden(text []rune, i int) bool {
+	c := text[i]
+	fillers := c == 0x115f || c == 0x1160 || c == 0x17b4 || c == 0x17b5 || c == 0x3164 || c == 0xffa0 || c == 0x034f || c == 0x2800
+	selectors := c >= 0xfe00 && c <= 0xfe0f || c >= 0xe0000 && c <= 0xe0fff || c >= 0x180b && c <= 0x180f
+	switch {
+	case fillers, selectors, c == utf8.RuneError, !unicode.IsPrint(c):
+		return true
+	case unicode.In(c, unicode.Mn, unicode.Me):
+		return !ownMark(text, i)
+	default:
+		return styled(c)
+	}
+}
+
+// ownMark says that the mark at i belongs to the script of the letter that it follows, as a vowel sign of Hindi, Thai or Hebrew does. Such marks
+// are part of ordinary words. Marks that fit any letter, as the stroke of "r̷", are not.
+func ownMark(text []rune, i int) bool {
+	own := scriptOf(text[i])
+	if own == "" || own == "Inherited" {
+		return false
+	}
+	for i--; i >= 0 && unicode.IsMark(text[i]); i-- {
+		if scriptOf(text[i]) != own {
+			return false
+		}
+	}
+	return i >= 0 && scriptOf(text[i]) == own
+}
+
+// styled says that a letter is drawn like one of ASCII, and is another: 𝚛, ſ, ɡ, the sign of Kelvin, Ⅰ, ﬁ, ｒ.
+func styled(c rune) bool {
+	switch {
+	case c >= 0x1d400 && c <= 0x1d7ff, c >= 0x2100 && c <= 0x214f && unicode.IsLetter(c), c >= 0x2160 && c <= 0x2188, c >= 0xfb00 && c <= 0xfb06:
+		return true
+	default:
+		return c >= 0xff21 && c <= 0xff3a || c >= 0xff41 && c <= 0xff5a || strings.ContainsRune("ſƖɑɡɩɪʀʏᴄᴏᴠᴡᴢꞮ", c)
+	}
+}
+
+// twins are the letters of other scripts that look like letters of ASCII.
+const twins = "асеорхуѕіјһԁԛԝӏгАВЕКМНОРСТХУЅІЈԌԚԜοανρτυικχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՍՕԼհոսցօզ"
+
+// mixedLetters finds the letters that pretend to be of another script. In a word with Latin letters those are the letters of Cyrillic, Greek and
+// their like, in other words the letters of another script than the first. A word that is made of twins alone counts with what it is joined
+// to by punctuation, as the first part of "сосо.com". Chinese, Japanese and Korean stand beside Latin without a space, and do not look like it.
+func mixedLetters(text []rune) map[int]bool {
+	mixed := map[int]bool{}
+	for start := 0; start < len(text); {
+		end := start
+		for end < len(text) && (wordly(text[end]) || strings.ContainsRune("._-/@:", text[end])) {
+			end++
+		}
+		markToken(text, start, end, mixed)
+		start = max(end, start+1)
+	}
+	return mixed
+}
+
+func wordly(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) }
+
+// markToken marks the mixed letters of the words of text[start:end], which punctuation joins.
+func markToken(text []rune, start, end int, mixed map[int]bool) {
+	latin := hasLatin(text[start:end])
+	for i := start; i < end; {
+		j, twin := i, true
+		for ; j < end && wordly(text[j]); j++ {
+			twin = twin && (!unicode.IsLetter(text[j]) || strings.ContainsRune(twins, text[j]))
+		}
+		home := ""
+		if hasLatin(text[i:j]) || latin && twin {
+			home = "Latin"
+		}
+		for k := i; k < j; k++ {
+			switch script := scriptOf(text[k]); {
+			case script == "" || script == "Inherited" || !unicode.IsLetter(text[k]):
+			case home == "":
+				home = script
+			case script != home:
+				mixed[k] = true
+			}
+		}
+		i = max(j, i+1)
+	}
+}
+
+func hasLatin(text []rune) bool {
+	for _, c := range text {
+		if scriptOf(c) == "Latin" {
+			return true
+		}
+	}
+	return false
+}
+
+// scriptOf names the script of a character; "" stands for what is of no script, and for the scripts of East Asia, which are written together.
+func scriptOf(c rune) string {
+	switch {
+	case c < utf8.RuneSelf:
+		if unicode.IsLetter(c) {
+			return "Latin"
+		}
+		return ""
+	case unicode.In(c, unicode.Common, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo):
+		return ""
+	}
+	for _, s := range []struct {
+		name  string
+		table *unicode.RangeTable
+	}{{"Latin", unicode.Latin}, {"Inherited", unicode.Inherited}, {"Cyrillic", unicode.Cyrillic}, {"Greek", unicode.Greek}} {
+		if unicode.Is(s.table, c) {
+			return s.name
+		}
+	}
+	for name, table := range unicode.Scripts {
+		if unicode.Is(table, c) {
+			return name
+		}
+	}
+	return ""
+}

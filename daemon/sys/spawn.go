@@ -1,0 +1,95 @@
+// This file is the only place that starts goroutines. Each has an owner that waits for it;
+// a panic in one is caught, reported and answered by a restart with backoff. It never ends the process.
+
+package sys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Backoff of restarts.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = time.Minute
+	calmAfter  = 5 * time.Minute // a run this long counts as recovered
+)
+
+// ErrPanic marks an error that was a panic.
+var ErrPanic = errors.New("panic")
+
+// Group owns goroutines.
+type Group struct {
+	wg     sync.WaitGroup
+	log    *slog.Logger
+	report func(name string, err error)
+}
+
+// NewGroup makes a group. report is told of every failed run (it may be nil); it must not block.
+func NewGroup(log *slog.Logger, report func(name string, err error)) *Group {
+	if report == nil {
+		report = func(string, error) {}
+	}
+	return &Group{log: log, report: report}
+}
+
+// Go runs f until it returns nil or ctx ends; an error or a panic restarts it after a pause that doubles from 250 ms to 1 min.
+func (g *Group) Go(ctx context.Context, name string, f func(context.Context) error) {
+	g.wg.Go(func() {
+		pause := firstPause
+		for {
+			start := time.Now()
+			err := guarded(name, func() error { return f(ctx) })
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			g.log.Error("component failed, restarting", "component", name, "pause", pause, "err", err)
+			g.report(name, err)
+			if time.Since(start) > calmAfter {
+				pause = firstPause
+			}
+			if !sleep(ctx, pause) {
+				return
+			}
+			pause = min(2*pause, lastPause)
+		}
+	})
+}
+
+// Once runs f a single time; an error or a panic is logged and reported.
+func (g *Group) Once(name string, f func() error) {
+	g.wg.Go(func() {
+		if err := guarded(name, f); err != nil {
+			g.log.Error("task failed", "task", name, "err", err)
+			g.report(name, err)
+		}
+	})
+}
+
+// Wait blocks until all goroutines of the group have ended.
+func (g *Group) Wait() { g.wg.Wait() }
+
+func guarded(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: %w: %v\n%s", name, ErrPanic, p, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

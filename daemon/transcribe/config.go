@@ -1,0 +1,50 @@
+package transcribe
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+
+	"hob/config"
+	"hob/daemon/agent/turn"
+)
+
+// Of is the endpoint of a config: ErrNone when it has none. resolve looks up the reference to its key.
+func Of(ctx context.Context, c *config.Snapshot, resolve func(ctx context.Context, name, ref string) (string, error), web *http.Client) (Endpoint, error) {
+	v := c.Voice
+	switch {
+	case c.Off("voice"):
+		return Endpoint{}, errors.New("the section [voice] of the config has a mistake (hob config validate)")
+	case v.BaseURL == "":
+		return Endpoint{}, ErrNone
+	}
+	e := Endpoint{URL: v.BaseURL, Model: v.Model, Language: v.Language, Timeout: v.Timeout, Price: int64(math.Round(v.Price * 1e6)), HTTP: web}
+	if v.APIKey == "" {
+		return e, nil
+	}
+	var err error
+	if e.Key, err = resolve(ctx, "voice.api_key", v.APIKey); err != nil {
+		return Endpoint{}, errors.New("the key of [voice] cannot be read (hob doctor)")
+	}
+	return e, nil
+}
+
+// Budget books what requests outside of any turn's steps cost. Its methods are the store's.
+type Budget[Charge any] interface {
+	// Charge books what a request may cost at most: turn.ErrBudget when a cap does not allow it.
+	Charge(ctx context.Context, source string, most turn.Amount) (Charge, error)
+	// Correct replaces what was booked by what was really used.
+	Correct(ctx context.Context, c Charge, used turn.Amount) error
+}
+
+// Booked books in a purse, under a source's name.
+func Booked[Charge any](p Budget[Charge], source string) Book {
+	return func(ctx context.Context, most turn.Amount) (func(context.Context, turn.Amount) error, error) {
+		c, err := p.Charge(ctx, source, most)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, used turn.Amount) error { return p.Correct(ctx, c, used) }, nil
+	}
+}

@@ -1,0 +1,257 @@
+// Package transcribe turns voice notes into text, at any endpoint that speaks OpenAI's transcription API
+// (https://platform.openai.com/docs/api-reference/audio/createTranscription), and adds the text to the transcript before a model reads it.
+// The text keeps the trust of the message that the note came with.
+package transcribe
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits of a request.
+const (
+	maxAnswer = 1 << 20 // bytes
+	tries     = 3
+	firstWait = 500 * time.Millisecond
+	longWait  = 10 * time.Second // a server that wants more is not asked again
+	maxWords  = 200              // characters of what a server says about a mistake
+)
+
+// Endpoint is where notes are transcribed.
+type Endpoint struct {
+	URL      string // as base_url: /audio/transcriptions comes behind it
+	Model    string
+	Key      string // "": none is sent
+	Language string // ISO 639-1; "": the endpoint finds out
+	Timeout  time.Duration
+	Price    int64        // of a minute, in millionths of the budget's currency; 0: not known
+	HTTP     *http.Client // its redirects are not followed
+}
+
+// Local reports whether the endpoint is this very machine, and so costs nothing.
+func (e Endpoint) Local() bool {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Recording is what is to be transcribed.
+type Recording struct {
+	Name, MIME string
+	Size       int64 // in bytes
+	Body       io.ReadSeeker
+}
+
+// Words are what was said, and what an endpoint told about their price. What it did not tell is 0.
+type Words struct {
+	Text    string
+	Seconds float64
+	Tokens  int64
+	Cost    float64 // in the budget's currency
+}
+
+// refused is an answer that says no.
+type refused struct {
+	status int
+	says   string // the server's own words, on one line
+	after  time.Duration
+}
+
+func (e *refused) Error() string {
+	switch e.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("the endpoint does not take the key (HTTP %d)", e.status)
+	case http.StatusNotFound:
+		return "the endpoint has no such address or model (HTTP 404)" + e.says
+	case http.StatusRequestEntityTooLarge:
+		return "the endpoint takes no file of this size (HTTP 413)"
+	case http.StatusTooManyRequests:
+		return "the endpoint takes no more requests at the moment (HTTP 429)"
+	}
+	return fmt.Sprintf("the endpoint answers with HTTP %d%s", e.status, e.says)
+}
+
+// again reports whether the same request may work later.
+func (e *refused) again() bool {
+	return e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout || e.status >= http.StatusInternalServerError
+}
+
+// Transcribe asks for the words of a recording, three times at most within the endpoint's time. Its errors are sentences for people; they
+// name neither key nor words of the note.
+func (e Endpoint) Transcribe(ctx context.Context, r Recording) (Words, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.Timeout, fmt.Errorf("the endpoint did not answer within %s", e.Timeout))
+	defer cancel()
+	for try := 1; ; try++ {
+		w, err := e.once(ctx, r)
+		if err == nil || try == tries || ctx.Err() != nil {
+			return w, err
+		}
+		no := (*refused)(nil)
+		wait := firstWait << (try - 1)
+		if errors.As(err, &no) {
+			if !no.again() || no.after > longWait {
+				return w, err
+			}
+			wait = cmp.Or(no.after, wait)
+		}
+		if !pause(ctx, wait) {
+			return w, err
+		}
+	}
+}
+
+// pause waits; false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// once sends one request.
+func (e Endpoint) once(ctx context.Context, r Recording) (w Words, err error) {
+	if _, err := r.Body.Seek(0, io.SeekStart); err != nil {
+		return w, fmt.Errorf("the file cannot be read: %w", err)
+	}
+	head, tail, kind, err := e.form(r)
+	if err != nil {
+		return w, fmt.Errorf("write the request: %w", err)
+	}
+	body := io.MultiReader(bytes.NewReader(head), io.LimitReader(r.Body, r.Size), bytes.NewReader(tail))
+	resp, err := e.post(ctx, body, int64(len(head)+len(tail))+r.Size, kind)
+	if err != nil {
+		return w, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
+	return read(ctx, resp)
+}
+
+// post sends a form of a length in bytes. No redirect is followed.
+func (e Endpoint) post(ctx context.Context, body io.Reader, length int64, kind string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(e.URL, "/")+"/audio/transcriptions", body)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	req.ContentLength = length
+	req.Header.Set("Content-Type", kind)
+	if e.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.Key)
+	}
+	web := *e.HTTP
+	web.Timeout, web.CheckRedirect = 0, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := web.Do(req)
+	if err != nil {
+		return nil, unreached(ctx, err)
+	}
+	return resp, nil
+}
+
+// form is what stands before and behind a file's bytes as multipart/form-data (RFC 7578), and its type.
+func (e Endpoint) form(r Recording) (head, tail []byte, kind string, err error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	err = e.fields(w)
+	_, part := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {multipart.FileContentDisposition("file", r.Name)}, "Content-Type": {cmp.Or(r.MIME, "application/octet-stream")},
+	})
+	head = bytes.Clone(b.Bytes())
+	err = errors.Join(err, part, w.Close())
+	return head, bytes.Clone(b.Bytes()[len(head):]), w.FormDataContentType(), err
+}
+
+// fields are those of a request beside the file.
+func (e Endpoint) fields(w *multipart.Writer) (err error) {
+	fields := [][2]string{{"model", e.Model}, {"response_format", "json"}}
+	if e.Language != "" {
+		fields = append(fields, [2]string{"language", e.Language})
+	}
+	for _, f := range fields {
+		err = errors.Join(err, w.WriteField(f[0], f[1]))
+	}
+	return err
+}
+
+// unreached says why there is no answer.
+func unreached(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("the endpoint cannot be reached: %w", err)
+}
+
+// read reads an answer.
+func read(ctx context.Context, resp *http.Response) (w Words, err error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return w, refusal(resp, body)
+	case err != nil:
+		return w, unreached(ctx, err)
+	case len(body) > maxAnswer:
+		return w, errors.New("the endpoint's answer has more than 1 MB")
+	}
+	var a struct {
+		Text  *string `json:"text"`
+		Usage struct {
+			Seconds float64 `json:"seconds"`
+			Total   int64   `json:"total_tokens"`
+			Cost    float64 `json:"cost"`
+		} `json:"usage"`
+	}
+	if err := json.Unmarshal(body, &a); err != nil || a.Text == nil {
+		return w, errors.New("the endpoint's answer is no transcription (check base_url)")
+	}
+	u := a.Usage
+	return Words{Text: strings.TrimSpace(strings.ToValidUTF8(*a.Text, "\uFFFD")), Seconds: sane(u.Seconds), Tokens: max(u.Total, 0), Cost: sane(u.Cost)}, nil
+}
+
+// sane is a number that can be counted with.
+func sane(f float64) float64 {
+	if math.IsNaN(f) || f < 0 || f > 1e9 {
+		return 0
+	}
+	return f
+}
+
+// refusal is an answer that says no, with its own words where they tell of a mistake.
+func refusal(resp *http.Response, body []byte) *refused {
+	e := &refused{status: resp.StatusCode}
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
+		e.after = time.Duration(min(n, math.MaxInt32)) * time.Second
+	}
+	var said struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &said) != nil || said.Error.Message == "" {
+		return e // a proxy's page, or words of another kind
+	}
+	line := []rune(strings.Join(strings.Fields(said.Error.Message), " "))
+	e.says = ": " + string(line[:min(len(line), maxWords)])
+	return e
+}
