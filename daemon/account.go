@@ -10,8 +10,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/codex"
-	"hob/daemon/llm/openai"
-	"hob/daemon/models"
 	"hob/daemon/secret"
 )
 
@@ -35,14 +33,14 @@ type SignIn struct {
 
 func (d *daemon) newAccount() *account {
 	vault := secret.NewVault(secret.VaultConfig{Folder: filepath.Join(d.opt.state(), "secrets"), Home: d.opt.Home, Redact: &d.secrets, Log: d.log})
-	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == models.Codex }) }
+	mended := func() { d.chain().Wake(func(i llm.Info) bool { return i.Provider == codex.Name }) }
 	return &account{mended: mended, Account: codex.New(codex.Config{HTTP: &http.Client{Transport: asConfigured{conf{d}}}, Vault: vault, Redact: &d.secrets, Now: d.clock.Wall, Log: d.log})}
 }
 
 // auth gives the credentials of a request to codex.
-func (a *account) auth(ctx context.Context) (openai.Credentials, error) {
+func (a *account) auth(ctx context.Context) (llm.Credentials, error) {
 	token, id, err := a.Credentials(ctx)
-	return openai.Credentials{Token: token, Account: id}, err
+	return llm.Credentials{Token: token, Account: id}, err
 }
 
 // begin starts a sign-in.

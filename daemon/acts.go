@@ -11,8 +11,8 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
+	"hob/daemon/llm/codex"
 	"hob/daemon/lobby"
-	"hob/daemon/models"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/webhooks"
@@ -198,7 +198,7 @@ func (a acts) model(ctx context.Context, act api.Act) (any, error) {
 	case "test":
 		return a.models.try(ctx, act.ID)
 	}
-	if act.ID != models.Codex {
+	if act.ID != codex.Name {
 		return nil, event.NewFault(event.Missing, "only codex has one: hob model login codex", "%s has no sign-in", act.ID)
 	}
 	switch act.Verb {

@@ -6,7 +6,6 @@ import (
 
 	"hob/config"
 	"hob/daemon/llm"
-	"hob/daemon/models"
 	"hob/daemon/probe"
 	"hob/daemon/store/family"
 	"hob/daemon/toolset"
@@ -40,7 +39,7 @@ func (d workshop) bench() *toolset.Deps {
 
 // knows checks the name of a model.
 func (d workshop) knows(name string) error {
-	_, _, err := models.Pick(d.config(), name)
+	_, _, err := conf(d).registry().Pick(d.config(), name)
 	return err
 }
 

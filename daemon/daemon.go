@@ -22,8 +22,8 @@ import (
 	"hob/daemon/fsguard"
 	"hob/daemon/jobs"
 	"hob/daemon/llm"
+	"hob/daemon/llm/catalog"
 	"hob/daemon/lobby"
-	"hob/daemon/models"
 	"hob/daemon/policy"
 	"hob/daemon/probe"
 	"hob/daemon/prompt"
@@ -90,7 +90,7 @@ type parts struct {
 
 // live is what is made out of the config and swapped in whole when that changes.
 type live struct {
-	models.Lineup
+	catalog.Lineup
 	kit   toolset.Set        // the tools that the config allows, confined to its roots
 	hooks []toolset.ToolHook // the owner's own commands around their calls
 	off   []string           // channels and jobs of the config that cannot be used, and why

@@ -11,8 +11,9 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/all"
 	"hob/daemon/llm/builtin"
-	"hob/daemon/models"
+	"hob/daemon/llm/catalog"
 	"hob/daemon/prompt"
 	"hob/scheduler/phrase"
 )
@@ -34,15 +35,15 @@ func (d conf) interpreter(why string) llm.Model {
 	return builtin.New(builtin.Options{Phrases: phrases(d), Owner: d.config().Owner.Name, Config: d.opt.config(), Why: why})
 }
 
-// maker makes the models of the config.
-func (d conf) maker() models.Maker {
-	return models.Maker{
-		Config: d.config, Resolve: d.resolve, Web: d.web, Interpreter: d.interpreter, Files: d.shelf,
-		Auth: d.account.auth, Spoiled: d.account.Spoiled, Credentials: d.account.Credentials, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
+// registry makes the models of the config.
+func (d conf) registry() catalog.Registry {
+	return catalog.Registry{
+		Backends: all.All(), Config: d.config, Resolve: d.resolve, Web: d.web, Interpreter: d.interpreter, Files: d.shelf,
+		Auth: d.account.auth, Spoiled: d.account.Spoiled, Path: d.opt.config(), Now: d.clock.Wall, Log: d.log,
 	}
 }
 
-// useModel lets the named model be asked first from now on, until the owner names another one; models.Default goes back to the
+// useModel lets the named model be asked first from now on, until the owner names another one; catalog.Default goes back to the
 // config's, and "" only says which one it is.
 func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	if name == "" {
@@ -53,26 +54,26 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 				text += fmt.Sprintf("\n%s rests until %s: %s", l.Names[i], d.local(r.Until), r.Fault)
 			}
 		}
-		return text + "\nAlso known: " + strings.Join(models.Known(d.config()), ", ") + "; /model NAME changes it.", nil
+		return text + "\nAlso known: " + strings.Join(catalog.Known(d.config()), ", ") + "; /model NAME changes it.", nil
 	}
 	d.swap.Lock()
 	defer d.swap.Unlock()
 	c := d.config()
-	label, section, err := models.Pick(c, name)
+	label, section, err := d.registry().Pick(c, name)
 	if err != nil {
 		return "", err
 	}
-	if _, err := d.maker().Connect(ctx, label, section); err != nil {
+	if _, err := d.registry().Connect(ctx, label, section); err != nil {
 		return "", err
 	}
-	if label == models.Default {
+	if label == catalog.Default {
 		name = ""
 	}
 	if err := d.store.ChooseModel(ctx, name); err != nil {
 		return "", fmt.Errorf("choose a model: %w", err)
 	}
 	next := *d.live.Load()
-	next.Lineup = d.maker().Lineup(ctx, c, name)
+	next.Lineup = d.registry().Lineup(ctx, c, name)
 	d.live.Store(&next)
 	if err := notices(d).tellCosts(ctx); err != nil {
 		return "", err

@@ -83,7 +83,7 @@ func (d conf) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the chosen model: %w", err)
 	}
-	lineup := d.maker().Lineup(ctx, c, chosen)
+	lineup := d.registry().Lineup(ctx, c, chosen)
 	for _, fault := range lineup.Faults {
 		d.log.Error("a model of the config cannot be used", "err", fault.Err, "first", lineup.Chain.First().Info().Name())
 	}

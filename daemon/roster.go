@@ -7,7 +7,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
-	"hob/daemon/models"
 	"hob/daemon/transcribe"
 )
 
@@ -15,17 +14,17 @@ import (
 type roster struct{ *daemon }
 
 // show is the roster, without asking anybody.
-func (d roster) show(ctx context.Context) (models.Roster, error) {
+func (d roster) show(ctx context.Context) (catalog.Roster, error) {
 	chosen, err := d.store.ChosenModel(ctx)
 	if err != nil {
-		return models.Roster{}, err
+		return catalog.Roster{}, err
 	}
-	return conf(d).maker().Roster(d.live.Load().Lineup, chosen), nil
+	return conf(d).registry().Roster(d.live.Load().Lineup, chosen), nil
 }
 
 // servers asks every server of the roster, and every one that is found on this machine, what models it has.
-func (d roster) servers(ctx context.Context) ([]models.Server, error) {
-	return conf(d).maker().Servers(ctx, d.live.Load().Names)
+func (d roster) servers(ctx context.Context) ([]catalog.Server, error) {
+	return conf(d).registry().Servers(ctx, d.live.Load().Names)
 }
 
 // hears asks the endpoint of [voice] whether it would listen to voice notes.
@@ -37,27 +36,27 @@ func (d roster) hears(ctx context.Context) transcribe.State {
 
 // try puts a model to a small trial. It is paid for like everything else: the budget may stop it.
 func (d roster) try(ctx context.Context, name string) (catalog.Report, error) {
-	c, maker := d.config(), conf(d).maker()
-	if name == models.First {
+	c, registry := d.config(), conf(d).registry()
+	if name == catalog.First {
 		name = d.live.Load().Names[0]
 	}
-	label, section, err := models.Pick(c, name)
+	label, section, err := registry.Pick(c, name)
 	if err != nil {
 		return catalog.Report{}, err
 	}
-	if section.Backend == "" || section.Backend == models.Builtin {
+	if section.Backend == "" || section.Backend == catalog.Builtin {
 		return catalog.Report{}, event.NewFault(event.Invalid, "name a model, for example: hob model test ollama/qwen3", "the built-in interpreter is no model to test")
 	}
-	key, err := maker.Key(ctx, label, section)
+	key, err := registry.Key(ctx, label, section)
 	if err != nil {
 		return catalog.Report{}, err
 	}
-	web, err := maker.Web(ctx, label, section.Proxy)
+	web, err := registry.Web(ctx, label, section.Proxy)
 	if err != nil {
 		return catalog.Report{}, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "proxy: %v", err)
 	}
 	open := func(files llm.Files) (llm.Model, error) {
-		m, err := maker.Build(label, section, key, web, files)
+		m, err := registry.Build(label, section, key, web, files)
 		return metered{m, d.store}, err
 	}
 	ctx, stop := context.WithTimeout(ctx, trialTime)
@@ -67,7 +66,7 @@ func (d roster) try(ctx context.Context, name string) (catalog.Report, error) {
 		d.chain().Wake(func(i llm.Info) bool { return i.Provider == report.Provider && i.Model == report.Model })
 	}
 	if report.Text.Fault == llm.NotFound {
-		maker.Suggest(ctx, label, section, &report)
+		registry.Suggest(ctx, label, section, &report)
 	}
 	return report, nil
 }

@@ -9,8 +9,8 @@ import (
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/jobs"
+	"hob/daemon/llm/codex"
 	"hob/daemon/lobby"
-	"hob/daemon/models"
 	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/trust"
@@ -152,7 +152,7 @@ func (r rows) model(ctx context.Context, id string) (any, error) {
 		return r.models.servers(ctx)
 	case "voice":
 		return r.models.hears(ctx), nil
-	case models.Codex:
+	case codex.Name:
 		return r.models.account.Status(ctx)
 	default:
 		return nil, event.NewFault(event.Missing, "there are servers, voice and codex", "there is nothing called %s about models", id)

@@ -14,8 +14,8 @@ import (
 	"hob/config"
 	"hob/config/schema"
 	"hob/daemon/jobs"
-	"hob/daemon/llm/openai"
-	"hob/daemon/models"
+	"hob/daemon/llm/all"
+	"hob/daemon/llm/catalog"
 	"hob/daemon/sys"
 	"hob/daemon/watches"
 	"hob/daemon/webhooks"
@@ -24,7 +24,7 @@ import (
 // ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
 // is opened and nobody is asked: a secret is not looked up.
 func ConfigSections() config.Owned {
-	own := config.Owned{Backends: append([]string{models.Builtin}, openai.Backends()...), Model: models.Missing}
+	own := config.Owned{Backends: catalog.Backends(all.All()), Model: func(m config.Model) (missing, hint string) { return catalog.Missing(all.All(), m) }}
 	for _, k := range chanall.All() {
 		own.Parts = append(own.Parts, config.Part{Path: "channels.NAME", Kind: k.Name, Named: k.Named, Doc: k.Doc, Keys: k.Keys(), Check: checkChannel})
 	}

@@ -12,7 +12,7 @@ import (
 	"hob/channels"
 	"hob/config"
 	"hob/daemon/event"
-	"hob/daemon/models"
+	"hob/daemon/llm/catalog"
 	"hob/daemon/sandbox"
 	"hob/daemon/store"
 	"hob/daemon/store/family"
@@ -34,7 +34,7 @@ type Status struct {
 	Home      string                   `json:"home"`
 	Address   string                   `json:"address"`
 	Model     string                   `json:"model"`            // the name of the first one
-	Models    []models.Row             `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
+	Models    []catalog.Row            `json:"models,omitempty"` // those that are asked, in their order; then those that cannot be
 	Epoch     int64                    `json:"epoch"`            // number of this start
 	Started   time.Time                `json:"started"`
 	UptimeMS  int64                    `json:"uptime_ms"`
@@ -142,7 +142,7 @@ func (d overview) terminals(ctx context.Context) []string {
 }
 
 // tidy takes secrets out of what the config and a server say of a model.
-func (d overview) tidy(m models.Row) models.Row {
+func (d overview) tidy(m catalog.Row) catalog.Row {
 	m.Model, m.BaseURL, m.Fault = d.secrets.Text(m.Model), d.secrets.Text(m.BaseURL), d.secrets.Text(m.Fault)
 	if m.Resting != nil {
 		rest := *m.Resting

@@ -76,7 +76,7 @@ func (d *daemon) wire(out, in stage) error {
 		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
 	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store, Named: func(ctx context.Context, name string) *llm.Chain {
-		return conf{d}.maker().Lineup(ctx, d.config(), name).Chain
+		return conf{d}.registry().Lineup(ctx, d.config(), name).Chain
 	}}
 	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Outgoing: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve

@@ -12,7 +12,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/llm/openai"
 )
 
 // raw is a stream of these events, written as JSON.
@@ -207,7 +206,7 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			open := func(t *testing.T) []*host {
-				return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large", Price: c.price}, false)}
+				return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large", Price: c.price}, false)}
 			}
 			overWire(t, open, func(t *testing.T, w *wired) {
 				h := w.hosts[0]

@@ -15,7 +15,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/llm/openai"
 )
 
 // handover is a fault of the first of two models: how often it is asked before the second one steps in, and how long the second
@@ -33,7 +32,7 @@ type handover struct {
 // two are the owner's model and another one behind it, each at a server of its own.
 func two(t *testing.T) []*host {
 	t.Helper()
-	return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large"}, false), newHost(t, openai.Config{Provider: "openrouter", Model: "spare"}, false)}
+	return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large"}, false), newHost(t, llm.Config{Provider: "openrouter", Model: "spare"}, false)}
 }
 
 func TestFaultsWithAnotherModelBehind(t *testing.T) {
@@ -159,7 +158,7 @@ func TestFaultsOfBothModels(t *testing.T) {
 // A key that one server refuses says nothing about another server that speaks the same way.
 func TestAKeyIsOneServers(t *testing.T) {
 	overWire(t, func(t *testing.T) []*host {
-		return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large"}, false), newHost(t, openai.Config{Provider: "compatible", Model: "spare"}, false)}
+		return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large"}, false), newHost(t, llm.Config{Provider: "compatible", Model: "spare"}, false)}
 	}, handover{turn: refuses(401, "wrong key"), asks: 1, rests: 10 * time.Minute, fault: llm.Auth}.play)
 }
 

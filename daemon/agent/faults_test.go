@@ -75,7 +75,7 @@ type host struct {
 }
 
 // newHost starts a server for the model of a config, whose address and key are filled in.
-func newHost(t *testing.T, c openai.Config, https bool) *host {
+func newHost(t *testing.T, c llm.Config, https bool) *host {
 	t.Helper()
 	h := &host{pipe: llmtest.NewPipe()}
 	h.transport = h.pipe.Transport()
@@ -325,7 +325,7 @@ func (w *wired) goesOn(t *testing.T) {
 }
 
 func (f fault) hosts(t *testing.T) []*host {
-	return []*host{newHost(t, openai.Config{Provider: "compatible", Model: "large"}, f.https)}
+	return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large"}, f.https)}
 }
 
 func (f fault) stays(t *testing.T) {

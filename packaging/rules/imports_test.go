@@ -36,7 +36,6 @@ var table = []row{
 	{pkg: "scheduler/hook", may: words("scheduler"), event: true},  // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/models", may: words("config daemon/llm daemon/llm/*"), event: true}, // the config's sections become models
 	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/probe daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
 	{pkg: "daemon/watches", may: words("config/schema daemon/policy scheduler scheduler/watch tools tools/automation"), event: true},              // file watches, as tools, API and config see them
 	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/policy tools tools/automation"), event: true},                     // jobs as tools, API and config see them
@@ -61,10 +60,10 @@ var table = []row{
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
 	{pkg: "tools/*/*", event: true},                         // the machine inside a tool: an engine, a format
 	{pkg: "daemon/tasks", may: words("tools"), event: true}, // tasks, todos and plans: rows and the rules over them
-	{pkg: "daemon/llm/wire", may: words("daemon/llm"), event: true},
-	{pkg: "daemon/llm/media", may: words("daemon/llm"), event: true},
-	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/wire daemon/llm/media"), event: true}, // what their protocols have in common
-	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                          // what it opens is read by a tool
+	{pkg: "daemon/llm/all", may: words("daemon/llm daemon/llm/*")},
+	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
+	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
+	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
 	{pkg: "daemon/store", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
 	{pkg: "daemon/store/*", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
 	{pkg: "daemon/api/client", event: true},

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hob/daemon/llm"
 )
 
 // maxNear is how many ids are offered for a wrong one.
@@ -11,7 +13,7 @@ const maxNear = 3
 
 // Nearest returns up to three ids that a wrong one may have meant, the likeliest first: written in other case, without the
 // provider in front ("openai/"), with another tag behind or none (":latest"), or with a few other letters.
-func Nearest(id string, entries []Entry) []string {
+func Nearest(id string, entries []llm.Entry) []string {
 	type near struct {
 		id   string
 		rank int

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 )
 
-func entries(ids string) []catalog.Entry {
-	var all []catalog.Entry
+func entries(ids string) []llm.Entry {
+	var all []llm.Entry
 	for _, id := range strings.Fields(ids) {
-		all = append(all, catalog.Entry{ID: id})
+		all = append(all, llm.Entry{ID: id})
 	}
 	return all
 }
@@ -52,9 +53,9 @@ func TestNearest(t *testing.T) {
 
 // The longest list with the longest names.
 func BenchmarkNearest(b *testing.B) {
-	var all []catalog.Entry
+	var all []llm.Entry
 	for range 10_000 {
-		all = append(all, catalog.Entry{ID: strings.Repeat("a", 198) + "bc"})
+		all = append(all, llm.Entry{ID: strings.Repeat("a", 198) + "bc"})
 	}
 	wrong := strings.Repeat("b", 200)
 	for b.Loop() {

@@ -16,6 +16,12 @@ import (
 // maxAnswer is the output limit of a trial's requests, in tokens: much for a sentence, but a model may think before it.
 const maxAnswer = 2048
 
+// Limits of what a report quotes, in characters.
+const (
+	maxText = 500
+	maxName = 200
+)
+
 // Outcome is what came of one check.
 type Outcome string
 
@@ -101,7 +107,7 @@ func (t *trial) run(ctx context.Context, open func(llm.Files) (llm.Model, error)
 		return
 	}
 	info := t.model.Info()
-	t.report.Provider, t.report.Model = info.Provider, safe(info.Model, maxName)
+	t.report.Provider, t.report.Model = info.Provider, llm.Printable(info.Model, maxName)
 	t.report.Text = t.talk(ctx)
 	switch t.report.Text.Fault {
 	case llm.Unfunded, llm.Auth, llm.Forbidden, llm.NotFound, llm.Network, llm.Untrusted:
@@ -192,7 +198,7 @@ func (t *trial) talk(ctx context.Context) Talk {
 		return Talk{Check: failure(err, h.took), FirstMS: h.first.Milliseconds(), Pieces: h.pieces, Streams: h.pieces > 1}
 	}
 	return Talk{
-		Check: judge(h, strings.TrimSpace(h.Text) != ""), Text: safe(h.Text, maxText),
+		Check: judge(h, strings.TrimSpace(h.Text) != ""), Text: llm.Printable(h.Text, maxText),
 		FirstMS: h.first.Milliseconds(), Pieces: h.pieces, Streams: h.pieces > 1, Speed: h.speed(),
 	}
 }
@@ -257,7 +263,7 @@ func called(h heard) Check {
 	for _, c := range h.Calls {
 		var args map[string]float64
 		if err := json.Unmarshal(c.Args, &args); c.Name != toolName || err != nil || len(args) != 1 || args["number"] != number {
-			check.Error = fmt.Sprintf("it called %s with %s", safe(c.Name, maxName), safe(string(c.Args), maxName))
+			check.Error = fmt.Sprintf("it called %s with %s", llm.Printable(c.Name, maxName), llm.Printable(string(c.Args), maxName))
 			return check
 		}
 	}
@@ -284,18 +290,18 @@ func judge(h heard, right bool) Check {
 	case h.Finish == llm.Filtered:
 		check.Outcome, check.Error = Refused, "it refused to answer"
 	case h.Finish == llm.Length:
-		check.Outcome, check.Error = No, fmt.Sprintf("its answer was cut at %d tokens: %q", h.Usage.Output, safe(h.Text, maxName))
+		check.Outcome, check.Error = No, fmt.Sprintf("its answer was cut at %d tokens: %q", h.Usage.Output, llm.Printable(h.Text, maxName))
 	case len(h.Calls) > 0:
-		check.Outcome, check.Error = No, fmt.Sprintf("it called %s instead of an answer", safe(h.Calls[0].Name, maxName))
+		check.Outcome, check.Error = No, fmt.Sprintf("it called %s instead of an answer", llm.Printable(h.Calls[0].Name, maxName))
 	default:
-		check.Outcome, check.Error = No, fmt.Sprintf("it said %q", safe(h.Text, maxName))
+		check.Outcome, check.Error = No, fmt.Sprintf("it said %q", llm.Printable(h.Text, maxName))
 	}
 	return check
 }
 
 // failure makes a check of a request that came to nothing.
 func failure(err error, took time.Duration) Check {
-	return Check{Outcome: Failed, Fault: llm.FaultOf(err), Error: safe(err.Error(), maxText), TookMS: took.Milliseconds()}
+	return Check{Outcome: Failed, Fault: llm.FaultOf(err), Error: llm.Printable(err.Error(), maxText), TookMS: took.Milliseconds()}
 }
 
 // refusal is a failure of a request that asks for more than text. Plain text has worked by then, so a server that finds this one

@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -333,7 +334,7 @@ func overTheWire(t *testing.T, s *llmtest.Server) catalog.Report {
 	t.Helper()
 	t.Cleanup(s.Close)
 	return catalog.Trial(t.Context(), func(llm.Files) (llm.Model, error) {
-		return openai.New(openai.Config{Provider: "compatible", Model: "m", BaseURL: s.URL})
+		return openai.New(llm.Config{Provider: "compatible", Model: "m", BaseURL: s.URL})
 	}, sys.RealClock())
 }
 
@@ -381,7 +382,7 @@ func TestTrialOfALockedServer(t *testing.T) {
 
 // The picture goes the whole way: out of the trial's files, through the adapter, to a server that finds it in the request.
 func TestTrialShowsThePictureOverTheWire(t *testing.T) {
-	f := serveBy(t, func(w http.ResponseWriter, r *http.Request) {
+	f := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client has gone
@@ -392,10 +393,11 @@ func TestTrialShowsThePictureOverTheWire(t *testing.T) {
 			answer = llmtest.Say(look(r.Context(), sent(code), ""))
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		write(w, llmtest.Streamed(answer).Wire(len(body)))
-	})
+		_, _ = io.WriteString(w, llmtest.Streamed(answer).Wire(len(body)))
+	}))
+	t.Cleanup(f.Close)
 	r := catalog.Trial(t.Context(), func(files llm.Files) (llm.Model, error) {
-		return openai.New(openai.Config{Provider: "compatible", Model: "m", BaseURL: f.URL + "/v1", Files: files})
+		return openai.New(llm.Config{Provider: "compatible", Model: "m", BaseURL: f.URL + "/v1", Files: files})
 	}, sys.RealClock())
 	if outcomes(r) != "yes no skipped yes" {
 		t.Errorf("got %+v", r)
@@ -420,4 +422,20 @@ func TestReportNames(t *testing.T) {
 			`"vision":{"outcome":"no","error":"it said \"ab\"","took_ms":2500},`+
 			`"counted":"server","took_ms":7500,"usage":{"input":3,"cached":0,"output":90,"reasoning":0,"priced":false,"cost_micros":null}}`))
 	})
+}
+
+// same compares through JSON, which follows pointers.
+func same(t *testing.T, got, want any) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(g) != string(w) {
+		t.Errorf("got\n%s\nwant\n%s", g, w)
+	}
 }

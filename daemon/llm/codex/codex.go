@@ -32,8 +32,8 @@ const (
 	margin           = time.Minute // what a token still has to live when it is given out
 )
 
-// name is that of the tokens in the vault.
-const name = "codex"
+// Name is the backend that the account is for, and the name of its tokens in the vault.
+const Name = "codex"
 
 // command is how a person signs in.
 const command = "hob model login codex"
@@ -69,8 +69,8 @@ type Config struct {
 // once.
 type Account struct {
 	server *server
-	purse  *purse
-	desk   *desk
+	tokens *tokenStore
+	logins *logins
 	group  *sys.Group
 }
 
@@ -95,15 +95,15 @@ func New(c Config) *Account {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	group, srv := sys.NewGroup(c.Log, nil), &server{cfg: c}
-	p := &purse{cfg: c, server: srv, group: group, turn: make(chan struct{}, 1)}
-	return &Account{server: srv, purse: p, desk: &desk{cfg: c, server: srv, purse: p, group: group}, group: group}
+	p := &tokenStore{cfg: c, server: srv, group: group, turn: make(chan struct{}, 1)}
+	return &Account{server: srv, tokens: p, logins: &logins{cfg: c, server: srv, tokens: p, group: group}, group: group}
 }
 
 // Close ends a sign-in under way and waits for a renewal under way, whose tokens would be lost: for as long as Patience
 // lets it take. Calls after it fail.
 func (a *Account) Close() {
-	a.desk.close()
-	a.purse.close()
+	a.logins.close()
+	a.tokens.close()
 	a.group.Wait()
 }
 

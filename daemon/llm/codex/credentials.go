@@ -23,18 +23,18 @@ type flight struct {
 // when the sign-in was refused or cannot be read, or when new tokens cannot be kept (they are not lost: the next call tries
 // again); llm.Network, llm.Overloaded, llm.RateLimit and llm.Malformed when the server cannot renew it now.
 func (a *Account) Credentials(ctx context.Context) (token, account string, err error) {
-	return a.purse.credentials(ctx)
+	return a.tokens.credentials(ctx)
 }
 
 // Spoiled tells that the backend has refused an access token before its time: the next Credentials renews it.
 func (a *Account) Spoiled(token string) {
-	a.purse.mu.Lock()
-	defer a.purse.mu.Unlock()
-	a.purse.spoiled = token
+	a.tokens.mu.Lock()
+	defer a.tokens.mu.Unlock()
+	a.tokens.spoiled = token
 }
 
-// purse holds the tokens in force and renews them.
-type purse struct {
+// tokenStore holds the tokens in force and renews them.
+type tokenStore struct {
 	cfg    Config
 	server *server
 	group  *sys.Group
@@ -55,7 +55,7 @@ type refusal struct {
 	err     *llm.Error
 }
 
-func (p *purse) credentials(ctx context.Context) (token, account string, err error) {
+func (p *tokenStore) credentials(ctx context.Context) (token, account string, err error) {
 	f, err := p.join(ctx)
 	if err != nil {
 		return "", "", err
@@ -81,16 +81,16 @@ func own(err error) error {
 }
 
 // good reports whether tokens can be given out. The caller holds the lock.
-func (p *purse) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.spoiled }
+func (p *tokenStore) good(t *tokens) bool { return t.lives(p.cfg.Now()) && t.Access != p.spoiled }
 
-func (p *purse) usable(t *tokens) bool {
+func (p *tokenStore) usable(t *tokens) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.good(t)
 }
 
 // join returns the flight under way, or starts one unless the tokens at hand are good.
-func (p *purse) join(ctx context.Context) (*flight, error) {
+func (p *tokenStore) join(ctx context.Context) (*flight, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -113,7 +113,7 @@ func (p *purse) join(ctx context.Context) (*flight, error) {
 	return f, nil
 }
 
-func (p *purse) land(f *flight) {
+func (p *tokenStore) land(f *flight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.flight = nil
@@ -122,7 +122,7 @@ func (p *purse) land(f *flight) {
 
 // fresh returns tokens that live, renewed if need be. Whoever asked for them may be gone: the server takes a refresh token
 // once, so that its answer must not be lost.
-func (p *purse) fresh(ctx context.Context) (*tokens, error) {
+func (p *tokenStore) fresh(ctx context.Context) (*tokens, error) {
 	ctx, cancel := p.server.limited(ctx)
 	defer cancel()
 	free, err := p.take(ctx)
@@ -149,7 +149,7 @@ func (p *purse) fresh(ctx context.Context) (*tokens, error) {
 }
 
 // renew asks the server for new tokens. One that it has refused is not shown to it again.
-func (p *purse) renew(ctx context.Context, t *tokens) (*tokens, error) {
+func (p *tokenStore) renew(ctx context.Context, t *tokens) (*tokens, error) {
 	if err := p.refusedBefore(t.Refresh); err != nil {
 		return nil, err
 	}

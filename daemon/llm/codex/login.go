@@ -37,7 +37,7 @@ type attempt struct {
 	listeners       []net.Listener
 	over            chan struct{} // closed at its end
 
-	// The rest is guarded by the desk.
+	// The rest is guarded by the mutex of logins.
 	busy  bool // a code is at the server
 	ended bool
 	err   error // how it ended; nil: signed in
@@ -45,22 +45,24 @@ type attempt struct {
 
 // Begin starts a sign-in, which ends the one before: its address is to be opened in a browser, anywhere. The sign-in ends when
 // the browser is sent to the redirect address on this machine, or by Finish; Wait tells. Errors are *event.Fault.
-func (a *Account) Begin(ctx context.Context) (Login, error) { return a.desk.begin(ctx) }
+func (a *Account) Begin(ctx context.Context) (Login, error) { return a.logins.begin(ctx) }
 
 // Wait blocks until the sign-in has ended, by whatever way, and returns nil when somebody is signed in by it, else an
 // *event.Fault; or the end of ctx, wrapped.
-func (a *Account) Wait(ctx context.Context, l Login) error { return a.desk.wait(ctx, l) }
+func (a *Account) Wait(ctx context.Context, l Login) error { return a.logins.wait(ctx, l) }
 
 // Finish ends the sign-in under way with the address that the browser ended up at, as it was copied: all of it, or just
 // code=…&state=…, with white space and quotes around it. It goes on when ctx ends, for Patience at most: a code
 // serves once. Errors are *event.Fault; the sign-in goes on behind one of the kind Invalid or Unavailable.
-func (a *Account) Finish(ctx context.Context, pasted string) error { return a.desk.paste(ctx, pasted) }
+func (a *Account) Finish(ctx context.Context, pasted string) error {
+	return a.logins.paste(ctx, pasted)
+}
 
-// desk is where people sign in, one at a time.
-type desk struct {
+// logins is where people sign in, one at a time.
+type logins struct {
 	cfg    Config
 	server *server
-	purse  *purse
+	tokens *tokenStore
 	group  *sys.Group
 
 	mu     sync.Mutex // guards what follows, and the end of attempts
@@ -68,7 +70,7 @@ type desk struct {
 	login  *attempt // the newest one, ended or not
 }
 
-func (d *desk) begin(ctx context.Context) (Login, error) {
+func (d *logins) begin(ctx context.Context) (Login, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -90,7 +92,7 @@ func (d *desk) begin(ctx context.Context) (Login, error) {
 	return l, nil
 }
 
-func (d *desk) wait(ctx context.Context, l Login) error {
+func (d *logins) wait(ctx context.Context, l Login) error {
 	select {
 	case <-l.attempt.over:
 	case <-ctx.Done():
@@ -101,7 +103,7 @@ func (d *desk) wait(ctx context.Context, l Login) error {
 	return l.attempt.err
 }
 
-func (d *desk) paste(ctx context.Context, pasted string) error {
+func (d *logins) paste(ctx context.Context, pasted string) error {
 	values, err := parse(pasted)
 	if err != nil {
 		return err
@@ -141,14 +143,14 @@ func parse(pasted string) (url.Values, error) {
 const copyHint = "copy the whole address from the browser once it shows http://localhost… (a page that does not load is fine)"
 
 // finish takes what the redirect address carried (RFC 6749, section 4.1.2).
-func (d *desk) finish(ctx context.Context, at *attempt, values url.Values) error {
+func (d *logins) finish(ctx context.Context, at *attempt, values url.Values) error {
 	code, err := d.claim(at, values)
 	if err != nil {
 		return err
 	}
 	t, err := d.server.exchange(ctx, code, at.verifier)
 	if err == nil {
-		err = d.purse.put(ctx, t, func() error { return d.alive(at) })
+		err = d.tokens.put(ctx, t, func() error { return d.alive(at) })
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +164,7 @@ func (d *desk) finish(ctx context.Context, at *attempt, values url.Values) error
 
 // claim checks what came back and takes the code, so that nobody else sends it. A wrong state does not end the sign-in:
 // any page in the browser can call the redirect address.
-func (d *desk) claim(at *attempt, values url.Values) (code string, err error) {
+func (d *logins) claim(at *attempt, values url.Values) (code string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -189,7 +191,7 @@ func (d *desk) claim(at *attempt, values url.Values) (code string, err error) {
 }
 
 // alive is why an attempt has ended already, nil when it has not.
-func (d *desk) alive(at *attempt) error {
+func (d *logins) alive(at *attempt) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at.ended {
@@ -200,17 +202,17 @@ func (d *desk) alive(at *attempt) error {
 
 // Cancel gives up the sign-in under way, if there is one, and frees its port.
 func (a *Account) Cancel() {
-	a.desk.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the sign-in was given up"))
+	a.logins.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the sign-in was given up"))
 }
 
 // cancel ends the attempt under way, if there is one.
-func (d *desk) cancel(why error) {
+func (d *logins) cancel(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end(d.login, why)
 }
 
-func (d *desk) close() {
+func (d *logins) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
@@ -218,7 +220,7 @@ func (d *desk) close() {
 }
 
 // end ends an attempt, once; d.mu is held. Its port is free when it returns.
-func (d *desk) end(at *attempt, err error) {
+func (d *logins) end(at *attempt, err error) {
 	if at == nil || at.ended {
 		return
 	}

@@ -37,7 +37,7 @@ func listen(ctx context.Context, port int) ([]net.Listener, error) {
 }
 
 // serve answers at the redirect address until the attempt is over, and ends it when its time is; d.mu is held.
-func (d *desk) serve(ctx context.Context, at *attempt) {
+func (d *logins) serve(ctx context.Context, at *attempt) {
 	srv := &http.Server{
 		Handler: d.redirect(at), MaxHeaderBytes: maxPasted, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: lastPage, ReadTimeout: lastPage, WriteTimeout: 2*d.cfg.Patience + lastPage,
@@ -71,7 +71,7 @@ func (d *desk) serve(ctx context.Context, at *attempt) {
 }
 
 // redirect is what the browser finds at the redirect address.
-func (d *desk) redirect(at *attempt) http.Handler {
+func (d *logins) redirect(at *attempt) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path != redirectPath:
@@ -84,7 +84,7 @@ func (d *desk) redirect(at *attempt) http.Handler {
 	})
 }
 
-func (d *desk) arrive(w http.ResponseWriter, r *http.Request, at *attempt) {
+func (d *logins) arrive(w http.ResponseWriter, r *http.Request, at *attempt) {
 	err := d.finish(r.Context(), at, r.URL.Query())
 	if err == nil {
 		page(w, http.StatusOK, "Signed in", "hob can use the account now. You can close this page.")

@@ -22,7 +22,7 @@ type Status struct {
 // Status looks at what the vault keeps; it asks no server. Tokens that are damaged or refused are a Problem, not an error;
 // errors are *event.Fault.
 func (a *Account) Status(ctx context.Context) (Status, error) {
-	t, where, err := a.purse.load(ctx)
+	t, where, err := a.tokens.load(ctx)
 	switch {
 	case errors.Is(err, secret.ErrNone):
 		return Status{}, nil
@@ -34,7 +34,7 @@ func (a *Account) Status(ctx context.Context) (Status, error) {
 		return Status{}, f
 	}
 	s := Status{SignedIn: true, Account: t.Account, Email: t.Email, Where: where, Until: &t.Until}
-	if refused := a.purse.refusedBefore(t.Refresh); refused != nil {
+	if refused := a.tokens.refusedBefore(t.Refresh); refused != nil {
 		s.SignedIn, s.Problem = false, refused.Text
 	}
 	return s, nil
@@ -44,8 +44,8 @@ func (a *Account) Status(ctx context.Context) (Status, error) {
 // the server has said that it did; where it has not, an access token that somebody else has lives to its end. An error, an
 // *event.Fault or the end of ctx, means that not everything is forgotten.
 func (a *Account) Logout(ctx context.Context) (revoked bool, err error) {
-	t, err := a.purse.drop(ctx)
-	a.desk.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the account was signed out"))
+	t, err := a.tokens.drop(ctx)
+	a.logins.cancel(event.NewFault(event.Clash, "begin again with: "+command, "the account was signed out"))
 	if t != nil {
 		revoked = a.server.revoke(ctx, t)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/openai"
 )
 
 // fixtures say what the model server answers (github.com/CopilotKit/aimock, docs "fixtures").
@@ -86,7 +85,7 @@ func asking(t *testing.T, url string) llm.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return open(t, openai.Config{
+	return open(t, llm.Config{
 		Provider: "compatible", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}, Files: shelf{"x": png},
 	})
 }
@@ -165,7 +164,7 @@ func TestAimockSpeaksResponses(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	at := func(url string) llm.Model {
-		return open(t, openai.Config{Provider: "codex", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
+		return open(t, llm.Config{Provider: "codex", Model: "m", BaseURL: url, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
 	}
 	m := at(aimock(t))
 	for ask, want := range map[string][2]string{"hello": {"Hello to you, über all, in several pieces.", ""}, "ponder": {"Done.", "Let me think about this one."}} {

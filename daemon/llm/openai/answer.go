@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 )
 
 // wireUsage is the count of one request. Numbers are read as floats: some servers write 12.0.
@@ -163,7 +162,7 @@ func (m chat) replay(raw json.RawMessage) kept {
 		return kept{}
 	}
 	for i, e := range k.Extra {
-		if !wire.Present(e) {
+		if !present(e) {
 			k.Extra[i] = nil
 		}
 	}

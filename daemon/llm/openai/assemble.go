@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 )
 
 // assembly puts the chunks of one answer together. It keeps one copy of the text and none of the chunks.
@@ -173,7 +172,7 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 	if delta == nil {
 		delta = func(llm.Delta) {}
 	}
-	a := &assembly{delta: delta, room: max(min(tokens, wire.MaxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
+	a := &assembly{delta: delta, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), byIndex: map[int]int{}}
 	switch m.cfg.Provider {
 	case openAI, openRouter:
 		a.tags.done = true // their thoughts have fields of their own
@@ -185,7 +184,7 @@ func (m chat) newAssembly(delta func(llm.Delta), tokens int) *assembly {
 func (a *assembly) Complete() bool { return a.finish != "" }
 
 // ReadAll takes events until the end mark or the end of the stream, which is io.EOF.
-func (a *assembly) ReadAll(in *wire.Events) error {
+func (a *assembly) ReadAll(in *events) error {
 	for {
 		name, data, err := in.Next()
 		if err != nil {
@@ -203,7 +202,7 @@ func (a *assembly) ReadAll(in *wire.Events) error {
 // unstreamed takes a body that is one chat.completion object: some servers cannot stream, or not with tools. What is not one
 // stays the error that it is.
 func (a *assembly) unstreamed(err error) error {
-	body, ok := errors.AsType[*wire.Whole](err)
+	body, ok := errors.AsType[*wholeBody](err)
 	if !ok {
 		return err
 	}
@@ -218,7 +217,7 @@ func (a *assembly) unstreamed(err error) error {
 }
 
 // drain reads on to the end, which frees the connection; what comes there does not matter.
-func drain(in *wire.Events) error {
+func drain(in *events) error {
 	for {
 		if _, _, err := in.Next(); err != nil {
 			return io.EOF
@@ -242,10 +241,10 @@ func (a *assembly) take(name string, data []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case wire.Present(c.Error):
-		return wire.StreamError(c.Error)
+	case present(c.Error):
+		return streamError(c.Error)
 	case name == "error":
-		return wire.StreamError(data)
+		return streamError(data)
 	default:
 		return a.absorb(&c, c.Object == "chat.completion")
 	}
@@ -284,7 +283,7 @@ func (a *assembly) choice(c *choice, whole bool) error {
 			return err
 		}
 	}
-	if wire.Present(p.Details) {
+	if present(p.Details) {
 		a.details = append(a.details, p.Details)
 	}
 	if c.Finish != "" {
@@ -298,7 +297,7 @@ func (a *assembly) thoughtIn(p *piece) string {
 	a.named = a.named || p.ReasoningContent != ""
 	t := cmp.Or(p.ReasoningContent, p.Reasoning, p.Thinking)
 	a.spelled = a.spelled || t != ""
-	if !a.spelled && wire.Present(p.Details) {
+	if !a.spelled && present(p.Details) {
 		_ = t.UnmarshalJSON(p.Details) // it takes whatever is there
 	}
 	return string(t + p.Content.thought)
@@ -347,7 +346,7 @@ func (a *assembly) call(p *callPiece, whole bool) error {
 		c.name = p.Function.Name // sent whole; some servers repeat it with every piece
 	}
 	c.args.WriteString(string(p.Function.Arguments))
-	if wire.Present(p.Extra) {
+	if present(p.Extra) {
 		c.extra = p.Extra
 	}
 	return nil

@@ -9,18 +9,17 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/media"
 )
 
 // show draws a part of a message for this model. An error means that ctx has ended.
-func (m *server) show(ctx context.Context, p event.Part, left *media.Budget) (string, *media.Media, error) {
-	v := media.Viewer{
+func (m *server) show(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
+	v := viewer{
 		Files: m.cfg.Files, Blind: m.blind.Load(),
 		Documents: slices.Contains([]string{openAI, openRouter, codex}, m.cfg.Provider),
 	}
 	text, shown, err := v.Part(ctx, p, left)
 	if err != nil {
-		err = m.Fault(ctx, ctx, llm.BadRequest, err)
+		err = m.fault(ctx, ctx, llm.BadRequest, err)
 	}
 	return text, shown, err
 }
@@ -28,7 +27,7 @@ func (m *server) show(ctx context.Context, p event.Part, left *media.Budget) (st
 // fragment is a text, or an image or a document behind it.
 type fragment struct {
 	text  string
-	media *media.Media
+	media *media
 }
 
 // writer makes the content of a message out of its parts.
@@ -38,7 +37,7 @@ type writer struct {
 }
 
 // add draws a part, and says whether it shows an image or a file.
-func (w *writer) add(ctx context.Context, m *server, p event.Part, left *media.Budget) (bool, error) {
+func (w *writer) add(ctx context.Context, m *server, p event.Part, left *fileBudget) (bool, error) {
 	text, shown, err := m.show(ctx, p, left)
 	if err != nil {
 		return false, err

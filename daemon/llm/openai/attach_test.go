@@ -14,7 +14,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/openai"
 
 	"pgregory.net/rapid"
 )
@@ -49,7 +48,7 @@ func file(artifact, name, mime string) event.Part {
 }
 
 // contentOf is the content of the last message that is sent for these parts, as JSON.
-func contentOf(t testing.TB, c openai.Config, parts ...event.Part) string {
+func contentOf(t testing.TB, c llm.Config, parts ...event.Part) string {
 	t.Helper()
 	body := sent(t, c, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: parts}}})
 	var shape struct {

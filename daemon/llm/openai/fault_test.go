@@ -14,7 +14,6 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/llm/openai"
 
 	"go.uber.org/goleak"
 )
@@ -321,7 +320,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	defer s.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	m := open(t, openai.Config{Provider: "compatible", Model: "m", BaseURL: s.URL, HTTP: &http.Client{Transport: transport}})
+	m := open(t, llm.Config{Provider: "compatible", Model: "m", BaseURL: s.URL, HTTP: &http.Client{Transport: transport}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the user said stop")
 	_, err := m.Answer(ctx, hello(), func(llm.Delta) { cancel(stop) })

@@ -13,7 +13,6 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/llm/openai"
 )
 
 // A list of very many empty elements is small on the wire and large in memory.
@@ -93,7 +92,7 @@ func TestWordsOfAServerAreCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `data: {"type":"response.incomplete","response":{"incomplete_details":{"reason":` + string(reason) + "}}}\n\n"
-	c := openai.Config{Provider: "codex", Model: "m", BaseURL: "http://model.test/v1", APIKey: "sk-secret", HTTP: &http.Client{Transport: canned{body: body}}}
+	c := llm.Config{Provider: "codex", Model: "m", BaseURL: "http://model.test/v1", APIKey: "sk-secret", HTTP: &http.Client{Transport: canned{body: body}}}
 	_, err = open(t, c).Answer(t.Context(), hello(), nil)
 	if err == nil || len(err.Error()) > 1000 || strings.Contains(err.Error(), "sk-secret") || strings.ContainsAny(err.Error(), "\u001b\u202e") {
 		t.Errorf("got %.300q", err)
@@ -105,8 +104,8 @@ func TestASpoiledToken(t *testing.T) {
 	s := serve(t, llmtest.Failed(http.StatusUnauthorized, "revoked"), llmtest.Streamed(llmtest.Say("hello")), llmtest.Failed(http.StatusUnauthorized, "no"), llmtest.Failed(http.StatusUnauthorized, "no"))
 	token := "one"
 	var spoiled []string
-	c := openai.Config{Provider: "codex", Model: "m", BaseURL: s.URL}
-	c.Auth = func(context.Context) (openai.Credentials, error) { return openai.Credentials{Token: token}, nil }
+	c := llm.Config{Provider: "codex", Model: "m", BaseURL: s.URL}
+	c.Auth = func(context.Context) (llm.Credentials, error) { return llm.Credentials{Token: token}, nil }
 	c.Spoiled = func(t string) { spoiled, token = append(spoiled, t), "two" }
 	m := open(t, c)
 	if a, err := m.Answer(t.Context(), hello(), nil); err != nil || a.Text != "hello" || strings.Join(spoiled, " ") != "one" {

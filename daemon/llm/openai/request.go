@@ -8,8 +8,6 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/media"
-	"hob/daemon/llm/wire"
 )
 
 // The request is written out of hob's own structs, not the library's: the bytes are what provider caches are keyed by,
@@ -86,15 +84,15 @@ func (m chat) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta)) 
 		return llm.Answer{}, err
 	}
 	a := m.newAssembly(delta, m.most(r))
-	err = m.Exchange(ctx, "chat/completions", body, a)
+	err = m.exchange(ctx, "chat/completions", body, a)
 	if err != nil && shows {
 		err = m.unsighted(err)
 	}
 	if err != nil {
-		return llm.Answer{}, m.Clean(err)
+		return llm.Answer{}, m.cleaned(err)
 	}
 	answer, err := m.finish(a, len(body))
-	return answer, m.Clean(err)
+	return answer, m.cleaned(err)
 }
 
 // encode writes the body of a request, and says whether it shows images or files. The same request gives the same bytes, as long
@@ -106,7 +104,7 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: t})
 	}
-	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: media.Most}
+	t := transcript{m: m, out: make([]wireMessage, 0, len(r.Messages)+1), left: maxFiles}
 	if err := t.write(ctx, r); err != nil {
 		return nil, false, err
 	}
@@ -117,8 +115,8 @@ func (m chat) encode(ctx context.Context, r llm.Request) (body []byte, shows boo
 	if err := e.Encode(w); err != nil {
 		return nil, false, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > wire.MaxBody {
-		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
+	if b.Len() > maxBody {
+		return nil, false, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), t.shows, nil
 }
@@ -147,9 +145,9 @@ type transcript struct {
 	out   []wireMessage
 	shows bool // an image or a file is among them
 
-	open int          // calls of the last answer whose results have not come
-	late []wirePart   // what the results of that answer show
-	left media.Budget // what the rest of the transcript may still show: all of it is sent again with each request
+	open int        // calls of the last answer whose results have not come
+	late []wirePart // what the results of that answer show
+	left fileBudget // what the rest of the transcript may still show: all of it is sent again with each request
 }
 
 func (t *transcript) write(ctx context.Context, r llm.Request) error {
@@ -220,7 +218,7 @@ func (t *transcript) result(ctx context.Context, msg llm.Message) error {
 		}
 		w.say(text)
 		if shown != nil {
-			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + media.Name(p)}, partOf(fragment{media: shown}))
+			t.late = append(t.late, wirePart{Type: "text", Text: "[from the result of " + msg.CallID + "] " + fileLine(p)}, partOf(fragment{media: shown}))
 		}
 	}
 	t.out = append(t.out, wireMessage{Role: "tool", Content: contentOf(w.content(msg.Envelope)), ToolCallID: msg.CallID})
@@ -265,7 +263,7 @@ func content(msg llm.Message) string {
 	for _, p := range msg.Parts {
 		piece := p.Text
 		if p.Kind != event.Text {
-			piece = media.Name(p)
+			piece = fileLine(p)
 		}
 		if text != "" {
 			text += "\n"

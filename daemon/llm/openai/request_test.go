@@ -11,6 +11,7 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
+	"hob/daemon/llm/all"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/llm/openai"
 
@@ -36,7 +37,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func recording() *recorder { return &recorder{canned: canned{body: data(says("ok"), stopped)}} }
 
-func sent(t testing.TB, c openai.Config, r llm.Request) string {
+func sent(t testing.TB, c llm.Config, r llm.Request) string {
 	t.Helper()
 	rec := recording()
 	c.HTTP = &http.Client{Transport: rec}
@@ -85,21 +86,21 @@ func TestRequestBytes(t *testing.T) {
 func TestRequestByBackend(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*openai.Config, *llm.Request)
+		change func(*llm.Config, *llm.Request)
 		has    string
 		hasNot string
 	}{
-		{"openai's limit", func(c *openai.Config, _ *llm.Request) { c.Provider = "openai" }, `"max_completion_tokens":8192`, `"max_tokens"`},
-		{"own limit", func(c *openai.Config, _ *llm.Request) { c.MaxOutput = 77 }, `"max_tokens":77`, `completion`},
-		{"smaller limit asked", func(_ *openai.Config, r *llm.Request) { r.MaxOutput = 5 }, `"max_tokens":5,`, ""},
-		{"larger limit asked", func(_ *openai.Config, r *llm.Request) { r.MaxOutput = 99999 }, `"max_tokens":8192,`, ""},
-		{"thinking", func(c *openai.Config, _ *llm.Request) { c.Thinking = "high" }, `"reasoning_effort":"high"`, `"reasoning":`},
-		{"no thinking", func(c *openai.Config, _ *llm.Request) { c.Thinking = "off" }, `"reasoning_effort":"none"`, ""},
-		{"openrouter's thinking", func(c *openai.Config, _ *llm.Request) { c.Provider, c.Thinking = "openrouter", "low" }, `"reasoning":{"effort":"low"}`, "reasoning_effort"},
-		{"thinking not said", func(*openai.Config, *llm.Request) {}, "", "reasoning"},
-		{"no tools", func(_ *openai.Config, r *llm.Request) { r.Tools = nil }, "", `"tools"`},
-		{"no system text", func(_ *openai.Config, r *llm.Request) { r.System = "" }, `"messages":[{"role":"user"`, "system"},
-		{"invalid text", func(_ *openai.Config, r *llm.Request) { r.System = "a\xffb" }, `a\ufffdb`, "\xff"},
+		{"openai's limit", func(c *llm.Config, _ *llm.Request) { c.Provider = "openai" }, `"max_completion_tokens":8192`, `"max_tokens"`},
+		{"own limit", func(c *llm.Config, _ *llm.Request) { c.MaxOutput = 77 }, `"max_tokens":77`, `completion`},
+		{"smaller limit asked", func(_ *llm.Config, r *llm.Request) { r.MaxOutput = 5 }, `"max_tokens":5,`, ""},
+		{"larger limit asked", func(_ *llm.Config, r *llm.Request) { r.MaxOutput = 99999 }, `"max_tokens":8192,`, ""},
+		{"thinking", func(c *llm.Config, _ *llm.Request) { c.Thinking = "high" }, `"reasoning_effort":"high"`, `"reasoning":`},
+		{"no thinking", func(c *llm.Config, _ *llm.Request) { c.Thinking = "off" }, `"reasoning_effort":"none"`, ""},
+		{"openrouter's thinking", func(c *llm.Config, _ *llm.Request) { c.Provider, c.Thinking = "openrouter", "low" }, `"reasoning":{"effort":"low"}`, "reasoning_effort"},
+		{"thinking not said", func(*llm.Config, *llm.Request) {}, "", "reasoning"},
+		{"no tools", func(_ *llm.Config, r *llm.Request) { r.Tools = nil }, "", `"tools"`},
+		{"no system text", func(_ *llm.Config, r *llm.Request) { r.System = "" }, `"messages":[{"role":"user"`, "system"},
+		{"invalid text", func(_ *llm.Config, r *llm.Request) { r.System = "a\xffb" }, `a\ufffdb`, "\xff"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, r := config(nil), conversation()
@@ -193,14 +194,14 @@ func TestPrefix(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		cfg  openai.Config
+		cfg  llm.Config
 		want string
 	}{
-		{"no model", openai.Config{Provider: "openai"}, "the model has no name"},
-		{"no address", openai.Config{Provider: "compatible", Model: "m"}, `no address is known for the backend "compatible"`},
-		{"unknown backend", openai.Config{Provider: "opnai", Model: "m"}, `no address is known for the backend "opnai"`},
-		{"no web address", openai.Config{Provider: "compatible", Model: "m", BaseURL: "localhost:80"}, `base_url "localhost:80" is not a web address`},
-		{"unknown thinking", openai.Config{Provider: "openai", Model: "m", Thinking: "hard"}, `thinking "hard" is not known`},
+		{"no model", llm.Config{Provider: "openai"}, "the model has no name"},
+		{"no address", llm.Config{Provider: "compatible", Model: "m"}, `no address is known for the backend "compatible"`},
+		{"unknown backend", llm.Config{Provider: "opnai", Model: "m"}, `no address is known for the backend "opnai"`},
+		{"no web address", llm.Config{Provider: "compatible", Model: "m", BaseURL: "localhost:80"}, `base_url "localhost:80" is not a web address`},
+		{"unknown thinking", llm.Config{Provider: "openai", Model: "m", Thinking: "hard"}, `thinking "hard" is not known`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := openai.New(c.cfg)
@@ -213,6 +214,10 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
+	addresses := map[string]string{}
+	for _, b := range all.All() {
+		addresses[b.Name] = b.BaseURL
+	}
 	for _, c := range []struct {
 		provider, url string
 		local         bool
@@ -227,10 +232,10 @@ func TestInfo(t *testing.T) {
 		{"openai", "", false, 200_000},
 		{"compatible", "http://127.0.0.1:1/v1", false, 32_768},
 	} {
-		m := open(t, openai.Config{Provider: c.provider, Model: "m", BaseURL: c.url, Price: llm.Price{Input: 3}})
+		m := open(t, llm.Config{Provider: c.provider, Model: "m", BaseURL: c.url, Price: llm.Price{Input: 3}})
 		want := llm.Info{Provider: c.provider, Model: "m", Local: c.local, Context: c.context, MaxOutput: 8192, Price: llm.Price{Input: 3}}
 		got := m.Info()
-		if url := cmp.Or(c.url, openai.DefaultBaseURL(c.provider)); !strings.HasPrefix(got.Server, url+"#") || strings.Contains(got.Server, "sk-") {
+		if url := cmp.Or(c.url, addresses[c.provider]); !strings.HasPrefix(got.Server, url+"#") || strings.Contains(got.Server, "sk-") {
 			t.Errorf("%s at %s: its server is %q", c.provider, c.url, got.Server)
 		}
 		want.Server = got.Server
@@ -238,9 +243,9 @@ func TestInfo(t *testing.T) {
 			t.Errorf("%s at %s: got %+v, want %+v", c.provider, c.url, got, want)
 		}
 	}
-	for _, b := range openai.Backends() {
-		if (openai.DefaultBaseURL(b) == "") != (b == "compatible") {
-			t.Errorf("%s has the address %q", b, openai.DefaultBaseURL(b))
+	for name, url := range addresses {
+		if (url == "") != (name == "compatible") {
+			t.Errorf("%s has the address %q", name, url)
 		}
 	}
 }
@@ -248,7 +253,7 @@ func TestInfo(t *testing.T) {
 // Models share a server when they share its address and its key.
 func TestServers(t *testing.T) {
 	at := func(url, key, model string) string {
-		return open(t, openai.Config{Provider: "compatible", Model: model, BaseURL: url, APIKey: key}).Info().Server
+		return open(t, llm.Config{Provider: "compatible", Model: model, BaseURL: url, APIKey: key}).Info().Server
 	}
 	one := at("http://one/v1", "sk-1", "a")
 	if one != at("http://one/v1", "sk-1", "b") || one == at("http://one/v1", "sk-2", "a") || one == at("http://two/v1", "sk-1", "a") || strings.Contains(one, "sk-1") {

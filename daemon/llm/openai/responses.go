@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 
 	"github.com/openai/openai-go/v3/option"
 )
@@ -38,7 +37,7 @@ func (m *responses) Answer(ctx context.Context, r llm.Request, delta func(llm.De
 		m.cfg.Spoiled(token) // it was revoked before its time: one that is renewed may serve, and a refusal costs nothing
 		answer, _, err = m.once(ctx, r, sent, replays, delta)
 	}
-	return answer, m.Clean(err)
+	return answer, m.cleaned(err)
 }
 
 // once sends a request with the credentials of now, and returns the token that it carried.
@@ -49,7 +48,7 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 	}
 	v := &verdict{secret: who.Token, now: m.cfg.Now}
 	o := newOutput(delta, m.limit(r.MaxOutput), v)
-	if err := m.Exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
+	if err := m.exchange(ctx, "responses", sent.body, o, m.headers(who, sent.key, v)...); err != nil {
 		err = m.sort(err, v, replays)
 		if sent.shows {
 			err = m.unsighted(err)
@@ -60,9 +59,9 @@ func (m *responses) once(ctx context.Context, r llm.Request, sent encoded, repla
 	return answer, who.Token, err
 }
 
-func (m *responses) credentials(ctx context.Context) (Credentials, error) {
+func (m *responses) credentials(ctx context.Context) (llm.Credentials, error) {
 	if m.cfg.Auth == nil {
-		return Credentials{}, nil // the client has the key
+		return llm.Credentials{}, nil // the client has the key
 	}
 	return m.cfg.Auth(ctx)
 }
@@ -78,7 +77,7 @@ func (m *responses) limit(asked int) int {
 // headers are what the Codex backend wants beside the token (openai/codex, codex-rs/codex-api/src/requests/headers.rs and
 // codex-rs/core/src/client.rs): the account, the name of the program that asks, and an id of the session, by which, not by
 // prompt_cache_key alone, it finds the machine that still knows the prompt's beginning.
-func (m *responses) headers(who Credentials, key string, v *verdict) []option.RequestOption {
+func (m *responses) headers(who llm.Credentials, key string, v *verdict) []option.RequestOption {
 	options := []option.RequestOption{option.WithMiddleware(v.read)}
 	if m.cfg.Auth == nil {
 		return options
@@ -107,7 +106,7 @@ func (m *responses) sort(err error, v *verdict, replayed bool) error {
 	}
 	status := statusOf(v.code)
 	if status != 0 && e.Status != 0 && e.Status != http.StatusUnauthorized {
-		e.Fault = wire.FaultOf(status, v.code, e.Text)
+		e.Fault = faultOf(status, v.code, e.Text)
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = v.wait
@@ -158,15 +157,15 @@ func (v *verdict) read(req *http.Request, next option.MiddlewareNext) (*http.Res
 	if err != nil || res.StatusCode < http.StatusBadRequest {
 		return res, err
 	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, wire.MaxFault)) // what broke here breaks again for who reads on
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // what broke here breaks again for who reads on
 	body = v.hide(body)
 	var shape struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &shape) == nil && wire.Present(shape.Error) {
+	if json.Unmarshal(body, &shape) == nil && present(shape.Error) {
 		v.judge(shape.Error)
 	}
-	res.Body = wire.Bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
+	res.Body = bounded{Reader: io.MultiReader(bytes.NewReader(body), res.Body), Closer: res.Body}
 	return res, nil
 }
 
@@ -179,7 +178,7 @@ func (v *verdict) hide(text []byte) []byte {
 
 // judge reads an error object: {"code" or "type", "message", "resets_in_seconds", "resets_at": Unix seconds}.
 func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
-	words, v.code, status = wire.SaidIn(raw)
+	words, v.code, status = saidIn(raw)
 	var shape struct {
 		In float64 `json:"resets_in_seconds"`
 		At float64 `json:"resets_at"`
@@ -187,9 +186,9 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 	switch {
 	case json.Unmarshal(raw, &shape) != nil:
 	case shape.In > 0:
-		v.wait = wire.Span(shape.In)
+		v.wait = span(shape.In)
 	case shape.At > 0:
-		v.wait = wire.Span(shape.At - float64(v.now().Unix()))
+		v.wait = span(shape.At - float64(v.now().Unix()))
 	}
 	if v.wait == 0 && v.code == "rate_limit_exceeded" {
 		v.wait = waitIn(words)
@@ -199,7 +198,7 @@ func (v *verdict) judge(raw json.RawMessage) (words string, status int) {
 
 // fault makes an error of an error object that came in the stream.
 func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
-	if !wire.Present(raw) {
+	if !present(raw) {
 		return &llm.Error{Fault: llm.Broken, Text: "the server broke off the answer and does not say why"}
 	}
 	words, own := v.judge(v.hide(raw))
@@ -211,8 +210,8 @@ func (v *verdict) fault(raw json.RawMessage, status int) *llm.Error {
 	e := &llm.Error{Fault: llm.Broken, Text: words}
 	switch {
 	case status >= http.StatusBadRequest:
-		e.Fault = wire.FaultOf(status, v.code, words)
-	case wire.Overflows(0, v.code, words):
+		e.Fault = faultOf(status, v.code, words)
+	case overflows(0, v.code, words):
 		e.Fault = llm.TooLarge
 	}
 	return e
@@ -227,11 +226,11 @@ func waitIn(words string) time.Duration {
 	}
 	first := strings.TrimRight(fields[0], ".,;")
 	if d, err := time.ParseDuration(first); err == nil {
-		return wire.Span(d.Seconds())
+		return span(d.Seconds())
 	}
 	n, err := strconv.ParseFloat(first, 64)
 	if err != nil || len(fields) < 2 || !strings.HasPrefix(fields[1], "second") {
 		return 0
 	}
-	return wire.Span(n)
+	return span(n)
 }

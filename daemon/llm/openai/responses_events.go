@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 )
 
 // The kinds of output items that hob knows; others (searches, code, …) are the server's own affair and are passed over.
@@ -106,7 +105,7 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 		delta = func(llm.Delta) {}
 	}
 	return &output{
-		delta: delta, verdict: v, room: max(min(tokens, wire.MaxBody)*mostPerToken, leastRoom), seen: map[float64]bool{},
+		delta: delta, verdict: v, room: max(min(tokens, maxBody)*mostPerToken, leastRoom), seen: map[float64]bool{},
 		byIndex: map[int]*outputItem{}, byID: map[string]*outputItem{},
 	}
 }
@@ -115,7 +114,7 @@ func newOutput(delta func(llm.Delta), tokens int, v *verdict) *output {
 func (o *output) Complete() bool { return o.end != "" }
 
 // ReadAll takes events until the last one, or to the end of the stream, which is io.EOF.
-func (o *output) ReadAll(in *wire.Events) error {
+func (o *output) ReadAll(in *events) error {
 	for {
 		name, data, err := in.Next()
 		if err != nil {
@@ -162,7 +161,7 @@ func (o *output) take(name string, data []byte) error {
 	case "error":
 		return o.failure(&e, data)
 	}
-	if e.Type == "" && wire.Present(e.Error) {
+	if e.Type == "" && present(e.Error) {
 		return o.failure(&e, data)
 	}
 	return nil
@@ -185,7 +184,7 @@ func (o *output) failure(e *streamEvent, data []byte) error {
 			status = int(n)
 		}
 	}
-	if wire.Present(e.Error) {
+	if present(e.Error) {
 		data = e.Error
 	}
 	return o.verdict.fault(data, status)
@@ -244,7 +243,7 @@ func known(e *streamEvent, raw json.RawMessage) (*wireItem, error) {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 	}
-	if !wire.Present(raw) {
+	if !present(raw) {
 		return nil, nil
 	}
 	if err := decode(raw, &head); err != nil {
@@ -274,7 +273,7 @@ func (it *outputItem) take(w *wireItem) {
 // grow takes a piece of an item.
 func (o *output) grow(e *streamEvent) error {
 	piece := ""
-	if wire.Present(e.Delta) {
+	if present(e.Delta) {
 		if err := decode(e.Delta, &piece); err != nil {
 			return err
 		}
@@ -345,7 +344,7 @@ func (o *output) settle(it *outputItem, whole string) error {
 
 func (o *output) arguments(e *streamEvent) error {
 	var whole words
-	if wire.Present(e.Args) {
+	if present(e.Args) {
 		if err := decode(e.Args, &whole); err != nil {
 			return err
 		}
@@ -419,7 +418,7 @@ func (it *outputItem) reasoning(w *wireItem) (string, error) {
 // finish takes the last event. Its copy of the items counts only for a server that has sent none of them whole.
 func (o *output) finish(kind string, raw json.RawMessage) error {
 	var w wireEnd
-	if wire.Present(raw) {
+	if present(raw) {
 		if err := decode(raw, &w); err != nil {
 			return err
 		}

@@ -10,8 +10,6 @@ import (
 	"strconv"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/media"
-	"hob/daemon/llm/wire"
 )
 
 // As in request.go, the bytes are written out of own structs, and what grows comes last.
@@ -108,7 +106,7 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 		w.ParallelCalls, w.ToolChoice = true, "auto"
 	}
 	w.CacheKey = cacheKey(r)
-	t := inputItems{m: m, replay: replay, left: media.Most, out: make([]any, 0, len(r.Messages))}
+	t := inputItems{m: m, replay: replay, left: maxFiles, out: make([]any, 0, len(r.Messages))}
 	for _, msg := range r.Messages {
 		if err := t.add(ctx, msg); err != nil {
 			return encoded{}, err
@@ -121,8 +119,8 @@ func (m *responses) encode(ctx context.Context, r llm.Request, replay bool) (enc
 	if err := e.Encode(w); err != nil {
 		return encoded{}, &llm.Error{Fault: llm.BadRequest, Err: fmt.Errorf("write the request: %w", err)}
 	}
-	if b.Len() > wire.MaxBody {
-		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, wire.MaxBody>>20)}
+	if b.Len() > maxBody {
+		return encoded{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the request has %d MB, at most %d MB are sent", b.Len()>>20, maxBody>>20)}
 	}
 	return encoded{body: bytes.TrimSuffix(b.Bytes(), []byte("\n")), key: w.CacheKey, shows: t.shows}, nil
 }
@@ -147,8 +145,8 @@ func cacheKey(r llm.Request) string {
 type inputItems struct {
 	m      *responses
 	replay bool
-	shows  bool         // an image or a file is among them
-	left   media.Budget // what the rest of the transcript may still show: all of it is sent again with each request
+	shows  bool       // an image or a file is among them
+	left   fileBudget // what the rest of the transcript may still show: all of it is sent again with each request
 	out    []any
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // sentTo returns the body of the one request that a model of this config sends for r.
-func sentTo(t testing.TB, c openai.Config, r llm.Request) string {
+func sentTo(t testing.TB, c llm.Config, r llm.Request) string {
 	t.Helper()
 	rec := &recorder{canned: canned{body: wire(done(0, messageOf("ok")), ended(""))}}
 	c.HTTP = &http.Client{Transport: rec}
@@ -65,28 +65,28 @@ func TestResponsesRequestBytes(t *testing.T) {
 }
 
 func TestResponsesRequestByConfig(t *testing.T) {
-	keyed := func(c *openai.Config) { c.Auth, c.APIKey = nil, "sk-secret" }
+	keyed := func(c *llm.Config) { c.Auth, c.APIKey = nil, "sk-secret" }
 	for _, c := range []struct {
 		name   string
-		change func(*openai.Config, *llm.Request)
+		change func(*llm.Config, *llm.Request)
 		has    string
 		hasNot string
 	}{
-		{"an account has its own limit", func(c *openai.Config, r *llm.Request) { c.MaxOutput, r.MaxOutput = 77, 5 }, "", "max_output_tokens"},
-		{"a key's limit", func(c *openai.Config, _ *llm.Request) { keyed(c); c.MaxOutput = 77 }, `"max_output_tokens":77,`, ""},
-		{"a smaller limit asked", func(c *openai.Config, r *llm.Request) { keyed(c); r.MaxOutput = 5 }, `"max_output_tokens":5,`, ""},
-		{"a larger limit asked", func(c *openai.Config, r *llm.Request) { keyed(c); r.MaxOutput = 99999 }, `"max_output_tokens":8192,`, ""},
-		{"an account needs instructions", func(_ *openai.Config, r *llm.Request) { r.System = "" }, `"instructions":"You are`, ""},
-		{"a key needs none", func(c *openai.Config, r *llm.Request) { keyed(c); r.System = "" }, "", "instructions"},
-		{"no tools", func(_ *openai.Config, r *llm.Request) { r.Tools = nil }, "", "tool"},
-		{"thinking not said", func(*openai.Config, *llm.Request) {}, `"reasoning":{"summary":"auto"}`, "effort"},
-		{"off", func(c *openai.Config, _ *llm.Request) { c.Thinking = "off" }, `"reasoning":{"effort":"none",`, ""},
-		{"minimal", func(c *openai.Config, _ *llm.Request) { c.Thinking = "minimal" }, `{"effort":"minimal",`, ""},
-		{"low", func(c *openai.Config, _ *llm.Request) { c.Thinking = "low" }, `{"effort":"low",`, ""},
-		{"medium", func(c *openai.Config, _ *llm.Request) { c.Thinking = "medium" }, `{"effort":"medium",`, ""},
-		{"xhigh", func(c *openai.Config, _ *llm.Request) { c.Thinking = "xhigh" }, `{"effort":"xhigh",`, ""},
-		{"invalid text", func(_ *openai.Config, r *llm.Request) { r.System = "a\xffb" }, `a\ufffdb`, "\xff"},
-		{"an empty assistant", func(_ *openai.Config, r *llm.Request) {
+		{"an account has its own limit", func(c *llm.Config, r *llm.Request) { c.MaxOutput, r.MaxOutput = 77, 5 }, "", "max_output_tokens"},
+		{"a key's limit", func(c *llm.Config, _ *llm.Request) { keyed(c); c.MaxOutput = 77 }, `"max_output_tokens":77,`, ""},
+		{"a smaller limit asked", func(c *llm.Config, r *llm.Request) { keyed(c); r.MaxOutput = 5 }, `"max_output_tokens":5,`, ""},
+		{"a larger limit asked", func(c *llm.Config, r *llm.Request) { keyed(c); r.MaxOutput = 99999 }, `"max_output_tokens":8192,`, ""},
+		{"an account needs instructions", func(_ *llm.Config, r *llm.Request) { r.System = "" }, `"instructions":"You are`, ""},
+		{"a key needs none", func(c *llm.Config, r *llm.Request) { keyed(c); r.System = "" }, "", "instructions"},
+		{"no tools", func(_ *llm.Config, r *llm.Request) { r.Tools = nil }, "", "tool"},
+		{"thinking not said", func(*llm.Config, *llm.Request) {}, `"reasoning":{"summary":"auto"}`, "effort"},
+		{"off", func(c *llm.Config, _ *llm.Request) { c.Thinking = "off" }, `"reasoning":{"effort":"none",`, ""},
+		{"minimal", func(c *llm.Config, _ *llm.Request) { c.Thinking = "minimal" }, `{"effort":"minimal",`, ""},
+		{"low", func(c *llm.Config, _ *llm.Request) { c.Thinking = "low" }, `{"effort":"low",`, ""},
+		{"medium", func(c *llm.Config, _ *llm.Request) { c.Thinking = "medium" }, `{"effort":"medium",`, ""},
+		{"xhigh", func(c *llm.Config, _ *llm.Request) { c.Thinking = "xhigh" }, `{"effort":"xhigh",`, ""},
+		{"invalid text", func(_ *llm.Config, r *llm.Request) { r.System = "a\xffb" }, `a\ufffdb`, "\xff"},
+		{"an empty assistant", func(_ *llm.Config, r *llm.Request) {
 			r.Messages = []llm.Message{user("a"), {Role: llm.Assistant}, user("b")}
 		}, `"text":"a"}]},{"type":"message","role":"user"`, "assistant"},
 	} {
@@ -106,9 +106,9 @@ func TestResponsesHeaders(t *testing.T) {
 	rec := &recorder{canned: canned{body: wire(ended(""))}}
 	c := signedIn(rec)
 	tokens := 0
-	c.Auth = func(context.Context) (openai.Credentials, error) {
+	c.Auth = func(context.Context) (llm.Credentials, error) {
 		tokens++
-		return openai.Credentials{Token: strings.Repeat("t", tokens), Account: "acc-1"}, nil
+		return llm.Credentials{Token: strings.Repeat("t", tokens), Account: "acc-1"}, nil
 	}
 	m := open(t, c)
 	for i, want := range []string{"Bearer t", "Bearer tt"} {
@@ -163,7 +163,7 @@ func TestResponsesAddress(t *testing.T) {
 			}
 		})
 	}
-	_, err := openai.New(openai.Config{Provider: "codex", Model: "m"})
+	_, err := openai.New(llm.Config{Provider: "codex", Model: "m"})
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid || f.Hint == "" || f.Text != `the backend "codex" has no credentials` {
 		t.Errorf("got %#v", err)
 	}
@@ -173,7 +173,7 @@ func TestResponsesWithoutCredentials(t *testing.T) {
 	rec := &recorder{canned: canned{body: wire(ended(""))}}
 	c := signedIn(rec)
 	gone := &llm.Error{Fault: llm.Auth, Text: "sign in again"}
-	c.Auth = func(context.Context) (openai.Credentials, error) { return openai.Credentials{}, gone }
+	c.Auth = func(context.Context) (llm.Credentials, error) { return llm.Credentials{}, gone }
 	_, err := open(t, c).Answer(t.Context(), hello(), nil)
 	if !errors.Is(err, gone) || len(rec.bodies) != 0 {
 		t.Errorf("got %v, and %d requests", err, len(rec.bodies))
@@ -385,7 +385,7 @@ func TestResponsesReasoningIsReplayedInPlace(t *testing.T) {
 	more.Calls = append(more.Calls[:2:2], llm.Call{ID: "t1_3", Name: "read", Args: json.RawMessage(`{}`)})
 	for _, c := range []struct {
 		name string
-		cfg  openai.Config
+		cfg  llm.Config
 		msg  llm.Message
 		want []string
 	}{

@@ -14,17 +14,16 @@ import (
 
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/llm/openai"
 
 	"go.uber.org/goleak"
 )
 
 // signedIn is a model of the backend codex that has an account.
-func signedIn(rt http.RoundTripper) openai.Config {
+func signedIn(rt http.RoundTripper) llm.Config {
 	c := config(rt)
 	c.Provider, c.APIKey = "codex", ""
-	c.Auth = func(context.Context) (openai.Credentials, error) {
-		return openai.Credentials{Token: "tok-secret", Account: "acc-1"}, nil
+	c.Auth = func(context.Context) (llm.Credentials, error) {
+		return llm.Credentials{Token: "tok-secret", Account: "acc-1"}, nil
 	}
 	return c
 }

@@ -46,14 +46,14 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // config is a model at an address that nobody listens at, with the transport in its place.
-func config(rt http.RoundTripper) openai.Config {
-	return openai.Config{
+func config(rt http.RoundTripper) llm.Config {
+	return llm.Config{
 		Provider: "compatible", Model: "m", BaseURL: "http://model.test/v1", APIKey: "sk-secret",
 		HTTP: &http.Client{Transport: rt},
 	}
 }
 
-func open(t testing.TB, c openai.Config) llm.Model {
+func open(t testing.TB, c llm.Config) llm.Model {
 	t.Helper()
 	m, err := openai.New(c)
 	if err != nil {
@@ -66,7 +66,7 @@ func at(t testing.TB, s *llmtest.Server, provider string) llm.Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return open(t, openai.Config{Provider: provider, Model: "m", BaseURL: s.URL, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
+	return open(t, llm.Config{Provider: provider, Model: "m", BaseURL: s.URL, APIKey: "sk-secret", HTTP: &http.Client{Transport: transport}})
 }
 
 func serve(t testing.TB, turns ...llmtest.Turn) *llmtest.Server {

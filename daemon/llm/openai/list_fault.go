@@ -1,44 +1,29 @@
-package catalog
+package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 )
-
-const maxText = 500 // characters of a server's words that are kept
 
 // refusal makes an error of a response whose status is not 200.
 func (a *asker) refusal(res *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, wire.MaxFault))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	if err != nil {
 		body = nil // the status says enough
 	}
-	words, code := wire.Said(body)
-	e := &llm.Error{Fault: wire.FaultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
+	words, code := said(body)
+	e := &llm.Error{Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode, Text: a.clean(words)}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
 		e.Text = a.clean("the server redirects to " + to + "; set base_url to where it really is")
 	}
 	return e
-}
-
-// textOr is the text of a JSON string, else the JSON itself.
-func textOr(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
 }
 
 // clean makes a server's words safe to keep and show: without the key, on one line.
@@ -46,25 +31,7 @@ func (a *asker) clean(words string) string {
 	if a.server.APIKey != "" {
 		words = strings.ReplaceAll(words, a.server.APIKey, "[the key]")
 	}
-	return safe(words, maxText)
-}
-
-// safe makes a text valid, short and one line long, and replaces what is not for the eye: a terminal would obey it.
-func safe(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most])
-	}
-	return text
+	return llm.Printable(words, maxText)
 }
 
 // explain makes an error for people of one that ended a list: ctx is the caller's, inner has the time limit.
@@ -91,9 +58,9 @@ func (a *asker) explain(ctx, inner context.Context, err error) error {
 // hint says what to do about a fault.
 func (a *asker) hint(f llm.Fault) string {
 	switch {
-	case f == llm.Auth && a.server.Backend == codex:
+	case f == llm.Auth && a.server.Provider == codex:
 		return "sign in to the account again"
-	case a.server.Backend == codex && (f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest):
+	case a.server.Provider == codex && (f == llm.NotFound || f == llm.Malformed || f == llm.BadRequest):
 		return "this service documents no list of models; name one that its own client offers"
 	case f == llm.Auth, f == llm.Forbidden:
 		return "check api_key"
@@ -110,7 +77,7 @@ func (a *asker) hint(f llm.Fault) string {
 
 // startHint says how a server that nobody has started is started.
 func (a *asker) startHint() string {
-	switch a.server.Backend {
+	switch a.server.Provider {
 	case lmStudio:
 		return "start its server, in LM Studio or with: lms server start"
 	case ollama:

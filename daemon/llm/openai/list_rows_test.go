@@ -1,4 +1,4 @@
-package catalog_test
+package openai_test
 
 import (
 	"encoding/json"
@@ -10,9 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"hob/daemon/llm"
+	"hob/daemon/llm/openai"
 
-	"hob/daemon/llm/catalog"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +28,7 @@ type fake struct {
 }
 
 // serve starts a fake: a page for each "METHOD /path"; every other request is answered with 404.
-func serve(t *testing.T, pages map[string]string) *fake {
+func serveLists(t *testing.T, pages map[string]string) *fake {
 	t.Helper()
 	return serveBy(t, func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.Method+" "+r.URL.Path]
@@ -72,14 +73,14 @@ func (f *fake) header(name string) string {
 }
 
 // at is a server of a backend, whose protocol begins at "/v1".
-func at(f *fake, backend string) catalog.Server {
-	return catalog.Server{Backend: backend, BaseURL: f.URL + "/v1"}
+func listAt(f *fake, backend string) llm.Config {
+	return llm.Config{Provider: backend, BaseURL: f.URL + "/v1"}
 }
 
 // list wants a list.
-func list(t *testing.T, s catalog.Server) []catalog.Entry {
+func list(t *testing.T, s llm.Config) []llm.Entry {
 	t.Helper()
-	entries, err := catalog.List(t.Context(), s)
+	entries, err := openai.List(t.Context(), s)
 	if err != nil {
 		t.Fatalf("list: %v", err)
 	}
@@ -102,7 +103,7 @@ func same(t *testing.T, got, want any) {
 	}
 }
 
-func ids(entries []catalog.Entry) string {
+func ids(entries []llm.Entry) string {
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.ID)

@@ -1,4 +1,4 @@
-package wire
+package openai
 
 import (
 	"bytes"
@@ -22,17 +22,17 @@ const (
 )
 
 // refusal makes an error of a response whose status is not 200.
-func (s *Server) refusal(ctx, inner context.Context, res *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(res.Body, MaxFault))
+func (s *server) refusal(ctx, inner context.Context, res *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxFault))
 	if err != nil && ctx.Err() != nil {
-		return s.Fault(ctx, inner, llm.Network, err)
+		return s.fault(ctx, inner, llm.Network, err)
 	}
-	words, code := Said(body)
+	words, code := said(body)
 	if page(body) && res.StatusCode < http.StatusInternalServerError {
 		words += "; is base_url right?"
 	}
 	e := &llm.Error{
-		Fault: FaultOf(res.StatusCode, code, words), Status: res.StatusCode,
+		Fault: faultOf(res.StatusCode, code, words), Status: res.StatusCode,
 		RetryAfter: retryAfter(res.Header, s.cfg.Now), Text: s.clean(words),
 	}
 	if to := res.Header.Get("Location"); to != "" && res.StatusCode < http.StatusBadRequest {
@@ -41,9 +41,9 @@ func (s *Server) refusal(ctx, inner context.Context, res *http.Response) error {
 	return e
 }
 
-// FaultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
-func FaultOf(status int, code, words string) llm.Fault {
-	if Overflows(status, code, words) {
+// faultOf sorts an HTTP status, or the status that an error event carries, with the code and words that came along.
+func faultOf(status int, code, words string) llm.Fault {
+	if overflows(status, code, words) {
 		return llm.TooLarge
 	}
 	switch {
@@ -66,9 +66,9 @@ func FaultOf(status int, code, words string) llm.Fault {
 	}
 }
 
-// Overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
+// overflows reports whether the request did not fit into the model's context. The protocol has no status for it:
 // each server has its own code or words.
-func Overflows(status int, code, words string) bool {
+func overflows(status int, code, words string) bool {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
 		return true
@@ -102,8 +102,8 @@ func overflowSigns() []string {
 	}
 }
 
-// Said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
-func Said(body []byte) (words, code string) {
+// said takes the words and the code out of an error's body: JSON in one of the usual shapes, or text.
+func said(body []byte) (words, code string) {
 	var shape struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -113,20 +113,20 @@ func Said(body []byte) (words, code string) {
 		return plain(body), ""
 	}
 	switch {
-	case Present(shape.Error):
-		words, code, _ = SaidIn(shape.Error)
+	case present(shape.Error):
+		words, code, _ = saidIn(shape.Error)
 		return words, code
 	case shape.Message != "":
 		return shape.Message, ""
-	case Present(shape.Detail):
+	case present(shape.Detail):
 		return textOr(shape.Detail), ""
 	default:
 		return plain(body), ""
 	}
 }
 
-// SaidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
-func SaidIn(raw json.RawMessage) (words, code string, status int) {
+// saidIn reads an error object: {"message", "type", "code": text or number, "metadata": {"raw"}}, or just a text.
+func saidIn(raw json.RawMessage) (words, code string, status int) {
 	var shape struct {
 		Message  string          `json:"message"`
 		Type     string          `json:"type"`
@@ -139,13 +139,13 @@ func SaidIn(raw json.RawMessage) (words, code string, status int) {
 		return textOr(raw), "", 0
 	}
 	words, code = shape.Message, shape.Type
-	if Present(shape.Code) {
+	if present(shape.Code) {
 		code = textOr(shape.Code)
 	}
 	if n, err := strconv.Atoi(code); err == nil && n >= 100 && n < 600 {
 		status = n
 	}
-	if Present(shape.Metadata.Raw) {
+	if present(shape.Metadata.Raw) {
 		words += ": " + textOr(shape.Metadata.Raw)
 	}
 	if words == "" {
@@ -154,21 +154,21 @@ func SaidIn(raw json.RawMessage) (words, code string, status int) {
 	return words, code, status
 }
 
-// StreamError makes an error of an error object that came instead of a chunk, with the status 200.
-func StreamError(raw json.RawMessage) *llm.Error {
-	words, code, status := SaidIn(raw)
+// streamError makes an error of an error object that came instead of a chunk, with the status 200.
+func streamError(raw json.RawMessage) *llm.Error {
+	words, code, status := saidIn(raw)
 	fault := llm.Broken
 	switch {
 	case status != 0:
-		fault = FaultOf(status, code, words)
-	case Overflows(0, code, words):
+		fault = faultOf(status, code, words)
+	case overflows(0, code, words):
 		fault = llm.TooLarge
 	}
 	return &llm.Error{Fault: fault, Text: words}
 }
 
-// Present reports whether a member of an object is there and not null.
-func Present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+// present reports whether a member of an object is there and not null.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // textOr is the text of a JSON string, else the JSON itself.
 func textOr(raw json.RawMessage) string {
@@ -188,8 +188,8 @@ func plain(body []byte) string {
 
 func page(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) }
 
-// Clean makes the words of an error safe to keep and show, whoever has put them there.
-func (s *Server) Clean(err error) error {
+// cleaned makes the words of an error safe to keep and show, whoever has put them there.
+func (s *server) cleaned(err error) error {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		e.Text = s.clean(e.Text)
 	}
@@ -197,7 +197,7 @@ func (s *Server) Clean(err error) error {
 }
 
 // clean makes a server's words safe to keep and show: valid, short, on one line, without the key.
-func (s *Server) clean(words string) string {
+func (s *server) clean(words string) string {
 	if s.cfg.APIKey != "" {
 		words = strings.ReplaceAll(words, s.cfg.APIKey, "[the key]")
 	}
@@ -225,11 +225,11 @@ func shown(r rune) rune {
 // A date is measured against the server's own Date, so that a clock that is wrong here does no harm.
 func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return Span(ms / 1000)
+		return span(ms / 1000)
 	}
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		return Span(s)
+		return span(s)
 	}
 	at, err := http.ParseTime(v)
 	if err != nil {
@@ -242,8 +242,8 @@ func retryAfter(h http.Header, now func() time.Time) time.Duration {
 	return min(max(at.Sub(base), 0), maxRetryAfter)
 }
 
-// Span is a wait of so many seconds: none below 0, a day at most.
-func Span(seconds float64) time.Duration {
+// span is a wait of so many seconds: none below 0, a day at most.
+func span(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package catalog
+package openai
 
 import (
 	"bytes"
@@ -20,15 +20,15 @@ var errSlow = errors.New("the server took longer than 10 s")
 
 // asker asks one server.
 type asker struct {
-	server Server
+	server llm.Config
 	base   *url.URL // BaseURL
 	client *http.Client
 	own    bool // the client is nobody else's
 }
 
-func newAsker(s Server) (*asker, error) {
+func newAsker(s llm.Config) (*asker, error) {
 	if s.BaseURL == "" {
-		return nil, event.NewFault(event.Invalid, `set base_url = "https://host/v1"`, "no address is known for the backend %q", s.Backend)
+		return nil, event.NewFault(event.Invalid, `set base_url = "https://host/v1"`, "no address is known for the backend %q", s.Provider)
 	}
 	u, err := url.Parse(strings.TrimRight(s.BaseURL, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -99,18 +99,18 @@ func (a *asker) send(ctx context.Context, method string, u *url.URL, body []byte
 
 // sign adds the credentials.
 func (a *asker) sign(ctx context.Context, req *http.Request) error {
-	token, account := a.server.APIKey, ""
+	who := llm.Credentials{Token: a.server.APIKey}
 	if a.server.Auth != nil {
 		var err error
-		if token, account, err = a.server.Auth(ctx); err != nil {
+		if who, err = a.server.Auth(ctx); err != nil {
 			return err
 		}
 	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if who.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+who.Token)
 	}
-	if account != "" {
-		req.Header.Set("ChatGPT-Account-ID", account)
+	if who.Account != "" {
+		req.Header.Set("ChatGPT-Account-ID", who.Account)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package catalog_test
+package openai_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/llm/catalog"
+	"hob/daemon/llm/openai"
 )
 
 // port is where a fake listens.
@@ -30,13 +30,13 @@ func port(t *testing.T, f *fake) int {
 }
 
 // discover looks at these fakes, with patience: the machine may be busy.
-func discover(t *testing.T, env string, fakes ...*fake) []catalog.Found {
+func discover(t *testing.T, env string, fakes ...*fake) []openai.Found {
 	t.Helper()
 	ports := []int{}
 	for _, f := range fakes {
 		ports = append(ports, port(t, f))
 	}
-	return catalog.Discover(t.Context(), catalog.Probe{Ports: ports, Wait: 10 * time.Second, Env: func(name string) string {
+	return openai.Discover(t.Context(), openai.Probe{Ports: ports, Wait: 10 * time.Second, Env: func(name string) string {
 		return map[string]string{"OLLAMA_HOST": env}[name]
 	}})
 }
@@ -70,12 +70,12 @@ func TestDiscover(t *testing.T) {
 	}
 	var fakes []*fake
 	for _, s := range servers {
-		fakes = append(fakes, serve(t, s.pages))
+		fakes = append(fakes, serveLists(t, s.pages))
 	}
 	found := discover(t, "", fakes...)
 	for i, s := range servers {
 		base := fmt.Sprintf("http://127.0.0.1:%d/v1", port(t, fakes[i]))
-		at := slices.IndexFunc(found, func(f catalog.Found) bool { return f.BaseURL == base })
+		at := slices.IndexFunc(found, func(f openai.Found) bool { return f.BaseURL == base })
 		switch {
 		case s.backend == "" && at >= 0:
 			t.Errorf("%s counts: %+v", s.name, found[at])
@@ -91,7 +91,7 @@ func TestDiscover(t *testing.T) {
 }
 
 func TestDiscoverNobody(t *testing.T) {
-	f := serve(t, nil)
+	f := serveLists(t, nil)
 	f.Close()
 	if found := discover(t, "", f); found != nil {
 		t.Errorf("found %+v", found)
@@ -102,14 +102,14 @@ func TestDiscoverNobody(t *testing.T) {
 func TestDiscoverSilence(t *testing.T) {
 	f := serveBy(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	start := time.Now()
-	found := catalog.Discover(t.Context(), catalog.Probe{Ports: []int{port(t, f)}})
+	found := openai.Discover(t.Context(), openai.Probe{Ports: []int{port(t, f)}})
 	if took := time.Since(start); found != nil || took < 300*time.Millisecond || took > 5*time.Second {
 		t.Errorf("found %+v after %v", found, took)
 	}
 }
 
 func TestDiscoverFollowsNobody(t *testing.T) {
-	other := serve(t, map[string]string{"GET /v1/models": openAIModels})
+	other := serveLists(t, map[string]string{"GET /v1/models": openAIModels})
 	f := serveBy(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/v1/models", http.StatusFound)
 	})
@@ -158,18 +158,18 @@ func TestPlaces(t *testing.T) {
 		"0x7f000001:4000":          "",
 	} {
 		var got []string
-		for _, place := range catalog.Places(catalog.Probe{Ports: []int{}, Env: func(string) string { return env }}) {
+		for _, place := range openai.Places(openai.Probe{Ports: []int{}, Env: func(string) string { return env }}) {
 			got = append(got, place.String())
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q: %v, want %q", env, got, want)
 		}
 	}
-	ports := catalog.Places(catalog.Probe{Ports: []int{-1, 0, 80, 80, 70000, 65535}})
+	ports := openai.Places(openai.Probe{Ports: []int{-1, 0, 80, 80, 70000, 65535}})
 	if got := fmt.Sprint(ports); got != "[127.0.0.1:80 127.0.0.1:65535]" {
 		t.Errorf("got %s", got)
 	}
-	if all := catalog.Places(catalog.Probe{}); len(all) != len(catalog.Ports()) || all[0].String() != "127.0.0.1:1234" {
+	if all := openai.Places(openai.Probe{}); len(all) != len(openai.Ports()) || all[0].String() != "127.0.0.1:1234" {
 		t.Errorf("the usual places: %v", all)
 	}
 }
@@ -177,7 +177,7 @@ func TestPlaces(t *testing.T) {
 // Whatever address the client is given, it connects to this machine only. 192.0.2.1 is nobody's (RFC 5737).
 func TestTheClientStaysHere(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://192.0.2.1:1")
-	client := catalog.LoopbackClient()
+	client := openai.LoopbackClient()
 	defer client.CloseIdleConnections()
 	for _, address := range []string{"http://192.0.2.1:80/", "http://[2001:db8::1]:80/", "http://0.0.0.0:80/"} {
 		res, err := client.Get(address)
@@ -188,7 +188,7 @@ func TestTheClientStaysHere(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	f := serve(t, map[string]string{"GET /": "hello"})
+	f := serveLists(t, map[string]string{"GET /": "hello"})
 	res, err := client.Get("http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port(t, f))))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
-package models
+package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +10,6 @@ import (
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/catalog"
 	"hob/daemon/llm/openai"
 	"hob/daemon/sys"
 )
@@ -37,47 +37,47 @@ type Row struct {
 
 // Server is a server and the models that it has.
 type Server struct {
-	Backend string          `json:"backend"`
-	BaseURL string          `json:"base_url"`
-	Names   []string        `json:"names"` // of the roster's models that it serves; none: it was found on this machine
-	Models  []catalog.Entry `json:"models"`
-	Error   string          `json:"error,omitempty"`
-	Hint    string          `json:"hint,omitempty"`
+	Backend string      `json:"backend"`
+	BaseURL string      `json:"base_url"`
+	Names   []string    `json:"names"` // of the roster's models that it serves; none: it was found on this machine
+	Models  []llm.Entry `json:"models"`
+	Error   string      `json:"error,omitempty"`
+	Hint    string      `json:"hint,omitempty"`
 }
 
 // Roster is what can be told of the models without asking anybody.
-func (k Maker) Roster(l Lineup, chosen string) Roster {
-	c := k.Config()
-	r := Roster{Chosen: chosen}
+func (r Registry) Roster(l Lineup, chosen string) Roster {
+	c := r.Config()
+	list := Roster{Chosen: chosen}
 	for i, name := range l.Names {
-		row := k.row(c, name)
+		row := r.row(c, name)
 		row.Order = i + 1
-		if rest, ok := l.Chain.Resting(l.Chain.Models()[i], k.Now()); ok {
+		if rest, ok := l.Chain.Resting(l.Chain.Models()[i], r.Now()); ok {
 			row.Resting = &rest
 		}
-		r.Models = append(r.Models, row)
+		list.Models = append(list.Models, row)
 	}
 	for _, name := range Known(c) {
 		if name == Builtin || name == Default && c.Model.Backend == "" || slices.Contains(l.Names, name) {
 			continue
 		}
-		row := k.row(c, name)
+		row := r.row(c, name)
 		if i := slices.IndexFunc(l.Faults, func(f Fault) bool { return f.Name == name }); i >= 0 {
 			row.Fault = l.Faults[i].Err.Error()
 		}
-		r.Models = append(r.Models, row)
+		list.Models = append(list.Models, row)
 	}
-	return r
+	return list
 }
 
 // row shows a model as its section says, without resolving its key.
-func (k Maker) row(c *config.Snapshot, name string) Row {
+func (r Registry) row(c *config.Snapshot, name string) Row {
 	row := Row{Name: name}
-	_, section, err := Pick(c, name)
+	_, section, err := r.Pick(c, name)
 	if err == nil {
-		row.Backend, row.Model, row.BaseURL = section.Backend, section.Model, baseURL(section)
+		row.Backend, row.Model, row.BaseURL = section.Backend, section.Model, r.baseURL(section)
 		var m llm.Model
-		if m, err = k.Build(name, section, "", nil, k.Files); err == nil {
+		if m, err = r.Build(name, section, "", nil, r.Files); err == nil {
 			info := m.Info()
 			row.Backend, row.Model, row.Local, row.Context, row.MaxOutput, row.Price = info.Provider, info.Model, info.Local, info.Context, info.MaxOutput, info.Price
 		}
@@ -88,25 +88,23 @@ func (k Maker) row(c *config.Snapshot, name string) Row {
 	return row
 }
 
-func baseURL(m config.Model) string {
-	if m.BaseURL != "" {
-		return m.BaseURL
-	}
-	return openai.DefaultBaseURL(m.Backend)
+func (r Registry) baseURL(m config.Model) string {
+	b, _ := r.backend(m.Backend)
+	return cmp.Or(m.BaseURL, b.BaseURL)
 }
 
 // Servers asks every server of the config and of these models, and every one that is found on this machine, what models it has.
-func (k Maker) Servers(ctx context.Context, names []string) ([]Server, error) {
-	rows := k.configured(names)
-	found := make(chan []catalog.Found, 1)
-	g := sys.NewGroup(k.Log, nil)
+func (r Registry) Servers(ctx context.Context, names []string) ([]Server, error) {
+	rows := r.configured(names)
+	found := make(chan []openai.Found, 1)
+	g := sys.NewGroup(r.Log, nil)
 	g.Once("look for model servers", func() error {
-		found <- catalog.Discover(ctx, catalog.Probe{Env: os.Getenv, Log: k.Log})
+		found <- openai.Discover(ctx, openai.Probe{Env: os.Getenv, Log: r.Log})
 		return nil
 	})
 	for i := range rows {
 		g.Once("list models", func() error {
-			k.list(ctx, &rows[i])
+			r.list(ctx, &rows[i])
 			return nil
 		})
 	}
@@ -120,9 +118,9 @@ func (k Maker) Servers(ctx context.Context, names []string) ([]Server, error) {
 }
 
 // configured are the servers of the config and of the models that are asked, each once.
-func (k Maker) configured(asked []string) []Server {
+func (r Registry) configured(asked []string) []Server {
 	rows := []Server{}
-	c := k.Config()
+	c := r.Config()
 	names := Known(c)
 	for _, name := range asked {
 		if !slices.Contains(names, name) {
@@ -130,11 +128,11 @@ func (k Maker) configured(asked []string) []Server {
 		}
 	}
 	for _, name := range names {
-		_, section, err := Pick(c, name)
+		_, section, err := r.Pick(c, name)
 		if err != nil || section.Backend == "" || section.Backend == Builtin {
 			continue
 		}
-		url := baseURL(section)
+		url := r.baseURL(section)
 		i := slices.IndexFunc(rows, func(r Server) bool { return r.BaseURL == url && r.Backend == section.Backend })
 		if i < 0 {
 			i = len(rows)
@@ -146,24 +144,28 @@ func (k Maker) configured(asked []string) []Server {
 }
 
 // list fills in what a server has, or why it does not say so.
-func (k Maker) list(ctx context.Context, row *Server) {
-	_, section, err := Pick(k.Config(), row.Names[0])
-	server := catalog.Server{Backend: row.Backend, BaseURL: row.BaseURL}
-	if row.Backend == Codex {
-		server.Auth = k.Credentials
+func (r Registry) list(ctx context.Context, row *Server) {
+	_, section, err := r.Pick(r.Config(), row.Names[0])
+	server := llm.Config{Provider: row.Backend, BaseURL: row.BaseURL}
+	b, known := r.backend(row.Backend)
+	if err == nil && !known {
+		err = fmt.Errorf("the backend %q is not known", row.Backend)
+	}
+	if b.Account {
+		server.Auth = r.Auth
 	}
 	if err == nil {
-		server.APIKey, err = k.Key(ctx, row.Names[0], section)
+		server.APIKey, err = r.Key(ctx, row.Names[0], section)
 	}
 	if err == nil {
-		server.HTTP, err = k.web(ctx, row.Names[0], section)
+		server.HTTP, err = r.web(ctx, row.Names[0], section)
 	}
 	if err == nil {
-		if row.Models, err = catalog.List(ctx, server); err == nil {
+		if row.Models, err = b.List(ctx, server); err == nil {
 			return
 		}
 	}
-	row.Models = []catalog.Entry{}
+	row.Models = []llm.Entry{}
 	row.Error = err.Error()
 	if f, ok := event.AsFault(err); ok {
 		row.Error, row.Hint = f.Text, f.Hint
@@ -171,10 +173,10 @@ func (k Maker) list(ctx context.Context, row *Server) {
 }
 
 // Suggest adds to the report of a model that is not there what the server has instead.
-func (k Maker) Suggest(ctx context.Context, label string, section config.Model, report *catalog.Report) {
-	row := Server{Backend: section.Backend, BaseURL: baseURL(section), Names: []string{label}}
-	k.list(ctx, &row)
-	if near := catalog.Nearest(section.Model, row.Models); len(near) > 0 {
+func (r Registry) Suggest(ctx context.Context, label string, section config.Model, report *Report) {
+	row := Server{Backend: section.Backend, BaseURL: r.baseURL(section), Names: []string{label}}
+	r.list(ctx, &row)
+	if near := Nearest(section.Model, row.Models); len(near) > 0 {
 		report.Text.Error += fmt.Sprintf("; did you mean %q?", near[0])
 	}
 }

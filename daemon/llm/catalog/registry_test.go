@@ -1,11 +1,12 @@
-package models_test
+package catalog_test
 
 import (
 	"strings"
 	"testing"
 
 	"hob/config"
-	"hob/daemon/models"
+	"hob/daemon/llm/all"
+	"hob/daemon/llm/catalog"
 )
 
 // U40: a section that no model can be made of says what it needs, with an example; one that is whole, or that is none, says nothing.
@@ -26,7 +27,7 @@ func TestMissing(t *testing.T) {
 		{config.Model{Backend: "ollama"}, "the model has no name"},
 		{config.Model{Model: "m"}, "it names no backend"},
 	} {
-		missing, hint := models.Missing(c.m)
+		missing, hint := catalog.Missing(all.All(), c.m)
 		if !strings.Contains(missing, c.missing) || (missing == "") != (c.missing == "") || (missing == "") != (hint == "") {
 			t.Errorf("%+v: %q, %q", c.m, missing, hint)
 		}

@@ -1,6 +1,7 @@
-package catalog
+package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hob/daemon/llm"
 )
 
 // patience is how long a server on this machine may take to show what it is.
@@ -28,9 +31,9 @@ type Probe struct {
 
 // Found is a server on this machine and what it serves.
 type Found struct {
-	Backend string  `json:"backend"` // lmstudio, ollama or compatible
-	BaseURL string  `json:"base_url"`
-	Models  []Entry `json:"models"`
+	Backend string      `json:"backend"` // lmstudio, ollama or compatible
+	BaseURL string      `json:"base_url"`
+	Models  []llm.Entry `json:"models"`
 }
 
 // Ports are where the servers that people run at home listen unless they are told otherwise.
@@ -60,7 +63,7 @@ func Discover(ctx context.Context, p Probe) []Found {
 	defer client.CloseIdleConnections()
 	found := make([]*Found, len(places))
 	err := each(log, "look for a model server", len(places), len(places), func(i int) {
-		inner, stop := context.WithTimeout(ctx, either(p.Wait, patience))
+		inner, stop := context.WithTimeout(ctx, cmp.Or(p.Wait, patience))
 		defer stop()
 		found[i] = look(inner, client, places[i])
 	})
@@ -165,7 +168,7 @@ func loopbackClient() *http.Client {
 // look asks what one address serves; nil when that is no models.
 func look(ctx context.Context, client *http.Client, place netip.AddrPort) *Found {
 	base := url.URL{Scheme: "http", Host: place.String(), Path: "/v1"}
-	a, err := newAsker(Server{Backend: compatible, BaseURL: base.String(), HTTP: client})
+	a, err := newAsker(llm.Config{Provider: compatible, BaseURL: base.String(), HTTP: client})
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,4 @@
-// Package media decides how the files of a message are shown to a model: as an image, as a document, as text, or in words only. It
-// knows no protocol's bytes.
-package media
+package openai
 
 import (
 	"bytes"
@@ -21,13 +19,13 @@ import (
 
 // Limits of what is shown of files, in bytes.
 const (
-	Most        Budget = 10 << 20  // of all images and files of a transcript: with what else is in it, less than a request may have
-	maxFile            = 8 << 20   // of one of them
-	maxFileText        = 200 << 10 // of one text file; the rest is cut
+	maxFiles    fileBudget = 10 << 20  // of all images and files of a transcript: with what else is in it, less than a request may have
+	maxFile                = 8 << 20   // of one of them
+	maxFileText            = 200 << 10 // of one text file; the rest is cut
 )
 
-// Media is an image or a document that is put behind the text that names it.
-type Media struct {
+// media is an image or a document that is put behind the text that names it.
+type media struct {
 	Image bool   // else a document
 	Type  string // its media type
 	Name  string // of a document, never empty
@@ -35,12 +33,12 @@ type Media struct {
 }
 
 // URL is the whole as a data URL (RFC 2397).
-func (m Media) URL() string {
+func (m media) URL() string {
 	return "data:" + m.Type + ";base64," + base64.StdEncoding.EncodeToString(m.Data)
 }
 
-// Viewer is what a model can look at.
-type Viewer struct {
+// viewer is what a model can look at.
+type viewer struct {
 	Files     llm.Files // nil: everything is named in words
 	Documents bool      // its server takes PDF files
 	Blind     bool      // it has refused to look at images and files
@@ -101,17 +99,17 @@ func textual(t string) bool {
 	}, t)
 }
 
-// Budget is how many bytes of files a transcript may still show. It is spent in the order of the messages: what one of them becomes
+// fileBudget is how many bytes of files a transcript may still show. It is spent in the order of the messages: what one of them becomes
 // depends on nothing behind it.
-type Budget int
+type fileBudget int
 
 // Part draws a part: the text that stands for it, and what is put behind the text when the model can look at the thing itself.
 // The text always names a file, so that its artifact can be spoken of. An error means that ctx has ended.
-func (v Viewer) Part(ctx context.Context, p event.Part, left *Budget) (string, *Media, error) {
+func (v viewer) Part(ctx context.Context, p event.Part, left *fileBudget) (string, *media, error) {
 	if p.Kind == event.Text {
 		return p.Text, nil, nil
 	}
-	name := Name(p)
+	name := fileLine(p)
 	if v.Files == nil || p.Artifact == "" || p.Voice {
 		return name, nil, nil
 	}
@@ -128,16 +126,16 @@ func (v Viewer) Part(ctx context.Context, p event.Part, left *Budget) (string, *
 	}
 	switch kind {
 	case picture:
-		return name, &Media{Image: true, Type: mediaType, Data: data}, nil
+		return name, &media{Image: true, Type: mediaType, Data: data}, nil
 	case document:
-		return name, &Media{Type: mediaType, Name: cmp.Or(p.Name, "document.pdf"), Data: data}, nil
+		return name, &media{Type: mediaType, Name: cmp.Or(p.Name, "document.pdf"), Data: data}, nil
 	default:
 		return name + "\n" + written(data), nil, nil
 	}
 }
 
 // against says why a file is not shown; when it is, its bytes are taken off what is left.
-func (v Viewer) against(kind form, size int, left *Budget) string {
+func (v viewer) against(kind form, size int, left *fileBudget) string {
 	cost := size
 	if kind == writing {
 		cost = min(cost, maxFileText)
@@ -152,14 +150,14 @@ func (v Viewer) against(kind form, size int, left *Budget) string {
 	case kind != writing && v.Blind:
 		return "the model refuses to look at images and files"
 	case cost > int(*left):
-		return fmt.Sprintf("with it the conversation would have more than %d MB of files", Most>>20)
+		return fmt.Sprintf("with it the conversation would have more than %d MB of files", maxFiles>>20)
 	}
-	*left -= Budget(cost)
+	*left -= fileBudget(cost)
 	return ""
 }
 
-// Name is the line that stands for a file.
-func Name(p event.Part) string {
+// fileLine is the line that stands for a file.
+func fileLine(p event.Part) string {
 	line := "[attached " + string(p.Kind)
 	if p.Voice {
 		line = "[attached voice note"

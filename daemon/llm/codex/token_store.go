@@ -11,7 +11,7 @@ import (
 )
 
 // take waits until nobody changes the kept tokens. free ends it.
-func (p *purse) take(ctx context.Context) (free func(), err error) {
+func (p *tokenStore) take(ctx context.Context) (free func(), err error) {
 	select {
 	case p.turn <- struct{}{}:
 		return func() { <-p.turn }, nil
@@ -21,8 +21,8 @@ func (p *purse) take(ctx context.Context) (free func(), err error) {
 }
 
 // load reads the kept tokens; secret.ErrNone when there are none.
-func (p *purse) load(ctx context.Context) (*tokens, string, error) {
-	doc, where, err := p.cfg.Vault.Load(ctx, name)
+func (p *tokenStore) load(ctx context.Context) (*tokens, string, error) {
+	doc, where, err := p.cfg.Vault.Load(ctx, Name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -34,17 +34,17 @@ func (p *purse) load(ctx context.Context) (*tokens, string, error) {
 	return t, where, nil
 }
 
-func (p *purse) save(ctx context.Context, t *tokens) error {
+func (p *tokenStore) save(ctx context.Context, t *tokens) error {
 	doc, err := json.Marshal(t) // #nosec G117 -- it goes to the vault, which is for secrets
 	if err != nil {
 		return fmt.Errorf("write the tokens: %w", err)
 	}
-	return p.cfg.Vault.Save(ctx, name, doc)
+	return p.cfg.Vault.Save(ctx, Name, doc)
 }
 
 // keep saves tokens before anybody may use them. Where that fails they wait for the next call: the old refresh token is
 // spent.
-func (p *purse) keep(ctx context.Context, t *tokens) (*tokens, error) {
+func (p *tokenStore) keep(ctx context.Context, t *tokens) (*tokens, error) {
 	keeping, cancel := p.server.limited(ctx) // however long the server took
 	defer cancel()
 	if err := p.save(keeping, t); err != nil {
@@ -58,19 +58,19 @@ func (p *purse) keep(ctx context.Context, t *tokens) (*tokens, error) {
 }
 
 // adopt puts tokens in force that the vault keeps.
-func (p *purse) adopt(t *tokens) {
+func (p *tokenStore) adopt(t *tokens) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current, p.unsaved, p.refused = t, nil, nil
 }
 
-func (p *purse) pending() *tokens {
+func (p *tokenStore) pending() *tokens {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unsaved
 }
 
-func (p *purse) refusedBefore(refresh string) *llm.Error {
+func (p *tokenStore) refusedBefore(refresh string) *llm.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refused == nil || p.refused.refresh != refresh {
@@ -80,7 +80,7 @@ func (p *purse) refusedBefore(refresh string) *llm.Error {
 }
 
 // put keeps the tokens of a sign-in, unless it has ended meanwhile. Errors are those of alive, and *event.Fault.
-func (p *purse) put(ctx context.Context, t *tokens, alive func() error) error {
+func (p *tokenStore) put(ctx context.Context, t *tokens, alive func() error) error {
 	ctx, cancel := p.server.limited(ctx)
 	defer cancel()
 	free, err := p.take(ctx)
@@ -99,7 +99,7 @@ func (p *purse) put(ctx context.Context, t *tokens, alive func() error) error {
 }
 
 // drop deletes the kept tokens, and returns them, the newest there are; nil when there are none that can be read.
-func (p *purse) drop(ctx context.Context) (*tokens, error) {
+func (p *tokenStore) drop(ctx context.Context) (*tokens, error) {
 	free, err := p.take(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p *purse) drop(ctx context.Context) (*tokens, error) {
 	if err != nil {
 		t = nil // whatever it is, it is deleted
 	}
-	err = p.cfg.Vault.Delete(ctx, name)
+	err = p.cfg.Vault.Delete(ctx, Name)
 	if latest := p.forget(); latest != nil {
 		t = latest
 	}
@@ -117,7 +117,7 @@ func (p *purse) drop(ctx context.Context) (*tokens, error) {
 }
 
 // forget drops what is in memory, and returns tokens that the vault has not taken yet.
-func (p *purse) forget() *tokens {
+func (p *tokenStore) forget() *tokens {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	latest := p.unsaved
@@ -125,7 +125,7 @@ func (p *purse) forget() *tokens {
 	return latest
 }
 
-func (p *purse) close() {
+func (p *tokenStore) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true

@@ -1,4 +1,4 @@
-package wire
+package openai
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 	"hob/daemon/llm"
 )
 
-// Events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
+// events reads server-sent events (HTML Living Standard, section 9.2.6), with two strictnesses of its own: a line that
 // no event stream can begin with, and a bare CR, are malformed, because both come from servers that speak something else.
-type Events struct {
+type events struct {
 	r     *bufio.Reader
 	read  int    // bytes so far
 	given int    // events so far
@@ -24,14 +24,14 @@ type Events struct {
 	start bool   // nothing has been read
 }
 
-// NewEvents reads from the beginning of a body.
-func NewEvents(r io.Reader) *Events {
-	return &Events{r: bufio.NewReaderSize(r, 32<<10), start: true}
+// newEvents reads from the beginning of a body.
+func newEvents(r io.Reader) *events {
+	return &events{r: bufio.NewReaderSize(r, 32<<10), start: true}
 }
 
 // Next returns the name and the data of one event; the data is valid until the next call. io.EOF is the end of the
 // stream; an event that it cut off is dropped.
-func (e *Events) Next() (name string, data []byte, err error) {
+func (e *events) Next() (name string, data []byte, err error) {
 	e.data, e.name = e.data[:0], ""
 	has := false
 	for {
@@ -54,7 +54,7 @@ func (e *Events) Next() (name string, data []byte, err error) {
 }
 
 // field takes one line of an event.
-func (e *Events) field(line []byte, has *bool) error {
+func (e *events) field(line []byte, has *bool) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -77,12 +77,12 @@ func (e *Events) field(line []byte, has *bool) error {
 }
 
 // line returns the next line without its end. A line that the end of the stream cut off is not a line.
-func (e *Events) line() ([]byte, error) {
+func (e *events) line() ([]byte, error) {
 	e.long = e.long[:0]
 	for {
 		piece, err := e.r.ReadSlice('\n')
 		e.read += len(piece)
-		if e.read > MaxBody {
+		if e.read > maxBody {
 			return nil, tooLong()
 		}
 		if err == nil && len(e.long) == 0 {
@@ -101,7 +101,7 @@ func (e *Events) line() ([]byte, error) {
 	}
 }
 
-func (e *Events) trim(line []byte) ([]byte, error) {
+func (e *events) trim(line []byte) ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if e.start {
@@ -115,7 +115,7 @@ func (e *Events) trim(line []byte) ([]byte, error) {
 }
 
 // cut judges the rest of a stream that did not end with a line's end.
-func (e *Events) cut() error {
+func (e *events) cut() error {
 	rest := bytes.TrimSuffix(e.long, []byte("\r"))
 	if bytes.IndexByte(rest, '\r') >= 0 {
 		return bareCR()
@@ -143,16 +143,16 @@ func bareCR() error {
 }
 
 func tooLong() error {
-	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", MaxBody>>20)}
+	return &llm.Error{Fault: llm.Endless, Text: fmt.Sprintf("the answer is longer than %d MB", maxBody>>20)}
 }
 
-// Whole is the cause of the error for a body that is one JSON object instead of a stream.
-type Whole struct{ JSON []byte }
+// wholeBody is the cause of the error for a body that is one JSON object instead of a stream.
+type wholeBody struct{ JSON []byte }
 
-func (w *Whole) Error() string { return "one JSON object" }
+func (w *wholeBody) Error() string { return "one JSON object" }
 
 // foreign is the error for a body that is no event stream: JSON, a web page, plain text.
-func (e *Events) foreign(first []byte) error {
+func (e *events) foreign(first []byte) error {
 	begin := bytes.TrimLeft(first, " \t")
 	rest, err := e.remainder(len(begin) == 0 || begin[0] == '{')
 	if err != nil {
@@ -169,27 +169,27 @@ func (e *Events) foreign(first []byte) error {
 	if json.Unmarshal(body, &shape) != nil {
 		return strange
 	}
-	if Present(shape.Error) {
-		return StreamError(shape.Error)
+	if present(shape.Error) {
+		return streamError(shape.Error)
 	}
-	strange.Err = &Whole{JSON: body}
+	strange.Err = &wholeBody{JSON: body}
 	return strange
 }
 
 // remainder reads what follows the first line: all of it, if it may be of use, else enough to show.
-func (e *Events) remainder(all bool) ([]byte, error) {
+func (e *events) remainder(all bool) ([]byte, error) {
 	if !all {
-		rest, err := io.ReadAll(io.LimitReader(e.r, MaxFault))
+		rest, err := io.ReadAll(io.LimitReader(e.r, maxFault))
 		if err != nil {
 			rest = nil // the first line tells enough
 		}
 		return rest, nil
 	}
-	rest, err := io.ReadAll(io.LimitReader(e.r, int64(MaxBody-e.read)+1))
+	rest, err := io.ReadAll(io.LimitReader(e.r, int64(maxBody-e.read)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if e.read+len(rest) > MaxBody {
+	if e.read+len(rest) > maxBody {
 		return nil, tooLong()
 	}
 	return rest, nil

@@ -1,4 +1,4 @@
-package catalog
+package openai
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"hob/daemon/llm"
-	"hob/daemon/llm/wire"
 )
 
 // codexClient is the client version that codex is told. It leaves out models that want a newer one.
@@ -20,7 +19,7 @@ const codexClient = "1.0.0"
 // codex, which only the source of its own client shows (openai/codex, codex-rs/codex-api/src/endpoint/models.rs).
 func (a *asker) models(ctx context.Context) (*collection, error) {
 	u := a.base.JoinPath("models")
-	if a.server.Backend == codex {
+	if a.server.Provider == codex {
 		u.RawQuery = "client_version=" + codexClient
 	}
 	body, err := a.get(ctx, u)
@@ -33,14 +32,14 @@ func (a *asker) models(ctx context.Context) (*collection, error) {
 	}
 	c := newCollection()
 	switch {
-	case a.server.Backend == codex && l.Models != nil:
+	case a.server.Provider == codex && l.Models != nil:
 		l.addCodex(c)
 		return c, nil
-	case a.server.Backend == codex || l.Data == nil && l.Object != "list":
+	case a.server.Provider == codex || l.Data == nil && l.Object != "list":
 		return nil, a.noList(body)
 	}
 	for _, m := range rows[wireModel](l.Data) {
-		c.add(m.entry(a.server.Backend))
+		c.add(m.entry(a.server.Provider))
 		if !m.talks() {
 			c.hide(m.ID)
 		}
@@ -71,7 +70,7 @@ func (a *asker) parse(body []byte) (wireList, error) {
 }
 
 func (a *asker) noList(body []byte) error {
-	words, _ := wire.Said(body)
+	words, _ := said(body)
 	return &llm.Error{Fault: llm.Malformed, Text: a.clean("not a list of models: " + words)}
 }
 
@@ -122,8 +121,8 @@ func (m wireModel) talks() bool {
 	return m.Architecture.Output == nil || slices.Contains(m.Architecture.Output, "text")
 }
 
-func (m wireModel) entry(backend string) Entry {
-	e := Entry{
+func (m wireModel) entry(backend string) llm.Entry {
+	e := llm.Entry{
 		ID: m.ID, Name: m.Name,
 		Context:   count(m.ContextLength, m.Top.Context, m.ContextWindow, m.MaxModelLen, m.Meta.Context, m.Meta.Trained),
 		MaxOutput: count(m.Top.MaxCompletion, m.MaxCompletion),
@@ -200,7 +199,7 @@ func (l wireList) addCodex(c *collection) {
 		Input      []string `json:"input_modalities"`
 	}
 	for _, m := range rows[wireCodex](l.Models) {
-		c.add(Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Vision: among(m.Input, "image")})
+		c.add(llm.Entry{ID: m.Slug, Name: m.Name, Context: count(m.Context), Vision: among(m.Input, "image")})
 		if m.Visibility != "list" {
 			c.hide(m.Slug)
 		}

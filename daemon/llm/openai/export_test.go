@@ -1,4 +1,4 @@
-package catalog
+package openai
 
 // What the tests of discovery look at: where it would connect, and what it connects with.
 var (

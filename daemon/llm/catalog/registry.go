@@ -1,6 +1,7 @@
-// Package models makes language models of the config's sections: which one is asked first, which of them step in for it, and what can be
-// told of them without asking anybody. It keeps nothing, and decides nothing at the time of a request: llm.Chain does.
-package models
+// Package catalog knows which models there are. It makes the models of the config's sections, in the order in which they are asked; it
+// lists what the servers have; it suggests a name for one that does not exist; and it tries one out. It keeps nothing, and it decides
+// nothing while a request runs: llm.Chain does.
+package catalog
 
 import (
 	"cmp"
@@ -17,7 +18,6 @@ import (
 	"hob/config"
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/openai"
 )
 
 // The names of models that are no section of [models].
@@ -27,20 +27,17 @@ const (
 	First   = "first"   // whichever is asked first
 )
 
-// Codex is the backend that has an account instead of a key.
-const Codex = "codex"
-
-// Maker makes models. All its fields must be set; it is read only.
-type Maker struct {
+// Registry makes models of the config's sections. All its fields must be set; it is read only.
+type Registry struct {
+	Backends    []llm.Backend
 	Config      func() *config.Snapshot
 	Resolve     func(ctx context.Context, name, ref string) (string, error)            // the value of a secret
 	Web         func(ctx context.Context, section, proxy string) (*http.Client, error) // asks a server, through the proxy of its section or the common one
 	Interpreter func(why string) llm.Model                                             // why says why it answers although a model is set up, "" when none is
 	Files       llm.Files
-	Auth        openai.Auth // of Codex
-	Spoiled     func(token string)
-	Credentials func(ctx context.Context) (token, account string, err error)
-	Path        string // of the config file, as shown
+	Auth        func(context.Context) (llm.Credentials, error) // of the backend with an account
+	Spoiled     func(token string)                             // see llm.Config
+	Path        string                                         // of the config file, as shown
 	Now         func() time.Time
 	Log         *slog.Logger
 }
@@ -72,16 +69,16 @@ func behind(c *config.Snapshot, name string, section config.Model) []string {
 
 // Lineup makes the chosen model and its fallbacks. Those that cannot be made are left out; when none is left, the interpreter
 // serves.
-func (k Maker) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Lineup {
+func (r Registry) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Lineup {
 	var l Lineup
-	first, section, err := Pick(c, chosen)
+	first, section, err := r.Pick(c, chosen)
 	if err != nil {
 		l.Faults = append(l.Faults, Fault{chosen, err})
 		first, section = Default, c.Model
 	}
 	var models []llm.Model
 	add := func(name string, section config.Model) {
-		m, err := k.Connect(ctx, name, section)
+		m, err := r.Connect(ctx, name, section)
 		if err != nil {
 			l.Faults = append(l.Faults, Fault{name, err})
 			return
@@ -97,7 +94,7 @@ func (k Maker) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Li
 		if len(l.Faults) > 0 {
 			why += ": " + l.Faults[0].Err.Error()
 		}
-		models, l.Names = []llm.Model{k.Interpreter(why + ". See: hob status")}, []string{Builtin}
+		models, l.Names = []llm.Model{r.Interpreter(why + ". See: hob status")}, []string{Builtin}
 	}
 	l.Chain = llm.NewChain(models[0], models[1:]...)
 	return l
@@ -105,7 +102,7 @@ func (k Maker) Lineup(ctx context.Context, c *config.Snapshot, chosen string) Li
 
 // Pick finds the section of a model by its name: Default or "" is [model], NAME is [models.NAME], and backend/model is that model at
 // that backend, with the address and the key of a section that has them.
-func Pick(c *config.Snapshot, name string) (string, config.Model, error) {
+func (r Registry) Pick(c *config.Snapshot, name string) (string, config.Model, error) {
 	if name == "" || name == Default {
 		return Default, c.Model, nil
 	}
@@ -116,7 +113,7 @@ func Pick(c *config.Snapshot, name string) (string, config.Model, error) {
 		return name, config.Model{Backend: Builtin}, nil
 	}
 	backend, model, _ := strings.Cut(name, "/")
-	if !slices.Contains(openai.Backends(), backend) || model == "" {
+	if _, ok := r.backend(backend); !ok || model == "" {
 		return "", config.Model{}, event.NewFault(event.Missing, "there are "+strings.Join(Known(c), ", ")+", and backend/model, for example ollama/qwen3", "there is no model %q", name)
 	}
 	m := config.Model{Backend: backend}
@@ -140,21 +137,21 @@ func values[V any](m map[string]V) []V {
 }
 
 // Connect makes the model of a section, with the key that it refers to.
-func (k Maker) Connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
-	key, err := k.Key(ctx, name, m)
+func (r Registry) Connect(ctx context.Context, name string, m config.Model) (llm.Model, error) {
+	key, err := r.Key(ctx, name, m)
 	if err != nil {
 		return nil, err
 	}
-	web, err := k.web(ctx, name, m)
+	web, err := r.web(ctx, name, m)
 	if err != nil {
 		return nil, err
 	}
-	return k.Build(name, m, key, web, k.Files)
+	return r.Build(name, m, key, web, r.Files)
 }
 
 // web is the client of a section.
-func (k Maker) web(ctx context.Context, name string, m config.Model) (*http.Client, error) {
-	web, err := k.Web(ctx, strings.Trim(where(name), "[]"), m.Proxy)
+func (r Registry) web(ctx context.Context, name string, m config.Model) (*http.Client, error) {
+	web, err := r.Web(ctx, strings.Trim(where(name), "[]"), m.Proxy)
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "none, or an address like http://proxy.example.org:3128", "%s proxy: %v", where(name), err)
 	}
@@ -170,11 +167,11 @@ func where(name string) string {
 }
 
 // Key resolves the key of a section, "" when it needs none.
-func (k Maker) Key(ctx context.Context, name string, m config.Model) (string, error) {
+func (r Registry) Key(ctx context.Context, name string, m config.Model) (string, error) {
 	if m.APIKey == "" {
 		return "", nil
 	}
-	key, err := k.Resolve(ctx, strings.Trim(where(name), "[]")+".api_key", m.APIKey)
+	key, err := r.Resolve(ctx, strings.Trim(where(name), "[]")+".api_key", m.APIKey)
 	if err != nil {
 		return "", event.NewFault(event.Invalid, "api_key takes env:NAME, file:PATH, keyring:NAME or cmd:COMMAND", "%s api_key: %v", where(name), err)
 	}
@@ -182,49 +179,79 @@ func (k Maker) Key(ctx context.Context, name string, m config.Model) (string, er
 }
 
 // Build makes the model of a section. Without a backend, the interpreter serves. It connects to nobody; web is nil where nobody is asked.
-func (k Maker) Build(name string, m config.Model, key string, web *http.Client, files llm.Files) (llm.Model, error) {
+func (r Registry) Build(name string, m config.Model, key string, web *http.Client, files llm.Files) (llm.Model, error) {
 	switch {
 	case m.Backend == Builtin && name != Default && name != Builtin:
 		return nil, event.NewFault(event.Invalid, "take it out of fallback: the interpreter always comes last by itself", "%s backend builtin is no model to fall back to", where(name))
 	case m.Backend == "" && name == Default:
-		return k.Interpreter(k.off("model")), nil
+		return r.Interpreter(r.off("model")), nil
 	case name == Builtin:
-		return k.Interpreter("The built-in interpreter was chosen. To ask the model that is set up again: hob model use default"), nil
+		return r.Interpreter("The built-in interpreter was chosen. To ask the model that is set up again: hob model use default"), nil
 	case m.Backend == Builtin:
-		return k.Interpreter(""), nil
-	case !slices.Contains(openai.Backends(), m.Backend):
-		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(openai.Backends(), ", "), "%s backend %q is not known", where(name), m.Backend)
+		return r.Interpreter(""), nil
 	}
-	model, err := openai.New(openai.Config{
-		Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
-		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Auth: k.Auth, Spoiled: k.Spoiled, Now: k.Now,
-	})
+	b, ok := r.backend(m.Backend)
+	if !ok {
+		return nil, event.NewFault(event.Invalid, "one of builtin, "+strings.Join(names(r.Backends), ", "), "%s backend %q is not known", where(name), m.Backend)
+	}
+	c := llm.Config{
+		Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, APIKey: key, HTTP: web, MaxOutput: m.MaxOutputTokens, Context: m.ContextTokens,
+		Thinking: m.Thinking, Price: price(m.Price), First: m.FirstByteTimeout, Idle: m.IdleTimeout, Files: files, Now: r.Now,
+	}
+	if b.Account {
+		c.Auth, c.Spoiled = r.Auth, r.Spoiled
+	}
+	model, err := b.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where(name), err)
 	}
 	return model, nil
 }
 
+// backend finds a backend by its name.
+func (r Registry) backend(name string) (llm.Backend, bool) { return find(r.Backends, name) }
+
+func find(backends []llm.Backend, name string) (llm.Backend, bool) {
+	i := slices.IndexFunc(backends, func(b llm.Backend) bool { return b.Name == name })
+	if i < 0 {
+		return llm.Backend{}, false
+	}
+	return backends[i], true
+}
+
+// names are the names of backends, in their order.
+func names(backends []llm.Backend) []string {
+	var list []string
+	for _, b := range backends {
+		list = append(list, b.Name)
+	}
+	return list
+}
+
+// Backends are the names that a section's key backend takes.
+func Backends(backends []llm.Backend) []string { return append([]string{Builtin}, names(backends)...) }
+
 // Missing is what a section still needs before a model can be made of it, and how to write it; both are "" when it is whole. It asks nobody:
 // keys and accounts count as there.
-func Missing(m config.Model) (missing, hint string) {
+func Missing(backends []llm.Backend, m config.Model) (missing, hint string) {
+	b, known := find(backends, cmp.Or(m.Backend, "compatible"))
 	switch {
 	case m.Backend == "" && m.Model == "" && m.BaseURL == "" || m.Backend == Builtin:
 		return "", ""
 	case m.Backend == "":
-		missing, m.Backend = "it names no backend", "compatible"
-	case !slices.Contains(openai.Backends(), m.Backend):
+		missing = "it names no backend"
+	case !known:
 		return "", "" // that is another mistake
 	default:
-		auth := func(context.Context) (openai.Credentials, error) { return openai.Credentials{}, nil }
-		_, err := openai.New(openai.Config{Provider: m.Backend, Model: m.Model, BaseURL: m.BaseURL, Thinking: m.Thinking, Auth: auth})
+		auth := func(context.Context) (llm.Credentials, error) { return llm.Credentials{}, nil }
+		_, err := b.New(llm.Config{Provider: b.Name, Model: m.Model, BaseURL: m.BaseURL, Thinking: m.Thinking, Auth: auth})
 		if err == nil {
 			return "", ""
 		}
 		missing = err.Error()
 	}
-	example := fmt.Sprintf("backend = %q, model = %q", m.Backend, cmp.Or(m.Model, "NAME"))
-	if openai.DefaultBaseURL(m.Backend) == "" {
+	example := fmt.Sprintf("backend = %q, model = %q", b.Name, cmp.Or(m.Model, "NAME"))
+	if b.BaseURL == "" {
 		example += fmt.Sprintf(", base_url = %q", cmp.Or(m.BaseURL, "https://host/v1"))
 	}
 	return missing, "for example: " + example + " (hob config set takes several keys at once)"
@@ -236,11 +263,11 @@ func Known(c *config.Snapshot) []string {
 }
 
 // off says that a section is switched off by a mistake, "" when it is not.
-func (k Maker) off(section string) string {
-	if !k.Config().Off(section) {
+func (r Registry) off(section string) string {
+	if !r.Config().Off(section) {
 		return ""
 	}
-	return "[" + section + "] is switched off by a mistake in " + k.Path + ". See: hob config validate"
+	return "[" + section + "] is switched off by a mistake in " + r.Path + ". See: hob config validate"
 }
 
 // price turns the config's price of a million tokens into millionths.

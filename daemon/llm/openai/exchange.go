@@ -1,7 +1,4 @@
-// Package wire is what the protocols of model servers have in common: a POST whose answer is a stream of events, a watch on the
-// server's silences, and the many ways in which servers say that something is wrong. It knows no protocol's events, retries nothing, follows no
-// redirect and reads nothing from the environment.
-package wire
+package openai
 
 import (
 	"context"
@@ -19,37 +16,20 @@ import (
 	"hob/daemon/llm"
 
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
+	api "github.com/openai/openai-go/v3/responses"
 )
 
 // Limits, in bytes.
 const (
-	MaxBody  = 16 << 20 // of a request, and of an answer
-	MaxFault = 64 << 10 // of an error's body that is read
+	maxBody  = 16 << 20 // of a request, and of an answer
+	maxFault = 64 << 10 // of an error's body that is read
 )
 
-// Config is one model at one address. All fields but APIKey must be set.
-type Config struct {
-	Model   string           // its name, for errors
-	BaseURL string           // up to and without the path that Exchange adds
-	APIKey  string           // the key itself; empty: no Authorization header
-	HTTP    *http.Client     // its redirects are not followed unless it says how
-	First   time.Duration    // longest wait for the first byte of an answer
-	Idle    time.Duration    // longest silence in the middle of it
-	Now     func() time.Time // wall time, for Retry-After dates of servers that send no Date
-}
-
-// Server speaks to one address. It is safe for concurrent use.
-type Server struct {
-	cfg Config
-	api responses.ResponseService
-}
-
-// New makes a Server; it does not connect.
-func New(c Config) *Server {
+// newServer makes the part that both protocols share.
+func newServer(c llm.Config) *server {
 	// The service of the library's smallest package that has one: the root package's client makes the program 13 MB larger
 	// (docs/decisions/0004). Unlike that client's constructor it takes nothing from OPENAI_* variables.
-	return &Server{cfg: c, api: responses.NewResponseService(
+	return &server{cfg: c, api: api.NewResponseService(
 		option.WithBaseURL(c.BaseURL),
 		option.WithAPIKey(c.APIKey),
 		option.WithHTTPClient(withoutRedirects(c.HTTP)),
@@ -77,16 +57,16 @@ var errIdle = errors.New("nothing came for too long")
 // as it is. Reading to the end lets the connection serve the next request.
 const lastWait = 5 * time.Second
 
-// Stream takes the events of an answer.
-type Stream interface {
+// stream takes the events of an answer.
+type stream interface {
 	// ReadAll takes events to the end of the stream, which is io.EOF, or to the first that is wrong.
-	ReadAll(in *Events) error
+	ReadAll(in *events) error
 	// Complete reports whether the server has said that, and why, the answer ended.
 	Complete() bool
 }
 
-// Exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
-func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Stream, more ...option.RequestOption) error {
+// exchange posts a body and reads the stream that answers it, both with a watch on the server's silences.
+func (s *server) exchange(ctx context.Context, path string, body []byte, a stream, more ...option.RequestOption) error {
 	var sent atomic.Bool
 	inner, cancel := context.WithCancelCause(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { sent.Store(i.Err == nil) },
@@ -97,14 +77,14 @@ func (s *Server) Exchange(ctx context.Context, path string, body []byte, a Strea
 
 	res, err := s.send(inner, path, body, more)
 	if err != nil {
-		return begun(s.Fault(ctx, inner, llm.Network, err), sent.Load())
+		return begun(s.fault(ctx, inner, llm.Network, err), sent.Load())
 	}
 	defer func() { _ = res.Body.Close() }() // all that matters of it has been read by then
 	if res.StatusCode != http.StatusOK {
 		return s.refusal(ctx, inner, res)
 	}
 	var late time.Time // when the rest of a complete answer is given up
-	in := NewEvents(&watched{
+	in := newEvents(&watched{
 		r: res.Body, alarm: alarm, idle: s.cfg.Idle, left: s.cfg.First - time.Since(start),
 		wait: func(left time.Duration) time.Duration { return s.patience(a, left, &late) },
 	})
@@ -120,10 +100,10 @@ func begun(err error, yes bool) error {
 }
 
 // send posts the body. Any answer with a head is a response, whatever its status; an error means that there was none.
-func (s *Server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
+func (s *server) send(ctx context.Context, path string, body []byte, more []option.RequestOption) (*http.Response, error) {
 	var res *http.Response
 	options := append([]option.RequestOption{option.WithRequestBody("application/json", body), option.WithResponseBodyInto(&res), option.WithMiddleware(to(path))}, more...)
-	_, err := s.api.New(ctx, responses.ResponseNewParams{}, options...)
+	_, err := s.api.New(ctx, api.ResponseNewParams{}, options...)
 	if res != nil {
 		return res, nil
 	}
@@ -154,13 +134,13 @@ func tidy(req *http.Request, next option.MiddlewareNext) (*http.Response, error)
 	}
 	res, err := next(req)
 	if err == nil && res.StatusCode >= http.StatusBadRequest {
-		res.Body = Bounded{Reader: io.LimitReader(res.Body, MaxFault), Closer: res.Body}
+		res.Body = bounded{Reader: io.LimitReader(res.Body, maxFault), Closer: res.Body}
 	}
 	return res, err
 }
 
-// Bounded is a body of which not everything is read.
-type Bounded struct {
+// bounded is a body of which not everything is read.
+type bounded struct {
 	io.Reader
 	io.Closer
 }
@@ -203,7 +183,7 @@ func (w *watched) says(piece []byte) (something bool) {
 }
 
 // patience is how long the next piece may take; behind a complete answer, all that follows together.
-func (s *Server) patience(a Stream, left time.Duration, late *time.Time) time.Duration {
+func (s *server) patience(a stream, left time.Duration, late *time.Time) time.Duration {
 	if !a.Complete() {
 		return left
 	}
@@ -214,7 +194,7 @@ func (s *Server) patience(a Stream, left time.Duration, late *time.Time) time.Du
 }
 
 // streamFault sorts what ended the stream. A complete answer stays one when only its end mark is lost.
-func (s *Server) streamFault(ctx, inner context.Context, a Stream, err error) error {
+func (s *server) streamFault(ctx, inner context.Context, a stream, err error) error {
 	var known *llm.Error
 	switch {
 	case errors.As(err, &known) && ctx.Err() == nil:
@@ -222,16 +202,16 @@ func (s *Server) streamFault(ctx, inner context.Context, a Stream, err error) er
 	case a.Complete() && known == nil:
 		return nil
 	case ctx.Err() != nil:
-		return s.Fault(ctx, inner, llm.Broken, err)
+		return s.fault(ctx, inner, llm.Broken, err)
 	case err == nil || errors.Is(err, io.EOF):
 		return &llm.Error{Fault: llm.Broken, Text: "the stream ended without a finish reason"}
 	default:
-		return s.Fault(ctx, inner, llm.Broken, err)
+		return s.fault(ctx, inner, llm.Broken, err)
 	}
 }
 
 // Fault names the cause of an error: the caller gave up, the server was silent, or else.
-func (s *Server) Fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
+func (s *server) fault(ctx, inner context.Context, otherwise llm.Fault, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("ask the model %s: %w", s.cfg.Model, context.Cause(ctx))
 	}

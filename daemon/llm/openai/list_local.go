@@ -1,4 +1,4 @@
-package catalog
+package openai
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hob/daemon/llm"
 	"hob/daemon/sys"
 )
 
@@ -66,7 +67,7 @@ func (l wireList) addStudio1(c *collection) {
 			c.hide(m.Key)
 		}
 		loaded := len(m.Loaded) > 0
-		e := Entry{
+		e := llm.Entry{
 			ID: m.Key, Name: m.Name, Context: count(m.Context), Loaded: &loaded, Bytes: size(m.Bytes),
 			Parameters: m.Parameters, Quantization: m.Quantization.Name, Tools: m.Can.Tools, Vision: m.Can.Vision,
 		}
@@ -98,7 +99,7 @@ func (l wireList) addStudio0(c *collection) bool {
 			c.hide(m.ID)
 		}
 		loaded, sees := m.State == "loaded", m.Type == "vlm"
-		c.add(Entry{
+		c.add(llm.Entry{
 			ID: m.ID, Context: count(m.Context), LoadedContext: count(m.Loaded), Loaded: &loaded, Vision: &sees,
 			Quantization: m.Quantization, Tools: among(m.Can, "tool_use"),
 		})
@@ -123,7 +124,7 @@ func (a *asker) addTags(ctx context.Context, c *collection) []string {
 	l, _ := a.ownList(ctx, "/api/tags")
 	var names []string
 	for _, m := range rows[wireTag](l.Models) {
-		c.add(Entry{ID: m.Name, Bytes: size(m.Size), Parameters: m.Details.Parameters, Quantization: m.Details.Quantization})
+		c.add(llm.Entry{ID: m.Name, Bytes: size(m.Size), Parameters: m.Details.Parameters, Quantization: m.Details.Quantization})
 		names = append(names, m.Name)
 	}
 	return names
@@ -137,10 +138,10 @@ func (a *asker) addRunning(ctx context.Context, c *collection) {
 	}
 	no, yes := false, true
 	for id := range c.byID {
-		c.add(Entry{ID: id, Loaded: &no})
+		c.add(llm.Entry{ID: id, Loaded: &no})
 	}
 	for _, m := range rows[wireTag](l.Models) {
-		c.add(Entry{ID: m.Name, Loaded: &yes, LoadedContext: count(m.Context)})
+		c.add(llm.Entry{ID: m.Name, Loaded: &yes, LoadedContext: count(m.Context)})
 	}
 }
 
@@ -149,7 +150,7 @@ func (a *asker) addShown(ctx context.Context, c *collection, names []string) err
 	shown := make([]wireShown, len(names))
 	err := each(slog.New(slog.DiscardHandler), "show a model", len(names), atOnce, func(i int) { shown[i] = a.show(ctx, names[i]) })
 	for i, s := range shown {
-		c.add(Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
+		c.add(llm.Entry{ID: names[i], Context: s.context(), Tools: among(s.Can, "tools"), Vision: among(s.Can, "vision")})
 		if s.Can != nil && !slices.Contains(s.Can, "completion") {
 			c.hide(names[i])
 		}

@@ -1,4 +1,4 @@
-package catalog_test
+package openai_test
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/llm"
-	"hob/daemon/llm/catalog"
+	"hob/daemon/llm/openai"
 )
 
 // faultIn wants an error for people, with a part of the hint, around one of a kind.
-func faultIn(t *testing.T, err error, want llm.Fault, hint string) *llm.Error {
+func listFault(t *testing.T, err error, want llm.Fault, hint string) *llm.Error {
 	t.Helper()
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Fault != want {
@@ -65,10 +65,10 @@ func TestFaults(t *testing.T) {
 				w.WriteHeader(c.status)
 				write(w, c.body)
 			})
-			s := at(f, "compatible")
+			s := listAt(f, "compatible")
 			s.APIKey = "sk-secret"
-			_, err := catalog.List(t.Context(), s)
-			e := faultIn(t, err, c.want, c.hint)
+			_, err := openai.List(t.Context(), s)
+			e := listFault(t, err, c.want, c.hint)
 			if e.Text != c.text || c.status != 200 && e.Status != c.status {
 				t.Errorf("got %+v", e)
 			}
@@ -81,11 +81,11 @@ func TestFaults(t *testing.T) {
 
 func TestCodexHasNoDocumentedList(t *testing.T) {
 	for status, body := range map[int]string{200: `{"object":"list","data":[]}`, 404: "", 400: ""} {
-		s := at(serveBy(t, func(w http.ResponseWriter, _ *http.Request) {
+		s := listAt(serveBy(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			write(w, body)
 		}), "codex")
-		_, err := catalog.List(t.Context(), s)
+		_, err := openai.List(t.Context(), s)
 		if f, ok := event.AsFault(err); !ok || !strings.Contains(f.Hint, "documents no list") {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -94,25 +94,25 @@ func TestCodexHasNoDocumentedList(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	page := `{"object":"list","data":[],"more":"` + strings.Repeat("x", 16<<20) + `"}`
-	_, err := catalog.List(t.Context(), at(serve(t, map[string]string{"GET /v1/models": page}), "compatible"))
-	if e := faultIn(t, err, llm.Malformed, "base_url"); e.Text != "the answer is longer than 16 MB" {
+	_, err := openai.List(t.Context(), listAt(serveLists(t, map[string]string{"GET /v1/models": page}), "compatible"))
+	if e := listFault(t, err, llm.Malformed, "base_url"); e.Text != "the answer is longer than 16 MB" {
 		t.Errorf("got %+v", e)
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	other := serve(t, map[string]string{"GET /v1/models": openAIModels})
+func TestListRedirectsAreNotFollowed(t *testing.T) {
+	other := serveLists(t, map[string]string{"GET /v1/models": openAIModels})
 	f := serveBy(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/v1/models", http.StatusFound)
 	})
-	s := at(f, "compatible")
+	s := listAt(f, "compatible")
 	s.APIKey = "sk-secret"
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	for _, client := range []*http.Client{nil, {Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}} {
 		s.HTTP = client
-		_, err := catalog.List(t.Context(), s)
-		if e := faultIn(t, err, llm.NotFound, "base_url"); !strings.Contains(e.Text, other.URL) {
+		_, err := openai.List(t.Context(), s)
+		if e := listFault(t, err, llm.NotFound, "base_url"); !strings.Contains(e.Text, other.URL) {
 			t.Errorf("it does not say where to: %+v", e)
 		}
 	}
@@ -121,14 +121,14 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestListNobodyListens(t *testing.T) {
 	for backend, hint := range map[string]string{
 		"ollama": "ollama serve", "lmstudio": "lms server start", "compatible": "start the server", "openai": "network",
 	} {
-		f := serve(t, nil)
+		f := serveLists(t, nil)
 		f.Close()
-		_, err := catalog.List(t.Context(), at(f, backend))
-		if e := faultIn(t, err, llm.Network, hint); e.Err == nil {
+		_, err := openai.List(t.Context(), listAt(f, backend))
+		if e := listFault(t, err, llm.Network, hint); e.Err == nil {
 			t.Errorf("%s: the cause is lost", backend)
 		}
 	}
@@ -139,13 +139,13 @@ func TestBrokenOff(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		write(w, `{"object":`)
 	})
-	_, err := catalog.List(t.Context(), at(f, "compatible"))
-	faultIn(t, err, llm.Network, "start the server")
+	_, err := openai.List(t.Context(), listAt(f, "compatible"))
+	listFault(t, err, llm.Network, "start the server")
 }
 
 func TestWrongAddress(t *testing.T) {
 	for _, base := range []string{"", "127.0.0.1:1234/v1", "ftp://host/v1", "http://", "http://a b/"} {
-		_, err := catalog.List(t.Context(), catalog.Server{Backend: "compatible", BaseURL: base})
+		_, err := openai.List(t.Context(), llm.Config{Provider: "compatible", BaseURL: base})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Invalid || f.Hint == "" {
 			t.Errorf("%q: %v", base, err)
 		}
@@ -158,11 +158,11 @@ func silent(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-func TestSilence(t *testing.T) {
+func TestListSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		_, err := catalog.List(t.Context(), catalog.Server{Backend: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: canned(silent)}})
-		faultIn(t, err, llm.Idle, "later")
+		_, err := openai.List(t.Context(), llm.Config{Provider: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: lister(silent)}})
+		listFault(t, err, llm.Idle, "later")
 		if took := time.Since(start); took != 10*time.Second { // the bubble's clock
 			t.Errorf("it took %v", took)
 		}
@@ -172,13 +172,13 @@ func TestSilence(t *testing.T) {
 // What a server tells beyond the list is not worth losing the list.
 func TestSilenceBehindTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		half := canned(func(r *http.Request) (*http.Response, error) {
+		half := lister(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/v1/models" {
 				return silent(r)
 			}
 			return response(200, ollamaModels), nil
 		})
-		s := catalog.Server{Backend: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: half}}
+		s := llm.Config{Provider: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: half}}
 		if got := ids(list(t, s)); got != "all-minilm:latest llama3:latest" {
 			t.Errorf("got %s", got)
 		}
@@ -189,7 +189,7 @@ func TestTheCallerGivesUp(t *testing.T) {
 	stop := errors.New("the user said stop")
 	for _, after := range []string{"/v1/models", "/api/tags"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := canned(func(r *http.Request) (*http.Response, error) {
+		gone := lister(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == after {
 				cancel(stop)
 			}
@@ -198,7 +198,7 @@ func TestTheCallerGivesUp(t *testing.T) {
 			}
 			return response(200, ollamaModels), nil
 		})
-		_, err := catalog.List(ctx, catalog.Server{Backend: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: gone}})
+		_, err := openai.List(ctx, llm.Config{Provider: "ollama", BaseURL: "http://127.0.0.1/v1", HTTP: &http.Client{Transport: gone}})
 		if !errors.Is(err, stop) || llm.FaultOf(err) != "" {
 			t.Errorf("%s: %v", after, err)
 		}

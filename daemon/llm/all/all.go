@@ -1,0 +1,19 @@
+// Package all lists the model backends that [model] and [models.NAME] can name. The package holds a list and no logic.
+package all
+
+import (
+	"hob/daemon/llm"
+	"hob/daemon/llm/openai"
+)
+
+// All returns every backend, in the order in which help and errors name them.
+func All() []llm.Backend {
+	return []llm.Backend{
+		openai.LMStudio(),
+		openai.Ollama(),
+		openai.OpenRouter(),
+		openai.OpenAI(),
+		openai.Codex(),
+		openai.Compatible(),
+	}
+}
