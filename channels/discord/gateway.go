@@ -68,7 +68,7 @@ type line struct {
 // from the history what the gateway will not hand on.
 func (r *reader) live(ctx context.Context) error {
 	r.begun = false
-	if r.pos.Session == "" {
+	if r.Pos.Session == "" {
 		if err := r.catchUp(ctx); err != nil { // most of it before the gateway has to wait for the rest
 			return err
 		}
@@ -112,10 +112,10 @@ func (r *reader) live(ctx context.Context) error {
 // connect opens a connection, where the session wants to be resumed, and reads how often its heart shall beat.
 func (r *reader) connect(ctx context.Context) (*line, time.Duration, error) {
 	l := &line{}
-	l.seq.Store(r.pos.Seq)
+	l.seq.Store(r.Pos.Seq)
 	var err error
-	if r.pos.Session != "" && r.pos.Gateway != "" {
-		l.conn, err = r.dial(ctx, r.pos.Gateway)
+	if r.Pos.Session != "" && r.Pos.Gateway != "" {
+		l.conn, err = r.dial(ctx, r.Pos.Gateway)
 	}
 	if l.conn == nil {
 		if err != nil {
@@ -156,7 +156,7 @@ func (r *reader) gateway(ctx context.Context) (string, error) {
 	if err := r.api.call(ctx, http.MethodGet, "/gateway/bot", nil, &g); err != nil {
 		return "", err
 	}
-	if left := g.Limit.Remaining; r.pos.Session == "" && left != nil && *left <= 0 {
+	if left := g.Limit.Remaining; r.Pos.Session == "" && left != nil && *left <= 0 {
 		return "", &channels.RetryAfter{After: time.Duration(g.Limit.Reset) * time.Millisecond, Err: errors.New("the bot has begun too many sessions: Discord allows no further one today"), Lasts: true}
 	}
 	return g.URL, nil
@@ -178,8 +178,8 @@ func (r *reader) dial(ctx context.Context, address string) (*websocket.Conn, err
 
 // login begins a session, or goes on with the one before.
 func (r *reader) login(ctx context.Context, l *line) error {
-	if r.pos.Session != "" {
-		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.pos.Session, "seq": r.pos.Seq})
+	if r.Pos.Session != "" {
+		return l.write(ctx, opResume, map[string]any{"token": r.api.token, "session_id": r.Pos.Session, "seq": r.Pos.Seq})
 	}
 	intents := directMessages
 	if len(r.Groups) > 0 {
@@ -267,7 +267,7 @@ func (r *reader) broken(ctx context.Context, err error) error {
 // forget gives the session up; the next connection begins another one.
 func (r *reader) forget(ctx context.Context) error {
 	r.begun = false
-	r.pos.Session, r.pos.Gateway, r.pos.Seq = "", "", 0
+	r.Pos.Session, r.Pos.Gateway, r.Pos.Seq = "", "", 0
 	if err := r.commit(ctx, nil); err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ func (r history) read(ctx context.Context) error {
 	if err := r.findDirects(ctx); err != nil {
 		return err
 	}
-	follow := slices.Concat(r.Groups, slices.Sorted(maps.Values(r.pos.Directs)), r.threads())
-	maps.DeleteFunc(r.pos.Newest, func(channel, _ string) bool { return !slices.Contains(follow, channel) })
+	follow := slices.Concat(r.Groups, slices.Sorted(maps.Values(r.Pos.Directs)), r.threads())
+	maps.DeleteFunc(r.Pos.Newest, func(channel, _ string) bool { return !slices.Contains(follow, channel) })
 	for _, channel := range follow {
 		if err := r.readIn(ctx, channel); err != nil {
 			return err
@@ -53,10 +53,10 @@ func (r history) read(ctx context.Context) error {
 // findDirects finds the private chats with those whom hob listens to, and forgets those with others. It writes to nobody.
 func (r history) findDirects(ctx context.Context) error {
 	people := r.people()
-	maps.DeleteFunc(r.pos.Directs, func(person, _ string) bool { return !slices.Contains(people, person) })
+	maps.DeleteFunc(r.Pos.Directs, func(person, _ string) bool { return !slices.Contains(people, person) })
 	left := maxDirects
 	for _, person := range people {
-		if r.pos.Directs[person] != "" || left == 0 {
+		if r.Pos.Directs[person] != "" || left == 0 {
 			continue
 		}
 		left--
@@ -68,7 +68,7 @@ func (r history) findDirects(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.pos.Directs[person] = direct
+		r.Pos.Directs[person] = direct
 	}
 	return nil
 }
@@ -76,14 +76,14 @@ func (r history) findDirects(ctx context.Context) error {
 // threads are those that were followed, the latest of them.
 func (r history) threads() []string {
 	var list []string
-	direct := slices.Collect(maps.Values(r.pos.Directs))
-	for channel := range r.pos.Newest {
+	direct := slices.Collect(maps.Values(r.Pos.Directs))
+	for channel := range r.Pos.Newest {
 		if !slices.Contains(r.Groups, channel) && !slices.Contains(direct, channel) {
 			list = append(list, channel)
 		}
 	}
 	slices.SortFunc(list, func(a, b string) int {
-		if newer(r.pos.Newest[a], r.pos.Newest[b]) == r.pos.Newest[a] {
+		if newer(r.Pos.Newest[a], r.Pos.Newest[b]) == r.Pos.Newest[a] {
 			return -1
 		}
 		return 1
@@ -93,19 +93,19 @@ func (r history) threads() []string {
 
 // readIn reads one channel.
 func (r history) readIn(ctx context.Context, channel string) error {
-	heard := time.Unix(r.pos.Heard, 0)
-	if r.pos.Newest[channel] == "" {
-		r.pos.Newest[channel] = since(heard.Add(-overlap))
+	heard := time.Unix(r.Pos.Heard, 0)
+	if r.Pos.Newest[channel] == "" {
+		r.Pos.Newest[channel] = since(heard.Add(-overlap))
 	}
 	for range maxPages {
-		page, err := r.page(ctx, channel, url.Values{"after": {r.pos.Newest[channel]}, "limit": {strconv.Itoa(pageSize)}})
+		page, err := r.page(ctx, channel, url.Values{"after": {r.Pos.Newest[channel]}, "limit": {strconv.Itoa(pageSize)}})
 		if is(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 			return r.unreadable(ctx, channel, heard, err)
 		}
 		if err != nil {
 			return fmt.Errorf("read what was missed: %w", err)
 		}
-		r.pos.Refused = slices.DeleteFunc(r.pos.Refused, func(s string) bool { return s == channel })
+		r.Pos.Refused = slices.DeleteFunc(r.Pos.Refused, func(s string) bool { return s == channel })
 		if len(page) == 0 {
 			return nil
 		}
@@ -131,7 +131,7 @@ func (r history) missed(ctx context.Context, channel string, page []message) err
 	for i := range page {
 		m := &page[i]
 		m.Channel = channel
-		r.pos.Newest[channel] = newer(r.pos.Newest[channel], m.ID)
+		r.Pos.Newest[channel] = newer(r.Pos.Newest[channel], m.ID)
 		at, err := r.at(ctx, m)
 		if err != nil {
 			return err
@@ -167,13 +167,13 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 func (r history) unreadable(ctx context.Context, channel string, heard time.Time, cause error) error {
 	_, direct := r.partner(channel)
 	if !direct && !slices.Contains(r.Groups, channel) {
-		delete(r.pos.Newest, channel)
+		delete(r.Pos.Newest, channel)
 		return nil
 	}
-	if slices.Contains(r.pos.Refused, channel) {
+	if slices.Contains(r.Pos.Refused, channel) {
 		return nil
 	}
-	r.pos.Refused = append(r.pos.Refused, channel)
+	r.Pos.Refused = append(r.Pos.Refused, channel)
 	return r.gap(ctx, channel, heard, cause.Error())
 }
 
@@ -184,9 +184,9 @@ func (r history) gap(ctx context.Context, channel string, from time.Time, why st
 	if by, ok := r.partner(channel); ok {
 		where = "the private chat with " + by.from.ID
 	}
-	if err := r.in.Gap(ctx, from, to, fmt.Sprintf("in %s not all could be read (%s)", where, why)); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
+	if err := r.Gap(ctx, from, to, fmt.Sprintf("in %s not all could be read (%s)", where, why)); err != nil {
+		return err
 	}
-	r.pos.Newest[channel] = newer(r.pos.Newest[channel], since(to))
+	r.Pos.Newest[channel] = newer(r.Pos.Newest[channel], since(to))
 	return r.commit(ctx, nil)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // position is how far a bot's messages have been read.
@@ -26,38 +27,24 @@ type position struct {
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	in     channels.Inbox
-	pos    position // what was not committed ends with the reader
-	saved  int64    // Heard as it is committed
-	begun  bool     // a session has begun, or goes on with all that it has missed
-	places map[string]place
+	*poll.Source[position]      // its Pos runs ahead of what is stored; the next commit stores it
+	begun                  bool // a session has begun, or goes on with all that it has missed
+	places                 map[string]place
 	ear
 }
 
-// Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing. What had come by then and
-// was not committed comes again.
+// Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	c.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
-	return trouble(err)
+	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, in: in, places: map[string]place{}, ear: ear{web: &c.api}}
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
+	r := &reader{Channel: c, places: map[string]place{}, ear: ear{web: &c.api}}
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &r.me); err != nil {
 		return err
 	}
-	if err := r.load(ctx); err != nil {
+	if err := r.open(ctx, in); err != nil {
 		return err
-	}
-	if r.pos.Heard == 0 { // what was before the first start is no news
-		r.pos.Heard = r.clock.Wall().Unix()
-		if err := r.commit(ctx, nil); err != nil {
-			return err
-		}
 	}
 	for {
 		began := r.clock.Mono()
@@ -70,42 +57,31 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 	}
 }
 
-// load reads the stored cursor.
-func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.me.ID)
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
+// open opens the source of the bot. What was before the first start is no news.
+func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
+	who := poll.Account{Channel: r.name, Identity: r.me.ID, Log: r.log}
+	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+		return err
 	}
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-			r.pos = position{}
-		}
+	if r.Pos.Newest == nil {
+		r.Pos.Newest = map[string]string{}
 	}
-	if r.pos.Newest == nil {
-		r.pos.Newest = map[string]string{}
+	if r.Pos.Directs == nil {
+		r.Pos.Directs = map[string]string{}
 	}
-	if r.pos.Directs == nil {
-		r.pos.Directs = map[string]string{}
+	if r.Pos.Heard != 0 {
+		return nil
 	}
-	r.saved = r.pos.Heard
-	return nil
+	r.Pos.Heard = r.clock.Wall().Unix()
+	return r.commit(ctx, nil)
 }
 
-// commit hands messages on together with the position behind them.
+// commit hands messages on together with the position after them.
 func (r *reader) commit(ctx context.Context, list []channels.Message) error {
 	if r.begun {
-		r.pos.Heard = r.clock.Wall().Unix()
+		r.Pos.Heard = r.clock.Wall().Unix()
 	}
-	value, err := json.Marshal(r.pos)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	if err := r.in.Receive(ctx, list, &channels.Cursor{Source: r.name, Identity: r.me.ID, Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d messages: %w", len(list), err)
-	}
-	r.saved = r.pos.Heard
-	return nil
+	return r.Commit(ctx, list, r.Pos)
 }
 
 // frame handles one frame of the gateway.
@@ -113,17 +89,17 @@ func (r *reader) frame(ctx context.Context, l *line, f frame) error {
 	switch f.Op {
 	case opDispatch:
 		if f.Seq > 0 {
-			r.pos.Seq = f.Seq // is committed with what it brings
+			r.Pos.Seq = f.Seq // is committed with what it brings
 		}
 		if err := r.dispatch(ctx, f); err != nil {
 			return err
 		}
-		l.seq.Store(r.pos.Seq)
+		l.seq.Store(r.Pos.Seq)
 	case opHeartbeat:
 		return l.heartbeat(ctx)
 	case opAck:
 		l.acked.Store(true)
-		if since := r.clock.Wall().Unix() - r.saved; r.begun && (since < 0 || since >= int64(channels.ProofEvery/time.Second)) {
+		if r.begun && r.Due(time.Unix(r.clock.Wall().Unix(), 0)) {
 			return r.commit(ctx, nil)
 		}
 	case opReconnect:
@@ -176,7 +152,7 @@ func (r *reader) begin(ctx context.Context, s ready) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
-	r.pos.Session, r.pos.Gateway = s.Session, s.Gateway
+	r.Pos.Session, r.Pos.Gateway = s.Session, s.Gateway
 	r.begun = true
 	return r.commit(ctx, nil)
 }
@@ -206,9 +182,9 @@ func (r *reader) follow(m *message, at place) {
 		if !slices.Contains(r.people(), m.Author.ID) {
 			return
 		}
-		r.pos.Directs[m.Author.ID] = m.Channel
+		r.Pos.Directs[m.Author.ID] = m.Channel
 	}
-	r.pos.Newest[m.Channel] = newer(r.pos.Newest[m.Channel], m.ID)
+	r.Pos.Newest[m.Channel] = newer(r.Pos.Newest[m.Channel], m.ID)
 }
 
 // people are those whose private chats are read after a gap.
@@ -234,7 +210,7 @@ func (r *reader) deleted(ctx context.Context, d deleted) error {
 
 // partner is with whom a private chat is.
 func (r *reader) partner(channel string) (author, bool) {
-	for person, direct := range r.pos.Directs {
+	for person, direct := range r.Pos.Directs {
 		if direct == channel {
 			return author{channels.Person{ID: person}, channels.Chat{ID: person}}, true
 		}

@@ -64,7 +64,7 @@ type content struct {
 	Text     string       `json:"content"`
 	Files    []attachment `json:"attachments"`
 	Stickers []sticker    `json:"sticker_items"`
-	Poll     *poll        `json:"poll"`
+	Poll     *ballot      `json:"poll"`
 }
 
 // answer is what a message refers to.
@@ -100,7 +100,7 @@ type sticker struct {
 	Name string `json:"name"`
 }
 
-type poll struct {
+type ballot struct {
 	Question struct {
 		Text string `json:"text"`
 	} `json:"question"`

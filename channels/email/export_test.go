@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // Read is what a mail says, as Run hands it on; the mail's number is 7.
 func (c *Channel) Read(raw []byte) (channels.Message, error) {
-	r := &reader{Channel: c, box: &box{}, pos: position{Validity: 3}}
+	r := &reader{Channel: c, box: &box{}, Source: &poll.Source[position]{Pos: position{Validity: 3}}}
 	return r.complete(r.arrival(7, fetched{uid: 7, size: 1, at: time.Unix(1, 0), raw: raw}), raw)
 }
 

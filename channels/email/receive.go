@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // How new mail is waited for. IDLE is left and entered again so often that a connection that has died is found within a minute, which is also far below
@@ -58,33 +58,27 @@ func (p *position) has(l letter) bool {
 type reader struct {
 	*Channel
 	*box
-	in    channels.Inbox
-	pos   position // committed, but for Heard
-	saved int64    // Heard as it is committed
+	*poll.Source[position]
 }
 
 // Run reads new mail until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by then
 // and was not committed comes again.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	b, err := c.openBox(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.end()
-	r := &reader{Channel: c, box: b, in: in}
+	r := &reader{Channel: c, box: b}
 	folder, err := b.look(c.cfg.Folder)
 	if err != nil {
 		return err
 	}
-	if err := r.begin(ctx, folder); err != nil {
+	if err := r.begin(ctx, in, folder); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -103,46 +97,39 @@ func (c *Config) identity() string { return c.User + " " + c.IMAP + " " + c.Fold
 
 // begin finds where to read on. What lay in the folder before the first start is no news; where the server has counted its mails anew, what
 // came meanwhile cannot be told from the rest.
-func (r *reader) begin(ctx context.Context, folder *imap.SelectData) error {
-	value, err := r.in.Cursor(ctx, r.name, r.cfg.identity())
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
-	}
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-			value = ""
-		}
+func (r *reader) begin(ctx context.Context, in channels.Inbox, folder *imap.SelectData) (err error) {
+	who := poll.Account{Channel: r.name, Identity: r.cfg.identity(), Log: r.log}
+	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+		return err
 	}
 	if folder.UIDNext == 0 {
 		return fmt.Errorf("the server does not say UIDNEXT of the folder %s", r.cfg.Folder)
 	}
 	now := r.clock.Wall()
-	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix(), Had: r.pos.Had}
-	if value != "" && r.pos.Validity == next.Validity && r.pos.UID <= next.UID {
-		r.saved = r.pos.Heard
+	next := position{Validity: folder.UIDValidity, UID: folder.UIDNext - 1, Heard: now.Unix(), Had: r.Pos.Had}
+	if r.Resumed && r.Pos.Validity == next.Validity && r.Pos.UID <= next.UID {
 		return nil
 	}
-	if value != "" {
+	if r.Resumed {
 		why := fmt.Sprintf("the mail server has counted the mails of %s anew, so that hob cannot tell which of them it has read", r.cfg.Folder)
-		if err := r.in.Gap(ctx, time.Unix(r.pos.Heard, 0), now, why); err != nil {
-			return fmt.Errorf("tell of a gap: %w", err)
+		if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), now, why); err != nil {
+			return err
 		}
 	}
-	return r.commit(ctx, nil, next)
+	return r.Commit(ctx, nil, next)
 }
 
 // round reads all that is new.
 func (r *reader) round(ctx context.Context) error {
 	var found *imap.SearchData
 	err := r.within(fetchTime, func() (err error) {
-		found, err = r.UIDSearch(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: r.pos.UID + 1}}}}, nil).Wait()
+		found, err = r.UIDSearch(&imap.SearchCriteria{UID: []imap.UIDSet{{imap.UIDRange{Start: r.Pos.UID + 1}}}}, nil).Wait()
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("look for new mail: %w", err)
 	}
-	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.pos.UID }) // "n:*" always names the last one
+	uids := slices.DeleteFunc(found.AllUIDs(), func(u imap.UID) bool { return u <= r.Pos.UID }) // "n:*" always names the last one
 	slices.Sort(uids)
 	for some := range slices.Chunk(uids, batch) {
 		if err := r.take(ctx, some); err != nil {
@@ -150,13 +137,13 @@ func (r *reader) round(ctx context.Context) error {
 		}
 	}
 	now := r.clock.Wall().Unix()
-	if since := now - r.saved; since >= 0 && since < int64(channels.ProofEvery/time.Second) {
-		r.pos.Heard = now
+	if !r.Due(time.Unix(now, 0)) {
+		r.Pos.Heard = now
 		return nil
 	}
-	next := r.pos
+	next := r.Pos
 	next.Heard = now
-	return r.commit(ctx, nil, next)
+	return r.Commit(ctx, nil, next)
 }
 
 // take reads some mails and commits them, with the position behind them. Where all is large they are committed one after the other.
@@ -177,7 +164,7 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 	if err != nil {
 		return err
 	}
-	next := r.pos
+	next := r.Pos
 	next.Heard = r.clock.Wall().Unix()
 	var list []channels.Message
 	size := 0
@@ -200,12 +187,12 @@ func (r *reader) take(ctx context.Context, uids []imap.UID) error {
 		if size < handOn {
 			continue
 		}
-		if err := r.commit(ctx, list, next); err != nil {
+		if err := r.Commit(ctx, list, next); err != nil {
 			return err
 		}
 		list, size = nil, 0
 	}
-	return r.commit(ctx, list, next)
+	return r.Commit(ctx, list, next)
 }
 
 // arrival is a mail of which the header was read.
@@ -224,7 +211,7 @@ func (r *reader) arrival(uid imap.UID, head fetched) arrival {
 	if head.uid == 0 {
 		return a
 	}
-	l, err := r.readLetter(head.raw, fmt.Sprintf("uid:%d:%d", r.pos.Validity, uid))
+	l, err := r.readLetter(head.raw, fmt.Sprintf("uid:%d:%d", r.Pos.Validity, uid))
 	if err != nil {
 		r.log.Warn("mail passed over", "channel", r.name, "uid", uid, "err", err)
 		return a
@@ -324,19 +311,6 @@ func (b *box) latest(number uint32) (head []byte, err error) {
 		return nil, fmt.Errorf("fetch the latest mail: %w", err)
 	}
 	return head, nil
-}
-
-// commit hands messages on, and moves the position when they are stored.
-func (r *reader) commit(ctx context.Context, list []channels.Message, next position) error {
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	if err := r.in.Receive(ctx, list, &channels.Cursor{Source: r.name, Identity: r.cfg.identity(), Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d mails: %w", len(list), err)
-	}
-	r.pos, r.saved = next, next.Heard
-	return nil
 }
 
 // wait blocks until the server announces something, or it is time to see whether it is still there.

@@ -52,9 +52,9 @@ type Channel struct {
 	clock   sys.Clock
 	log     *slog.Logger
 
-	// Of Run alone: what was received and the inbox has not taken, how far it has taken everything, and of which channels the owner was told.
+	// Of Run alone: what was received and the inbox has not taken, and of which channels the owner was told.
 	pending []channels.Message
-	pos     position
+	heard   int64 // the newest Heard of this process; only Run touches it
 	told    map[string]bool
 
 	mu   sync.Mutex

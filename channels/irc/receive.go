@@ -2,7 +2,6 @@ package irc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 	"hob/daemon/sys"
 )
 
@@ -31,23 +31,19 @@ type position struct {
 // reader is the state of one connection of a Run.
 type reader struct {
 	*Channel
-	s     *session
-	in    channels.Inbox
-	saved int64 // Heard as it is committed
+	*poll.Source[position]
+	s *session
 }
 
 // Run is on the network until ctx ends. An error ends it: the connection has ended or was refused, or the inbox takes nothing.
 // What had come and was not committed by then is kept for the next Run.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.receive(ctx, in) }, nil)
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
-	if err := c.load(ctx, in); err != nil {
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
+	source, err := c.open(ctx, in)
+	if err != nil {
 		return err
 	}
 	s, err := c.dial(ctx)
@@ -67,7 +63,7 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 	group.Once("irc "+c.name, s.listen)
 	defer group.Wait()
 	defer s.quit()
-	r := &reader{Channel: c, s: s, in: in, saved: c.pos.Heard}
+	r := &reader{Channel: c, Source: source, s: s}
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -89,23 +85,14 @@ func (s *session) quit() {
 	_ = s.conn.Close() // which ends listen, if nothing has
 }
 
-// identity ties the cursor to the network and to the name on it.
-func (c *Channel) identity() string { return c.cfg.login() + " " + c.cfg.Server }
-
-// load reads the stored cursor. What this process knows may be newer.
-func (c *Channel) load(ctx context.Context, in channels.Inbox) error {
-	value, err := in.Cursor(ctx, c.name, c.identity())
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
+// open opens the source of the name on its network. What this process knows may be newer than what is stored.
+func (c *Channel) open(ctx context.Context, in channels.Inbox) (*poll.Source[position], error) {
+	who := poll.Account{Channel: c.name, Identity: c.cfg.login() + " " + c.cfg.Server, Log: c.log}
+	s, err := poll.Open(ctx, in, who, func(p position) time.Time { return time.UnixMilli(p.Heard) })
+	if err == nil {
+		s.Pos.Heard = max(s.Pos.Heard, c.heard)
 	}
-	var p position
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &p); err != nil {
-			c.log.Warn("cursor cannot be read, starting anew", "channel", c.name, "cursor", value)
-		}
-	}
-	c.pos.Heard = max(c.pos.Heard, p.Heard)
-	return nil
+	return s, err
 }
 
 // enter joins the channels. How others see hob, the first of them shows; where there are none, the server is asked.
@@ -129,7 +116,7 @@ func (r *reader) enter(ctx context.Context) error {
 	for _, l := range got {
 		if name := fold(l.param(1)); refusesJoin(l.command) && slices.Contains(r.Groups, name) && !r.told[name] {
 			at := r.s.now()
-			if err := r.gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
+			if err := r.Gap(ctx, at, at, fmt.Sprintf("hob cannot join %s (%s)", name, l.last())); err != nil {
 				return err
 			}
 			r.told[name] = true
@@ -209,8 +196,8 @@ func (r *reader) tick(ctx context.Context) error {
 // missed fetches what was said since the last connection, where the server keeps it, and else says that it is lost.
 func (r *reader) missed(ctx context.Context) error {
 	now := r.s.now()
-	if r.pos.Heard != 0 {
-		from := time.UnixMilli(min(r.pos.Heard, now.UnixMilli()))
+	if r.Pos.Heard != 0 {
+		from := time.UnixMilli(min(r.Pos.Heard, now.UnixMilli()))
 		why := "hob was not connected, and this IRC server keeps nothing for who is away"
 		if r.s.keepsHistory() {
 			var err error
@@ -219,19 +206,12 @@ func (r *reader) missed(ctx context.Context) error {
 			}
 		}
 		if why != "" {
-			if err := r.gap(ctx, from, now, why); err != nil {
+			if err := r.Gap(ctx, from, now, why); err != nil {
 				return err
 			}
 		}
 	}
 	return r.commit(ctx, position{Heard: now.UnixMilli()})
-}
-
-func (r *reader) gap(ctx context.Context, from, to time.Time, why string) error {
-	if err := r.in.Gap(ctx, from, to, why); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
-	}
-	return nil
 }
 
 // keepsHistory tells whether all that history needs is on.
@@ -288,7 +268,7 @@ func (r *reader) pages(ctx context.Context, target, since string, limit int) (wh
 			}
 		}
 		r.pending = append(r.pending, list...)
-		if err := r.commit(ctx, r.pos); err != nil {
+		if err := r.commit(ctx, r.Pos); err != nil {
 			return "", err
 		}
 		if count < limit || next == since || next == "" {
@@ -324,13 +304,13 @@ func (r *reader) take(ctx context.Context, save bool) error {
 	come := r.s.waiting()
 	next := position{Heard: come.until.UnixMilli()} // not now: a connection may have been dead for as long as the machine slept
 	for _, why := range come.news {
-		if err := r.gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
+		if err := r.Gap(ctx, time.UnixMilli(next.Heard), time.UnixMilli(next.Heard), why); err != nil {
 			return err
 		}
 	}
 	r.pending = append(r.pending, come.list...)
-	if len(r.pending) == 0 && !save && next.Heard-r.saved < channels.ProofEvery.Milliseconds() {
-		r.pos = next
+	if len(r.pending) == 0 && !save && !r.Due(come.until) {
+		r.Pos, r.heard = next, next.Heard
 		return nil
 	}
 	return r.commit(ctx, next)
@@ -347,21 +327,15 @@ func (s *session) waiting() due {
 
 // commit hands on what is pending. Only when it is stored does the position move; a server without history will not say it a second time.
 func (r *reader) commit(ctx context.Context, next position) error {
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	cursor := channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}
 	for try := 1; ; try++ {
-		err := r.in.Receive(ctx, r.pending, &cursor)
+		err := r.Commit(ctx, r.pending, next)
 		if err == nil {
-			break
+			r.pending, r.heard = nil, next.Heard
+			return nil
 		}
 		if try == tries || ctx.Err() != nil {
-			return fmt.Errorf("commit %d messages: %w", len(r.pending), err)
+			return err
 		}
 		channels.Pause(ctx, time.Duration(try)*time.Second)
 	}
-	r.pending, r.pos, r.saved = nil, next, next.Heard
-	return nil
 }

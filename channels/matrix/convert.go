@@ -76,8 +76,8 @@ func (r *reader) unreadable(ctx context.Context, room string, p place, e happeni
 	if other := p.alone(r.me.ID); other != "" {
 		why = fmt.Sprintf("the private chat with %s is encrypted, and hob speaks no encryption; begin one without it", other)
 	}
-	if err := r.in.Gap(ctx, at, at, why); err != nil {
-		return told, fmt.Errorf("tell of an encrypted room: %w", err)
+	if err := r.Gap(ctx, at, at, why); err != nil {
+		return told, err
 	}
 	return append(slices.Clone(told), room), nil
 }
@@ -90,8 +90,8 @@ func (r *reader) overheard(ctx context.Context, room string, p place, e happenin
 		return told, nil
 	}
 	at := time.UnixMilli(e.At)
-	if err := r.in.Gap(ctx, at, at, fmt.Sprintf("%s is no private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
-		return told, fmt.Errorf("tell of a room that is not private: %w", err)
+	if err := r.Gap(ctx, at, at, fmt.Sprintf("%s is no private chat: %s; begin one, without encryption", called(room, p), why)); err != nil {
+		return told, err
 	}
 	return append(slices.Clone(told), mark), nil
 }

@@ -47,8 +47,8 @@ func (c *Channel) join(ctx context.Context, room string) (settled bool, err erro
 // doors goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to
 // private chats with people who are. The others stay as they are, without an answer. inviters are who has invited hob to the rooms that it is in.
 func (r *reader) doors(ctx context.Context, news *synced) (open map[string]invite, inviters map[string]string) {
-	inviters = r.me.invitedBy(r.pos.Hosts, news)
-	open = maps.Clone(r.pos.Invited)
+	inviters = r.me.invitedBy(r.Pos.Hosts, news)
+	open = maps.Clone(r.Pos.Invited)
 	if open == nil {
 		open = map[string]invite{}
 	}

@@ -69,7 +69,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]happening, err
 		slices.Reverse(p.Chunk)
 		list, entered := r.since(p.Chunk)
 		pages = append(pages, list)
-		if entered || p.End == "" || p.End == r.pos.Since || p.End == from {
+		if entered || p.End == "" || p.End == r.Pos.Since || p.End == from {
 			return joinPages(pages), nil
 		}
 		from = p.End
@@ -78,7 +78,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]happening, err
 }
 
 func (r *reader) page(ctx context.Context, room, from string) (page, error) {
-	query := url.Values{"dir": {"b"}, "limit": {fmt.Sprint(pageSize)}, "from": {from}, "to": {r.pos.Since}, "filter": {`{"lazy_load_members":true,"types":` + kinds + `}`}}
+	query := url.Values{"dir": {"b"}, "limit": {fmt.Sprint(pageSize)}, "from": {from}, "to": {r.Pos.Since}, "filter": {`{"lazy_load_members":true,"types":` + kinds + `}`}}
 	var p page
 	err := r.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "messages")+"?"+query.Encode(), nil, &p)
 	return p, err
@@ -107,8 +107,8 @@ func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why 
 	if len(list) > 0 {
 		to = time.UnixMilli(list[0].At)
 	}
-	if err := r.in.Gap(ctx, time.Unix(r.pos.Heard, 0), to, fmt.Sprintf("in %s so many were written that not all could be read (%s)", called(room, p), why)); err != nil {
-		return nil, fmt.Errorf("tell of a gap: %w", err)
+	if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), to, fmt.Sprintf("in %s so many were written that not all could be read (%s)", called(room, p), why)); err != nil {
+		return nil, err
 	}
 	return list, nil
 }

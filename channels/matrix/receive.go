@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // How news are asked for.
@@ -22,7 +23,6 @@ const (
 	pollTime  = 50 * time.Second // and after what time nobody is there to say anything: the connection is half open
 	firstTime = 3 * time.Minute  // of the first sync of an account, which takes servers long
 	batch     = 50               // events of a room in one sync, beyond which it is limited
-	most      = 500              // messages of one commit
 	mostDoors = 100              // invitations that are remembered: anybody can send some
 	oneLoss   = time.Hour        // in which the homeserver may lose the position once
 )
@@ -46,81 +46,46 @@ type invite struct {
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	in     channels.Inbox
+	*poll.Source[position]
 	me     account
-	pos    position // committed, but for Heard and what an empty sync moves
-	saved  int64    // Heard as it is committed
 	places map[string]place
 }
 
-// Run asks for news until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by
-// then and was not committed comes again.
+// Run asks for news until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return trouble(err)
+	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, in: in, places: map[string]place{}}
+// receive opens the source of the account, of the device that the token is of, and of the server; then it asks for news.
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
+	r := &reader{Channel: c, places: map[string]place{}}
 	var err error
 	if r.me, err = c.whoami(ctx); err != nil {
 		return err
 	}
-	if err := r.load(ctx); err != nil {
+	who := poll.Account{Channel: c.name, Identity: r.me.ID + " " + r.me.Device + " " + c.api.base, Log: c.log}
+	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
 		return err
 	}
+	hosts{c}.note(r.Pos.Hosts)
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		if err := r.round(ctx); err != nil {
-			c.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
-			return err
-		}
-	}
-	return nil
-}
-
-// identity ties the cursor to the account, to the device that the token is of, and to the server.
-func (r *reader) identity() string { return r.me.ID + " " + r.me.Device + " " + r.api.base }
-
-// load reads the stored cursor.
-func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.identity())
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
-	}
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-			r.pos = position{}
-		}
-	}
-	r.saved = r.pos.Heard
-	hosts{r.Channel}.note(r.pos.Hosts)
-	return nil
+	return poll.Rounds(ctx, c.clock, r.round)
 }
 
 // round is one sync and what comes of it.
-func (r *reader) round(ctx context.Context) error {
-	began, before := r.clock.Mono(), r.pos.Since
+func (r *reader) round(ctx context.Context) (moved bool, err error) {
+	before := r.Pos.Since
 	news, err := r.sync(ctx)
 	if before != "" && forgotten(err) {
-		return r.lost(ctx, err)
+		return true, r.lost(ctx, err)
 	}
 	if err != nil {
-		return fmt.Errorf("sync: %w", err)
+		return false, fmt.Errorf("sync: %w", err)
 	}
-	if err := r.take(ctx, news); err != nil {
-		return err
-	}
-	if r.pos.Since == before && r.clock.Mono()-began < time.Second {
-		channels.Pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
-	}
-	return nil
+	err = r.take(ctx, news)
+	return r.Pos.Since != before, err
 }
 
 // filter is what a sync shall bring ("Filtering"): of a room's state only what makes an invitation or a private chat another one.
@@ -138,8 +103,8 @@ const settings = `"m.room.member","m.room.name","m.room.encryption","m.room.join
 func (r *reader) sync(ctx context.Context) (*synced, error) {
 	limit, wait := pollTime, longPoll
 	query := url.Values{"filter": {fmt.Sprintf(filter, batch)}, "set_presence": {"offline"}}
-	if r.pos.Since != "" {
-		query.Set("since", r.pos.Since)
+	if r.Pos.Since != "" {
+		query.Set("since", r.Pos.Since)
 	} else {
 		limit, wait = firstTime, 0
 	}
@@ -170,23 +135,23 @@ func forgotten(err error) bool {
 // lost goes on from now when the server does not know the position any more, and says so. A server that does not know what it has just given out
 // itself is broken: that is an error, after which the same position is tried again.
 func (r *reader) lost(ctx context.Context, cause error) error {
-	heard, now := time.Unix(r.pos.Heard, 0), r.clock.Wall()
-	if ago := now.Unix() - r.pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
+	heard, now := time.Unix(r.Pos.Heard, 0), r.clock.Wall()
+	if ago := now.Unix() - r.Pos.Lost; ago >= 0 && ago < int64(oneLoss/time.Second) {
 		return fmt.Errorf("sync: %w; check the homeserver: it has lost hob's position twice within %s", cause, oneLoss)
 	}
-	if err := r.in.Gap(ctx, heard, now, "the homeserver does not know any more what hob has read: "+cause.Error()); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
+	if err := r.Gap(ctx, heard, now, "the homeserver does not know any more what hob has read: "+cause.Error()); err != nil {
+		return err
 	}
-	next := r.pos
+	next := r.Pos
 	next.Since, next.Heard, next.Lost = "", now.Unix(), now.Unix()
-	return r.commit(ctx, nil, next)
+	return r.Commit(ctx, nil, next)
 }
 
 // take commits the messages of one sync together with the position behind them. Only then does the position move. What was said before the first
 // sync is no news.
 func (r *reader) take(ctx context.Context, news *synced) error {
 	r.account(news)
-	next := r.pos
+	next := r.Pos
 	next.Since, next.Heard = news.Next, r.clock.Wall().Unix()
 	next.Invited, next.Hosts = r.doors(ctx, news)
 	hosts{r.Channel}.note(next.Hosts)
@@ -195,7 +160,7 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 	for _, room := range slices.Sorted(maps.Keys(news.Rooms.Join)) {
 		j := news.Rooms.Join[room]
 		r.changed(room, j)
-		if r.pos.Since == "" {
+		if r.Pos.Since == "" {
 			continue
 		}
 		happened, err := r.happened(ctx, room, j.Timeline)
@@ -211,35 +176,17 @@ func (r *reader) take(ctx context.Context, news *synced) error {
 			receipts = append(receipts, receipt{room, last})
 		}
 	}
-	same := len(list) == 0 && r.pos.Since != "" && len(next.Told) == len(r.pos.Told) && maps.Equal(next.Invited, r.pos.Invited) && maps.Equal(next.Hosts, r.pos.Hosts)
-	if since := next.Heard - r.saved; same && since >= 0 && since < int64(channels.ProofEvery/time.Second) {
-		r.pos = next
+	same := len(list) == 0 && r.Pos.Since != "" && len(next.Told) == len(r.Pos.Told) && maps.Equal(next.Invited, r.Pos.Invited) && maps.Equal(next.Hosts, r.Pos.Hosts)
+	if same && !r.Due(time.Unix(next.Heard, 0)) {
+		r.Pos = next
 		return nil
 	}
-	if err := r.commit(ctx, list, next); err != nil {
+	if err := r.Commit(ctx, list, next); err != nil {
 		return err
 	}
 	for _, rc := range receipts {
 		r.seen(ctx, rc)
 	}
-	return nil
-}
-
-// commit hands messages on, in pieces, and moves the position when all are stored.
-func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	for ; len(messages) > most; messages = messages[most:] {
-		if err := r.in.Receive(ctx, messages[:most], nil); err != nil {
-			return fmt.Errorf("commit %d messages: %w", most, err)
-		}
-	}
-	if err := r.in.Receive(ctx, messages, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d messages: %w", len(messages), err)
-	}
-	r.pos, r.saved = next, next.Heard
 	return nil
 }
 

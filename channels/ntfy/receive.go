@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 )
@@ -52,11 +53,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
 		<-ctx.Done()
 		return nil
 	}
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return poll.Run(ctx, nil, func(ctx context.Context) error { return c.run(ctx, in) }, nil)
 }
 
 func (c *Channel) run(ctx context.Context, in channels.Inbox) error {

@@ -3,7 +3,6 @@ package signal
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 	"hob/channels/wire"
 )
 
@@ -39,36 +39,33 @@ type batch struct {
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	in     channels.Inbox
+	*poll.Source[position]
 	me     me
-	pos    position // read so far, and committed if anything that was read is a message
-	saved  int64    // Heard as it is committed
-	mine   bool     // hob runs the daemon itself, so that it takes nothing from Signal while nobody reads
-	lists  bool     // the daemon may have other accounts: it lists them
-	shared bool     // it has, and counts the events of those too
-	named  string   // with shared: by what name it knows hob's
-	judged bool     // whether something is missing has been found out for this stream
-	broken bool     // the last stream before this one did not end in good order
+	mine   bool   // hob runs the daemon itself, so that it takes nothing from Signal while nobody reads
+	lists  bool   // the daemon may have other accounts: it lists them
+	shared bool   // it has, and counts the events of those too
+	named  string // with shared: by what name it knows hob's
+	judged bool   // whether something is missing has been found out for this stream
+	broken bool   // the last stream before this one did not end in good order
 }
 
 // Run receives until ctx ends. An error ends it: the daemon cannot be reached or ends the stream, or the inbox takes nothing. What had come by
 // then and was not committed is kept, and comes first in the next Run; after a crash the daemon hands it on again, if it is of a version that does.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.served(ctx, func(ctx context.Context, mine bool) error { return c.receive(ctx, in, mine) })
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return poll.Run(ctx, nil, func(ctx context.Context) error {
+		return c.served(ctx, func(ctx context.Context, mine bool) error { return c.receive(ctx, in, mine) })
+	}, nil)
 }
 
 func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) error {
-	r := &reader{Channel: c, in: in, mine: mine}
-	if err := r.load(ctx); err != nil {
+	r := &reader{Channel: c, mine: mine}
+	if err := r.open(ctx, in); err != nil {
 		return err
 	}
 	if err := r.know(ctx); err != nil {
 		return r.trouble(err)
 	}
+	r.Pos.Me = r.me.UUID
 	if r.kept != nil {
 		if err := r.commit(ctx, r.kept.list, r.kept.pos); err != nil {
 			return err
@@ -81,23 +78,14 @@ func (c *Channel) receive(ctx context.Context, in channels.Inbox, mine bool) err
 	return r.trouble(err)
 }
 
-// identity ties the cursor to the account, and to the daemon, which counts events by itself.
-func (r *reader) identity() string { return r.account + " " + r.rpc.base }
-
-// load reads the stored cursor.
-func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.identity())
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
+// open opens the source of the account on its daemon, which counts events by itself.
+func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
+	who := poll.Account{Channel: r.name, Identity: r.account + " " + r.rpc.base, Log: r.log}
+	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+		return err
 	}
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-			r.pos = position{}
-		}
-	}
-	r.saved, r.broken = r.pos.Heard, r.pos.Open
-	r.me = me{UUID: r.pos.Me}
+	r.broken = r.Pos.Open
+	r.me = me{UUID: r.Pos.Me}
 	if personForm.MatchString(r.account) {
 		r.me.UUID = r.account
 	} else {
@@ -131,7 +119,6 @@ func (r *reader) know(ctx context.Context) error {
 			r.log.Warn("signal-cli does not tell hob's own account id", "channel", r.name)
 		}
 	}
-	r.pos.Me = r.me.UUID
 	return nil
 }
 
@@ -158,8 +145,8 @@ func (r *reader) stream(ctx context.Context) error {
 	defer cancel(nil)
 	alarm := time.AfterFunc(r.quiet, func() { cancel(fmt.Errorf("nothing heard from signal-cli for %s", r.quiet)) })
 	defer alarm.Stop()
-	last := r.pos.Event
-	if r.pos.Heard != 0 && last == "" {
+	last := r.Pos.Event
+	if r.Pos.Heard != 0 && last == "" {
 		last = "0" // one that no daemon knows: all that it keeps
 	}
 	resp, err := r.listen(ctx, last)
@@ -167,7 +154,7 @@ func (r *reader) stream(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // a stream has no end to be read to
-	opened := r.pos
+	opened := r.Pos
 	opened.Open = true
 	if opened.Heard == 0 {
 		opened.Heard, r.judged = r.clock.Wall().Unix(), true // nothing was promised before
@@ -202,7 +189,7 @@ func some(s *events) ([]sse, error) {
 
 // take commits the messages of some events together with the position behind them.
 func (r *reader) take(ctx context.Context, list []sse) error {
-	next := r.pos
+	next := r.Pos
 	var messages []channels.Message
 	for _, e := range list {
 		if len(e.Data) == 0 {
@@ -220,24 +207,20 @@ func (r *reader) take(ctx context.Context, list []sse) error {
 		}
 		next.Event, next.Heard = e.ID, r.clock.Wall().Unix()
 	}
-	if len(messages) == 0 && next.Heard-r.saved < int64(channels.ProofEvery/time.Second) && next.Heard >= r.saved {
-		r.pos = next // what is not for hob may come again
+	if len(messages) == 0 && !r.Due(time.Unix(next.Heard, 0)) {
+		r.Pos = next // what is not for hob may come again
 		return nil
 	}
 	return r.commit(ctx, messages, next)
 }
 
-// commit hands messages on, and moves the position when they are stored. Until they are, they are kept for the next Run.
+// commit hands messages on, and keeps them for the next Run until they are stored.
 func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
 	r.kept = &batch{list: messages, pos: next}
-	if err := r.in.Receive(ctx, messages, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d messages: %w", len(messages), err)
+	if err := r.Commit(ctx, messages, next); err != nil {
+		return err
 	}
-	r.kept, r.pos, r.saved = nil, next, next.Heard
+	r.kept = nil
 	return nil
 }
 
@@ -248,7 +231,7 @@ func (r *reader) goodbye(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWord)
 	defer cancel()
-	next := r.pos
+	next := r.Pos
 	next.Open = r.broken && !r.judged // what an earlier break has cost is not known yet
 	return r.commit(ctx, nil, next)
 }
@@ -260,8 +243,8 @@ func (r *reader) judge(ctx context.Context, e sse) error {
 	}
 	why := r.missing(e.ID)
 	if why != "" {
-		if err := r.in.Gap(ctx, time.Unix(r.pos.Heard, 0), r.clock.Wall(), why); err != nil {
-			return fmt.Errorf("tell of a gap: %w", err)
+		if err := r.Gap(ctx, time.Unix(r.Pos.Heard, 0), r.clock.Wall(), why); err != nil {
+			return err
 		}
 	}
 	r.judged = true
@@ -272,20 +255,20 @@ func (r *reader) judge(ctx context.Context, e sse) error {
 // nobody reads: of that one only what was on its way when reading broke off can be lost.
 func (r *reader) missing(id string) string {
 	start, n, numbered := number(id)
-	lastStart, last, known := number(r.pos.Event)
+	lastStart, last, known := number(r.Pos.Event)
 	room := int64(1)
 	if r.shared {
 		room = keeps
 	}
 	safe := r.mine && !r.broken
 	switch {
-	case r.pos.Heard == 0:
+	case r.Pos.Heard == 0:
 		return ""
 	case !numbered && !safe:
 		return "this version of signal-cli does not hand on again what came while nobody listened; a newer one does"
 	case numbered && known && start == lastStart && n > last+room:
 		return fmt.Sprintf("more than the %d events that signal-cli keeps came while nobody listened", keeps)
-	case numbered && (known && start != lastStart || !known && start > r.pos.Heard*1000) && !safe:
+	case numbered && (known && start != lastStart || !known && start > r.Pos.Heard*1000) && !safe:
 		return "signal-cli was started anew, and no longer has what it had not handed on"
 	}
 	return ""

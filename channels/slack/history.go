@@ -69,7 +69,7 @@ func (p *pages) fetch(ctx context.Context) ([]slack.Message, error) {
 
 // catchUp takes what was said in each chat that concerns hob since it was last read, chat by chat.
 func (r *reader) catchUp(ctx context.Context) error {
-	heard := r.pos.Heard
+	heard := r.Pos.Heard
 	chats, err := r.chats(ctx)
 	if err != nil {
 		return err
@@ -82,13 +82,13 @@ func (r *reader) catchUp(ctx context.Context) error {
 			}
 		}
 		for some := range slices.Chunk(list, batch) {
-			if err := r.commit(ctx, r.dress(ctx, some), r.behind(r.pos, some...)); err != nil {
+			if err := r.commit(ctx, r.dress(ctx, some), r.behind(r.Pos, some...)); err != nil {
 				return err
 			}
 		}
-		r.pos = next // what else was said was none of hob's business
+		r.Pos = next // what else was said was none of hob's business
 	}
-	next := r.pos.only(chats)
+	next := r.Pos.only(chats)
 	next.Heard = r.clock.Wall().Unix()
 	return r.commit(ctx, nil, next)
 }
@@ -100,7 +100,7 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 	for range maxPages {
 		page, cursor, err := r.web.GetConversationsContext(ctx, &params)
 		if refused(err, noScope) { // those that it knows of
-			for chat := range r.pos.Chats {
+			for chat := range r.Pos.Chats {
 				if strings.HasPrefix(chat, "D") {
 					list = append(list, chat)
 				}
@@ -126,10 +126,10 @@ func (r *reader) chats(ctx context.Context) ([]string, error) {
 // missed is what was said in a chat and in its threads, the oldest first, and the position behind it. Some time before the newest message that is known
 // is read again: what Slack offers a second time may be older than what came before it. An error comes with what could be had.
 func (r *reader) missed(ctx context.Context, chat string) ([]message, position, error) {
-	since := r.overlap(r.pos.Chats[chat])
+	since := r.overlap(r.Pos.Chats[chat])
 	raw, err := r.all(ctx, pages{web: r.web.Client, chat: chat, since: since})
 	threads := map[string]string{}
-	for key, newest := range r.pos.Threads {
+	for key, newest := range r.Pos.Threads {
 		if in, thread, _ := strings.Cut(key, "/"); in == chat {
 			threads[thread] = r.overlap(newest)
 		}
@@ -152,7 +152,7 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 	}
 	slices.SortStableFunc(raw, func(a, b slack.Message) int { return strings.Compare(a.Timestamp, b.Timestamp) })
 	var list []message
-	newest := r.pos.Chats[chat]
+	newest := r.Pos.Chats[chat]
 	for _, said := range raw {
 		newest = max(newest, said.Timestamp)
 		said.Channel = chat
@@ -160,12 +160,12 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 		if !ok || !r.minds(m.Message) {
 			continue
 		}
-		if said.Edited != nil && m.ts <= r.pos.Chats[chat] { // it was read before it was edited
+		if said.Edited != nil && m.ts <= r.Pos.Chats[chat] { // it was read before it was edited
 			m.Message = edited(m.Message, said.Edited)
 		}
 		list = append(list, m)
 	}
-	next := r.behind(r.pos, list...)
+	next := r.behind(r.Pos, list...)
 	if newest != "" {
 		next.Chats[chat] = newest
 	}
@@ -175,9 +175,9 @@ func (r *reader) missed(ctx context.Context, chat string) ([]message, position, 
 // overlap is the time from which on a chat is read again.
 func (r *reader) overlap(newest string) string {
 	if newest == "" { // nothing of it was read yet
-		newest = stamp(time.Unix(r.pos.Heard, 0).Add(r.me.ahead))
+		newest = stamp(time.Unix(r.Pos.Heard, 0).Add(r.me.ahead))
 	}
-	return max(r.pos.Began, stamp(moment(newest).Add(-keeps)))
+	return max(r.Pos.Began, stamp(moment(newest).Add(-keeps)))
 }
 
 // all fetches all pages.
@@ -211,8 +211,5 @@ func (r *reader) lost(ctx context.Context, chat string, heard int64, why error) 
 	if to.Sub(from) <= keeps && !errors.Is(why, errTooMuch) || refused(why, "not_in_channel channel_not_found is_archived") {
 		return nil
 	}
-	if err := r.in.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why))); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
-	}
-	return nil
+	return r.Gap(ctx, from, to, fmt.Sprintf("Slack does not show what was said in %s meanwhile: %v", chat, hint(why)))
 }

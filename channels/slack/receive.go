@@ -15,6 +15,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // How far back is looked, and what is remembered.
@@ -56,31 +57,24 @@ func (a account) wrote(m *slack.Msg) bool {
 // reader is the state of one Run.
 type reader struct {
 	view
-	in     channels.Inbox
-	pos    position // committed
-	socket *socket  // that is read; nil while it is not caught up with what was said before
+	*poll.Source[position]
+	socket *socket // that is read; nil while it is not caught up with what was said before
 	people map[string]person
 	titles map[string]string
 }
 
-// Run listens until ctx ends. An error ends it: Slack cannot be reached, refuses or has gone, or the inbox takes nothing. What had come by then and was
-// not committed comes again.
+// Run listens until ctx ends. An error ends it: Slack cannot be reached, refuses or has gone, or the inbox takes nothing.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	c.web.plain.CloseIdleConnections() // the next try is not made over a connection that may be dead
-	return trouble(err)
+	return poll.Run(ctx, c.web.plain, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
 	me, err := c.whoami(ctx)
 	if err != nil {
 		return err
 	}
-	r := &reader{view: view{c, me}, in: in, people: map[string]person{}, titles: map[string]string{}}
-	if err := r.load(ctx); err != nil {
+	r := &reader{view: view{c, me}, people: map[string]person{}, titles: map[string]string{}}
+	if err := r.open(ctx, in); err != nil {
 		return err
 	}
 	for {
@@ -90,6 +84,17 @@ func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
 			return err
 		}
 	}
+}
+
+// open opens the source of the bot on its server. Without a position, hob begins now.
+func (r *reader) open(ctx context.Context, in channels.Inbox) (err error) {
+	who := poll.Account{Channel: r.name, Identity: r.me.TeamID + " " + r.me.UserID + " " + r.web.base.String(), Log: r.log}
+	r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) })
+	if err != nil || r.Pos.Began != "" {
+		return err
+	}
+	now := r.clock.Wall()
+	return r.commit(ctx, nil, position{Began: stamp(now.Add(r.me.ahead)), Heard: now.Unix()})
 }
 
 // session is one connection, from what was said before it to its end.
@@ -147,37 +152,13 @@ func (c *Channel) self(ctx context.Context) (account, error) {
 	return c.whoami(ctx)
 }
 
-// identity ties the cursor to the bot, and to the server.
-func (r *reader) identity() string {
-	return r.me.TeamID + " " + r.me.UserID + " " + r.web.base.String()
-}
-
-// load reads the stored cursor. Without one, hob begins now.
-func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.identity())
-	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
-	}
-	if value != "" {
-		if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-			r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-			r.pos = position{}
-		}
-	}
-	if r.pos.Began == "" {
-		now := r.clock.Wall()
-		return r.commit(ctx, nil, position{Began: stamp(now.Add(r.me.ahead)), Heard: now.Unix()})
-	}
-	return nil
-}
-
 // take stores what an envelope brings.
 func (r *reader) take(ctx context.Context, e envelope) error {
 	m, ok := r.read(e)
 	if !ok || !r.minds(m.Message) {
 		return nil
 	}
-	return r.commit(ctx, r.dress(ctx, []message{m}), r.behind(r.pos, m))
+	return r.commit(ctx, r.dress(ctx, []message{m}), r.behind(r.Pos, m))
 }
 
 // read makes a message of an envelope; false when it says nothing that hob could read.
@@ -252,20 +233,12 @@ func (c *Channel) knows(person string) bool {
 	return slices.Contains(c.owner(), person) || slices.Contains(c.Known, person) || slices.Contains(c.Public, person)
 }
 
-// commit hands messages on, and moves the position when they are stored.
+// commit hands messages on together with the position after them, and when Slack was last heard.
 func (r *reader) commit(ctx context.Context, list []channels.Message, next position) error {
 	if r.socket != nil {
 		next.Heard = r.socket.heard.Load()
 	}
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	if err := r.in.Receive(ctx, list, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d messages: %w", len(list), err)
-	}
-	r.pos = next
-	return nil
+	return r.Commit(ctx, list, next)
 }
 
 // stamp is a time as Slack writes it: they compare as texts, in this millennium and the next.

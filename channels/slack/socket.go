@@ -165,7 +165,7 @@ func (r *reader) serve(ctx context.Context, s *socket) error {
 				return err
 			}
 		case <-tick.C:
-			if err := r.commit(ctx, nil, r.pos); err != nil {
+			if err := r.commit(ctx, nil, r.Pos); err != nil {
 				return err
 			}
 		case err := <-ended:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/poll"
 )
 
 // How updates are asked for.
@@ -43,84 +44,52 @@ func (p position) from(now time.Time) int64 {
 // reader is the state of one Run.
 type reader struct {
 	*Channel
-	in    channels.Inbox
+	*poll.Source[position]
 	me    user
-	pos   position // committed, but for Heard
-	saved int64    // Heard as it is committed
-	heard bool     // the server has answered in this Run
-	album string   // the last one that was meant for hob: its further pictures have no text of their own
+	heard bool   // the server has answered in this Run
+	album string // the last one that was meant for hob: its further pictures have no text of their own
 }
 
-// Run asks for updates until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing. What had come by
-// then and was not committed comes again.
+// Run asks for updates until ctx ends. An error ends it: the server cannot be reached or refuses, or the inbox takes nothing.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	err := c.run(ctx, in)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	receive := func(ctx context.Context) error { return c.receive(ctx, in) }
+	return poll.Run(ctx, c.api.http, receive, func(err error) error { return c.trouble(ctx, err) })
 }
 
-func (c *Channel) run(ctx context.Context, in channels.Inbox) error {
-	r := &reader{Channel: c, in: in}
+// receive opens the source of the bot on its server, which counts updates by itself, and asks for them.
+func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
+	r := &reader{Channel: c}
 	if err := c.api.call(ctx, "getMe", nil, &r.me); err != nil {
-		return c.trouble(ctx, err)
-	}
-	if err := r.load(ctx); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		if err := r.round(ctx); err != nil {
-			return err
-		}
+	var err error
+	who := poll.Account{Channel: c.name, Identity: strconv.FormatInt(r.me.ID, 10) + " " + c.api.base, Log: c.log}
+	if r.Source, err = poll.Open(ctx, in, who, func(p position) time.Time { return time.Unix(p.Heard, 0) }); err != nil {
+		return err
 	}
-	return nil
+	return poll.Rounds(ctx, c.clock, r.round)
 }
 
-// identity ties the cursor to the bot, and to the server, which counts updates by itself.
-func (r *reader) identity() string { return strconv.FormatInt(r.me.ID, 10) + " " + r.api.base }
-
-// load reads the stored cursor.
-func (r *reader) load(ctx context.Context) error {
-	value, err := r.in.Cursor(ctx, r.name, r.identity())
+// round is one request and what comes of it.
+func (r *reader) round(ctx context.Context) (moved bool, err error) {
+	before, first := r.Pos.Offset, !r.heard
+	list, err := r.ask(ctx)
 	if err != nil {
-		return fmt.Errorf("read the cursor: %w", err)
-	}
-	if value == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(value), &r.pos); err != nil {
-		r.log.Warn("cursor cannot be read, starting anew", "channel", r.name, "cursor", value)
-		r.pos = position{}
-	}
-	r.saved = r.pos.Heard
-	return nil
-}
-
-// round is one poll and what comes of it.
-func (r *reader) round(ctx context.Context) error {
-	began, before, first := r.clock.Mono(), r.pos.Offset, !r.heard
-	list, err := r.poll(ctx)
-	if err != nil {
-		r.api.http.CloseIdleConnections() // the next try is not made over a connection that may be dead
-		return r.trouble(ctx, err)
+		return false, err
 	}
 	if err := r.missed(ctx); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.take(ctx, list); err != nil {
-		return err
+		return false, err
 	}
 	r.heard = true
-	if !first && r.pos.Offset == before && r.clock.Mono()-began < time.Second {
-		channels.Pause(ctx, time.Second) // a server that says nothing new at once is not asked without end
-	}
-	return nil
+	return first || r.Pos.Offset != before, nil
 }
 
-// poll asks for what is new. It acknowledges everything before its offset, which has been committed. The first time the server need not wait
+// ask asks for what is new. It acknowledges everything before its offset, which has been committed. The first time the server need not wait
 // for something to say: that it answers is news enough.
-func (r *reader) poll(ctx context.Context) ([]json.RawMessage, error) {
+func (r *reader) ask(ctx context.Context) ([]json.RawMessage, error) {
 	wait, limit := longPoll, pollTime
 	if !r.heard {
 		wait, limit = 0, callTime
@@ -129,7 +98,7 @@ func (r *reader) poll(ctx context.Context) ([]json.RawMessage, error) {
 	defer cancel()
 	var list []json.RawMessage
 	err := r.api.within(ctx, "getUpdates", map[string]any{
-		"offset": r.pos.from(r.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
+		"offset": r.Pos.from(r.clock.Wall()), "limit": batch, "timeout": int(wait / time.Second),
 		"allowed_updates": []string{"message", "edited_message", "callback_query"},
 	}, &list)
 	return list, err
@@ -137,26 +106,26 @@ func (r *reader) poll(ctx context.Context) ([]json.RawMessage, error) {
 
 // missed tells of the time from which the server keeps nothing any more.
 func (r *reader) missed(ctx context.Context) error {
-	now, heard := r.clock.Wall(), time.Unix(r.pos.Heard, 0)
-	if r.pos.Heard == 0 || now.Sub(heard) <= keeps {
+	now, heard := r.clock.Wall(), time.Unix(r.Pos.Heard, 0)
+	if r.Pos.Heard == 0 || now.Sub(heard) <= keeps {
 		return nil
 	}
-	if err := r.in.Gap(ctx, heard, now.Add(-keeps), "Telegram was not asked for more than a day, and keeps messages for no longer than that"); err != nil {
-		return fmt.Errorf("tell of a gap: %w", err)
+	if err := r.Gap(ctx, heard, now.Add(-keeps), "Telegram was not asked for more than a day, and keeps messages for no longer than that"); err != nil {
+		return err
 	}
-	next := r.pos
+	next := r.Pos
 	next.Heard = now.Unix()
-	return r.commit(ctx, nil, next) // so that it is told once
+	return r.Commit(ctx, nil, next) // so that it is told once
 }
 
 // take commits the messages of one poll together with the position behind them. Only then does the position move. The first poll is always
 // committed: that is how it is known that receiving works.
 func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	now := r.clock.Wall().Unix()
-	next := r.pos
+	next := r.Pos
 	next.Heard = now
-	if r.heard && len(list) == 0 && now-r.saved < int64(channels.ProofEvery/time.Second) && now >= r.saved {
-		r.pos = next
+	if r.heard && len(list) == 0 && !r.Due(time.Unix(now, 0)) {
+		r.Pos = next
 		return nil
 	}
 	var messages []channels.Message
@@ -182,25 +151,12 @@ func (r *reader) take(ctx context.Context, list []json.RawMessage) error {
 	if highest > 0 {
 		next.Offset, next.Newest = highest+1, now
 	}
-	if err := r.commit(ctx, messages, next); err != nil {
+	if err := r.Commit(ctx, messages, next); err != nil {
 		return err
 	}
 	for _, id := range pressed {
 		r.seen(ctx, id)
 	}
-	return nil
-}
-
-// commit hands messages on, and moves the position when they are stored.
-func (r *reader) commit(ctx context.Context, messages []channels.Message, next position) error {
-	value, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write the cursor: %w", err)
-	}
-	if err := r.in.Receive(ctx, messages, &channels.Cursor{Source: r.name, Identity: r.identity(), Value: string(value)}); err != nil {
-		return fmt.Errorf("commit %d messages: %w", len(messages), err)
-	}
-	r.pos, r.saved = next, next.Heard
 	return nil
 }
 
@@ -211,10 +167,7 @@ func (r *reader) moved(ctx context.Context, m *message) error {
 	}
 	at := time.Unix(m.Date, 0)
 	why := fmt.Sprintf("the group %q is now a supergroup with the id %d; put that in the place of %d in groups", m.Chat.Title, m.Moved, m.Chat.ID)
-	if err := r.in.Gap(ctx, at, at, why); err != nil {
-		return fmt.Errorf("tell of a group that moved: %w", err)
-	}
-	return nil
+	return r.Gap(ctx, at, at, why)
 }
 
 // seen ends the waiting sign of a button. When that fails it ends by itself.

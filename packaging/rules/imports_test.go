@@ -51,8 +51,9 @@ var table = []row{
 	{pkg: "channels/all", may: words("channels channels/*"), event: true},
 	{pkg: "tools/all", may: words("tools tools/* daemon/sandbox"), event: true},
 	{pkg: "channels/markup"},                       // Markdown in each platform's form: texts only
-	{pkg: "channels/wire", may: words("channels")}, // what adapters share that speak HTTP
-	{pkg: "channels/*", may: words("channels channels/markup channels/wire config/schema"), event: true},
+	{pkg: "channels/poll", may: words("channels")}, // receiving: what all adapters share
+	{pkg: "channels/wire", may: words("channels")}, // HTTP: what the adapters that speak it share
+	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/backlog", may: words("tools daemon/tasks"), event: true},
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
