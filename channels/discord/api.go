@@ -34,33 +34,27 @@ type client struct {
 	skew  atomic.Int64 // by which the server's clock is ahead, in nanoseconds, within a second
 }
 
-// refused is an answer that says no.
-type refused struct {
-	Status  int     `json:"-"`
-	Code    int     `json:"code"` // Discord's own ("JSON Error Codes"); 0: it is not Discord who says so
+// refusal is the body of an answer that says no.
+type refusal struct {
+	Code    int     `json:"code"` // Discord's own ("JSON Error Codes")
 	Message string  `json:"message"`
 	After   float64 `json:"retry_after"` // seconds
 	Global  bool    `json:"global"`      // with 429: it is not about one place ("Rate Limits")
 }
 
-func (e *refused) Error() string {
-	text := fmt.Sprintf("Discord says %d", e.Status)
-	if e.Message != "" {
-		text += fmt.Sprintf(" (%.200s, code %d)", e.Message, e.Code)
+// error is the refusal; without a message it is not Discord who says so.
+func (r refusal) error(status int) *wire.Refusal {
+	no := &wire.Refusal{Says: "Discord says", Status: status, After: time.Duration(r.After * float64(time.Second))}
+	if r.Message != "" {
+		no.Detail, no.Own, no.Local = fmt.Sprintf("%.200s, code %d", r.Message, r.Code), true, !r.Global
 	}
-	return text
+	return no
 }
 
-// after is when to come back; zero when it does not say.
-func (e *refused) after() time.Duration { return time.Duration(e.After * float64(time.Second)) }
+// unread is an answer of success that cannot be read.
+func unread(err error) error { return &wire.Unread{Check: "none of Discord's", Err: err} }
 
-// unread is an answer of success that cannot be read: what was asked for may have been done.
-type unread struct{ err error }
-
-func (e *unread) Error() string { return "the answer is none of Discord's: " + e.err.Error() }
-func (e *unread) Unwrap() error { return e.err }
-
-// call asks the API; what is nil is left out. Errors: *refused, *unread; any other is of the connection.
+// call asks the API; what is nil is left out. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
 func (c *client) call(ctx context.Context, method, path string, what, result any) error {
 	var body io.Reader
 	if what != nil {
@@ -109,12 +103,13 @@ func (c *client) do(req *http.Request, shown string, result any) error {
 func read(resp *http.Response, now time.Time, result any) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		no := &refused{Status: resp.StatusCode}
-		if err != nil || json.Unmarshal(body, no) != nil || no.Message == "" {
-			*no = refused{Status: resp.StatusCode} // a proxy's page, or none
+		var said refusal
+		if err != nil || json.Unmarshal(body, &said) != nil || said.Message == "" {
+			said = refusal{} // a proxy's page, or none
 		}
+		no := said.error(resp.StatusCode)
 		if no.After <= 0 {
-			no.After = wire.After(resp.Header, now).Seconds()
+			no.After = wire.After(resp.Header, now)
 		}
 		return no
 	}
@@ -122,23 +117,9 @@ func read(resp *http.Response, now time.Time, result any) error {
 		err = json.Unmarshal(body, result)
 	}
 	if err != nil {
-		return &unread{err}
+		return unread(err)
 	}
 	return nil
-}
-
-// is tells whether an error is a refusal with one of these statuses.
-func is(err error, statuses ...int) bool {
-	var no *refused
-	if !errors.As(err, &no) {
-		return false
-	}
-	for _, s := range statuses {
-		if no.Status == s {
-			return true
-		}
-	}
-	return false
 }
 
 // download opens a file that came with a message. It goes to Discord's own hosts only, and without the token: the address is signed.
@@ -147,10 +128,7 @@ func (c *client) download(ctx context.Context, address string) (io.ReadCloser, e
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Host != "cdn.discordapp.com" && u.Host != "media.discordapp.net" {
 		return nil, errors.New("fetch a file: it is not on one of Discord's own hosts")
 	}
-	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u) }, func(err error) bool {
-		no := (*refused)(nil)
-		return errors.As(err, &no) && no.Status < http.StatusInternalServerError
-	})
+	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u) }, wire.Final)
 }
 
 func (c *client) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) {
@@ -164,7 +142,7 @@ func (c *client) fetch(ctx context.Context, at *url.URL) (io.ReadCloser, error) 
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close() // only the status counts
-		return nil, &refused{Status: resp.StatusCode, Message: strings.ToLower(http.StatusText(resp.StatusCode))}
+		return nil, refusal{Message: strings.ToLower(http.StatusText(resp.StatusCode))}.error(resp.StatusCode)
 	}
 	return resp.Body, nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"hob/channels/wire"
 )
 
 // application is what a bot belongs to.
@@ -30,7 +32,7 @@ const (
 func (c *Channel) Account(ctx context.Context) (string, error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
-		return "", trouble(err)
+		return "", statuses().Received(err)
 	}
 	return me.ID, nil
 }
@@ -39,11 +41,11 @@ func (c *Channel) Account(ctx context.Context) (string, error) {
 func (c *Channel) Link(ctx context.Context) (text, link string, err error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
-		return "", "", trouble(err)
+		return "", "", statuses().Received(err)
 	}
 	var app application
 	if err := c.api.call(ctx, http.MethodGet, "/applications/@me", nil, &app); err != nil {
-		return "", "", trouble(err)
+		return "", "", statuses().Received(err)
 	}
 	link = "https://discord.com/users/" + me.ID
 	return fmt.Sprintf("Open %s, choose Message, and write the code there. Where Discord does not allow that, you and the bot share no server yet: add it to one of yours with %s first.", link, invitation(app.ID)), link, nil
@@ -59,12 +61,12 @@ func invitation(app string) string {
 func (c *Channel) Test(ctx context.Context) ([]string, error) {
 	var me user
 	if err := c.api.call(ctx, http.MethodGet, "/users/@me", nil, &me); err != nil {
-		return nil, trouble(err)
+		return nil, statuses().Received(err)
 	}
 	lines := []string{fmt.Sprintf("The token is that of %s, bot %s.", me.name(), me.ID)}
 	var app application
 	if err := c.api.call(ctx, http.MethodGet, "/applications/@me", nil, &app); err != nil {
-		return lines, trouble(err)
+		return lines, statuses().Received(err)
 	}
 	if len(c.Groups) == 0 {
 		return append(lines, "It listens to no groups (groups is empty)."), nil
@@ -79,11 +81,11 @@ func (c *Channel) Test(ctx context.Context) ([]string, error) {
 		if err == nil {
 			err = c.api.call(ctx, http.MethodGet, "/channels/"+group+"/messages?limit=1", nil, nil)
 		}
-		if is(err, http.StatusForbidden, http.StatusNotFound) {
+		if wire.HasStatus(err, http.StatusForbidden, http.StatusNotFound) {
 			return lines, fmt.Errorf("the channel %s: %w; add the bot to its server with %s, and let it view the channel and read its history", group, err, invitation(app.ID))
 		}
 		if err != nil {
-			return lines, trouble(err)
+			return lines, statuses().Received(err)
 		}
 		lines = append(lines, fmt.Sprintf("It can read the channel #%s (%s).", about.Name, group))
 	}

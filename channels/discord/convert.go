@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // id names a message: by its channel too, where it can be answered and changed.
@@ -68,8 +68,7 @@ func (r *reader) group(ctx context.Context, channel string) (place, error) {
 	listed := slices.Contains(r.Groups, channel)
 	var about room
 	err := r.api.call(ctx, http.MethodGet, "/channels/"+escape(channel), nil, &about)
-	no := (*refused)(nil)
-	if err != nil && !listed && (!errors.As(err, &no) || is(err, http.StatusUnauthorized, http.StatusTooManyRequests) || no.Status >= http.StatusInternalServerError) {
+	if err != nil && !listed && (!wire.Final(err) || wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests)) {
 		return place{}, fmt.Errorf("look at a channel: %w", err)
 	}
 	if err != nil {

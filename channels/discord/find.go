@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // How an earlier try is looked for.
@@ -69,13 +69,13 @@ func (c *Channel) missing(d channels.Delivery) (string, bool, error) {
 
 // lookedUp is the error of a look-up: where hob may not read, it cannot be told; else it is asked again later.
 func (c *Channel) lookedUp(d channels.Delivery, err error) error {
-	no := (*refused)(nil)
-	if errors.As(err, &no) && no.Message != "" && is(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
+	no := wire.Refused(err)
+	if no != nil && no.Own && wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 		return fmt.Errorf("look up in %s: %w: %w", d.To, channels.ErrUnknown, err)
 	}
 	after := min(max(c.clock.Wall().Sub(d.Tried), time.Second), lookAgain) // rarer with time: nobody counts look-ups
 	if no != nil {
-		after = max(after, no.after())
+		after = max(after, no.After)
 	}
 	return &channels.RetryAfter{After: after, Err: fmt.Errorf("look up in %s: %w", d.To, err)}
 }

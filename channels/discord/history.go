@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // How much is read from the history.
@@ -61,7 +61,7 @@ func (r history) findDirects(ctx context.Context) error {
 		}
 		left--
 		direct, err := r.private(ctx, person)
-		if is(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
+		if wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 			r.log.Debug("there is no private chat", "channel", r.name, "person", person, "err", err)
 			continue
 		}
@@ -99,7 +99,7 @@ func (r history) readIn(ctx context.Context, channel string) error {
 	}
 	for range maxPages {
 		page, err := r.page(ctx, channel, url.Values{"after": {r.Pos.Newest[channel]}, "limit": {strconv.Itoa(pageSize)}})
-		if is(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
+		if wire.HasStatus(err, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound) {
 			return r.unreadable(ctx, channel, heard, err)
 		}
 		if err != nil {
@@ -156,8 +156,8 @@ func (c *Channel) page(ctx context.Context, channel string, query url.Values) ([
 	for {
 		var page []message
 		err := c.api.call(ctx, http.MethodGet, "/channels/"+escape(channel)+"/messages?"+query.Encode(), nil, &page)
-		no := (*refused)(nil)
-		if !errors.As(err, &no) || no.Status != http.StatusTooManyRequests || no.after() <= 0 || no.after() > longNap || !channels.Pause(ctx, no.after()) {
+		no := wire.Refused(err)
+		if no == nil || no.Status != http.StatusTooManyRequests || no.After <= 0 || no.After > longNap || !channels.Pause(ctx, no.After) {
 			return page, err
 		}
 	}

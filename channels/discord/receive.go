@@ -35,7 +35,7 @@ type reader struct {
 
 // Run receives until ctx ends. An error ends it: Discord cannot be reached or refuses, or the inbox takes nothing.
 func (c *Channel) Run(ctx context.Context, in channels.Inbox) error {
-	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, trouble)
+	return poll.Run(ctx, c.api.http, func(ctx context.Context) error { return c.receive(ctx, in) }, statuses().Received)
 }
 
 func (c *Channel) receive(ctx context.Context, in channels.Inbox) error {
@@ -244,18 +244,4 @@ func (r *reader) pressed(ctx context.Context, p pressed) error {
 		r.log.Debug("a button waits for longer", "channel", r.name, "err", err)
 	}
 	return nil
-}
-
-// trouble says what is wrong when Discord refuses, and what to do about it.
-func trouble(err error) error {
-	var no *refused
-	switch {
-	case !errors.As(err, &no):
-		return err
-	case no.Status == http.StatusUnauthorized:
-		return channels.Refused(fmt.Errorf("%w; %s", err, newToken))
-	case no.Status == http.StatusTooManyRequests:
-		return &channels.RetryAfter{After: no.after(), Err: err}
-	}
-	return err
 }

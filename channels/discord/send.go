@@ -71,7 +71,7 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	channel, err := c.channel(ctx, to)
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, false))
 	}
 	out := c.outgoing(d)
 	out.Nonce, out.Enforce = d.Nonce, d.Nonce != ""
@@ -87,10 +87,10 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		err = c.api.call(traced, http.MethodPost, "/channels/"+channel+"/messages", out, &sent)
 	}
 	if err == nil && sent.ID == "" {
-		err = &unread{errors.New("no id")}
+		err = unread(errors.New("no id"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, w.Maybe()))
 	}
 	c.mu.Lock()
 	c.mine.put(sent.ID, d.Nonce)
@@ -108,7 +108,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	var w wire.Written
 	err := c.api.call(w.Watch(ctx), http.MethodPatch, "/channels/"+channel+"/messages/"+message, c.outgoing(d), nil)
 	if err != nil {
-		return fmt.Errorf("edit a message to %s: %w", d.To, class(err, w.Maybe()))
+		return fmt.Errorf("edit a message to %s: %w", d.To, statuses().Sent(err, w.Maybe()))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *Channel) private(ctx context.Context, person string) (string, error) {
 	var direct room
 	err := c.api.call(ctx, http.MethodPost, "/users/@me/channels", map[string]string{"recipient_id": person}, &direct)
 	if err == nil && direct.ID == "" {
-		err = &unread{errors.New("no id")}
+		err = unread(errors.New("no id"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("open the private chat: %w", err)
@@ -186,36 +186,12 @@ func (c *Channel) private(ctx context.Context, person string) (string, error) {
 	return direct.ID, nil
 }
 
-// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
-func class(err error, maybe bool) error {
-	var no *refused
-	var odd *unread
-	switch {
-	case maybe && errors.As(err, &odd), maybe && !errors.As(err, &no):
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case !errors.As(err, &no):
-		return err
+// statuses are what Discord's refusals mean. After an internal error or a gateway's timeout nobody knows how far the request came.
+func statuses() wire.Statuses {
+	return wire.Statuses{
+		Credentials: []int{http.StatusUnauthorized}, Hint: newToken,
+		Unsure:   []int{http.StatusInternalServerError, http.StatusGatewayTimeout},
+		Never:    []int{http.StatusRequestEntityTooLarge},
+		NeverOwn: []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
 	}
-	switch no.Status {
-	case http.StatusTooManyRequests:
-		if no.Message != "" && !no.Global { // else it is about the bot, or the address of its server
-			err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
-		}
-		if no.after() > 0 {
-			return &channels.RetryAfter{After: no.after(), Err: err}
-		}
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%w; %s", err, newToken)
-	case http.StatusInternalServerError, http.StatusGatewayTimeout: // it began, and nobody knows how far it came
-		if maybe {
-			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-		}
-	case http.StatusRequestEntityTooLarge: // whoever says so
-		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-		if no.Message != "" { // else it is not Discord who says so
-			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-		}
-	}
-	return err
 }

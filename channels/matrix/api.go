@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"hob/channels"
 	"hob/channels/wire"
 	"hob/daemon/sys"
 )
@@ -33,46 +31,10 @@ const (
 // noToken says what to do about a token that is not taken.
 const noToken = "the token is not taken (any more): take a new access token of hob's account, and set token to it"
 
-// refused is an answer that says no.
-type refused struct {
-	Status  int
-	Code    string `json:"errcode"`
-	Text    string `json:"error"`
-	AfterMS int64  `json:"retry_after_ms"`
-	after   time.Duration
-	leads   string // where a redirect leads
+// unread is an answer of success that cannot be read.
+func unread(err error) error {
+	return &wire.Unread{Check: "none of a Matrix server (check homeserver)", Err: err}
 }
-
-func (e *refused) Error() string {
-	text := fmt.Sprintf("the homeserver says %d", e.Status)
-	if e.Code != "" || e.Text != "" {
-		text += fmt.Sprintf(" (%.200s)", strings.TrimSpace(e.Code+" "+e.Text))
-	}
-	return text
-}
-
-// is tells whether an error is a refusal with one of these codes.
-func is(err error, codes ...string) bool {
-	var no *refused
-	if !errors.As(err, &no) {
-		return false
-	}
-	for _, code := range codes {
-		if no.Code == code {
-			return true
-		}
-	}
-	return false
-}
-
-// unread is an answer of success that cannot be read: what was asked for may have been done.
-type unread struct{ err error }
-
-func (e *unread) Error() string {
-	return "the answer is none of a Matrix server (check homeserver): " + e.err.Error()
-}
-
-func (e *unread) Unwrap() error { return e.err }
 
 // path joins the parts of a path below /_matrix/client, each escaped.
 func path(parts ...string) string {
@@ -82,7 +44,7 @@ func path(parts ...string) string {
 	return "/_matrix/client/" + strings.Join(parts, "/")
 }
 
-// call makes a call, and reads its result; params and result may be nil. Errors: *refused, *unread; any other is of the connection.
+// call makes a call, and reads its result; params and result may be nil. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
 func (c *client) call(ctx context.Context, method, at string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
@@ -118,7 +80,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 		err = json.Unmarshal(raw, result)
 	}
 	if err != nil {
-		return &unread{wire.Bare(ctx, err)}
+		return unread(wire.Bare(ctx, err))
 	}
 	return nil
 }
@@ -126,7 +88,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 // data reads account data of a type into a value, which stays as it is where there is none.
 func (c *client) data(ctx context.Context, me, kind string, into any) error {
 	err := c.call(ctx, http.MethodGet, path("v3", "user", me, "account_data", kind), nil, into)
-	if is(err, "M_NOT_FOUND") {
+	if wire.HasCode(err, "M_NOT_FOUND") {
 		return nil
 	}
 	return err
@@ -160,33 +122,42 @@ func (c *client) send(ctx context.Context, req *http.Request) (*http.Response, e
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }() // read as far as it counts
-	no := &refused{}
+	var said struct {
+		Code    string `json:"errcode"`
+		Text    string `json:"error"`
+		AfterMS int64  `json:"retry_after_ms"`
+	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-	if err != nil || json.Unmarshal(raw, no) != nil || no.Code == "" {
-		no = &refused{Text: http.StatusText(resp.StatusCode)} // a proxy's page, or none
+	if err != nil || json.Unmarshal(raw, &said) != nil || said.Code == "" {
+		said.Code, said.Text, said.AfterMS = "", http.StatusText(resp.StatusCode), 0 // a proxy's page, or none
+	}
+	no := &wire.Refusal{
+		Says: "the homeserver says", Status: resp.StatusCode, Code: said.Code, Own: said.Code != "" && said.Code != "M_UNRECOGNIZED",
+		Detail: fmt.Sprintf("%.200s", strings.TrimSpace(said.Code+" "+said.Text)), After: time.Duration(said.AfterMS) * time.Millisecond,
 	}
 	if resp.StatusCode/100 == http.StatusMultipleChoices/100 {
-		no.leads = resp.Header.Get("Location")
+		no.Moved = resp.Header.Get("Location")
 	}
-	no.Status, no.after = resp.StatusCode, time.Duration(no.AfterMS)*time.Millisecond
 	if after := wire.After(resp.Header, c.clock.Wall()); after > 0 { // it counts more than the body ("Rate limiting")
-		no.after = after
+		no.After = after
 	}
 	return nil, no
 }
 
+// statuses are what a homeserver's refusals mean. A gateway's timeout is that of a proxy, which passed the request on and heard nothing.
+func statuses() wire.Statuses {
+	return wire.Statuses{
+		Credentials: []int{http.StatusUnauthorized}, Hint: noToken,
+		Unsure:   []int{http.StatusGatewayTimeout},
+		Never:    []int{http.StatusRequestEntityTooLarge},
+		NeverOwn: []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
+	}
+}
+
 // trouble says what is wrong when the server refuses, and what to do about it.
 func trouble(err error) error {
-	var no *refused
-	switch {
-	case !errors.As(err, &no):
-		return err
-	case no.Status == http.StatusUnauthorized:
-		return channels.Refused(fmt.Errorf("%w; %s", err, noToken))
-	case no.Status == http.StatusTooManyRequests:
-		return &channels.RetryAfter{After: no.after, Err: err}
-	case no.Status == http.StatusNotFound && (no.Code == "" || no.Code == "M_UNRECOGNIZED"):
+	if wire.HasStatus(err, http.StatusNotFound) && !wire.Refused(err).Own {
 		return fmt.Errorf("%w; check homeserver: it is the address of the client API, which https://SERVER/.well-known/matrix/client names", err)
 	}
-	return err
+	return statuses().Received(err)
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // id names a message together with its room: an answer to it must not land in another one.
@@ -37,7 +38,7 @@ func (r *reader) messages(ctx context.Context, room string, happened []happening
 			continue
 		}
 		p, err := r.place(ctx, room)
-		if is(err, "M_FORBIDDEN", "M_NOT_FOUND") {
+		if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
 			return nil, told, nil // it is not in the room any more
 		}
 		if err != nil {

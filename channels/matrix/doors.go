@@ -2,10 +2,11 @@ package matrix
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
+
+	"hob/channels/wire"
 )
 
 // enter joins the listed rooms that hob is not in, as far as they are open to it; else an invitation is needed.
@@ -40,8 +41,7 @@ func (c *Channel) rooms(ctx context.Context) ([]string, error) {
 // join goes into a room. settled: asking again would bring nothing else.
 func (c *Channel) join(ctx context.Context, room string) (settled bool, err error) {
 	err = c.api.call(ctx, http.MethodPost, path("v3", "rooms", room, "join"), map[string]any{}, nil)
-	no := (*refused)(nil)
-	return err == nil || errors.As(err, &no) && (no.Status == http.StatusForbidden || no.Status == http.StatusNotFound), err
+	return err == nil || wire.HasStatus(err, http.StatusForbidden, http.StatusNotFound), err
 }
 
 // doors goes through all invitations, those of a sync and earlier ones: it accepts those of the owner, those to rooms that are listed, and those to

@@ -26,13 +26,13 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 		return fmt.Errorf("edit %q: it is no message of a room: %w", remoteID, channels.ErrPermanent)
 	}
 	if err := c.clear(ctx, room); err != nil {
-		return fmt.Errorf("edit %s: %w", remoteID, class(err, false))
+		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))
 	}
 	out := content(d, c.Form())
 	whole := replacing{New: out, outgoing: outgoing{Type: out.Type, Body: "* " + beginning(out.Body), Relates: &relation{Kind: "m.replace", ID: event}}}
 	err := c.api.call(ctx, http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", d.Nonce+"."+rand.Text()), whole, nil)
 	if err != nil {
-		return fmt.Errorf("edit %s: %w", remoteID, class(err, false))
+		return fmt.Errorf("edit %s: %w", remoteID, statuses().Sent(err, false))
 	}
 	return nil
 }

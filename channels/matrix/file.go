@@ -65,7 +65,7 @@ func (c *client) upload(ctx context.Context, name, mime string, size int64, cont
 		return "", err
 	}
 	if !strings.HasPrefix(made.URI, "mxc://") {
-		return "", &unread{errors.New("no content_uri")}
+		return "", unread(errors.New("no content_uri"))
 	}
 	return made.URI, nil
 }

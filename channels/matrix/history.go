@@ -3,7 +3,6 @@ package matrix
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // How much of what a sync leaves out is fetched.
@@ -60,7 +60,7 @@ func (r *reader) older(ctx context.Context, room, from string) ([]happening, err
 	var pages [][]happening
 	for range maxPages {
 		p, err := r.page(ctx, room, from)
-		if no := (*refused)(nil); errors.As(err, &no) && no.Status != http.StatusUnauthorized && no.Status != http.StatusTooManyRequests && no.Status < http.StatusInternalServerError {
+		if wire.Final(err) && !wire.HasStatus(err, http.StatusUnauthorized, http.StatusTooManyRequests) {
 			return r.gap(ctx, room, pages, err.Error())
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func joinPages(pages [][]happening) []happening {
 func (r *reader) gap(ctx context.Context, room string, pages [][]happening, why string) ([]happening, error) {
 	list := joinPages(pages)
 	p, err := r.place(ctx, room)
-	if is(err, "M_FORBIDDEN", "M_NOT_FOUND") {
+	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
 		return list, nil // it is not in the room any more
 	}
 	if err != nil {

@@ -23,15 +23,14 @@ func (c *client) file(ctx context.Context, mxc string) (io.ReadCloser, error) {
 	}
 	open := func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, u.Host, u.Path[1:]) }
 	return wire.Fetch(ctx, open, func(err error) bool {
-		no := (*refused)(nil)
-		return errors.Is(err, wire.ErrLost) || errors.As(err, &no) && no.Status < http.StatusInternalServerError
+		return errors.Is(err, wire.ErrLost) || wire.Final(err)
 	})
 }
 
 // fetch asks for a file. Homeservers of before v1.11 have it in another place.
 func (c *client) fetch(ctx context.Context, server, id string) (io.ReadCloser, error) {
 	body, err := c.download(ctx, path("v1", "media", "download", server, id))
-	if is(err, "M_UNRECOGNIZED") {
+	if wire.HasCode(err, "M_UNRECOGNIZED") {
 		return c.download(ctx, "/_matrix/media/v3/download/"+url.PathEscape(server)+"/"+url.PathEscape(id))
 	}
 	return body, err
@@ -50,11 +49,11 @@ func (c *client) download(ctx context.Context, at string) (io.ReadCloser, error)
 		if err == nil {
 			return resp.Body, nil
 		}
-		no := (*refused)(nil)
-		if !errors.As(err, &no) || no.leads == "" {
+		no := wire.Refused(err)
+		if no == nil || no.Moved == "" {
 			return nil, err
 		}
-		to, err := req.URL.Parse(no.leads)
+		to, err := req.URL.Parse(no.Moved)
 		if err != nil {
 			return nil, fmt.Errorf("read where the file is: %w", wire.Bare(ctx, err))
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // openings are the rooms that hob makes. Some homeservers encrypt each new room, whatever they are asked for (Synapse:
@@ -49,7 +50,7 @@ func (c openings) earlier(ctx context.Context, me, person string) error {
 		return err
 	}
 	err = c.check(ctx, me, person, room)
-	if is(err, "M_FORBIDDEN", "M_NOT_FOUND") {
+	if wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND") {
 		return sealed(me, person) // it was left for that reason
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/poll"
+	"hob/channels/wire"
 )
 
 // How news are asked for.
@@ -114,7 +115,7 @@ func (r *reader) sync(ctx context.Context) (*synced, error) {
 	var news synced
 	err := r.api.within(ctx, http.MethodGet, path("v3", "sync")+"?"+query.Encode(), nil, &news)
 	if err == nil && news.Next == "" {
-		err = &unread{errors.New("no next_batch")}
+		err = unread(errors.New("no next_batch"))
 	}
 	return &news, err
 }
@@ -122,14 +123,14 @@ func (r *reader) sync(ctx context.Context) (*synced, error) {
 // forgotten tells whether a sync is refused because of its token. The specification names no code for that: Synapse says M_UNKNOWN and means the
 // token in words, Dendrite M_INVALID_PARAM, earlier M_INVALID_ARGUMENT_VALUE; M_UNKNOWN_POS is that of the sliding sync (MSC4186).
 func forgotten(err error) bool {
-	no := (*refused)(nil)
-	if !errors.As(err, &no) || no.Status != http.StatusBadRequest {
+	no := wire.Refused(err)
+	if no == nil || no.Status != http.StatusBadRequest {
 		return false
 	}
 	if no.Code == "M_UNKNOWN" {
-		return strings.Contains(strings.ToLower(no.Text), "token") || strings.Contains(no.Text, "since")
+		return strings.Contains(strings.ToLower(no.Detail), "token") || strings.Contains(no.Detail, "since")
 	}
-	return is(err, "M_UNKNOWN_POS", "M_INVALID_PARAM", "M_INVALID_ARGUMENT_VALUE")
+	return wire.HasCode(err, "M_UNKNOWN_POS", "M_INVALID_PARAM", "M_INVALID_ARGUMENT_VALUE")
 }
 
 // lost goes on from now when the server does not know the position any more, and says so. A server that does not know what it has just given out

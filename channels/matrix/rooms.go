@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // place is a room as its state is now.
@@ -105,7 +106,7 @@ func (p *place) setting(e happening) {
 // locked tells whether a room is encrypted.
 func (c *Channel) locked(ctx context.Context, room string) (bool, error) {
 	err := c.api.call(ctx, http.MethodGet, path("v3", "rooms", room, "state", "m.room.encryption"), nil, nil)
-	if is(err, "M_NOT_FOUND") {
+	if wire.HasCode(err, "M_NOT_FOUND") {
 		return false, nil
 	}
 	if err != nil {
@@ -140,13 +141,13 @@ func (c *Channel) whoami(ctx context.Context) (account, error) {
 		return me, fmt.Errorf("ask for the account: %w", err)
 	}
 	if me.ID == "" {
-		return me, fmt.Errorf("ask for the account: %w", &unread{errors.New("no user_id")})
+		return me, fmt.Errorf("ask for the account: %w", unread(errors.New("no user_id")))
 	}
 	var profile struct {
 		Name string `json:"displayname"`
 	}
 	err := c.api.call(ctx, http.MethodGet, path("v3", "profile", me.ID), nil, &profile)
-	if err != nil && !is(err, "M_NOT_FOUND", "M_FORBIDDEN") {
+	if err != nil && !wire.HasCode(err, "M_NOT_FOUND", "M_FORBIDDEN") {
 		return me, fmt.Errorf("ask for the account's name: %w", err)
 	}
 	me.name = profile.Name
@@ -168,7 +169,7 @@ func (c *Channel) private(ctx context.Context, me, person string) (room string, 
 		host, known := hosts{c}.of(room)
 		fits := p.alone(me) == person && !p.secret && p.members[me] == "join"
 		switch {
-		case is(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is not in it any more
+		case wire.HasCode(err, "M_FORBIDDEN", "M_NOT_FOUND"): // hob is not in it any more
 			continue
 		case err != nil:
 			return "", false, err

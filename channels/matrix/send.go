@@ -35,12 +35,12 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	room, err := c.room(ctx, at)
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, false))
+		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, false))
 	}
 	out := content(d, c.Form())
 	if d.File != nil {
 		if out, err = enclosed(ctx, &c.api, d); err != nil {
-			return "", fmt.Errorf("send a file to %s: %w", d.To, class(err, false))
+			return "", fmt.Errorf("send a file to %s: %w", d.To, statuses().Sent(err, false))
 		}
 	}
 	out.Relates = relates(at, d)
@@ -54,10 +54,10 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 	}
 	err = c.api.call(w.Watch(ctx), http.MethodPut, path("v3", "rooms", room, "send", "m.room.message", txn), out, &sent)
 	if err == nil && sent.ID == "" {
-		err = &unread{errors.New("no event_id")}
+		err = unread(errors.New("no event_id"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to %s: %w", d.To, class(err, w.Maybe()))
+		return "", fmt.Errorf("send to %s: %w", d.To, statuses().Sent(err, w.Maybe()))
 	}
 	fail.Point("sending.answered")
 	return id(room, sent.ID), nil
@@ -95,35 +95,4 @@ func (c *Channel) Typing(ctx context.Context, to event.Address) error {
 		}
 	}
 	return c.api.call(ctx, http.MethodPut, path("v3", "rooms", room, "typing", me.ID), map[string]any{"typing": true, "timeout": 8000}, nil)
-}
-
-// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
-func class(err error, maybe bool) error {
-	var no *refused
-	var odd *unread
-	switch {
-	case maybe && errors.As(err, &odd), maybe && !errors.As(err, &no):
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case !errors.As(err, &no):
-		return err
-	}
-	switch no.Status {
-	case http.StatusTooManyRequests:
-		if no.after > 0 {
-			return &channels.RetryAfter{After: no.after, Err: err}
-		}
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%w; %s", err, noToken)
-	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
-		if maybe {
-			return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-		}
-	case http.StatusRequestEntityTooLarge: // whoever says so
-		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-		if no.Code != "" && no.Code != "M_UNRECOGNIZED" { // else it is not the homeserver who says so
-			return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-		}
-	}
-	return err
 }

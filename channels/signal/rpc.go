@@ -56,17 +56,13 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("signal-cli says %d (%.200s)", e.Code, e.Message)
 }
 
-// unread is an answer of success that cannot be read: what was asked for may have been done.
-type unread struct{ err error }
-
-func (e *unread) Error() string {
-	return "the answer is none of signal-cli's (check url): " + e.err.Error()
+// unread is an answer of success that cannot be read.
+func unread(err error) error {
+	return &wire.Unread{Check: "none of signal-cli's (check url)", Err: err}
 }
 
-func (e *unread) Unwrap() error { return e.err }
-
 // call calls a method and reads its result; result may be nil. The daemon may serve several accounts: params name the one. Errors: *refused,
-// *unread; any other is of the connection.
+// *wire.Unread; any other is of the connection.
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
@@ -118,16 +114,16 @@ func answer(resp *http.Response, now time.Time, result any) error {
 	}
 	switch {
 	case err != nil:
-		return &unread{err}
+		return unread(err)
 	case a.Error != nil:
 		return a.Error
 	case len(a.Result) == 0:
-		return &unread{errors.New("neither a result nor an error")}
+		return unread(errors.New("neither a result nor an error"))
 	case result == nil:
 		return nil
 	}
 	if err := json.Unmarshal(a.Result, result); err != nil {
-		return &unread{err}
+		return unread(err)
 	}
 	return nil
 }
@@ -175,7 +171,7 @@ func (c *client) file(ctx context.Context, id string, at target) (io.ReadCloser,
 	}
 	raw, err := base64.StdEncoding.DecodeString(f.Data)
 	if err != nil {
-		return nil, fmt.Errorf("getAttachment: %w", &unread{err})
+		return nil, fmt.Errorf("getAttachment: %w", unread(err))
 	}
 	return io.NopCloser(bytes.NewReader(raw)), nil
 }

@@ -109,7 +109,7 @@ func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 	var sent outcome
 	err := c.rpc.call(w.Watch(ctx), "send", out, &sent)
 	if err == nil && sent.Timestamp == 0 {
-		err = &unread{errors.New("no timestamp")}
+		err = unread(errors.New("no timestamp"))
 	}
 	if err != nil {
 		return 0, c.class(err, w.Maybe())
@@ -124,14 +124,9 @@ func (c *Channel) post(ctx context.Context, out params) (int64, error) {
 // class says of what kind a failed send is. maybe tells whether the request may have reached the daemon.
 func (c *Channel) class(err error, maybe bool) error {
 	var no *refused
-	var odd *unread
 	switch {
-	case errors.As(err, &odd):
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case !errors.As(err, &no) && maybe:
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case no == nil:
-		return err
+	case !errors.As(err, &no):
+		return wire.Statuses{}.Sent(err, maybe || wire.Answered(err))
 	case no.Status != 0:
 		return byStatus(no, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,34 +29,20 @@ const (
 	maxAnswer = 64 << 20         // bytes; a hundred updates have far less
 )
 
-// refused is an answer that says no.
-type refused struct {
-	Code        int    `json:"error_code"` // as HTTP's
-	Description string `json:"description"`
-	Parameters  struct {
-		RetryAfter int   `json:"retry_after"` // seconds
-		MigrateTo  int64 `json:"migrate_to_chat_id"`
-	} `json:"parameters"`
+// unread is an answer of success that cannot be read.
+func unread(err error) error {
+	return &wire.Unread{Check: "none of a Bot API server (check api_base)", Err: err}
 }
 
-func (e *refused) Error() string {
-	text := fmt.Sprintf("Telegram says %d", e.Code)
-	if e.Description != "" {
-		text += fmt.Sprintf(" (%.200s)", e.Description)
-	}
-	return text
+// bare is a refusal of which only the status counts: a proxy's page, or a file's.
+func bare(status int) error {
+	return &wire.Refusal{Says: says, Status: status, Detail: http.StatusText(status), Local: true}
 }
 
-// unread is an answer of success that cannot be read: what was asked for may have been done.
-type unread struct{ err error }
+// says is how the text of a refusal begins.
+const says = "Telegram says"
 
-func (e *unread) Error() string {
-	return "the answer is none of a Bot API server (check api_base): " + e.err.Error()
-}
-
-func (e *unread) Unwrap() error { return e.err }
-
-// call calls a method and reads its result; result may be nil. Errors: *refused, *unread; any other is of the connection.
+// call calls a method and reads its result; result may be nil. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
 func (c *client) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %s", callTime))
 	defer cancel()
@@ -98,7 +85,13 @@ func answer(resp *http.Response, result any) error {
 	var a struct {
 		OK     bool            `json:"ok"`
 		Result json.RawMessage `json:"result"`
-		refused
+
+		Code        int    `json:"error_code"` // as HTTP's
+		Description string `json:"description"`
+		Parameters  struct {
+			RetryAfter int   `json:"retry_after"` // seconds
+			MigrateTo  int64 `json:"migrate_to_chat_id"`
+		} `json:"parameters"`
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil {
@@ -106,18 +99,22 @@ func answer(resp *http.Response, result any) error {
 	}
 	switch {
 	case resp.StatusCode != http.StatusOK && (err != nil || a.Code == 0):
-		return &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)} // a proxy's page, or none
+		return bare(resp.StatusCode) // a proxy's page, or none
 	case err != nil:
-		return &unread{err}
+		return unread(err)
 	case !a.OK && a.Code == 0:
-		return &unread{errors.New("neither a result nor an error")}
+		return unread(errors.New("neither a result nor an error"))
 	case !a.OK:
-		return &a.refused
+		no := &wire.Refusal{Says: says, Status: a.Code, Detail: fmt.Sprintf("%.200s", a.Description), Own: true, Local: true, After: time.Duration(a.Parameters.RetryAfter) * time.Second}
+		if a.Parameters.MigrateTo != 0 {
+			no.Moved = strconv.FormatInt(a.Parameters.MigrateTo, 10)
+		}
+		return no
 	case result == nil:
 		return nil
 	}
 	if err := json.Unmarshal(a.Result, result); err != nil {
-		return &unread{err}
+		return unread(err)
 	}
 	return nil
 }
@@ -128,8 +125,7 @@ var errOwnDisk = errors.New("the Bot API server keeps files on its own disk; sta
 // file opens a file by its id.
 func (c *client) file(ctx context.Context, id string) (io.ReadCloser, error) {
 	return wire.Fetch(ctx, func(ctx context.Context) (io.ReadCloser, error) { return c.fetch(ctx, id) }, func(err error) bool {
-		no := (*refused)(nil)
-		return errors.Is(err, errOwnDisk) || errors.As(err, &no) && no.Code < http.StatusInternalServerError
+		return errors.Is(err, errOwnDisk) || wire.Final(err)
 	})
 }
 
@@ -155,7 +151,7 @@ func (c *client) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close() // only the status counts
-		return nil, &refused{Code: resp.StatusCode, Description: http.StatusText(resp.StatusCode)}
+		return nil, bare(resp.StatusCode)
 	}
 	return resp.Body, nil
 }

@@ -2,13 +2,13 @@ package telegram
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"hob/channels"
+	"hob/channels/wire"
 )
 
 // editing are the parameters of editMessageText.
@@ -30,7 +30,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 	}
 	out := editing{Chat: chat, ID: message, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Keyboard: keys(d.Choices)}
 	err = c.change(ctx, out)
-	if no := (*refused)(nil); errors.As(err, &no) && no.Code == http.StatusBadRequest {
+	if wire.HasStatus(err, http.StatusBadRequest) {
 		err = c.change(ctx, editing{Chat: chat, ID: message, Text: c.plain(d.Body), Preview: out.Preview})
 	}
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Channel) Edit(ctx context.Context, d channels.Delivery, remoteID string
 // change makes one edit. Only the words of the refusal tell that there is nothing to change: they have no code of their own.
 func (c *Channel) change(ctx context.Context, out editing) error {
 	err := c.api.call(ctx, "editMessageText", out, nil)
-	if no := (*refused)(nil); errors.As(err, &no) && no.Code == http.StatusBadRequest && strings.Contains(no.Description, "message is not modified") {
+	if wire.HasStatus(err, http.StatusBadRequest) && strings.Contains(wire.Refused(err).Detail, "message is not modified") {
 		return nil
 	}
 	return err

@@ -36,12 +36,11 @@ func (c *Channel) sendFile(ctx context.Context, to target, d channels.Delivery) 
 		u.method, u.field = "sendPhoto", "photo"
 	}
 	id, err := c.upload(ctx, u)
-	no := (*refused)(nil)
-	if errors.As(err, &no) && no.Code == http.StatusBadRequest && no.Parameters.MigrateTo != 0 {
-		u.target, u.reply = target{Chat: no.Parameters.MigrateTo}, nil
+	if chat := migrated(err); chat != 0 {
+		u.target, u.reply = target{Chat: chat}, nil
 		id, err = c.upload(ctx, u)
 	}
-	if errors.As(err, &no) && no.Code == http.StatusBadRequest && u.field == "photo" {
+	if wire.HasStatus(err, http.StatusBadRequest) && u.field == "photo" {
 		u.method, u.field = "sendDocument", "document"
 		id, err = c.upload(ctx, u)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"hob/channels"
 	"hob/channels/poll"
+	"hob/channels/wire"
 )
 
 // How updates are asked for.
@@ -179,19 +180,10 @@ func (r *reader) seen(ctx context.Context, callback string) {
 
 // trouble says what is wrong when the server refuses, and what to do about it.
 func (c *Channel) trouble(ctx context.Context, err error) error {
-	var no *refused
-	if !errors.As(err, &no) {
-		return err
-	}
-	switch no.Code {
-	case http.StatusUnauthorized, http.StatusNotFound:
-		return channels.Refused(fmt.Errorf("%w; %s", err, atBotFather))
-	case http.StatusConflict:
+	if wire.HasStatus(err, http.StatusConflict) {
 		return c.conflict(ctx, err)
-	case http.StatusTooManyRequests:
-		return &channels.RetryAfter{After: time.Duration(no.Parameters.RetryAfter) * time.Second, Err: err}
 	}
-	return err
+	return statuses().Received(err)
 }
 
 // conflict tells the two causes of a 409 apart: the bot's updates go to a web hook, or somebody else asks for them.

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"hob/channels"
 	"hob/channels/markup"
@@ -76,12 +75,11 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		target: to, Text: c.Form().Render(d.Body).Text, Mode: "HTML", Preview: previews{Disabled: true}, Reply: c.replyTo(to.Chat, d), Keyboard: keys(d.Choices),
 	}
 	id, err := c.post(ctx, out)
-	no := (*refused)(nil)
-	if errors.As(err, &no) && no.Code == http.StatusBadRequest && no.Parameters.MigrateTo != 0 {
-		out.target, out.Reply = target{Chat: no.Parameters.MigrateTo}, nil // the group goes on there
+	if chat := migrated(err); chat != 0 {
+		out.target, out.Reply = target{Chat: chat}, nil // the group goes on there
 		id, err = c.post(ctx, out)
 	}
-	if errors.As(err, &no) && no.Code == http.StatusBadRequest {
+	if wire.HasStatus(err, http.StatusBadRequest) {
 		c.log.Warn("telegram does not take a text in its form, sent as plain text", "channel", c.name, "outbox", d.Outbox, "part", d.Part, "err", err)
 		id, err = c.post(ctx, outgoing{target: out.target, Text: c.plain(d.Body), Preview: out.Preview})
 	}
@@ -89,6 +87,18 @@ func (c *Channel) Send(ctx context.Context, d channels.Delivery) (string, error)
 		return "", fmt.Errorf("send to %s: %w", d.To, err)
 	}
 	return c.id(out.Chat, id), nil
+}
+
+// migrated is the number that a group has from now on; 0 when an error tells of none.
+func migrated(err error) int64 {
+	if !wire.HasStatus(err, http.StatusBadRequest) {
+		return 0
+	}
+	chat, err := strconv.ParseInt(wire.Refused(err).Moved, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return chat
 }
 
 // Buttons says that choices are shown as buttons below a message.
@@ -185,7 +195,7 @@ func sent(ctx context.Context, call func(ctx context.Context, result any) error)
 	}
 	err := call(w.Watch(ctx), &made)
 	if err == nil && made.ID == 0 {
-		err = &unread{errors.New("no message_id")}
+		err = unread(errors.New("no message_id"))
 	}
 	if err != nil {
 		return 0, class(err, w.Maybe())
@@ -194,30 +204,15 @@ func sent(ctx context.Context, call func(ctx context.Context, result any) error)
 	return made.ID, nil
 }
 
-// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
-func class(err error, maybe bool) error {
-	var no *refused
-	var odd *unread
-	switch {
-	case errors.As(err, &odd):
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case !errors.As(err, &no) && maybe:
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case no == nil:
-		return err
+// statuses are what the Bot API's refusals mean. A rate limit is of one chat, as far as it tells ("My bot is hitting limits" of the Bot FAQ);
+// a gateway's timeout is that of a proxy, which passed the request on and heard nothing.
+func statuses() wire.Statuses {
+	return wire.Statuses{
+		Credentials: []int{http.StatusUnauthorized, http.StatusNotFound}, Hint: atBotFather,
+		Unsure: []int{http.StatusGatewayTimeout},
+		Never:  []int{http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge},
 	}
-	switch no.Code {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("%w: %w", channels.ErrPermanent, err)
-	case http.StatusTooManyRequests: // of this chat, as far as it tells ("My bot is hitting limits" of the Bot FAQ)
-		err = fmt.Errorf("%w: %w", channels.ErrAddress, err)
-		if no.Parameters.RetryAfter > 0 {
-			return &channels.RetryAfter{After: time.Duration(no.Parameters.RetryAfter) * time.Second, Err: err}
-		}
-	case http.StatusGatewayTimeout: // a proxy passed it on and heard nothing
-		return fmt.Errorf("%w: %w", channels.ErrUnknown, err)
-	case http.StatusUnauthorized, http.StatusNotFound:
-		return fmt.Errorf("%w; %s", err, atBotFather)
-	}
-	return err
 }
+
+// class says of what kind a failed send is. maybe tells whether the request may have reached the server.
+func class(err error, maybe bool) error { return statuses().Sent(err, maybe || wire.Answered(err)) }
