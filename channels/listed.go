@@ -1,13 +1,27 @@
 package channels
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // Listed is a list of ids in a section of the config.
 type Listed struct {
-	Key  string            // in the section
-	IDs  []string          //
-	OK   func(string) bool // whether it can be an id of this kind
-	Want string            // what such an id looks like, and where it is shown
+	Key string
+	IDs []string
+	IDForm
+}
+
+// IDForm is what the ids of one kind look like.
+type IDForm struct {
+	OK   func(string) bool
+	Want string // for whoever wrote one that is not OK: what it looks like, and where it is shown
+}
+
+// Form is the form of ids that match a regular expression from end to end.
+func Form(pattern, want string) IDForm {
+	return IDForm{OK: regexp.MustCompile("^(?:" + pattern + ")$").MatchString, Want: want}
 }
 
 // CheckListed looks through the lists of a section. Its error names the key, and the first id that cannot be one or is listed twice.
@@ -25,4 +39,26 @@ func CheckListed(lists ...Listed) error {
 		}
 	}
 	return nil
+}
+
+// Check looks through the lists of an audience.
+func (a Audience) Check(group, person IDForm) error {
+	return CheckListed(Listed{"groups", a.Groups, group}, Listed{"known", a.Known, person}, Listed{"public", a.Public, person})
+}
+
+// Token resolves the secret that a key refers to, and checks that it matches a regular expression from end to end. missing says where the
+// owner gets one, looks what it is not when it does not match, and what one looks like.
+func (e Env) Token(key, ref, missing, pattern, looks string) (string, error) {
+	if ref == "" {
+		return "", fmt.Errorf("%s: missing; %s", key, missing)
+	}
+	token, err := e.Secret(ref)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	token = strings.TrimSpace(token)
+	if !Form(pattern, "").OK(token) {
+		return "", fmt.Errorf("%s: the value behind %q is %s", key, ref, looks)
+	}
+	return token, nil
 }

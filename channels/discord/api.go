@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,20 +55,9 @@ func unread(err error) error { return &wire.Unread{Check: "none of Discord's", E
 
 // call asks the API; what is nil is left out. Errors: *wire.Refusal, *wire.Unread; any other is of the connection.
 func (c *client) call(ctx context.Context, method, path string, what, result any) error {
-	var body io.Reader
-	if what != nil {
-		raw, err := json.Marshal(what)
-		if err != nil {
-			return fmt.Errorf("%s %s: write the request: %w", method, path, err)
-		}
-		body = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, base+path, body)
+	req, err := wire.NewJSON(ctx, method, base+path, what)
 	if err != nil {
-		return fmt.Errorf("%s %s: make a request: %w", method, path, wire.Bare(ctx, err))
-	}
-	if what != nil {
-		req.Header.Set("Content-Type", "application/json")
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	shown, _, _ := strings.Cut(path, "?")
 	if strings.HasPrefix(path, "/interactions/") {

@@ -7,7 +7,6 @@
 package discord
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -48,15 +47,17 @@ func Kind() channels.Kind {
 
 // New makes a channel. Errors name the key of the section that is wrong.
 func New(env channels.Env, cfg Config) (*Channel, error) {
-	if err := checkAudience(cfg.Audience); err != nil {
+	const want = `an id is a number, like "175928847299117063"; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of the `
+	if err := cfg.Check(channels.Form(snowflake, want+"channel"), channels.Form(snowflake, want+"person")); err != nil {
 		return nil, err
 	}
-	token, err := checkToken(cfg.Token, env.Secret)
+	token, err := env.Token("token", cfg.Token, `make an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = "env:DISCORD_TOKEN"`,
+		`(Bot )?[0-9A-Za-z_.=-]+`, "no bot's token; it is one word of letters, digits, points and dashes")
 	if err != nil {
 		return nil, err
 	}
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, api: client{token: token, http: wire.Client(env.HTTP, 0), clock: env.Clock}, owner: env.OwnerIDs,
+		Audience: cfg.Audience, name: env.Name, api: client{token: strings.TrimPrefix(token, "Bot "), http: wire.Client(env.HTTP, 0), clock: env.Clock}, owner: env.OwnerIDs,
 		clock: env.Clock, log: env.Log, directs: map[string]string{},
 	}, nil
 }
@@ -64,33 +65,8 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 // Form is Discord's Markdown.
 func (c *Channel) Form() markup.Form { return markup.Discord() }
 
-func checkToken(ref string, secret func(string) (string, error)) (string, error) {
-	if ref == "" {
-		return "", errors.New("token: missing; make an application at https://discord.com/developers/applications, and under Bot press Reset Token: put it in the environment and write token = \"env:DISCORD_TOKEN\"")
-	}
-	token, err := secret(ref)
-	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
-	}
-	token = strings.TrimPrefix(strings.TrimSpace(token), "Bot ")
-	if !regexp.MustCompile(`^[0-9A-Za-z_.=-]+$`).MatchString(token) {
-		return "", fmt.Errorf("token: the value behind %q is no bot's token; it is one word of letters, digits, points and dashes", ref)
-	}
-	return token, nil
-}
-
 // snowflake is the form of all of Discord's ids.
 const snowflake = `[1-9][0-9]{0,19}`
-
-func checkAudience(a channels.Audience) error {
-	ok := regexp.MustCompile("^" + snowflake + "$").MatchString
-	const want = `an id is a number, like "175928847299117063"; switch on Developer Mode in Discord (User Settings, Advanced) and choose Copy ID in the menu of the `
-	return channels.CheckListed(
-		channels.Listed{Key: "groups", IDs: a.Groups, OK: ok, Want: want + "channel"},
-		channels.Listed{Key: "known", IDs: a.Known, OK: ok, Want: want + "person"},
-		channels.Listed{Key: "public", IDs: a.Public, OK: ok, Want: want + "person"},
-	)
-}
 
 // target is a place to write to: a person, or a channel of a server and a thread in it.
 type target struct{ person, group, thread string }

@@ -175,9 +175,9 @@ func isAddress(s string) bool { return regexp.MustCompile("^" + addressForm + "$
 func (c *Config) checkPeople() error {
 	const want = "want an address in small letters, like ana@example.org"
 	return channels.CheckListed(
-		channels.Listed{Key: "address", IDs: []string{c.Address}, OK: isAddress, Want: want},
-		channels.Listed{Key: "known", IDs: c.Known, OK: isAddress, Want: want},
-		channels.Listed{Key: "public", IDs: c.Public, OK: isAddress, Want: want},
+		channels.Listed{Key: "address", IDs: []string{c.Address}, IDForm: channels.IDForm{OK: isAddress, Want: want}},
+		channels.Listed{Key: "known", IDs: c.Known, IDForm: channels.IDForm{OK: isAddress, Want: want}},
+		channels.Listed{Key: "public", IDs: c.Public, IDForm: channels.IDForm{OK: isAddress, Want: want}},
 	)
 }
 

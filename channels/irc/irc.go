@@ -154,9 +154,9 @@ func (c *Config) checkNames() error {
 	}
 	const who = `want an account like "$sam"; a nick can be taken by anybody (only trust_nicks = true takes nicks)`
 	return channels.CheckListed(
-		channels.Listed{Key: "channels", IDs: c.Channels, OK: chanForm.MatchString, Want: `want names like "#family"`},
-		channels.Listed{Key: "known", IDs: c.Known, OK: c.person, Want: who},
-		channels.Listed{Key: "public", IDs: c.Public, OK: c.person, Want: who},
+		channels.Listed{Key: "channels", IDs: c.Channels, IDForm: channels.IDForm{OK: chanForm.MatchString, Want: `want names like "#family"`}},
+		channels.Listed{Key: "known", IDs: c.Known, IDForm: channels.IDForm{OK: c.person, Want: who}},
+		channels.Listed{Key: "public", IDs: c.Public, IDForm: channels.IDForm{OK: c.person, Want: who}},
 	)
 }
 

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,15 +52,7 @@ func (c *client) call(ctx context.Context, method, at string, params, result any
 
 // within is call without a time of its own.
 func (c *client) within(ctx context.Context, method, at string, params, result any) error {
-	var body io.Reader
-	if params != nil {
-		raw, err := json.Marshal(params)
-		if err != nil {
-			return fmt.Errorf("write the request: %w", err)
-		}
-		body = bytes.NewReader(raw)
-	}
-	req, err := c.request(ctx, method, at, body)
+	req, err := wire.NewJSON(ctx, method, c.base+at, params)
 	if err != nil {
 		return err
 	}
@@ -75,11 +66,7 @@ func (c *client) do(ctx context.Context, req *http.Request, result any) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil && result != nil {
-		err = json.Unmarshal(raw, result)
-	}
-	if err != nil {
+	if err := wire.ReadJSON(resp.Body, maxAnswer, result); err != nil {
 		return unread(wire.Bare(ctx, err))
 	}
 	return nil

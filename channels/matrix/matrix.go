@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -51,14 +50,16 @@ func Kind() channels.Kind {
 
 // New makes a channel. Errors name the key of the section that is wrong.
 func New(env channels.Env, cfg Config) (*Channel, error) {
-	base, err := checkServer(cfg.Homeserver)
+	base, err := readServer(cfg.Homeserver)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAudience(cfg.Audience); err != nil {
+	room := channels.Form(roomForm, `the id of a room is like "!AbCdEf:example.org", in Element under Room settings, Advanced; a #name can be given to another room`)
+	if err := cfg.Check(room, channels.Form(personForm, `the id of a person is like "@ana:example.org"`)); err != nil {
 		return nil, err
 	}
-	token, err := checkToken(cfg.Token, env.Secret)
+	token, err := env.Token("token", cfg.Token, `make an account for hob and take its access token (in Element: All settings, Help & About, Access Token): put it in the environment and write token = "env:MATRIX_TOKEN"`,
+		`[!-~]+`, "no access token; it is one word of letters, digits and marks")
 	if err != nil {
 		return nil, err
 	}
@@ -74,34 +75,15 @@ func (c *Channel) Form() markup.Form { return markup.Matrix() }
 // DedupsByNonce says that a transaction id counts once ("Transaction identifiers").
 func (c *Channel) DedupsByNonce() bool { return true }
 
-func checkServer(s string) (string, error) {
-	u, err := url.Parse(s)
-	switch {
-	case s == "":
+func readServer(s string) (string, error) {
+	if s == "" {
 		return "", errors.New(`homeserver: missing; want the address of the server's client API, like homeserver = "https://matrix-client.matrix.org"`)
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("homeserver: %q is no address; want something like https://matrix-client.matrix.org", s)
-	case u.User != nil:
-		return "", errors.New("homeserver: no user name or password in the address; the access token is all that is needed")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("homeserver: %q has something behind the path; want only the server", s)
 	}
-	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), "/_matrix/client"), nil
-}
-
-func checkToken(ref string, secret func(string) (string, error)) (string, error) {
-	if ref == "" {
-		return "", errors.New("token: missing; make an account for hob and take its access token (in Element: All settings, Help & About, Access Token): put it in the environment and write token = \"env:MATRIX_TOKEN\"")
-	}
-	token, err := secret(ref)
+	u, err := wire.Server{Key: "homeserver", Like: "https://matrix-client.matrix.org", Login: "the access token is"}.Read(s)
 	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
+		return "", err
 	}
-	token = strings.TrimSpace(token)
-	if !regexp.MustCompile(`^[!-~]+$`).MatchString(token) {
-		return "", fmt.Errorf("token: the value behind %q is no access token; it is one word of letters, digits and marks", ref)
-	}
-	return token, nil
+	return strings.TrimSuffix(u.String(), "/_matrix/client"), nil
 }
 
 // The forms of ids ("Identifier grammar"). Since room version 12 a room's id names no server.
@@ -109,16 +91,6 @@ const (
 	personForm = `@[^\s:/]+:[^\s/]+`
 	roomForm   = `![^\s/]+`
 )
-
-func checkAudience(a channels.Audience) error {
-	room, person := regexp.MustCompile("^"+roomForm+"$").MatchString, regexp.MustCompile("^"+personForm+"$").MatchString
-	const who = `the id of a person is like "@ana:example.org"`
-	return channels.CheckListed(
-		channels.Listed{Key: "groups", IDs: a.Groups, OK: room, Want: `the id of a room is like "!AbCdEf:example.org", in Element under Room settings, Advanced; a #name can be given to another room`},
-		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
-		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
-	)
-}
 
 // target is a place to write to: a person or a room, and the beginning of a thread in the room.
 type target struct{ person, room, thread string }

@@ -69,7 +69,7 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := checkToken(cfg, env.Secret)
+	token, err := readToken(cfg, env)
 	if err != nil {
 		return nil, err
 	}
@@ -136,22 +136,14 @@ func validTopic(t string) bool {
 	return regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`).MatchString(t)
 }
 
-func checkToken(cfg Config, secret func(string) (string, error)) (string, error) {
+func readToken(cfg Config, env channels.Env) (string, error) {
 	if cfg.Token == "" {
 		if cfg.Owner {
 			return "", fmt.Errorf("owner: a topic is the owner's only with an access token; set token, or leave owner out")
 		}
 		return "", nil
 	}
-	token, err := secret(cfg.Token)
-	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
-	}
-	token = strings.TrimSpace(token)
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", fmt.Errorf("token: the value behind %q is no access token; it looks like tk_…", cfg.Token)
-	}
-	return token, nil
+	return env.Token("token", cfg.Token, "", `[!-~]+`, "no access token; it looks like tk_…")
 }
 
 // identity ties the cursor to the account: another server, other topics or another token have a cursor of their own.

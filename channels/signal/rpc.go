@@ -70,15 +70,10 @@ func (c *client) call(ctx context.Context, method string, params, result any) er
 	if params != nil {
 		request["params"] = params // where there are any: null is none (section 4.2)
 	}
-	body, err := json.Marshal(request)
+	req, err := wire.NewJSON(ctx, http.MethodPost, c.base+"/api/v1/rpc", request)
 	if err != nil {
-		return fmt.Errorf("%s: write the request: %w", method, err)
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/v1/rpc", bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("%s: make a request: %w", method, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
@@ -108,10 +103,7 @@ func answer(resp *http.Response, now time.Time, result any) error {
 		Result json.RawMessage `json:"result"`
 		Error  *refused        `json:"error"`
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil {
-		err = json.Unmarshal(body, &a)
-	}
+	err := wire.ReadJSON(resp.Body, maxAnswer, &a)
 	switch {
 	case err != nil:
 		return unread(err)

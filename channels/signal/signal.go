@@ -64,7 +64,9 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAudience(cfg.Audience); err != nil {
+	group := channels.IDForm{OK: groupForm, Want: "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"}
+	person := channels.IDForm{OK: personForm.MatchString, Want: `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`}
+	if err := cfg.Check(group, person); err != nil {
 		return nil, err
 	}
 	return &Channel{
@@ -107,13 +109,4 @@ func checkURL(s string, starts bool) (string, error) {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func checkAudience(a channels.Audience) error {
-	const who = `the id of a person is an account id, like "11111111-1111-4111-8111-111111111111"; phone numbers change hands`
-	return channels.CheckListed(
-		channels.Listed{Key: "groups", IDs: a.Groups, OK: groupForm, Want: "the id of a group is what `signal-cli listGroups` shows, 44 characters with a = at the end"},
-		channels.Listed{Key: "known", IDs: a.Known, OK: personForm.MatchString, Want: who},
-		channels.Listed{Key: "public", IDs: a.Public, OK: personForm.MatchString, Want: who},
-	)
 }

@@ -66,18 +66,20 @@ func Kind() channels.Kind {
 
 // New makes a channel. Errors name the key of the section that is wrong.
 func New(env channels.Env, cfg Config) (*Channel, error) {
-	base, err := checkBase(cfg.APIBase)
+	base, err := wire.Server{Key: "api_base", Like: "https://slack.com/api", Optional: true, Login: "the tokens are"}.Read(cfg.APIBase)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAudience(cfg.Audience); err != nil {
+	group := channels.Form(groupForm, `the id of a channel is like "C012AB3CD", in Slack at the end of the channel's details`)
+	person := channels.Form(personForm, `the id of a person is like "U012AB3CD", in Slack under Profile, "Copy member ID"; names can be taken by anybody`)
+	if err := cfg.Check(group, person); err != nil {
 		return nil, err
 	}
-	app, err := checkToken("app_token", "xapp-", cfg.AppToken, env.Secret)
+	app, err := readToken(env, "app_token", "xapp-", cfg.AppToken)
 	if err != nil {
 		return nil, err
 	}
-	bot, err := checkToken("bot_token", "xoxb-", cfg.BotToken, env.Secret)
+	bot, err := readToken(env, "bot_token", "xoxb-", cfg.BotToken)
 	if err != nil {
 		return nil, err
 	}
@@ -99,36 +101,12 @@ func (c *Channel) Buttons() bool { return true }
 // MaxFile is the most that hob sends anywhere; Slack takes a gigabyte.
 func (c *Channel) MaxFile() int64 { return event.MaxEnclosed }
 
-func checkBase(s string) (*url.URL, error) {
-	const want = "https://slack.com/api"
-	if s == "" {
-		s = want
-	}
-	u, err := url.Parse(strings.TrimRight(s, "/"))
-	switch {
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("api_base: %q is no address; want something like %s, or leave it out", s, want)
-	case u.User != nil:
-		return nil, fmt.Errorf("api_base: no user name or password in the address; the tokens are all that is needed")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("api_base: %q has something behind the path; want only the server, like %s", s, want)
-	}
-	return u, nil
-}
-
-// checkToken also finds a token that stands at the wrong key: each kind begins with a word of its own.
-func checkToken(key, form, ref string, secret func(string) (string, error)) (string, error) {
+// readToken also finds a token that stands at the wrong key: each kind begins with a word of its own.
+func readToken(env channels.Env, key, form, ref string) (string, error) {
 	hint := fmt.Sprintf(`docs/channels.md says where it is shown; put it in the environment and write %s = "env:SLACK_%s"`, key, strings.ToUpper(key))
-	if ref == "" {
-		return "", fmt.Errorf("%s: missing; %s", key, hint)
-	}
-	token, err := secret(ref)
+	token, err := env.Token(key, ref, hint, `[0-9A-Za-z.-]+`, fmt.Sprintf("no token of Slack's; it looks like %s…", form))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
-	}
-	token = strings.TrimSpace(token)
-	if !regexp.MustCompile(`^[0-9A-Za-z.-]+$`).MatchString(token) {
-		return "", fmt.Errorf("%s: the value behind %q is no token of Slack's; it looks like %s…", key, ref, form)
+		return "", err
 	}
 	kind := regexp.MustCompile(`^(xapp|xox[a-z])-`).FindString(strings.TrimPrefix(token, "xoxe."))
 	if kind != "" && kind != form {
@@ -143,16 +121,6 @@ const (
 	groupForm  = `[CG][0-9A-Z]{2,20}`
 	timeForm   = `[0-9]{1,12}\.[0-9]{6}`
 )
-
-func checkAudience(a channels.Audience) error {
-	group, person := regexp.MustCompile("^"+groupForm+"$").MatchString, regexp.MustCompile("^"+personForm+"$").MatchString
-	const who = `the id of a person is like "U012AB3CD", in Slack under Profile, "Copy member ID"; names can be taken by anybody`
-	return channels.CheckListed(
-		channels.Listed{Key: "groups", IDs: a.Groups, OK: group, Want: `the id of a channel is like "C012AB3CD", in Slack at the end of the channel's details`},
-		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
-		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
-	)
-}
 
 // target is a place to write to: a person, or a group and a thread in it.
 type target struct{ person, group, thread string }

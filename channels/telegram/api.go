@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,11 +53,11 @@ func (c *client) within(ctx context.Context, method string, params, result any) 
 	if params == nil {
 		params = struct{}{} // "null" is no object
 	}
-	body, err := json.Marshal(params)
+	req, err := wire.NewJSON(ctx, http.MethodPost, c.base+"/bot"+c.token+"/"+method, params)
 	if err != nil {
-		return fmt.Errorf("%s: write the request: %w", method, err)
+		return fmt.Errorf("%s: %w", method, err)
 	}
-	return c.post(ctx, method, "application/json", bytes.NewReader(body), int64(len(body)), result)
+	return c.do(req, method, result)
 }
 
 // post sends a request of a kind and a length, and reads the result.
@@ -69,9 +68,14 @@ func (c *client) post(ctx context.Context, method, kind string, body io.Reader, 
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", kind)
+	return c.do(req, method, result)
+}
+
+// do makes a request and reads the result.
+func (c *client) do(req *http.Request, method string, result any) error {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, wire.Bare(ctx, err))
+		return fmt.Errorf("%s: %w", method, wire.Bare(req.Context(), err))
 	}
 	defer func() { _ = resp.Body.Close() }() // read to its end, or of no use
 	if err := answer(resp, result); err != nil {
@@ -93,10 +97,7 @@ func answer(resp *http.Response, result any) error {
 			MigrateTo  int64 `json:"migrate_to_chat_id"`
 		} `json:"parameters"`
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil {
-		err = json.Unmarshal(body, &a)
-	}
+	err := wire.ReadJSON(resp.Body, maxAnswer, &a)
 	switch {
 	case resp.StatusCode != http.StatusOK && (err != nil || a.Code == 0):
 		return bare(resp.StatusCode) // a proxy's page, or none

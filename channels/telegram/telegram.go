@@ -4,10 +4,7 @@
 package telegram
 
 import (
-	"fmt"
 	"log/slog"
-	"net/url"
-	"regexp"
 	"strings"
 
 	"hob/channels"
@@ -43,14 +40,17 @@ func Kind() channels.Kind {
 
 // New makes a channel. Errors name the key of the section that is wrong.
 func New(env channels.Env, cfg Config) (*Channel, error) {
-	base, err := checkBase(cfg.APIBase)
+	base, err := wire.Server{Key: "api_base", Like: publicBase, Optional: true, Login: "the bot's token is"}.Read(cfg.APIBase)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAudience(cfg.Audience); err != nil {
+	group := channels.Form(`-[1-9][0-9]*`, `the id of a group is a negative number, like "-1001234567890"`)
+	person := channels.Form(`[1-9][0-9]*`, `the id of a person is a number, like "123456789"; names can be taken by anybody`)
+	if err := cfg.Check(group, person); err != nil {
 		return nil, err
 	}
-	token, err := checkToken(cfg.Token, env.Secret)
+	token, err := env.Token("token", cfg.Token, `@BotFather gives one for a new bot: put it in the environment and write token = "env:TELEGRAM_TOKEN"`,
+		`[0-9A-Za-z_:-]+`, "no bot's token; it looks like 123456789:AAE…")
 	if err != nil {
 		return nil, err
 	}
@@ -59,51 +59,10 @@ func New(env channels.Env, cfg Config) (*Channel, error) {
 		bot = "" // the server will refuse it; a token must not become part of an id
 	}
 	return &Channel{
-		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base, token: token, http: wire.Client(env.HTTP, 0)},
+		Audience: cfg.Audience, name: env.Name, bot: bot, api: client{base: base.String(), token: token, http: wire.Client(env.HTTP, 0)},
 		clock: env.Clock, log: env.Log,
 	}, nil
 }
 
 // Form is Telegram's HTML.
 func (c *Channel) Form() markup.Form { return markup.Telegram() }
-
-func checkBase(s string) (string, error) {
-	if s == "" {
-		return publicBase, nil
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("api_base: %q is no address; want something like %s, or leave it out", s, publicBase)
-	case u.User != nil:
-		return "", fmt.Errorf("api_base: no user name or password in the address; the bot's token is all that is needed")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("api_base: %q has something behind the path; want only the server, like %s", s, publicBase)
-	}
-	return strings.TrimRight(u.String(), "/"), nil
-}
-
-func checkToken(ref string, secret func(string) (string, error)) (string, error) {
-	if ref == "" {
-		return "", fmt.Errorf("token: missing; @BotFather gives one for a new bot: put it in the environment and write token = \"env:TELEGRAM_TOKEN\"")
-	}
-	token, err := secret(ref)
-	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
-	}
-	token = strings.TrimSpace(token)
-	if !regexp.MustCompile(`^[0-9A-Za-z_:-]+$`).MatchString(token) {
-		return "", fmt.Errorf("token: the value behind %q is no bot's token; it looks like 123456789:AAE…", ref)
-	}
-	return token, nil
-}
-
-func checkAudience(a channels.Audience) error {
-	group, person := regexp.MustCompile(`^-[1-9][0-9]*$`).MatchString, regexp.MustCompile(`^[1-9][0-9]*$`).MatchString
-	const who = `the id of a person is a number, like "123456789"; names can be taken by anybody`
-	return channels.CheckListed(
-		channels.Listed{Key: "groups", IDs: a.Groups, OK: group, Want: `the id of a group is a negative number, like "-1001234567890"`},
-		channels.Listed{Key: "known", IDs: a.Known, OK: person, Want: who},
-		channels.Listed{Key: "public", IDs: a.Public, OK: person, Want: who},
-	)
-}

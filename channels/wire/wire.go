@@ -3,7 +3,9 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -107,4 +110,62 @@ type file struct {
 func (f *file) Close() error {
 	defer f.done()
 	return f.ReadCloser.Close()
+}
+
+// Server is a key of the config that holds the address of a platform's server.
+type Server struct {
+	Key      string
+	Like     string // an example, and the default where the key is Optional
+	Optional bool
+	Login    string // what is enough to log in, as "the bot's token is"
+}
+
+// Read checks an address and returns it without a slash at its end.
+func (s Server) Read(value string) (*url.URL, error) {
+	hint := ""
+	if s.Optional {
+		hint = ", or leave it out"
+		if value == "" {
+			value = s.Like
+		}
+	}
+	u, err := url.Parse(strings.TrimRight(value, "/"))
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%s: %q is no address; want something like %s%s", s.Key, value, s.Like, hint)
+	case u.User != nil:
+		return nil, fmt.Errorf("%s: no user name or password in the address; %s all that is needed", s.Key, s.Login)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%s: %q has something behind the path; want only the server, like %s", s.Key, value, s.Like)
+	}
+	return u, nil
+}
+
+// NewJSON makes a request whose body is a JSON document, or empty where document is nil. Errors do not name the address.
+func NewJSON(ctx context.Context, method, address string, document any) (*http.Request, error) {
+	var body io.Reader
+	if document != nil {
+		raw, err := json.Marshal(document)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", Bare(ctx, err))
+	}
+	if document != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// ReadJSON reads a body of so many bytes at most into result, which may be nil.
+func ReadJSON(body io.Reader, most int64, result any) error {
+	raw, err := io.ReadAll(io.LimitReader(body, most))
+	if err != nil || result == nil {
+		return err
+	}
+	return json.Unmarshal(raw, result)
 }
