@@ -39,15 +39,15 @@ func (a acts) Act(ctx context.Context, act api.Act) (any, error) {
 	case "questions":
 		return a.question(ctx, act)
 	case "sessions":
-		return done(a.store.Archive(ctx, act.ID))
+		return done(a.store.Commands.Archive(ctx, act.ID))
 	case "budget":
 		return a.budget(ctx, act.Args)
 	case "model":
 		return a.model(ctx, act)
 	case "marks":
-		return done(a.store.Unmark(ctx, act.Args["path"], act.Args["hash"]))
+		return done(a.store.Questions.Unmark(ctx, act.Args["path"], act.Args["hash"]))
 	case "safe-mode":
-		return done(a.store.LeaveSafeMode(ctx))
+		return done(a.store.Boots.LeaveSafeMode(ctx))
 	case "hooks":
 		return a.hooks.Act(ctx, act)
 	case "channels", "pairings":
@@ -77,15 +77,15 @@ func (a acts) row(ctx context.Context, act api.Act) (any, error) {
 	case "turns stop":
 		return a.stop(ctx, id)
 	case "inbox retry":
-		return done(a.store.Retry(ctx, id))
+		return done(a.store.Inbox.Retry(ctx, id))
 	case "inbox drop":
-		return done(a.store.Drop(ctx, id))
+		return done(a.store.Inbox.Drop(ctx, id))
 	case "outbox retry":
-		return done(a.store.RetryOut(ctx, id))
+		return done(a.store.Outbox.RetryOut(ctx, id))
 	case "outbox drop":
-		return done(a.store.DropOut(ctx, id))
+		return done(a.store.Outbox.DropOut(ctx, id))
 	case "grants revoke":
-		return done(a.store.Revoke(ctx, id))
+		return done(a.store.Questions.Revoke(ctx, id))
 	default:
 		return nil, event.NewFault(event.Invalid, "", "%s cannot be asked to %s", act.Resource, act.Verb)
 	}
@@ -96,7 +96,7 @@ func (a acts) stop(ctx context.Context, id int64) (any, error) {
 	if a.thread.Stop(id) == id {
 		return done(nil)
 	}
-	stopped, err := a.store.StopTurn(ctx, id)
+	stopped, err := a.store.Commands.StopTurn(ctx, id)
 	if err == nil && !stopped {
 		err = event.NewFault(event.Clash, "hob turns list shows what runs and what waits", "turn %d neither runs nor waits", id)
 	}
@@ -125,7 +125,7 @@ func (a acts) question(ctx context.Context, act api.Act) (any, error) {
 	if answer == "" {
 		return nil, event.NewFault(event.Invalid, "hob approvals answer CODE TEXT", "the answer is empty")
 	}
-	q, err := a.store.AnswerFrom(ctx, a.input(event.Answer, act.Verb+" "+act.ID), act.ID, answer)
+	q, err := a.store.Commands.AnswerFrom(ctx, a.input(event.Answer, act.Verb+" "+act.ID), act.ID, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (a acts) budget(ctx context.Context, args map[string]string) (any, error) {
 	if c.Micros == nil && c.Tokens == nil && !c.Config {
 		return nil, event.NewFault(event.Invalid, "give per_day, tokens_per_day or both, or config", "there is nothing to set")
 	}
-	return a.store.SetBudget(ctx, c)
+	return a.store.Spending.SetBudget(ctx, c)
 }
 
 func (a acts) send(ctx context.Context, act api.Act) (any, error) {
@@ -168,7 +168,7 @@ func (a acts) send(ctx context.Context, act api.Act) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.store.Send(ctx, a.input(event.Command, "send "+string(to)), to, act.Args["text"], files...)
+	id, err := a.store.Outbox.Send(ctx, a.input(event.Command, "send "+string(to)), to, act.Args["text"], files...)
 	return map[string]any{"outbox": id, "to": to}, err
 }
 

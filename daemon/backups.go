@@ -88,7 +88,7 @@ type copies struct{ *daemon }
 func (d copies) keeper(p func() backup.Plan) (backup.Keeper, error) {
 	files, err := store.Migrations()
 	return backup.Keeper{
-		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backup, Notice: d.store.Notice,
+		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
 		Free: sys.DiskFree, Zone: d.zone, Clock: d.clock, Log: d.log,
 	}, err
 }

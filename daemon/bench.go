@@ -7,7 +7,6 @@ import (
 	"hob/config"
 	"hob/daemon/llm"
 	"hob/daemon/probe"
-	"hob/daemon/store/family"
 	"hob/daemon/toolset"
 	"hob/tools"
 	"hob/tools/all"
@@ -18,9 +17,9 @@ import (
 type workshop struct{ *daemon }
 
 func (d workshop) bench() *toolset.Deps {
-	kin := family.NewReader(d.store.Reader())
+	kin := d.store.Sessions
 	b := &toolset.Deps{Workspace: d.opt.workspace(), Self: d.opt.Self, Marks: d.store.Marks(), Wrote: d.written.Note, Log: d.log, Services: all.Services{
-		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Triggers: all.Triggers{Jobs: d.schedule(), Watches: conf(d).watches()}, Addresses: addresses(d), Backlog: backlog(d.store),
+		Artifacts: d.shelf, Seen: fs.NewSeen(), Spawn: d.group, Registry: d.registry, Triggers: all.Triggers{Jobs: d.schedule(), Watches: conf(d).watches()}, Addresses: addresses(d), Backlog: d.store.Tasks,
 		Agents: kin, Talks: kin, Models: d.knows, Resolve: conf(d).resolve, Marked: d.store.Marks().Paths,
 		Events: eventTypes(), Environ: os.Environ(), Instance: d.opt.instance(), State: d.opt.state(), Journal: toolset.Journal(d.opt.state()),
 		Gauge: toolset.Gauge{
@@ -28,7 +27,7 @@ func (d workshop) bench() *toolset.Deps {
 		},
 	}}
 	d.probe = b.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Load().kit, d.config() }, probe.Probe{
-		Busy: d.store.Busy, Record: d.store.Record, Now: d.clock.Wall, Helpless: func(string) bool { return d.chain().First().Info().Bare },
+		Busy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	})
 	b.Services.Gates = d.probe
 	if d.opt.Self != "" {
@@ -45,7 +44,7 @@ func (d workshop) knows(name string) error {
 
 // room is what may still be spent today; below 0: no limit.
 func (d workshop) room(ctx context.Context) (micros, tokens int64, err error) {
-	b, err := d.store.Spent(ctx)
+	b, err := d.store.Spending.Spent(ctx)
 	micros, tokens = -1, -1
 	if b.PerDayMicros >= 0 {
 		micros = max(b.PerDayMicros-b.UsedMicros-b.ReservedMicros, 0)
@@ -59,6 +58,6 @@ func (d workshop) room(ctx context.Context) (micros, tokens int64, err error) {
 // hookBegins has what a hook writes count as foreign: it is not confined, and sees attachments and scratch folders.
 func (d workshop) hookBegins(ctx context.Context) (ended func() error) {
 	return d.registry.Outside(d.live.Load().kit.Guard, "written by a hook, which sees foreign files", func(marks []tools.Change) error {
-		return d.store.Record(ctx, marks...)
+		return d.store.Questions.Record(ctx, marks...)
 	})
 }

@@ -142,7 +142,7 @@ func BenchmarkBurst(b *testing.B) {
 	s := benchStore(b)
 	accept := func(id string) {
 		in := event.In{Source: "chat", ExtID: id, Session: "main", Kind: event.Message, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: "chat:1", Parts: event.Say("hello")}
-		if _, err := s.Accept(context.Background(), []event.In{in}, nil); err != nil {
+		if _, err := s.Inbox.Accept(context.Background(), []event.In{in}, nil); err != nil {
 			b.Error(err)
 		}
 	}

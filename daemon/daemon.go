@@ -183,7 +183,7 @@ func (d conf) policy() store.Policy {
 // settings is what the agent takes from the config.
 func (d conf) settings(ctx context.Context) agent.Settings {
 	c := d.config()
-	safe, err := d.store.SafeMode(ctx)
+	safe, err := d.store.Boots.SafeMode(ctx)
 	if err != nil && ctx.Err() == nil {
 		d.log.Error("read safe mode", "err", err)
 	}
@@ -210,7 +210,7 @@ func (d conf) system(guest bool) string {
 // schedule is the jobs as tools and the API see them.
 func (d *daemon) schedule() jobs.Desk {
 	return jobs.Desk{
-		Rows: d.store, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.probe.Asked(ctx) }, Costs: costs(d),
+		Rows: d.store.Triggers, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.probe.Asked(ctx) }, Costs: costs(d),
 		Tool:     func(name string) bool { _, ok := liveSet{d}.Find(name); return ok },
 		Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	}
@@ -218,7 +218,7 @@ func (d *daemon) schedule() jobs.Desk {
 
 // watches is the file watches as tools and the API see them.
 func (d conf) watches() watches.Desk {
-	return watches.Desk{Rows: d.store, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
+	return watches.Desk{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
 }
 
 // costs tells what runs have cost, and the price of the model that is asked first.

@@ -12,7 +12,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 	"hob/daemon/sys"
 )
 
@@ -70,7 +70,7 @@ func (r *restarts) trouble(now time.Duration) (list []string) {
 
 // trouble is why hob is not healthy, a sentence each. It writes nothing while the last commit worked.
 func (d overview) trouble(ctx context.Context, s *Status) (list []string) {
-	if storage := d.store.Storage(ctx); storage.Fault != nil {
+	if storage := d.store.Backups.Storage(ctx); storage.Fault != nil {
 		s.Database.Fault, s.Database.Since = storage.Fault.Text, storage.Since
 	} else if free, err := sys.DiskFree(d.opt.state()); err == nil && free < leastFree {
 		s.Database.Fault = "the disk is full"
@@ -87,7 +87,7 @@ func (d overview) trouble(ctx context.Context, s *Status) (list []string) {
 	if s.Thread.Turn != 0 || s.SafeMode.On || s.Database.Fault != "" {
 		return list
 	}
-	seq, waits, err := d.store.Untaken(ctx, d.started)
+	seq, waits, err := d.store.Turns.Untaken(ctx, d.started)
 	if err == nil && waits > stuckAfter {
 		list = append(list, fmt.Sprintf("input #%d has waited for %s and no turn runs", seq, waits.Round(time.Second)))
 	}
@@ -98,7 +98,7 @@ func (d overview) trouble(ctx context.Context, s *Status) (list []string) {
 func (d overview) Health(ctx context.Context) (bool, map[string]any) {
 	s, err := d.look(ctx)
 	if err != nil {
-		return false, map[string]any{"database": db.Plain(err).Error()}
+		return false, map[string]any{"database": sqlite.Plain(err).Error()}
 	}
 	said := map[string]any{"thread": s.Thread.State, "scheduler": s.Scheduler.State, "database": "ok", "state": s.State}
 	if s.Database.Fault != "" {
@@ -112,16 +112,16 @@ func (d overview) Health(ctx context.Context) (bool, map[string]any) {
 
 // watchStorage tells the owner that hob cannot store, when that lasts, and when it can again, each at most once an hour.
 func (d notices) watchStorage(ctx context.Context) error {
-	var failing db.Storage
+	var failing sqlite.Storage
 	told := map[string]int64{} // texts, by the hour
 	for {
-		bell := d.store.StorageBell()
-		now, hour := d.store.Storage(ctx), d.clock.Wall().Unix()/3600
+		bell := d.store.Backups.StorageBell()
+		now, hour := d.store.Backups.Storage(ctx), d.clock.Wall().Unix()/3600
 		var later <-chan time.Time
 		switch {
 		case now.Fault != nil:
 			failing = now
-			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, db.ErrMoved) {
+			if wait := lasting - d.clock.Wall().Sub(now.Since); wait > 0 && !errors.Is(now.Fault, sqlite.ErrMoved) {
 				later = time.After(wait)
 			} else if told[now.Fault.Text] != hour {
 				told[now.Fault.Text] = hour
@@ -130,10 +130,10 @@ func (d notices) watchStorage(ctx context.Context) error {
 		case failing.Fault != nil:
 			d.restarts.forget() // their cause is gone
 			text := fmt.Sprintf("hob could not write to its disk from %s to %s: %s. What came in meanwhile was refused; now it is stored again.", d.local(failing.Since), d.local(d.clock.Wall()), failing.Fault.Text)
-			if err := d.store.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
+			if err := d.store.Events.Notice(ctx, fmt.Sprintf("storage:%d", hour), text); err != nil {
 				return err
 			}
-			failing = db.Storage{}
+			failing = sqlite.Storage{}
 		}
 		select {
 		case <-ctx.Done():
@@ -166,5 +166,5 @@ func plain(err error) error {
 	if _, known := event.AsFault(err); known {
 		return err
 	}
-	return db.Plain(err)
+	return sqlite.Plain(err)
 }

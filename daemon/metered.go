@@ -28,7 +28,7 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	if r.MaxOutput > 0 {
 		out = min(out, r.MaxOutput)
 	}
-	charge, err := m.store.Charge(ctx, "model test", amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
+	charge, err := m.store.Spending.Charge(ctx, "model test", amount(info.Price.Of(llm.Usage{Input: mostInput, Output: out})))
 	if errors.Is(err, turn.ErrBudget) {
 		return llm.Answer{}, &llm.Error{Fault: llm.Unfunded}
 	}
@@ -38,9 +38,9 @@ func (m metered) Answer(ctx context.Context, r llm.Request, delta func(llm.Delta
 	answer, err := m.Model.Answer(ctx, r, delta)
 	switch {
 	case err == nil:
-		return answer, m.store.Correct(context.WithoutCancel(ctx), charge, amount(info.Price.Of(answer.Usage)))
+		return answer, m.store.Spending.Correct(context.WithoutCancel(ctx), charge, amount(info.Price.Of(answer.Usage)))
 	case !llm.Billable(err):
-		return answer, errors.Join(err, m.store.Correct(context.WithoutCancel(ctx), charge, turn.Amount{}))
+		return answer, errors.Join(err, m.store.Spending.Correct(context.WithoutCancel(ctx), charge, turn.Amount{}))
 	default:
 		return answer, err // it may have been billed: it stays booked
 	}

@@ -69,7 +69,7 @@ func (d conf) useModel(ctx context.Context, name string) (string, error) {
 	if label == catalog.Default {
 		name = ""
 	}
-	if err := d.store.ChooseModel(ctx, name); err != nil {
+	if err := d.store.Commands.ChooseModel(ctx, name); err != nil {
 		return "", fmt.Errorf("choose a model: %w", err)
 	}
 	next := *d.live.Load()

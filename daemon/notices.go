@@ -13,7 +13,6 @@ import (
 	"hob/daemon/lobby"
 	"hob/daemon/prompt"
 	"hob/daemon/store"
-	"hob/daemon/store/told"
 	"hob/scheduler"
 )
 
@@ -35,9 +34,9 @@ func (d notices) tellProblems(ctx context.Context) error {
 		list[i] = d.secrets.Text(p)
 		d.log.Warn("config", "problem", list[i])
 	}
-	err := d.settle(ctx, toldConfig, func(known string) (string, told.Notice, error) {
+	err := d.settle(ctx, toldConfig, func(known string) (string, store.Notice, error) {
 		now, news := lobby.News(known, list)
-		n := told.Notice{To: d.elsewhere("")}
+		n := store.Notice{To: d.elsewhere("")}
 		if len(news) > 0 {
 			n.Text = "There is something wrong with the config:\n" + strings.Join(news, "\n") +
 				"\nhob looks at it again when config.toml is written, or when it is started again; hob doctor says more."
@@ -57,11 +56,11 @@ func (d notices) tellCosts(ctx context.Context) error {
 	if len(lineup.Faults) > 0 {
 		return nil // what answers now was not meant
 	}
-	jobs, err := d.store.AllJobs(ctx)
+	jobs, err := d.store.Triggers.AllJobs(ctx)
 	if err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}
-	watches, err := d.store.AllWatches(ctx)
+	watches, err := d.store.Watches.AllWatches(ctx)
 	if err != nil {
 		return fmt.Errorf("list watches: %w", err)
 	}
@@ -77,11 +76,11 @@ func (d notices) tellCosts(ctx context.Context) error {
 	for _, w := range watches {
 		add(w.Trigger, false)
 	}
-	return d.settle(ctx, toldCosts, func(known string) (string, told.Notice, error) {
+	return d.settle(ctx, toldCosts, func(known string) (string, store.Notice, error) {
 		if model.Local {
-			return noCosts, told.Notice{}, nil
+			return noCosts, store.Notice{}, nil
 		}
-		n := told.Notice{To: event.ToOwner}
+		n := store.Notice{To: event.ToOwner}
 		if known == noCosts && len(list) > 0 {
 			n.Text = "These ran free until now. From now on " + model.Name() + " is asked, and each run may cost money:\n" + d.secrets.Text(strings.Join(list, "\n")) +
 				"\nA prompt 'say: TEXT' stays free. hob cron show NAME tells what a job may cost; hob cron pause NAME stops it."
@@ -105,7 +104,7 @@ func (d notices) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 
 // tellTrouble tells the owner how a channel does now: what has changed since it was asked for is in it, in whatever order the changes are told.
 func (d notices) tellTrouble(ctx context.Context, name string) error {
-	return d.troubles(ctx, func(all lobby.Troubles) (n told.Notice) {
+	return d.troubles(ctx, func(all lobby.Troubles) (n store.Notice) {
 		for _, h := range overview(d).channelHealth() {
 			if h.Name == name && !h.Unfit {
 				n.To = d.elsewhere(name)
@@ -118,15 +117,15 @@ func (d notices) tellTrouble(ctx context.Context, name string) error {
 
 // onlyTroubles forgets the trouble with channels that the config does not have any more.
 func (d notices) onlyTroubles(ctx context.Context, names []string) error {
-	return d.troubles(ctx, func(all lobby.Troubles) told.Notice {
+	return d.troubles(ctx, func(all lobby.Troubles) store.Notice {
 		all.Only(names)
-		return told.Notice{}
+		return store.Notice{}
 	})
 }
 
 // troubles lets f change what is known of the trouble with channels, and say what the owner is told of it.
-func (d notices) troubles(ctx context.Context, f func(lobby.Troubles) told.Notice) error {
-	return d.settle(ctx, toldChannels, func(known string) (string, told.Notice, error) {
+func (d notices) troubles(ctx context.Context, f func(lobby.Troubles) store.Notice) error {
+	return d.settle(ctx, toldChannels, func(known string) (string, store.Notice, error) {
 		all, err := lobby.ReadTroubles(known)
 		if err != nil {
 			d.log.Error("what the owner was told of channels is forgotten", "err", err)
@@ -137,8 +136,8 @@ func (d notices) troubles(ctx context.Context, f func(lobby.Troubles) told.Notic
 	})
 }
 
-func (d notices) settle(ctx context.Context, name string, f func(known string) (string, told.Notice, error)) error {
-	return d.store.Write(ctx, func(tx *store.Tx) error { return told.Settle(tx, name, f) })
+func (d notices) settle(ctx context.Context, name string, f func(known string) (string, store.Notice, error)) error {
+	return d.store.Notices.Settle(ctx, name, f)
 }
 
 // elsewhere is the owner's first address on a channel that can be used and is not the given one, if there is one on a channel that is not

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Options of a daemon.
@@ -35,7 +35,7 @@ type Ready struct {
 }
 
 // ErrRunning is a home that another daemon holds.
-var ErrRunning = db.ErrLocked
+var ErrRunning = sqlite.ErrLocked
 
 // Earliest time that a clock can honestly show: hob was not written before.
 func earliest() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -72,19 +72,19 @@ func homeFault(home string, err error) error {
 func startFault(home string, err error) error {
 	var f *event.Fault
 	switch {
-	case err == nil || errors.Is(err, db.ErrLocked):
+	case err == nil || errors.Is(err, sqlite.ErrLocked):
 		return err
-	case errors.Is(err, db.ErrNewer):
+	case errors.Is(err, sqlite.ErrNewer):
 		hint := "use the newer hob"
 		if before := (Options{Home: home}).database() + ".before-migration"; exists(before) {
 			hint += ", or the copy " + before
 		}
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: hint, Err: err}
-	case errors.Is(err, db.ErrCorrupt):
+	case errors.Is(err, sqlite.ErrCorrupt):
 		return &event.Fault{Kind: event.Clash, Text: "the database of " + home + " is damaged", Hint: "nothing was changed; hob backup list, then hob backup restore PATH", Err: err}
 	case errors.As(err, &f):
 		return err
-	case errors.Is(err, db.ErrNetwork):
+	case errors.Is(err, sqlite.ErrNetwork):
 		return &event.Fault{Kind: event.Clash, Text: err.Error(), Hint: "choose a home on a local disk with --home: SQLite's locks do not hold over a network", Err: err}
 	default:
 		return homeFault(home, err)

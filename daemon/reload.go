@@ -61,7 +61,7 @@ func (d conf) reload(ctx context.Context) error {
 	if err := d.renew(ctx); err != nil {
 		return err
 	}
-	if err := d.store.ForgetPrompts(ctx); err != nil {
+	if err := d.store.Turns.ForgetPrompts(ctx); err != nil {
 		return err
 	}
 	if err := d.follow(ctx); err != nil {
@@ -79,7 +79,7 @@ func (d conf) renew(ctx context.Context) error {
 	}
 	d.swap.Lock()
 	defer d.swap.Unlock()
-	chosen, err := d.store.ChosenModel(ctx)
+	chosen, err := d.store.Commands.ChosenModel(ctx)
 	if err != nil {
 		return fmt.Errorf("read the chosen model: %w", err)
 	}

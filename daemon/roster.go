@@ -15,7 +15,7 @@ type roster struct{ *daemon }
 
 // show is the roster, without asking anybody.
 func (d roster) show(ctx context.Context) (catalog.Roster, error) {
-	chosen, err := d.store.ChosenModel(ctx)
+	chosen, err := d.store.Commands.ChosenModel(ctx)
 	if err != nil {
 		return catalog.Roster{}, err
 	}

@@ -13,9 +13,7 @@ import (
 	"hob/daemon/lobby"
 	"hob/daemon/policy"
 	"hob/daemon/store"
-	"hob/daemon/store/trust"
 	"hob/daemon/store/view"
-	"hob/daemon/store/work"
 	"hob/daemon/watches"
 	"hob/daemon/webhooks"
 )
@@ -25,13 +23,13 @@ type rows struct {
 	view     *view.View
 	budget   func(ctx context.Context) (store.Budget, error)
 	grants   func(ctx context.Context) ([]policy.Grant, error)
-	marks    func(ctx context.Context, hashes bool) ([]trust.Mark, error)
+	marks    func(ctx context.Context, hashes bool) ([]store.Mark, error)
 	schedule jobs.Desk
 	hooks    *webhooks.Desk
 	watches  watches.Desk
 	status   func(ctx context.Context) (Status, error)
 	models   roster
-	work     work.Rows
+	work     store.Tasks
 	lobby    lobby.Desk
 	hide     func(string) string // takes the values of secrets out of a text
 }

@@ -79,9 +79,9 @@ func (d *daemon) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.view = view.New(d.store.Reader())
-	d.shelf = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store, View: d.view, IDs: d.ids}
-	err = d.store.SetAside(ctx)
-	if d.store.Boot().Crashed && err == nil {
+	d.shelf = artifacts.Store{Dir: filepath.Join(d.opt.state(), "artifacts"), Workspace: d.opt.workspace(), Rows: d.store.Artifacts, View: d.view, IDs: d.ids}
+	err = d.store.Triggers.SetAside(ctx)
+	if d.store.Boots.Boot().Crashed && err == nil {
 		err = d.recover(ctx)
 	}
 	if err == nil {
@@ -163,14 +163,14 @@ func (d *daemon) failed(ctx context.Context, name string, err error) {
 	hour := d.clock.Wall().Unix() / 3600
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	d.tellers.Once("tell of "+name, func() error {
-		return d.store.Notice(ctx, fmt.Sprintf("part:%s:%d", name, hour), fmt.Sprintf("Part of hob failed and was started again: %s: %s", name, line))
+		return d.store.Events.Notice(ctx, fmt.Sprintf("part:%s:%d", name, hour), fmt.Sprintf("Part of hob failed and was started again: %s: %s", name, line))
 	})
 }
 
 // serve runs all parts until ctx ends.
 func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Duration) error {
 	out, core, in := d.stage(ctx), d.stage(ctx), d.stage(ctx)
-	cliChannel := cli.New(d.store, d.shelf, d.clock, d.ids, d.config().Owner.Name)
+	cliChannel := cli.New(d.store.Inbox, d.shelf, d.clock, d.ids, d.config().Owner.Name)
 	if err := d.wire(out, in); err != nil {
 		in.stop()
 		core.stop()
@@ -229,12 +229,12 @@ func (d *daemon) drain(ctx context.Context, in, core, out stage) error {
 // fire runs a part of the scheduler, unless safe mode is on: then it waits for its end.
 func (d *daemon) fire(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if sys.SyncClock(ctx, d.clock, d.store.Boot().Last) {
+		if sys.SyncClock(ctx, d.clock, d.store.Boots.Boot().Last) {
 			d.log.Info("waited for the machine's clock to be set", "now", d.clock.Wall())
 		}
 		for ctx.Err() == nil {
-			bell := d.store.JobsBell()
-			safe, err := d.store.SafeMode(ctx)
+			bell := d.store.Triggers.JobsBell()
+			safe, err := d.store.Boots.SafeMode(ctx)
 			if err != nil {
 				return err
 			}
@@ -259,7 +259,7 @@ func (d *daemon) keepHouse(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := d.store.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
+			if err := d.store.Backups.Trim(ctx, d.clock.Wall().Add(-keepEvents)); err != nil {
 				return err
 			}
 		}
@@ -291,14 +291,14 @@ func (d *daemon) notes(ctx context.Context) []string {
 	if d.config().Guard.Mode == "open" {
 		notes = append(notes, "guard.mode is open: tools run without asking")
 	}
-	safe, err := d.store.SafeMode(ctx)
+	safe, err := d.store.Boots.SafeMode(ctx)
 	if err != nil {
 		safe = err.Error()
 	}
 	if safe != "" {
 		notes = append(notes, "safe mode is on: "+safe+" (hob safe-mode off)")
 	}
-	if b := d.store.Boot(); b.Culprit != 0 {
+	if b := d.store.Boots.Boot(); b.Culprit != 0 {
 		notes = append(notes, fmt.Sprintf("turn %d was given up: hob ended unexpectedly each time it ran (hob turns show %d)", b.Culprit, b.Culprit))
 	}
 	return notes

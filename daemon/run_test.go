@@ -179,7 +179,7 @@ func boot(t *testing.T, home string) store.Boot {
 	if err := s.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return s.Boot()
+	return s.Boots.Boot()
 }
 
 func TestMessageInAnswerOut(t *testing.T) {

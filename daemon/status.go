@@ -15,7 +15,6 @@ import (
 	"hob/daemon/llm/catalog"
 	"hob/daemon/sandbox"
 	"hob/daemon/store"
-	"hob/daemon/store/family"
 	"hob/daemon/store/view"
 	"hob/daemon/tasks"
 	"hob/scheduler"
@@ -208,20 +207,20 @@ func (d overview) read(ctx context.Context) (Status, error) {
 	}
 	s.Thread.Queued, s.Thread.Waiting, s.Questions, s.Outbox = counts.Queued, counts.Waiting, counts.Questions, OutboxStatus{Ready: counts.Unsent, Held: counts.Held}
 	s.Scheduler.Jobs, s.Database.Bytes = counts.Jobs, counts.Bytes
-	if s.Budget, err = d.store.Spent(ctx); err != nil {
+	if s.Budget, err = d.store.Spending.Spent(ctx); err != nil {
 		return s, err
 	}
-	if s.SafeMode.Why, err = d.store.SafeMode(ctx); err != nil {
+	if s.SafeMode.Why, err = d.store.Boots.SafeMode(ctx); err != nil {
 		return s, err
 	}
 	s.SafeMode.On = s.SafeMode.Why != ""
-	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.NextJob(ctx); err != nil {
+	if s.Scheduler.Next, s.Scheduler.NextJob, err = d.store.Triggers.NextJob(ctx); err != nil {
 		return s, err
 	}
-	if s.Thread.Todo, err = backlog(d.store).Tallies(ctx); err != nil {
+	if s.Thread.Todo, err = d.store.Tasks.Tallies(ctx); err != nil {
 		return s, err
 	}
-	s.Thread.Children, err = family.NewReader(d.store.Reader()).OpenAgents(ctx)
+	s.Thread.Children, err = d.store.Sessions.OpenAgents(ctx)
 	return s, err
 }
 
@@ -391,7 +390,7 @@ func (b board) jobs(ctx context.Context) (string, error) {
 
 // quiet says until when it is quiet for the owner.
 func (b board) quiet(ctx context.Context) (string, error) {
-	until, waiting, err := b.store.Quiet(ctx)
+	until, waiting, err := b.store.Outbox.Quiet(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -402,7 +401,7 @@ func (b board) quiet(ctx context.Context) (string, error) {
 }
 
 func (b board) usage(ctx context.Context) (string, error) {
-	u, err := b.store.Spent(ctx)
+	u, err := b.store.Spending.Spent(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -8,8 +8,7 @@ import (
 	"hob/channels"
 	"hob/daemon/event"
 	"hob/daemon/lobby"
-	"hob/daemon/store/lines"
-	"hob/daemon/store/told"
+	"hob/daemon/store"
 )
 
 // keeper keeps what channels receive: rows in the store, files on the shelf.
@@ -21,7 +20,7 @@ var _ channels.Keeper = keeper{}
 
 // Accept commits inputs and a cursor.
 func (k keeper) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
-	return k.store.Accept(ctx, ins, c)
+	return k.store.Inbox.Accept(ctx, ins, c)
 }
 
 // AcceptFiles commits an input with its files.
@@ -31,12 +30,12 @@ func (k keeper) AcceptFiles(ctx context.Context, in event.In, contents [][]byte)
 
 // TakeBack drops what was deleted before it was read.
 func (k keeper) TakeBack(ctx context.Context, w channels.Withdrawal) error {
-	return k.store.TakeBack(ctx, w)
+	return k.store.Inbox.TakeBack(ctx, w)
 }
 
 // Cursor is how far a source has been read.
 func (k keeper) Cursor(ctx context.Context, source, identity string) (string, error) {
-	return k.store.Cursor(ctx, source, identity)
+	return k.store.Inbox.Cursor(ctx, source, identity)
 }
 
 // visitors are those who write on the channels.
@@ -44,16 +43,16 @@ type visitors struct{ *daemon }
 
 // porter lets them in.
 func (v visitors) porter() lobby.Porter {
-	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Tell, Elsewhere: notices(v).elsewhere, Gaps: v.gaps}
+	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Events.Tell, Elsewhere: notices(v).elsewhere, Gaps: v.gaps}
 }
 
 // teller tells of what may be missing on channels.
 func (v visitors) teller() *lobby.Teller {
 	return lobby.NewTeller(lobby.TellerConfig{
 		Settle: func(ctx context.Context, f func(string) (string, event.Address, string)) error {
-			return notices(v).settle(ctx, toldGaps, func(known string) (string, told.Notice, error) {
+			return notices(v).settle(ctx, toldGaps, func(known string) (string, store.Notice, error) {
 				now, to, text := f(known)
-				return now, told.Notice{To: to, Text: text}, nil
+				return now, store.Notice{To: to, Text: text}, nil
 			})
 		},
 		Elsewhere: notices(v).elsewhere, Clock: v.clock, Log: v.log,
@@ -101,7 +100,7 @@ func (v visitors) friends() []event.Address {
 // standing is by what right an address hears from hob now. An error: it cannot be told before the channel has said which account hob has there,
 // because a pairing counts for one account only.
 func (v visitors) standing(to event.Address) (channels.Standing, error) {
-	right := lines.Rights{Owner: v.owner(), Named: v.named}.Of(to)
+	right := store.RecipientRights{Owner: v.owner(), Named: v.named}.Of(to)
 	if slices.Contains(v.store.Pairings.Paired(), to) && !slices.Contains(v.config().Owner.Addresses, string(to)) && !v.host.Met(to.Channel()) {
 		return right, fmt.Errorf("channel %s has not said yet which account it is", to.Channel())
 	}
@@ -118,7 +117,7 @@ func (v visitors) lobby() lobby.Desk {
 	return lobby.Desk{Config: lobby.Config{
 		Book: v.store.Pairings, Health: overview(v).channelHealth, Find: v.host.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: v.secrets.Text, Letters: lobby.Letters, Now: v.clock.Wall,
 		Send: func(ctx context.Context, to event.Address, text string) (int64, error) {
-			return v.store.Send(ctx, event.In{
+			return v.store.Outbox.Send(ctx, event.In{
 				Source: "api", ExtID: v.ids.Code(16), Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,
 				ReplyTo: event.CLI, Parts: event.Say("test " + string(to)), Received: v.clock.Wall(),
 			}, to, text)

@@ -323,7 +323,7 @@ func TestPairingEndsAfterFiveTries(t *testing.T) {
 	if r := h.pairing(b.ID); r.State != channels.PairingOver || r.Left != 0 || len(h.Owner()) > 0 || len(h.inbox()) > 0 {
 		t.Errorf("%+v, owners %q, inbox %q", r, h.Owner(), h.inbox())
 	}
-	events, err := h.Store.EventsAfter(t.Context(), 0, 1000)
+	events, err := h.Store.Events.EventsAfter(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestPairingOutlivesACrash(t *testing.T) {
 	h.says(h.x, code, next)
 	same(t, "inbox", h.inbox(), "owner main hello")
 	same(t, "who was told", h.told(), "cli:main", "x:7")
-	if c, err := h.Store.Cursor(t.Context(), "x", "bot"); err != nil || c != next.ID {
+	if c, err := h.Store.Inbox.Cursor(t.Context(), "x", "bot"); err != nil || c != next.ID {
 		t.Errorf("cursor %q, %v", c, err)
 	}
 }
@@ -441,10 +441,10 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 	if s, err := h.Standing("alerts:talk"); err != nil || s != channels.Owned {
 		t.Errorf("he hears there as %q, %v", s, err)
 	}
-	if _, _, err := h.Store.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}); err != nil {
+	if _, _, err := h.Store.Questions.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := h.Store.Ready(t.Context(), time.Now(), 9)
+	rows, err := h.Store.Outbox.Ready(t.Context(), time.Now(), 9)
 	if err != nil || len(rows) != 1 || rows[0].To != "alerts:talk" || rows[0].Standing != channels.Owned {
 		t.Errorf("the question goes to %+v, %v", rows, err)
 	}

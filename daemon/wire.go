@@ -16,9 +16,6 @@ import (
 	"hob/daemon/llm/builtin"
 	"hob/daemon/policy"
 	"hob/daemon/store"
-	"hob/daemon/store/db"
-	"hob/daemon/store/triggers"
-	"hob/daemon/store/work"
 	"hob/daemon/sys"
 	"hob/daemon/toolcall"
 	"hob/daemon/toolset"
@@ -33,17 +30,17 @@ import (
 
 // Who is connected to whom. The store fits every need that a part declares.
 var (
-	_ scheduler.Store     = (*store.Store)(nil) // the scheduler commits what fires
-	_ watch.Store         = triggers.Watches{}  // the watcher what changes in files
-	_ gate.Store          = (*store.Store)(nil) // and the keeper of gates what is let through
-	_ scheduler.Zones     = (*store.Store)(nil) // and moves them when the rules of a zone change
-	_ scheduler.Leaps     = (*store.Store)(nil) // or takes them back when the clock was wrong
-	_ agent.Queue         = store.Turns{}       // the thread takes rows
-	_ agent.Ledger        = (*store.Store)(nil) // and commits steps
+	_ scheduler.Store     = store.Triggers{} // the scheduler commits what fires
+	_ watch.Store         = store.Watches{}  // the watcher what changes in files
+	_ gate.Store          = store.Triggers{} // and the keeper of gates what is let through
+	_ scheduler.Zones     = store.Triggers{} // and moves them when the rules of a zone change
+	_ scheduler.Leaps     = store.Triggers{} // or takes them back when the clock was wrong
+	_ agent.Queue         = store.Turns{}    // the thread takes rows
+	_ agent.Ledger        = store.Turns{}    // and commits steps
 	_ agent.Prompts       = store.Turns{}
-	_ agent.Family        = (*store.Store)(nil) // the lanes of sub-agents
-	_ agent.Commands      = store.Commands{}    // the desk serves commands
-	_ agent.Conversations = (*store.Store)(nil)
+	_ agent.Family        = store.Subagents{} // the lanes of sub-agents
+	_ agent.Commands      = store.Commands{}  // the desk serves commands
+	_ agent.Conversations = store.Commands{}
 	_ agent.Outgoing      = store.Commands{}
 	_ channels.Store      = store.Outbox{} // the pump empties the outbox
 	_ channels.Drafts     = store.Outbox{} // and shows what is still being written
@@ -52,8 +49,8 @@ var (
 // wire makes the parts.
 func (d *daemon) wire(out, in stage) error {
 	d.group = out.Group
-	d.registry = runtime.NewRegistry(toolset.Reports{Record: d.store.Record, Accept: func(ctx context.Context, in event.In) error {
-		_, err := d.store.Accept(ctx, []event.In{in}, nil)
+	d.registry = runtime.NewRegistry(toolset.Reports{Record: d.store.Questions.Record, Accept: func(ctx context.Context, in event.In) error {
+		_, err := d.store.Inbox.Accept(ctx, []event.In{in}, nil)
 		return err
 	}})
 	d.registry.Note = d.store.Marks().Note
@@ -63,59 +60,59 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Load().kit.Guard, path) }
 	d.dispatch = &agent.Dispatch{
-		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Grants, Clock: d.clock, Log: d.log,
+		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Turns.Grants, Clock: d.clock, Log: d.log,
 		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },
 		Hooks: &toolset.ToolHooks{
 			List: func() []toolset.ToolHook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},
 	}
 	d.thread = &agent.Thread{
-		Queue: d.store, Ledger: d.store, Prompts: d.store, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
+		Queue: d.store.Turns, Ledger: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
 		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
 		Hear:     d.ears().Hear,
 		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
-	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store, Named: func(ctx context.Context, name string) *llm.Chain {
+	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store.Subagents, Named: func(ctx context.Context, name string) *llm.Chain {
 		return conf{d}.registry().Lineup(ctx, d.config(), name).Chain
 	}}
-	d.desk = &agent.Desk{Commands: d.store, Conversations: d.store, Outgoing: d.store, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
+	d.desk = &agent.Desk{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
-	d.runner = scheduler.NewRunner(d.store, d.clock, in.values("job bell", d.store.JobsBell), d.log)
-	d.runner.FollowClock(d.store)
-	d.runner.FollowZones(d.store, func() string { return scheduler.ZonePrint(d.opt.Version) })
-	d.keeper = gate.NewKeeper(d.store, d.probe.World(), d.clock, in.values("gate bell", d.store.JobsBell), d.log)
+	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsBell), d.log)
+	d.runner.FollowClock(d.store.Triggers)
+	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })
+	d.keeper = gate.NewKeeper(d.store.Triggers, d.probe.World(), d.clock, in.values("gate bell", d.store.Triggers.JobsBell), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {
 		return err
 	}
-	d.watcher = watch.NewWatcher(triggers.Watches{Desk: d.store.Desk}, d.clock, in.values("watch bell", d.store.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
+	d.watcher = watch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
 	d.gaps = visitors{d}.teller()
 	d.host = channels.NewHost(channels.HostConfig{
 		Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go,
 		Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) },
 		Back: func(name string) {
-			in.Once("send over "+name+" again", func() error { return d.store.Hasten(context.WithoutCancel(in.ctx), name) })
+			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(context.WithoutCancel(in.ctx), name) })
 		},
 	})
 	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
-		Wake: out.values("outbox bell", d.store.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
+		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
+		Wake: out.values("outbox bell", d.store.Outbox.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
-	typist := &channels.Typist{Answering: d.store.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
+	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "typing signs", typist.Run)
-	closer := &channels.Closer{Rows: d.store, Channel: d.host.Channel, Wake: out.values("question bell", d.store.EventsBell), Clock: d.clock, Log: d.log}
+	closer := &channels.Closer{Rows: d.store.Outbox, Channel: d.host.Channel, Wake: out.values("question bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}
 	out.Go(out.ctx, "closed questions", closer.Run)
-	arrived := out.values("file bell", d.store.FilesBell)
+	arrived := out.values("file bell", d.store.Outbox.FilesBell)
 	out.Go(out.ctx, "sent files", func(ctx context.Context) error { return d.shelf.Tend(ctx, arrived) })
 	drafts := channels.NewLive(channels.LiveConfig{
-		Drafts: d.store, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.EventsBell), Ident: d.ids,
+		Drafts: d.store.Outbox, Feed: &d.feed, Pump: d.pump, Enabled: func() bool { return d.config().Outbox.Live }, Wake: out.values("draft bell", d.store.Events.EventsBell), Ident: d.ids,
 		Plain: func(text string) string { return policy.Visible(d.secrets.Text(text)) },
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
 	out.Go(out.ctx, "drafts", drafts.Run)
 	d.webhooks = webhooks.New(webhooks.Config{
-		Rows: d.store.Webhooks(), Inbox: d.store.Webhooks(), Secret: conf{d}.resolve, Safe: d.store.SafeMode, Reach: addresses{d}.reach,
+		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: conf{d}.resolve, Safe: d.store.Boots.SafeMode, Reach: addresses{d}.reach,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
 	})
 	if err := (conf{d}).follow(in.ctx); err != nil {
@@ -126,7 +123,7 @@ func (d *daemon) wire(out, in stage) error {
 
 // ears listen to voice notes, as the config says at that moment.
 func (d *daemon) ears() transcribe.Service {
-	return transcribe.Service{Rows: d.store, Open: d.shelf.Content, Book: transcribe.Booked(d.store, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (transcribe.Endpoint, error) {
+	return transcribe.Service{Rows: d.store.Turns, Open: d.shelf.Content, Book: transcribe.Booked(d.store.Spending, "voice notes"), Log: d.log, Endpoint: func(ctx context.Context) (transcribe.Endpoint, error) {
 		web, err := conf{d}.web(ctx, "voice", "")
 		if err != nil {
 			return transcribe.Endpoint{}, fmt.Errorf("network.proxy: %w", err)
@@ -192,19 +189,12 @@ func eventTypes() []string {
 // instance marks the processes that this home's daemon starts.
 func (o Options) instance() string { return sys.Digest(o.Home) }
 
-// backlog is the tasks as the tools see them.
-func backlog(s *store.Store) work.Desk {
-	return work.Desk{Rows: work.Rows{Readers: s.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
-		return s.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
-	}}
-}
-
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) api.Deps {
 	return api.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spent, grants: d.store.Grants, marks: d.store.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: backlog(d.store).Rows, lobby: visitors{d}.lobby(), hide: d.secrets.Text},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: d.store.Tasks, lobby: visitors{d}.lobby(), hide: d.secrets.Text},
 		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby(), shelf: d.shelf},
-		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
+		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Plain: plain, Log: d.log,
 	}
 }
@@ -213,7 +203,7 @@ func (d *daemon) api(c *cli.Channel) api.Deps {
 type events struct{ store *store.Store }
 
 func (e events) After(ctx context.Context, seq int64, limit int) ([]event.Event, error) {
-	return e.store.EventsAfter(ctx, seq, limit)
+	return e.store.Events.EventsAfter(ctx, seq, limit)
 }
-func (e events) Last(ctx context.Context) (int64, error) { return e.store.LastEvent(ctx) }
-func (e events) Wake() <-chan struct{}                   { return e.store.EventsBell() }
+func (e events) Last(ctx context.Context) (int64, error) { return e.store.Events.LastEvent(ctx) }
+func (e events) Wake() <-chan struct{}                   { return e.store.Events.EventsBell() }

@@ -74,13 +74,13 @@ func (w *world) start() {
 	settings := func(context.Context) agent.Settings {
 		return agent.Settings{Zone: "UTC", Mode: policy.ModeAsk, System: func(bool) string { return "" }}
 	}
-	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Grants, Clock: w.clock, Log: log}
+	dispatch := &agent.Dispatch{Set: set, Settings: settings, Grants: w.store.Turns.Grants, Clock: w.clock, Log: log}
 	thread := &agent.Thread{
-		Queue: w.store, Ledger: w.store, Prompts: w.store, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
+		Queue: w.store.Turns, Ledger: w.store.Turns, Prompts: w.store.Turns, Dispatch: dispatch, Models: func() *llm.Chain { return llm.NewChain(llmtest.NewScript(llmtest.InOrder())) },
 		Settings: settings, Feed: &event.Feed{}, Clock: w.clock, Jitter: func() float64 { return 0 }, Log: log,
 		Boundary: func(context.Context, turn.Queued) error { return nil },
 	}
-	runner := scheduler.NewRunner(w.store, w.clock, nil, log)
+	runner := scheduler.NewRunner(w.store.Triggers, w.clock, nil, log)
 	ctx, stop := context.WithCancel(w.t.Context())
 	w.stop = stop
 	w.group = sys.NewGroup(log, func(name string, err error) { w.t.Errorf("%s failed: %v", name, err) })
@@ -109,7 +109,7 @@ func TestSimulation(t *testing.T) {
 		for _, p := range plan() {
 			j, _, err := scheduler.New(scheduler.Draft{Name: p.name, When: p.when, Zone: p.zone, Prompt: "say: " + p.name, Deliver: "cli:main", Trust: event.Owner}, time.UTC, began)
 			if err == nil {
-				err = w.store.Record(t.Context(), scheduler.Put{Job: j})
+				err = w.store.Questions.Record(t.Context(), scheduler.Put{Job: j})
 			}
 			if err != nil {
 				t.Fatal(err)

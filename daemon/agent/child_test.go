@@ -15,7 +15,7 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
-	"hob/daemon/store/family"
+	"hob/daemon/store"
 	"hob/tools"
 	"hob/tools/sessions"
 )
@@ -55,7 +55,7 @@ func lanes(r *rig) {
 // late reads over the rig's store, which is opened after its tools are made.
 type late struct{ r *rig }
 
-func (l *late) reader() family.Reader { return family.NewReader(l.r.store.Reader()) }
+func (l *late) reader() store.Sessions { return l.r.store.Sessions }
 func (l *late) Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error) {
 	return l.reader().Agents(ctx, session, limit)
 }
@@ -323,13 +323,13 @@ func TestStopEndsChildren(t *testing.T) {
 func TestStopOfOneTurn(t *testing.T) {
 	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), hung), func(r *rig) {
 		r.ask("go")
-		if ok, err := r.store.StopTurn(context.Background(), 1); err != nil || !ok {
+		if ok, err := r.store.Commands.StopTurn(context.Background(), 1); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		r.settle()
 		r.wantStates(turn.Stopped, turn.Stopped)
 		r.ask("go")
-		if ok, err := r.store.StopTurn(context.Background(), 4); err != nil || !ok {
+		if ok, err := r.store.Commands.StopTurn(context.Background(), 4); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		r.settle()
@@ -432,7 +432,7 @@ func TestChildrenCannotWrite(t *testing.T) {
 func TestDepthOne(t *testing.T) {
 	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "background": true})), hung), func(r *rig) {
 		r.ask("go")
-		err := r.store.Record(context.Background(), tools.Spawn{Call: tools.Call{ID: "t2_9", Turn: 2}, Prompt: "deeper", Timeout: time.Minute})
+		err := r.store.Questions.Record(context.Background(), tools.Spawn{Call: tools.Call{ID: "t2_9", Turn: 2}, Prompt: "deeper", Timeout: time.Minute})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused {
 			t.Errorf("got %v", err)
 		}
@@ -459,12 +459,12 @@ func TestTaintOfChildren(t *testing.T) {
 				reader = 3
 			}
 			for _, id := range []int64{2, reader} {
-				if st, err := r.store.Load(context.Background(), id); err != nil || !st.Turn.Tainted {
+				if st, err := r.store.Turns.Load(context.Background(), id); err != nil || !st.Turn.Tainted {
 					t.Errorf("background %v: turn %d is not tainted, %v", background, id, err)
 				}
 			}
 			if background {
-				if st, err := r.store.Load(context.Background(), 3); err != nil || st.Turn.Asker != event.Owner {
+				if st, err := r.store.Turns.Load(context.Background(), 3); err != nil || st.Turn.Asker != event.Owner {
 					t.Errorf("the report's turn is asked by %s, %v", st.Turn.Asker, err)
 				}
 			}
@@ -473,11 +473,11 @@ func TestTaintOfChildren(t *testing.T) {
 	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), says("clean")), func(r *rig) {
 		r.post(stranger("go"))
 		r.settle()
-		if st, err := r.store.Load(context.Background(), 1); err != nil || !st.Turn.Tainted {
+		if st, err := r.store.Turns.Load(context.Background(), 1); err != nil || !st.Turn.Tainted {
 			t.Fatalf("the parent is not tainted, %v", err)
 		}
 		for _, one := range r.turns()[1:] {
-			if st, err := r.store.Load(context.Background(), one.ID); err != nil || !st.Turn.Tainted || st.Turn.Asker != event.Known {
+			if st, err := r.store.Turns.Load(context.Background(), one.ID); err != nil || !st.Turn.Tainted || st.Turn.Asker != event.Known {
 				t.Errorf("turn %d: %+v, %v", one.ID, st.Turn, err)
 			}
 		}

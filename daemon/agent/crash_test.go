@@ -61,7 +61,7 @@ func TestCrashInATool(t *testing.T) {
 				seq := r.ask("go")
 				r.reborn(dir, llmtest.InOrder(llmtest.Say("after"), llmtest.Say("after")), func(r *rig) {
 					r.settle()
-					if !r.store.Boot().Crashed {
+					if !r.store.Boots.Boot().Crashed {
 						t.Error("the crash was not seen")
 					}
 					r.wantStates(turn.Done)
@@ -173,7 +173,7 @@ func TestDeadLetterAfterCrashes(t *testing.T) {
 				t.Errorf("its row is %+v", n.inbox(seq))
 			}
 			contains(t, strings.Join(n.bodies(), "\n"), `I gave up on "poison"`)
-			if err := n.store.Retry(context.Background(), seq); err != nil {
+			if err := n.store.Inbox.Retry(context.Background(), seq); err != nil {
 				t.Fatal(err)
 			}
 			n.settle()
@@ -201,7 +201,7 @@ func TestCulpritOfThreeUncleanEnds(t *testing.T) {
 		}
 		r.reborn(dir, llmtest.InOrder(), func(n *rig) {
 			n.settle()
-			if b := n.store.Boot(); b.Culprit != 1 || b.Safe {
+			if b := n.store.Boots.Boot(); b.Culprit != 1 || b.Safe {
 				t.Errorf("boot %+v", b)
 			}
 			n.wantStates(turn.Dead)
@@ -219,13 +219,13 @@ func TestStaleCommit(t *testing.T) {
 		r.wantBodies()
 		r.wantStates(turn.Running)
 		ctx := context.Background()
-		err := r.store.Commit(ctx, turn.Commit{Turn: 1, End: &turn.Finish{State: turn.Done}, Changes: []tools.Change{
+		err := r.store.Turns.Commit(ctx, turn.Commit{Turn: 1, End: &turn.Finish{State: turn.Done}, Changes: []tools.Change{
 			event.Out{Key: "x", Cause: event.Cause{Kind: event.ByTurn, ID: 1}, To: chat, Body: "must not go out", Urgency: event.Urgent},
 		}})
 		if !errors.Is(err, turn.ErrStale) {
 			t.Errorf("commit: %v, want ErrStale", err)
 		}
-		_, err = r.store.Begin(ctx, turn.Begin{Turn: 1, Step: turn.Step{N: 9, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 7}}})
+		_, err = r.store.Turns.Begin(ctx, turn.Begin{Turn: 1, Step: turn.Step{N: 9, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 7}}})
 		if !errors.Is(err, turn.ErrStale) {
 			t.Errorf("begin: %v, want ErrStale", err)
 		}

@@ -254,13 +254,13 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 		return c
 	}
 	pump := channels.NewPump(channels.Config{
-		Store: s.rig.store, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
+		Store: s.rig.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
 		Owner: func() []event.Address { return []event.Address{chat} }, Standing: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
-		Once: s.group.Once, Wake: bell("out", s.rig.store.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
+		Once: s.group.Once, Wake: bell("out", s.rig.store.Outbox.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
-		Drafts: lagging{s.rig.store, s.lag, &sync.Once{}}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
-		Wake: bell("events", s.rig.store.EventsBell), Ident: sys.RandomIDs(),
+		Drafts: lagging{s.rig.store.Outbox, s.lag, &sync.Once{}}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
+		Wake: bell("events", s.rig.store.Events.EventsBell), Ident: sys.RandomIDs(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
 	s.group.Go(ctx, "listen", live.Listen)

@@ -297,16 +297,16 @@ func TestADroppedDraftStops(t *testing.T) {
 			s.say("go")
 			s.after(5 * time.Second)
 			id := s.outbox()[0].ID
-			s.must(s.rig.store.DropOut(context.Background(), id))
+			s.must(s.rig.store.Outbox.DropOut(context.Background(), id))
 			if early {
-				s.must(s.rig.store.RetryOut(context.Background(), id))
+				s.must(s.rig.store.Outbox.RetryOut(context.Background(), id))
 				s.wantRows("draft one")
 			}
 			s.after(time.Minute)
 			if !early {
 				s.wantWall("one")
 				s.wantRows("cancelled one two three four")
-				s.must(s.rig.store.RetryOut(context.Background(), id))
+				s.must(s.rig.store.Outbox.RetryOut(context.Background(), id))
 				s.after(time.Minute)
 			}
 			s.wantWall("one two three four")

@@ -230,7 +230,7 @@ func TestBudgetCap(t *testing.T) {
 			t.Errorf("on the next day it says %q", r.lastBody())
 		}
 		raised := int64(1_000_000)
-		if _, err := r.store.SetBudget(context.Background(), store.Cap{Tokens: &raised}); err != nil {
+		if _, err := r.store.Spending.SetBudget(context.Background(), store.Cap{Tokens: &raised}); err != nil {
 			t.Fatal(err)
 		}
 		if b := r.budget(); b.PerDayTokens != raised {

@@ -147,18 +147,18 @@ func (r *rig) wire() {
 		defer r.mu.Unlock()
 		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
 	}
-	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Grants, Clock: r.clock, Log: log}
+	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Turns.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
-		Queue: r.store, Ledger: r.store, Prompts: r.store, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
+		Queue: r.store.Turns, Ledger: r.store.Turns, Prompts: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
 		Switched: r.onSwitch,
 		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.Desk{Commands: r.store, Conversations: r.store, Outgoing: r.store, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	r.desk = &agent.Desk{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.ledger != nil {
-		r.thread.Ledger = r.ledger(r.store)
+		r.thread.Ledger = r.ledger(r.store.Turns)
 	}
 	r.thread.Boundary = r.desk.Serve
-	r.lanes = &agent.Lanes{Thread: r.thread, Family: r.store, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
+	r.lanes = &agent.Lanes{Thread: r.thread, Family: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
 // board answers the commands that only look.
@@ -254,7 +254,7 @@ func (r *rig) post(in event.In) int64 {
 	if in.Received.IsZero() {
 		in.Received = r.clock.Wall()
 	}
-	receipts, err := r.store.Accept(context.Background(), []event.In{in}, nil)
+	receipts, err := r.store.Inbox.Accept(context.Background(), []event.In{in}, nil)
 	if err != nil {
 		r.t.Fatalf("accept: %v", err)
 	}
@@ -381,7 +381,7 @@ func (r *rig) code() string {
 
 func (r *rig) events() []string {
 	r.t.Helper()
-	list, err := r.store.EventsAfter(context.Background(), 0, 1000)
+	list, err := r.store.Events.EventsAfter(context.Background(), 0, 1000)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func (r *rig) events() []string {
 
 func (r *rig) budget() store.Budget {
 	r.t.Helper()
-	b, err := r.store.Spent(context.Background())
+	b, err := r.store.Spending.Spent(context.Background())
 	if err != nil {
 		r.t.Fatal(err)
 	}

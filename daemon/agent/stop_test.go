@@ -245,7 +245,7 @@ func TestRetryOfAJobsInput(t *testing.T) {
 		seq := r.post(in)
 		r.settle()
 		r.wantStates(turn.Failed)
-		if err := r.store.Retry(context.Background(), seq); err != nil {
+		if err := r.store.Inbox.Retry(context.Background(), seq); err != nil {
 			t.Fatal(err)
 		}
 		r.settle()

@@ -31,7 +31,7 @@ func foreignTools(r *rig) {
 
 func tainted(t *testing.T, r *rig, id int64) (bool, string) {
 	t.Helper()
-	got, err := r.store.Turn(context.Background(), id)
+	got, err := r.store.Turns.Turn(context.Background(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestItemsKeepTheirTrust(t *testing.T) {
 		r.ask("fetch")
 		for id, want := range map[int64][]string{1: {"input owner", "call owner", "result owner", "text owner"}, 2: {"input owner", "call owner", "result public", "text public"}} {
 			var got []string
-			st, err := r.store.Load(context.Background(), id)
+			st, err := r.store.Turns.Load(context.Background(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestCleanLeavesHandles(t *testing.T) {
 // replies are what commands answered.
 func (r *rig) replies() []string {
 	r.t.Helper()
-	list, err := r.store.EventsAfter(context.Background(), 0, 1000)
+	list, err := r.store.Events.EventsAfter(context.Background(), 0, 1000)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func (l *leaker) reply() llmtest.Reply {
 		slices.Sort(seen)
 		seen = slices.Compact(seen)
 		if len(seen) > 0 {
-			now, err := l.r.store.Turn(context.Background(), l.r.thread.Running())
+			now, err := l.r.store.Turns.Turn(context.Background(), l.r.thread.Running())
 			if err != nil || !now.Tainted {
 				l.t.Errorf("turn %d (%v) is untainted and reads %v", now.ID, err, seen)
 			}

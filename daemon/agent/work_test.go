@@ -11,8 +11,6 @@ import (
 	"hob/daemon/llm"
 	"hob/daemon/llm/llmtest"
 	"hob/daemon/store"
-	"hob/daemon/store/db"
-	rows "hob/daemon/store/work"
 	"hob/daemon/tasks"
 	"hob/scheduler"
 	"hob/tools/backlog"
@@ -21,11 +19,7 @@ import (
 // backlogOf is the rows of the rig's store, which is opened after the tools are made.
 type backlogOf struct{ r *rig }
 
-func (b backlogOf) desk() rows.Desk {
-	return rows.Desk{Rows: rows.Rows{Readers: b.r.store.Reader()}, Write: func(ctx context.Context, f func(*db.Tx) error) error {
-		return b.r.store.Write(ctx, func(tx *store.Tx) error { return f(tx.Tx) })
-	}}
-}
+func (b backlogOf) desk() store.Tasks { return b.r.store.Tasks }
 
 func (b backlogOf) Backlog(ctx context.Context, ids ...int64) (tasks.Backlog, error) {
 	return b.desk().Backlog(ctx, ids...)
@@ -102,7 +96,7 @@ func TestTasksRunByThemselves(t *testing.T) {
 // A task's turn that ends without saying how: what it says is its summary.
 func TestTaskEndsInWords(t *testing.T) {
 	bubble(t, script(func(last string, _ llm.Request) llm.Answer { return llmtest.Say("said: " + last) }), func(r *rig) {
-		err := r.store.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
+		err := r.store.Questions.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,13 +118,13 @@ func TestJobEndsByTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := context.Background()
-			if err := r.store.Record(ctx, scheduler.Put{Job: j}); err != nil {
+			if err := r.store.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				t.Fatal(err)
 			}
-			if j, err = r.store.JobNamed(ctx, "j"); err != nil {
+			if j, err = r.store.Triggers.JobNamed(ctx, "j"); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.store.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "x", r.clock.Wall())}); err != nil {
+			if err := r.store.Questions.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "x", r.clock.Wall())}); err != nil {
 				t.Fatal(err)
 			}
 			r.settle()

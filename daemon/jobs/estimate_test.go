@@ -34,7 +34,7 @@ func desk(t *testing.T) (jobs.Desk, *store.Store) {
 	})
 	return jobs.Desk{
 		Helpless: func(string) bool { return false },
-		Rows:     s, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
+		Rows:     s.Triggers, Zone: func() *time.Location { return time.UTC }, Now: time.Now, Reach: func(event.Address) bool { return true },
 		Tool: func(name string) bool { return name == "read" || name == "grep" },
 		Costs: jobs.Costs{
 			Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
@@ -51,7 +51,7 @@ func plan(t *testing.T, d jobs.Desk, s *store.Store, wish automation.Draft) auto
 	wish.Trust, wish.Now = event.Owner, time.Now()
 	j, change, err := d.Plan(t.Context(), wish)
 	if err == nil {
-		err = s.Record(t.Context(), change)
+		err = s.Questions.Record(t.Context(), change)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLimitsInTheConfig(t *testing.T) {
 		if err != nil || len(off) > 0 {
 			t.Fatal(off, err)
 		}
-		j, err := s.JobNamed(t.Context(), "morning")
+		j, err := s.Triggers.JobNamed(t.Context(), "morning")
 		if err != nil || !slices.Equal(j.Tools, in.Tools) || j.Tokens != in.Tokens {
 			t.Errorf("of %+v: %+v, %v", in, j.Mandate, err)
 		}

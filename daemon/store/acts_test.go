@@ -33,7 +33,7 @@ func TestCapUnderConcurrency(t *testing.T) {
 	granted, refused := 0, 0
 	for n := range children {
 		wg.Go(func() {
-			_, err := s.Begin(context.Background(), turn.Begin{Turn: int64(2 + n), Step: turn.Step{N: 1, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 100}}})
+			_, err := s.Turns.Begin(context.Background(), turn.Begin{Turn: int64(2 + n), Step: turn.Step{N: 1, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 100}}})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -47,7 +47,7 @@ func TestCapUnderConcurrency(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	b, err := s.Spent(t.Context())
+	b, err := s.Spending.Spent(t.Context())
 	if err != nil || granted != 10 || refused != children-10 || b.ReservedTokens != 1000 {
 		t.Errorf("%d granted, %d refused, budget %+v, %v", granted, refused, b, err)
 	}
@@ -66,12 +66,12 @@ func TestZoneChangesDuringARequest(t *testing.T) {
 	s.accept(message("hello"))
 	id := s.take()
 	step := turn.Step{N: 1, Kind: turn.ModelStep, State: turn.Intent, Reserve: turn.Amount{Tokens: 500}}
-	if _, err := s.Begin(t.Context(), turn.Begin{Turn: id, Step: step}); err != nil {
+	if _, err := s.Turns.Begin(t.Context(), turn.Begin{Turn: id, Step: step}); err != nil {
 		t.Fatal(err)
 	}
 	s.zone = map[bool]string{true: "Pacific/Kiritimati", false: "Pacific/Pago_Pago"}[s.now().UTC().Hour() >= 12] // another day there
 	step.State, step.Usage = turn.Over, llm.Usage{Input: 40, Output: 2}
-	if err := s.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{step}}); err != nil {
+	if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{step}}); err != nil {
 		t.Fatalf("settle: %v", err)
 	}
 	if n := one[int](s, "SELECT sum(used_tokens) FROM spend WHERE scope = 'all'"); n != 42 {
@@ -83,26 +83,26 @@ func TestRetryAndDrop(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
 	seq := s.accept(message("hello"))
-	if err := s.Retry(ctx, seq); err == nil {
+	if err := s.Inbox.Retry(ctx, seq); err == nil {
 		t.Error("a waiting input was retried")
 	}
-	if err := s.Drop(ctx, seq); err != nil {
+	if err := s.Inbox.Drop(ctx, seq); err != nil {
 		t.Fatal(err)
 	}
 	if s.take() != 0 {
 		t.Error("a dropped input was taken")
 	}
-	if err := s.Drop(ctx, seq); err == nil {
+	if err := s.Inbox.Drop(ctx, seq); err == nil {
 		t.Error("it was dropped twice")
 	}
-	if err := s.Retry(ctx, seq); err != nil {
+	if err := s.Inbox.Retry(ctx, seq); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Done)
-	if err := s.Retry(ctx, seq); err == nil {
+	if err := s.Inbox.Retry(ctx, seq); err == nil {
 		t.Error("an input that was served well was retried")
 	}
-	if err := s.Retry(ctx, 999); err == nil {
+	if err := s.Inbox.Retry(ctx, 999); err == nil {
 		t.Error("a row that never was was retried")
 	}
 }
@@ -110,16 +110,16 @@ func TestRetryAndDrop(t *testing.T) {
 func TestDroppedFireEndsItsSlot(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Drop(t.Context(), one[int64](s, "SELECT seq FROM inbox")); err != nil {
+	if err := s.Inbox.Drop(t.Context(), one[int64](s, "SELECT seq FROM inbox")); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.fires(); got[0] != "done skipped dropped by the owner" {
 		t.Errorf("fires %v", got)
 	}
-	if err := s.Retry(t.Context(), one[int64](s, "SELECT seq FROM inbox")); err != nil {
+	if err := s.Inbox.Retry(t.Context(), one[int64](s, "SELECT seq FROM inbox")); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Done)
@@ -133,17 +133,17 @@ func TestStopTurn(t *testing.T) {
 	ctx := t.Context()
 	s.accept(message("hello"))
 	id := s.take()
-	err := s.Commit(ctx, turn.Commit{Turn: id, Park: &turn.Park{Why: "waiting", On: "c"}, Wait: &turn.Wait{CallID: "c", Kind: tools.ForTimer, Until: s.now().Add(time.Hour)}})
+	err := s.Turns.Commit(ctx, turn.Commit{Turn: id, Park: &turn.Park{Why: "waiting", On: "c"}, Wait: &turn.Wait{CallID: "c", Kind: tools.ForTimer, Until: s.now().Add(time.Hour)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next, err := s.NextWake(ctx); err != nil || next.Sub(s.now()) > time.Hour || next.Sub(s.now()) < 59*time.Minute {
+	if next, err := s.Turns.NextWake(ctx); err != nil || next.Sub(s.now()) > time.Hour || next.Sub(s.now()) < 59*time.Minute {
 		t.Errorf("next wake %v, %v", next, err)
 	}
-	if stopped, err := s.StopTurn(ctx, id); err != nil || !stopped {
+	if stopped, err := s.Commands.StopTurn(ctx, id); err != nil || !stopped {
 		t.Errorf("a parked turn: %v, %v", stopped, err)
 	}
-	if stopped, err := s.StopTurn(ctx, id); err != nil || stopped {
+	if stopped, err := s.Commands.StopTurn(ctx, id); err != nil || stopped {
 		t.Errorf("again: %v, %v", stopped, err)
 	}
 	s.later(2 * time.Hour)
@@ -164,12 +164,12 @@ func TestEndClosesCalls(t *testing.T) {
 	step := func(n int, id string, state turn.StepState) turn.Step {
 		return turn.Step{N: n, Kind: turn.ToolStep, State: state, CallID: id, Tool: "exec", Effect: tools.Once}
 	}
-	err := s.Commit(ctx, turn.Commit{Turn: id, Items: []llm.Item{call("begun"), call("waiting")}, Steps: []turn.Step{step(1, "begun", turn.Intent), step(2, "waiting", turn.Allowed)}})
+	err := s.Turns.Commit(ctx, turn.Commit{Turn: id, Items: []llm.Item{call("begun"), call("waiting")}, Steps: []turn.Step{step(1, "begun", turn.Intent), step(2, "waiting", turn.Allowed)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s = s.crash()
-	if stopped, err := s.StopTurn(ctx, id); err != nil || !stopped {
+	if stopped, err := s.Commands.StopTurn(ctx, id); err != nil || !stopped {
 		t.Fatalf("stop: %v, %v", stopped, err)
 	}
 	for id, want := range map[string]string{"begun": "unknown", "waiting": "not run"} {
@@ -187,17 +187,17 @@ func TestUseOrAsk(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
 	q := turn.Question{Subject: turn.AboutCall, Tool: "exec", Text: "may I?", Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: "h", Until: s.now().Add(time.Hour), To: event.CLI}
-	code, used, err := s.UseOrAsk(ctx, q)
+	code, used, err := s.Questions.UseOrAsk(ctx, q)
 	if err != nil || used || code == "" {
 		t.Fatalf("%s, %v, %v", code, used, err)
 	}
-	if again, used, err := s.UseOrAsk(ctx, q); err != nil || used || again != code {
+	if again, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || used || again != code {
 		t.Errorf("asked again: %s, %v, %v", again, used, err)
 	}
 	answer := func(id, text string) error {
 		in := message(text)
 		in.ExtID, in.Kind = id, event.Answer
-		_, err := s.AnswerFrom(ctx, in, strings.ToLower(" "+code+" "), text)
+		_, err := s.Commands.AnswerFrom(ctx, in, strings.ToLower(" "+code+" "), text)
 		return err
 	}
 	for i, text := range []string{"yes", turn.AnswerTurn, turn.AnswerAlways} {
@@ -213,13 +213,13 @@ func TestUseOrAsk(t *testing.T) {
 	}
 	other := q
 	other.ActionHash = "other"
-	if _, used, err := s.UseOrAsk(ctx, other); err != nil || used {
+	if _, used, err := s.Questions.UseOrAsk(ctx, other); err != nil || used {
 		t.Errorf("another call used the approval: %v", err)
 	}
-	if _, used, err := s.UseOrAsk(ctx, q); err != nil || !used {
+	if _, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || !used {
 		t.Errorf("the approved call: %v, %v", used, err)
 	}
-	if next, used, err := s.UseOrAsk(ctx, q); err != nil || used || next == code {
+	if next, used, err := s.Questions.UseOrAsk(ctx, q); err != nil || used || next == code {
 		t.Errorf("a second call with one approval: %v, %v", used, err)
 	}
 }
@@ -229,17 +229,17 @@ func TestAskIsNotApproved(t *testing.T) {
 	ctx := t.Context()
 	s.accept(message("hello"))
 	id := s.take()
-	err := s.Commit(ctx, turn.Commit{Turn: id, Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Until: s.now().Add(time.Hour), To: chat}})
+	err := s.Turns.Commit(ctx, turn.Commit{Turn: id, Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Until: s.now().Add(time.Hour), To: chat}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := message("approve X")
 	in.ExtID, in.Kind = "a", event.Answer
-	if _, err := s.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), turn.AnswerOnce); err == nil {
+	if _, err := s.Commands.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), turn.AnswerOnce); err == nil {
 		t.Error("a question that wants words was approved")
 	}
 	in.ExtID, in.Parts = "b", event.Say("answer X")
-	if _, err := s.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), "once"); err != nil {
+	if _, err := s.Commands.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), "once"); err != nil {
 		t.Errorf("the word once as an answer: %v", err)
 	}
 }
@@ -248,13 +248,13 @@ func TestAskIsNotApproved(t *testing.T) {
 func TestUnknownChange(t *testing.T) {
 	s := fresh(t)
 	out := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}
-	if err := s.Record(t.Context(), out, 42); err == nil {
+	if err := s.Questions.Record(t.Context(), out, 42); err == nil {
 		t.Fatal("a number was applied")
 	}
 	if n := len(s.outs()); n != 0 {
 		t.Errorf("%d messages", n)
 	}
-	if err := s.Record(t.Context(), policy.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: policy.Decision{Verdict: "perhaps"}}); err == nil {
+	if err := s.Questions.Record(t.Context(), policy.Entry{CallID: "c", Tool: "t", Actor: "api", Trust: event.Owner, Decision: policy.Decision{Verdict: "perhaps"}}); err == nil {
 		t.Error("an unknown verdict was stored")
 	}
 }
@@ -263,7 +263,7 @@ func TestSend(t *testing.T) {
 	s := fresh(t)
 	in := message("send")
 	in.ExtID, in.Kind = "x", event.Command
-	id, err := s.Send(t.Context(), in, chat, "hello")
+	id, err := s.Outbox.Send(t.Context(), in, chat, "hello")
 	if err != nil || id == 0 {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func buttoned(s *shop) {
 func (s *shop) put(q turn.Question) (code, body string) {
 	s.t.Helper()
 	q.To, q.Until = event.ToOwner, s.now().Add(time.Hour)
-	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { _, err := tx.Ask(&q); return err }); err != nil {
+	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { _, err := store.AskIn(tx, &q); return err }); err != nil {
 		s.t.Fatal(err)
 	}
 	code = one[string](s, "SELECT code FROM questions ORDER BY id DESC LIMIT 1")
@@ -80,7 +80,7 @@ func TestChosenByNumber(t *testing.T) {
 			q.Options = strings.Split(c.options, ",")
 		}
 		code, _ := s.put(q)
-		got, err := s.AnswerFrom(t.Context(), message("x"), code, c.text)
+		got, err := s.Commands.AnswerFrom(t.Context(), message("x"), code, c.text)
 		if stored := one[string](s, "SELECT answer FROM questions"); err != nil || stored != c.want || got.Answer != c.want {
 			t.Errorf("%q of %q: stored %q, told %q, %v, want %q", c.text, c.options, stored, got.Answer, err, c.want)
 		}
@@ -98,11 +98,11 @@ func TestNumbersAmongSeveralQuestions(t *testing.T) {
 	if n := one[int](s, "SELECT count(*) FROM questions WHERE state = 'open'"); n != 3 {
 		t.Errorf("%d are open after a number that was for none of them", n)
 	}
-	if _, err := s.AnswerFrom(t.Context(), message("x"), second, "2"); err != nil {
+	if _, err := s.Commands.AnswerFrom(t.Context(), message("x"), second, "2"); err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{"1", "#1", "2"} {
-		if _, err := s.AnswerFrom(t.Context(), message("x"), call, text); err == nil {
+		if _, err := s.Commands.AnswerFrom(t.Context(), message("x"), call, text); err == nil {
 			t.Errorf("%q was an approval", text)
 		}
 	}
@@ -141,10 +141,10 @@ func TestButtonsOfAMessage(t *testing.T) {
 		s.accept(message("hi"))
 		o := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByTurn, ID: s.take()}, To: chat, Body: "hello", Buttons: labels, Urgency: event.Normal}
 		c.change(s, &o)
-		if err := s.Record(t.Context(), tools.Change(o)); err != nil {
+		if err := s.Questions.Record(t.Context(), tools.Change(o)); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.Ready(t.Context(), s.now(), 10)
+		rows, err := s.Outbox.Ready(t.Context(), s.now(), 10)
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
 		}

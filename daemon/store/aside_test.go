@@ -17,7 +17,7 @@ func TestSetAside(t *testing.T) {
 	s.sql(`UPDATE triggers SET body = '{"paths": 7}' WHERE id = ?`, bad.ID)
 	s.sql(`UPDATE triggers SET body = '[]' WHERE id = ?`, worse.ID)
 	for range 2 {
-		if err := s.SetAside(t.Context()); err != nil {
+		if err := s.Triggers.SetAside(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,11 +38,11 @@ func TestSetAside(t *testing.T) {
 	if live, err := s.watches().Watches(t.Context()); err != nil || len(live) != 1 || live[0].Name != "papers" {
 		t.Errorf("%+v %v", live, err)
 	}
-	hooks, err := s.Webhooks().All(t.Context())
+	hooks, err := s.Webhooks.All(t.Context())
 	if err != nil || len(hooks) != 2 || hooks[0].Broken != "" || hooks[1].Broken == "" {
 		t.Errorf("%+v %v", hooks, err)
 	}
-	if err := s.Record(t.Context(), watch.Drop{ID: bad.ID}); err != nil {
+	if err := s.Questions.Record(t.Context(), watch.Drop{ID: bad.ID}); err != nil {
 		t.Errorf("a spoilt watch cannot be taken away: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestReserve(t *testing.T) {
 	s := fresh(t)
 	reserve := func(s *shop) int64 {
 		t.Helper()
-		seq, r, err := s.Reserve(t.Context(), attached("yet to come"))
+		seq, r, err := s.Artifacts.Reserve(t.Context(), attached("yet to come"))
 		if err != nil || r != (event.Receipt{}) {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -39,7 +39,7 @@ func TestReserve(t *testing.T) {
 	if third := reserve(s.crash()); third != 3 {
 		t.Errorf("after a crash %d is reserved", third)
 	}
-	r, err := s.AcceptFiles(t.Context(), first, attached("late"), nil)
+	r, err := s.Artifacts.AcceptFiles(t.Context(), first, attached("late"), nil)
 	if err != nil || r.Inbox != first || !r.New || r.Event == 0 {
 		t.Errorf("receipt %+v, %v", r, err)
 	}
@@ -57,21 +57,21 @@ func TestReserve(t *testing.T) {
 func TestAcceptFiles(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
-	r, err := s.AcceptFiles(ctx, 7, attached("x"), []artifacts.Artifact{artifact("ax")})
+	r, err := s.Artifacts.AcceptFiles(ctx, 7, attached("x"), []artifacts.Artifact{artifact("ax")})
 	if err != nil || !r.New || r.Inbox != 7 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
 	if a, err := s.ArtifactNamed(ctx, "ax"); err != nil || a != artifact("ax") {
 		t.Errorf("artifact %+v, %v", a, err)
 	}
-	again, err := s.AcceptFiles(ctx, 8, attached("x"), []artifacts.Artifact{artifact("ay")})
+	again, err := s.Artifacts.AcceptFiles(ctx, 8, attached("x"), []artifacts.Artifact{artifact("ay")})
 	if err != nil || again.New || again.Inbox != 7 || again.Event != r.Event {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	if seq, old, err := s.Reserve(ctx, attached("x")); err != nil || seq != 0 || old != again {
+	if seq, old, err := s.Artifacts.Reserve(ctx, attached("x")); err != nil || seq != 0 || old != again {
 		t.Errorf("number %d for one that is there as %+v, %v", seq, old, err)
 	}
-	if _, err := s.AcceptFiles(ctx, 9, attached("z"), []artifacts.Artifact{artifact("az"), artifact("ax")}); err == nil {
+	if _, err := s.Artifacts.AcceptFiles(ctx, 9, attached("z"), []artifacts.Artifact{artifact("az"), artifact("ax")}); err == nil {
 		t.Error("an artifact is stored twice")
 	}
 	if n := one[int](s, "SELECT (SELECT count(*) FROM inbox) * 10 + (SELECT count(*) FROM artifacts)"); n != 11 {
@@ -91,11 +91,11 @@ func TestFilesAnswerNoQuestion(t *testing.T) {
 		t.Fatal("no turn")
 	}
 	s.sql("INSERT INTO questions (code, subject, turn, text, address, asked, until) VALUES ('A', 'ask', 1, 'which?', ?, 1, ?)", chat, s.now().Add(time.Hour).UnixMicro())
-	seq, _, err := s.Reserve(t.Context(), attached("x"))
+	seq, _, err := s.Artifacts.Reserve(t.Context(), attached("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AcceptFiles(t.Context(), seq, attached("x"), []artifacts.Artifact{artifact("ax")}); err != nil {
+	if _, err := s.Artifacts.AcceptFiles(t.Context(), seq, attached("x"), []artifacts.Artifact{artifact("ax")}); err != nil {
 		t.Fatal(err)
 	}
 	state := func(seq int64) string { return one[string](s, "SELECT state FROM inbox WHERE seq = ?", seq) }

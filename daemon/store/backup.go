@@ -5,25 +5,25 @@ import (
 	"io/fs"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
-// Migrations are the steps to the newest schema, as db.Options wants them.
+// Migrations are the steps to the newest schema, as sqlite.Options wants them.
 func Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
 // Backup writes a consistent copy of the database to the given path, whose folder is there. A file that is there already is not
 // overwritten.
-func (s Backups) Backup(ctx context.Context, path string) error { return s.db.Backup(ctx, path) }
+func (s Backups) Backup(ctx context.Context, path string) error { return s.core.db.Backup(ctx, path) }
 
 // Storage is whether the database stores what it is given.
-func (s Backups) Storage(ctx context.Context) db.Storage { return s.db.Storage(ctx) }
+func (s Backups) Storage(ctx context.Context) sqlite.Storage { return s.core.db.Storage(ctx) }
 
 // StorageBell rings when that has changed.
-func (s Backups) StorageBell() <-chan struct{} { return s.db.Wait(db.BellStorage) }
+func (s Backups) StorageBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellStorage) }
 
 // Trim forgets events older than a time; the newest is always kept, so that numbers only grow.
 func (s Backups) Trim(ctx context.Context, before time.Time) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", db.Micros(before))
+	return s.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("DELETE FROM events WHERE at < ? AND seq < (SELECT max(seq) FROM events)", sqlite.Micros(before))
 	})
 }

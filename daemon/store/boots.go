@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/store/db"
-	"hob/daemon/store/settings"
-	"hob/daemon/store/triggers"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/event"
 	"hob/daemon/fail"
@@ -26,12 +24,12 @@ type Boot struct {
 }
 
 // Boot is how this epoch began.
-func (s Boots) Boot() Boot { return s.boot }
+func (s Boots) Boot() Boot { return s.core.boot }
 
 // begin writes the row of a new epoch and judges the unclean ends before it.
 func (s *core) begin(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		if err := tx.Run("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), db.Micros(tx.Now)); err != nil {
+	return s.write(ctx, func(tx *Tx) error {
+		if err := tx.Run("INSERT INTO instance (one, id, created) VALUES (1, ?, ?) ON CONFLICT DO NOTHING", s.opt.IDs.Code(20), sqlite.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("write instance: %w", err)
 		}
 		crashed, inflight, err := lastEnd(tx)
@@ -42,18 +40,18 @@ func (s *core) begin(ctx context.Context) error {
 		if err := tx.One("SELECT max(coalesce((SELECT started FROM boots ORDER BY epoch DESC LIMIT 1), 0), coalesce((SELECT at FROM events ORDER BY seq DESC LIMIT 1), 0))", nil, &last); err != nil {
 			return fmt.Errorf("read when hob was last seen: %w", err)
 		}
-		s.epoch, err = tx.Insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", db.Micros(tx.Now), db.Bit(crashed), inflight, s.opt.Version)
+		s.epoch, err = tx.Insert("INSERT INTO boots (started, crashed, inflight, version) VALUES (?, ?, ?, ?)", sqlite.Micros(tx.Now), sqlite.Bit(crashed), inflight, s.opt.Version)
 		if err != nil {
 			return fmt.Errorf("write boot: %w", err)
 		}
-		s.boot = Boot{Epoch: s.epoch, Last: db.Time(last), Crashed: crashed}
+		s.boot = Boot{Epoch: s.epoch, Last: sqlite.Time(last), Crashed: crashed}
 		if err := tx.Run("UPDATE turns SET state = 'ready' WHERE state = 'running'"); err != nil {
 			return fmt.Errorf("take back open turns: %w", err)
 		}
-		if err := tx.book().Orphans(); err != nil {
+		if err := tx.spendRows().bookOrphans(); err != nil {
 			return fmt.Errorf("book open requests: %w", err)
 		}
-		if err := triggers.Awoke(tx.Tx, s.boot.Last); err != nil {
+		if err := markLate(tx, s.boot.Last); err != nil {
 			return fmt.Errorf("mark what begins late: %w", err)
 		}
 		fail.Point("recovery")
@@ -91,7 +89,7 @@ func judgeEnds(tx *Tx, b *Boot) error {
 	var culprit int64
 	err = tx.One(`SELECT count(*), count(DISTINCT inflight), coalesce(min(inflight), 0) FROM
 		(SELECT inflight, crashed FROM boots WHERE started > ? AND epoch > coalesce((SELECT max(epoch) FROM boots WHERE crashed = 0), 0) ORDER BY epoch DESC LIMIT ?)`,
-		[]any{db.Micros(tx.Now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &culprit)
+		[]any{sqlite.Micros(tx.Now.Add(-p.SafeWindow)), max(p.SafeAfter, 1)}, &ends, &turns, &culprit)
 	if err != nil || p.SafeAfter <= 0 || ends < p.SafeAfter || !b.Crashed {
 		return err
 	}
@@ -117,14 +115,10 @@ const (
 	keyDayCount = "budget_count_per_day"
 )
 
-func readSetting(tx *Tx, key string) (string, error) { return settings.Read(tx.Tx, key) }
-
-func putSetting(tx *Tx, key, value string) error { return settings.Put(tx.Tx, key, value) }
-
 // SafeMode says why safe mode is on, "" when it is off.
 func (s Boots) SafeMode(ctx context.Context) (string, error) {
 	var why string
-	err := s.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
+	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keySafeMode).Scan(&why)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -133,8 +127,8 @@ func (s Boots) SafeMode(ctx context.Context) (string, error) {
 
 // LeaveSafeMode ends safe mode; the thread and the scheduler go on at once.
 func (s Boots) LeaveSafeMode(ctx context.Context) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		tx.Ring(db.BellInbox | db.BellJobs)
+	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Ring(sqlite.BellInbox | sqlite.BellJobs)
 		if err := putSetting(tx, keySafeMode, ""); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (s *shop) together(texts ...string) {
 		in.ExtID = "x" + text
 		list = append(list, in)
 	}
-	if _, err := s.Accept(s.t.Context(), list, nil); err != nil {
+	if _, err := s.Inbox.Accept(s.t.Context(), list, nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -167,11 +167,11 @@ func anEditWhileItsMessageJoins(t *testing.T) {
 	for _, f := range []func() error{
 		func() error { return s.Write(t.Context(), func(*store.Tx) error { <-busy; return nil }) },
 		func() error {
-			_, err := s.Accept(t.Context(), []event.In{edited("a", "by noon")}, nil)
+			_, err := s.Inbox.Accept(t.Context(), []event.In{edited("a", "by noon")}, nil)
 			return err
 		},
 		func() error {
-			_, err := s.Begin(t.Context(), turn.Begin{Turn: id, Free: true})
+			_, err := s.Turns.Begin(t.Context(), turn.Begin{Turn: id, Free: true})
 			return err
 		},
 	} {
@@ -199,7 +199,7 @@ func aPressIsNotOvertaken(t *testing.T) {
 		s.later(channels.BurstPause)
 		id := s.take()
 		q := turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Options: []string{"green", "black"}, Until: s.now().Add(time.Hour), To: chat}
-		if err := s.Commit(t.Context(), turn.Commit{Turn: id, Question: &q}); err != nil {
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Question: &q}); err != nil {
 			t.Fatal(err)
 		}
 		press := typed(strings.ReplaceAll(command, "CODE", one[string](s, "SELECT code FROM questions")))

@@ -73,7 +73,7 @@ func (s *shop) oneShots(n int) {
 			s.t.Fatal(err)
 		}
 		if batch = append(batch, scheduler.Put{Job: j}); len(batch) == 1000 || i == n-1 {
-			if err := s.Record(s.t.Context(), batch...); err != nil {
+			if err := s.Questions.Record(s.t.Context(), batch...); err != nil {
 				s.t.Fatal(err)
 			}
 			batch = nil
@@ -86,13 +86,13 @@ func (s *shop) runDue(n int) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
-	bell := s.InboxBell()
-	runner := scheduler.NewRunner(s.Store, clockOf(s), nil, slog.New(slog.DiscardHandler))
+	bell := s.Turns.InboxBell()
+	runner := scheduler.NewRunner(s.Store.Triggers, clockOf(s), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
 	for one[int](s, "SELECT count(*) FROM fires") < n {
 		select {
 		case <-bell:
-			bell = s.InboxBell()
+			bell = s.Turns.InboxBell()
 		case err := <-ended:
 			s.t.Fatalf("the scheduler ended: %v", err)
 		}
@@ -112,7 +112,7 @@ func (s *shop) fireOf(id int64) (source, due string) {
 // over ends a turn as one that had nothing to say.
 func (s *shop) over(id int64) {
 	s.t.Helper()
-	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { return tx.End(id, turn.Done, "") }); err != nil {
+	if err := s.Write(s.t.Context(), func(tx *store.Tx) error { return store.EndIn(tx, id, turn.Done) }); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store/backup"
-	"hob/daemon/store/db"
 	"hob/daemon/store/view"
 )
 
@@ -19,7 +19,7 @@ func restored(t *testing.T) (*shop, time.Time) {
 	s := fresh(t)
 	s.accept(typed("from before the backup"))
 	at := s.now()
-	doc, err := db.Doc(backup.Note{At: at, Taken: at.Add(-time.Hour)})
+	doc, err := sqlite.Doc(backup.Note{At: at, Taken: at.Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (s *shop) decide(answer string) {
 	s.t.Helper()
 	in := message("approve")
 	in.Source, in.ExtID = "api", answer
-	if _, err := s.AnswerFrom(s.t.Context(), in, s.code(), answer); err != nil {
+	if _, err := s.Commands.AnswerFrom(s.t.Context(), in, s.code(), answer); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -123,13 +123,13 @@ func TestHeldRowsByHand(t *testing.T) {
 	in := sent("/stop", at.Add(-time.Minute))
 	in.Kind = event.Command
 	seq := s.accept(in)
-	if _, found, err := s.Command(t.Context(), nil); err != nil || found {
+	if _, found, err := s.Commands.Command(t.Context(), nil); err != nil || found {
 		t.Errorf("it was served: %v", err)
 	}
-	if err := s.Drop(t.Context(), seq); err != nil {
+	if err := s.Inbox.Drop(t.Context(), seq); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Retry(t.Context(), 1); err != nil {
+	if err := s.Inbox.Retry(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	s.later(time.Minute)
@@ -137,7 +137,7 @@ func TestHeldRowsByHand(t *testing.T) {
 	if n := one[int](s, "SELECT count(*) FROM questions"); n != 0 {
 		t.Errorf("asked about nothing, %d times", n)
 	}
-	if err := s.TakeBack(t.Context(), channels.Withdrawal{Source: "chat", ExtID: "m2", Person: "1", Chat: chat}); err != nil {
+	if err := s.Inbox.TakeBack(t.Context(), channels.Withdrawal{Source: "chat", ExtID: "m2", Person: "1", Chat: chat}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -162,7 +162,7 @@ func TestNobodyAnswersAfterARestore(t *testing.T) {
 	}
 	in := message("approve")
 	in.ExtID = "late"
-	if _, err := s.AnswerFrom(t.Context(), in, first, "once"); err != nil {
+	if _, err := s.Commands.AnswerFrom(t.Context(), in, first, "once"); err != nil {
 		t.Errorf("it cannot be answered any more: %v", err)
 	}
 	if got := s.fates(); got != "queued queued done" {

@@ -18,7 +18,7 @@ type Charge struct {
 // it. It counts as used at once, so that a crash in the middle leaves it paid.
 func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (Charge, error) {
 	c := Charge{source: "source:" + source, amount: most}
-	err := s.Write(ctx, func(tx *Tx) error {
+	err := s.core.write(ctx, func(tx *Tx) error {
 		b, err := readBudget(tx)
 		if err != nil {
 			return err
@@ -27,14 +27,14 @@ func (s Spending) Charge(ctx context.Context, source string, most turn.Amount) (
 			return fmt.Errorf("%s: %w", source, turn.ErrBudget)
 		}
 		c.day = b.Day
-		return tx.book().Add(c.day, c.source, most)
+		return tx.spendRows().add(c.day, c.source, most)
 	})
 	return c, err
 }
 
 // Correct replaces what was booked by what was really used.
 func (s Spending) Correct(ctx context.Context, c Charge, used turn.Amount) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		return tx.book().Add(c.day, c.source, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})
+	return s.core.write(ctx, func(tx *Tx) error {
+		return tx.spendRows().add(c.day, c.source, turn.Amount{Tokens: used.Tokens - c.amount.Tokens, Micros: used.Micros - c.amount.Micros})
 	})
 }

@@ -13,7 +13,7 @@ const keyModel = "model"
 // ChosenModel is the name of the model that the owner has chosen, "" when it is the config's.
 func (s Commands) ChosenModel(ctx context.Context) (string, error) {
 	var name string
-	err := s.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyModel).Scan(&name)
+	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyModel).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -25,7 +25,7 @@ func (s Commands) ChosenModel(ctx context.Context) (string, error) {
 
 // ChooseModel stores the owner's choice, "" for the config's, and lets every session begin its next request with a fresh prefix.
 func (s Commands) ChooseModel(ctx context.Context, name string) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		if err := putSetting(tx, keyModel, name); err != nil {
 			return err
 		}

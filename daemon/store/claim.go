@@ -10,10 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/llm"
-	"hob/daemon/store/arrivals"
-	"hob/daemon/store/db"
-	"hob/daemon/store/trust"
-	"hob/daemon/store/work"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -23,12 +20,12 @@ import (
 // Take claims the highest-ranked runnable row: the owner's messages, resumed turns, schedules, the rest; oldest first.
 // boundary names the commands that the thread itself serves. It first lets expire what has expired. False: nothing to do.
 func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, error) {
-	todo, err := s.hasWork(ctx)
+	todo, err := s.core.hasWork(ctx)
 	if err != nil || !todo {
 		return turn.Claim{}, false, err
 	}
 	var c turn.Claim
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		c = turn.Claim{}
 		if err := expireAll(tx); err != nil {
 			return fmt.Errorf("expire: %w", err)
@@ -36,7 +33,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 		// Whoever asks for work steps no turn: one that is still marked so was left by an error.
 		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NULL")
 		if err == nil && left > 0 {
-			err = tx.book().Orphans()
+			err = tx.spendRows().bookOrphans()
 		}
 		if err != nil {
 			return fmt.Errorf("take back the running turn: %w", err)
@@ -52,7 +49,7 @@ func (s Turns) Take(ctx context.Context, boundary []string) (turn.Claim, bool, e
 // hasWork asks the readers first, so that an idle thread writes nothing.
 func (s *core) hasWork(ctx context.Context) (bool, error) {
 	var n bool
-	now := db.Micros(s.now())
+	now := sqlite.Micros(s.now())
 	err := s.read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM inbox WHERE state = 'queued' AND (not_before <= ?1 OR (not_after > 0 AND not_after <= ?1)))
 		OR EXISTS (SELECT 1 FROM turns WHERE state IN ('ready', 'running') AND parent IS NULL)
 		OR EXISTS (SELECT 1 FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND (w.met > 0 OR (w.until > 0 AND w.until <= ?1)))
@@ -65,35 +62,35 @@ func (s *core) hasWork(ctx context.Context) (bool, error) {
 // What was before boot does not count.
 func (s Turns) Untaken(ctx context.Context, boot time.Time) (seq int64, waits time.Duration, err error) {
 	var since int64
-	err = s.read().QueryRowContext(ctx, `SELECT seq, max(received, not_before, ?2, coalesce((SELECT max(started, ended) FROM turns WHERE parent IS NULL ORDER BY id DESC LIMIT 1), 0))
-		FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1`, db.Micros(s.now()), db.Micros(boot)).Scan(&seq, &since)
+	err = s.core.read().QueryRowContext(ctx, `SELECT seq, max(received, not_before, ?2, coalesce((SELECT max(started, ended) FROM turns WHERE parent IS NULL ORDER BY id DESC LIMIT 1), 0))
+		FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1`, sqlite.Micros(s.core.now()), sqlite.Micros(boot)).Scan(&seq, &since)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
-	return seq, s.now().Sub(db.Time(since)), err
+	return seq, s.core.now().Sub(sqlite.Time(since)), err
 }
 
 // NextWake is the next instant at which something becomes runnable by itself; zero when there is none.
 func (s Turns) NextWake(ctx context.Context) (time.Time, error) {
 	var next sql.NullInt64
-	now := db.Micros(s.now())
-	err := s.read().QueryRowContext(ctx, `SELECT min(t) FROM (
+	now := sqlite.Micros(s.core.now())
+	err := s.core.read().QueryRowContext(ctx, `SELECT min(t) FROM (
 		SELECT min(not_before) AS t FROM inbox WHERE state = 'queued' AND not_before > ?1
 		UNION ALL SELECT min(not_after) FROM inbox WHERE state = 'queued' AND not_after > 0
 		UNION ALL SELECT min(until) FROM waits WHERE met = 0 AND until > 0
 		UNION ALL SELECT min(until) FROM questions WHERE state = 'open'
 		UNION ALL SELECT min(due) FROM catchups WHERE question IS NULL)`, now).Scan(&next)
-	return db.Time(next.Int64), err
+	return sqlite.Time(next.Int64), err
 }
 
 // expireAll ends what has waited too long: inputs, waits, questions. Whoever follows the event stream is told. What channels brought from before
 // a restore is asked about.
 func expireAll(tx *Tx) error {
-	now := db.Micros(tx.Now)
+	now := sqlite.Micros(tx.Now)
 	if err := expireInputs(tx, now); err != nil {
 		return fmt.Errorf("inputs: %w", err)
 	}
-	if err := arrivals.Ask(tx); err != nil {
+	if err := askCatchups(tx); err != nil {
 		return err
 	}
 	if err := tx.Run(`UPDATE waits SET met = ?1, how = 'expired' WHERE met = 0 AND question IN (SELECT id FROM questions WHERE state = 'open' AND until <= ?1)`, now); err != nil {
@@ -107,7 +104,7 @@ func expireAll(tx *Tx) error {
 
 func expireInputs(tx *Tx, now int64) error {
 	rs, err := tx.Query("UPDATE inbox INDEXED BY inbox_expiring SET state = 'expired', reason = 'not taken in time' WHERE state = 'queued' AND not_after > 0 AND not_after <= ? RETURNING seq", now)
-	gone, err := db.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	gone, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
 	if err != nil {
 		return err
 	}
@@ -167,13 +164,13 @@ func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	if safe {
 		worst = event.RankOwner
 	}
-	rs, err := tx.Query("SELECT "+arrivals.Columns+" FROM inbox WHERE seq = ("+work.First+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", db.Micros(tx.Now), worst)
-	rows, err := db.Collect(rs, err, arrivals.Scan)
+	rs, err := tx.Query("SELECT "+inboxColumns+" FROM inbox WHERE seq = ("+firstTask+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", sqlite.Micros(tx.Now), worst)
+	rows, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
 		return turn.Queued{}, err
 	}
-	rs, err = tx.Query("SELECT " + arrivals.Columns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
-	commands, err := db.Collect(rs, err, arrivals.Scan)
+	rs, err = tx.Query("SELECT " + inboxColumns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
+	commands, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
 		return turn.Queued{}, err
 	}
@@ -210,14 +207,14 @@ func openTurn(tx *Tx, q turn.Queued) (int64, error) {
 	}
 	t := turn.Turn{Session: session, Key: q.In.Session, Asker: q.In.Trust, ReplyTo: q.In.ReplyTo, Fire: q.In.Fire}
 	t.ID, err = tx.Insert(`INSERT INTO turns (session, state, attempts, epoch, asker, reply_to, reply_ref, fire, started) VALUES (?, 'running', 1, ?, ?, ?, iif(? IN ('report', 'fire'), '', ?), ?, ?)`,
-		session, tx.core.epoch, t.Asker, t.ReplyTo, q.In.Kind, q.In.ExtID, db.Ref(t.Fire), db.Micros(tx.Now))
+		session, tx.core.epoch, t.Asker, t.ReplyTo, q.In.Kind, q.In.ExtID, sqlite.Ref(t.Fire), sqlite.Micros(tx.Now))
 	if err != nil {
 		return 0, fmt.Errorf("open turn: %w", err)
 	}
 	if _, _, err := joinTurn(tx, t, q.Seq); err != nil {
 		return 0, err
 	}
-	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", db.Micros(tx.Now), t.ID, db.Ref(t.Fire)); err != nil {
+	if err := tx.Run("UPDATE fires SET state = 'running', reason = iif(state = 'done', '', reason), outcome = '', ended = 0, started = ?1, late_us = max(late_us, ?1 - due), turn = ?2 WHERE id = ?3", sqlite.Micros(tx.Now), t.ID, sqlite.Ref(t.Fire)); err != nil {
 		return 0, fmt.Errorf("start fire: %w", err)
 	}
 	if err := addEvent(tx, event.Event{Type: "turn.started", Session: t.Key, Turn: t.ID, Inbox: q.Seq, Data: map[string]any{"turn": t.ID, "inbox": []int64{q.Seq}}}); err != nil {
@@ -234,7 +231,7 @@ func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
 		return nil
 	}
 	rs, err := tx.Query(queued(joining), t.Key, t.Session, opening.Seq) // the opening message was claimed before the commands that came before it
-	list, err := db.Collect(rs, err, arrivals.Scan)
+	list, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
 		return err
 	}
@@ -265,13 +262,13 @@ func beginAnew(tx *Tx, in event.In) error {
 
 // joinTurn makes an inbox row part of a turn's transcript, as it is now: an edit may have come since somebody looked. False: it waits no more.
 func joinTurn(tx *Tx, t turn.Turn, seq int64) (turn.Queued, bool, error) {
-	rs, err := tx.Query("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued' RETURNING "+arrivals.Columns, t.ID, seq)
-	list, err := db.Collect(rs, err, arrivals.Scan)
+	rs, err := tx.Query("UPDATE inbox SET state = 'joined', turn = ? WHERE seq = ? AND state = 'queued' RETURNING "+inboxColumns, t.ID, seq)
+	list, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil || len(list) == 0 {
 		return turn.Queued{}, false, err
 	}
 	q := list[0]
-	if err := trust.Enter(tx.Tx, t.ID, q.In); err != nil {
+	if err := lowerTrustBy(tx, t.ID, q.In); err != nil {
 		return q, false, fmt.Errorf("note foreign text: %w", err)
 	}
 	_, err = addItem(tx, turn.Item(t, q, tx.core.opt.Zone(), tx.core.opt.Owner()), q.Seq)
@@ -338,7 +335,7 @@ func liveSession(tx *Tx, key string, trust event.Trust) (int64, error) {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	return tx.Insert("INSERT INTO sessions (key, kind, watermark, created) VALUES (?, ?, ?, ?)", key, sessionKind(key, trust), trust, db.Micros(tx.Now))
+	return tx.Insert("INSERT INTO sessions (key, kind, watermark, created) VALUES (?, ?, ?, ?)", key, sessionKind(key, trust), trust, sqlite.Micros(tx.Now))
 }
 
 func sessionKind(key string, trust event.Trust) string {

@@ -8,7 +8,7 @@ import (
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Closings lists the messages whose question is closed, and which still show its buttons, as far as they have arrived and are due. What was sent
@@ -16,21 +16,21 @@ import (
 func (s Outbox) Closings(ctx context.Context, now time.Time) (list []channels.Closing, err error) {
 	const ended = "o.state IN ('cancelled', 'expired', 'dead') OR o.state = 'done' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id AND d.remote_id <> '')"
 	var lost bool
-	if err := s.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM closings c JOIN outbox o ON o.id = c.outbox WHERE "+ended+")").Scan(&lost); err != nil {
+	if err := s.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM closings c JOIN outbox o ON o.id = c.outbox WHERE "+ended+")").Scan(&lost); err != nil {
 		return nil, fmt.Errorf("look for closed questions: %w", err)
 	}
 	if lost {
-		err := s.Write(ctx, func(tx *Tx) error {
+		err := s.core.write(ctx, func(tx *Tx) error {
 			return tx.Run("DELETE FROM closings WHERE outbox IN (SELECT o.id FROM outbox o WHERE " + ended + ")") // #nosec G202 -- a constant
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	rs, err := s.read().QueryContext(ctx, `SELECT c.outbox, c.tries, o.address, o.reply_ref, d.part, d.body, d.nonce, d.unsure, d.remote_id, q.code, q.state, q.answer
+	rs, err := s.core.read().QueryContext(ctx, `SELECT c.outbox, c.tries, o.address, o.reply_ref, d.part, d.body, d.nonce, d.unsure, d.remote_id, q.code, q.state, q.answer
 		FROM closings c JOIN outbox o ON o.id = c.outbox JOIN questions q ON q.id = o.cause_id JOIN deliveries d ON d.outbox = o.id
-		WHERE o.state = 'done' AND d.state = 'sent' AND d.remote_id <> '' AND d.part = (SELECT max(part) FROM deliveries WHERE outbox = o.id) AND c.next_at <= ? ORDER BY c.outbox LIMIT 50`, db.Micros(now))
-	return db.Collect(rs, err, func(rs *sql.Rows) (c channels.Closing, err error) {
+		WHERE o.state = 'done' AND d.state = 'sent' AND d.remote_id <> '' AND d.part = (SELECT max(part) FROM deliveries WHERE outbox = o.id) AND c.next_at <= ? ORDER BY c.outbox LIMIT 50`, sqlite.Micros(now))
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (c channels.Closing, err error) {
 		var code, state, answer string
 		err = rs.Scan(&c.Outbox, &c.Tries, &c.To, &c.ReplyRef, &c.Part, &c.Body, &c.Nonce, &c.Unsure, &c.Shown, &code, &state, &answer)
 		c.Outcome = outcome(state, answer) + " · " + code
@@ -53,10 +53,10 @@ func outcome(state, answer string) string {
 
 // Closed notes that a message shows no buttons any more, or never will: next zero; else when it is tried again.
 func (s Outbox) Closed(ctx context.Context, outbox int64, next time.Time) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		if next.IsZero() {
 			return tx.Run("DELETE FROM closings WHERE outbox = ?", outbox)
 		}
-		return tx.Run("UPDATE closings SET tries = tries + 1, next_at = ? WHERE outbox = ?", db.Micros(next), outbox)
+		return tx.Run("UPDATE closings SET tries = tries + 1, next_at = ? WHERE outbox = ?", sqlite.Micros(next), outbox)
 	})
 }

@@ -22,7 +22,7 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		s := fresh(t)
 		s.accept(message("go"))
 		q := turn.Question{Subject: turn.AboutCall, Text: "run x?", Options: []string{turn.AnswerOnce, turn.AnswerNo}, To: event.ToOwner, Until: s.now().Add(time.Hour)}
-		if err := s.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Ask(&q); return err }); err != nil {
+		if err := s.Write(t.Context(), func(tx *store.Tx) error { _, err := store.AskIn(tx, &q); return err }); err != nil {
 			t.Fatal(err)
 		}
 		code, sent := one[string](s, "SELECT code FROM questions"), name != "never sent"
@@ -32,12 +32,12 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		} else {
 			s.sql("UPDATE outbox SET state = 'expired', ended = 1")
 		}
-		if list, err := s.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
+		if list, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
 			t.Errorf("%s, still open: %+v, %v", name, list, err)
 		}
 		s.sql(c.close)
 		s = s.crash()
-		list, err := s.Closings(t.Context(), s.now())
+		list, err := s.Outbox.Closings(t.Context(), s.now())
 		if !sent {
 			if err != nil || len(list) != 0 || one[int](s, "SELECT count(*) FROM closings") != 0 {
 				t.Errorf("%s: %+v, %v", name, list, err)
@@ -47,16 +47,16 @@ func TestClosedQuestionsAreKept(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].Shown != "m1" || list[0].Outcome != c.want+" · "+code || list[0].Body != "run x?" || list[0].To != chat {
 			t.Fatalf("%s: %+v, %v", name, list, err)
 		}
-		if err := s.Closed(t.Context(), list[0].Outbox, s.now().Add(time.Minute)); err != nil {
+		if err := s.Outbox.Closed(t.Context(), list[0].Outbox, s.now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
+		if list, err := s.Outbox.Closings(t.Context(), s.now()); err != nil || len(list) != 0 {
 			t.Errorf("%s, before its time: %+v, %v", name, list, err)
 		}
-		if list, err := s.Closings(t.Context(), s.now().Add(2*time.Minute)); err != nil || len(list) != 1 || list[0].Tries != 1 {
+		if list, err := s.Outbox.Closings(t.Context(), s.now().Add(2*time.Minute)); err != nil || len(list) != 1 || list[0].Tries != 1 {
 			t.Errorf("%s, at its time: %+v, %v", name, list, err)
 		}
-		if err := s.Closed(t.Context(), list[0].Outbox, time.Time{}); err != nil || one[int](s, "SELECT count(*) FROM closings") != 0 {
+		if err := s.Outbox.Closed(t.Context(), list[0].Outbox, time.Time{}); err != nil || one[int](s, "SELECT count(*) FROM closings") != 0 {
 			t.Errorf("%s, done: %v", name, err)
 		}
 	}

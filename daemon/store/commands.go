@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"hob/daemon/store/db"
-	"hob/daemon/store/trust"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -17,7 +16,7 @@ import (
 // Serve ends a command: its inbox row, its reply, and what it changes, in one commit. do may be nil.
 func (s Commands) Serve(ctx context.Context, q turn.Queued, do func(*Tx) (string, error)) (string, error) {
 	var reply string
-	err := s.Write(ctx, func(tx *Tx) (err error) {
+	err := s.core.write(ctx, func(tx *Tx) (err error) {
 		reply, err = do(tx)
 		if f, ok := event.AsFault(err); ok {
 			reply = f.Text
@@ -79,7 +78,7 @@ func decided(q turn.Question) string {
 // AnswerFrom answers a question from the local API: the answer is an inbox row like all input.
 func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer string) (turn.Question, error) {
 	var q turn.Question
-	err := s.Write(ctx, func(tx *Tx) error {
+	err := s.core.write(ctx, func(tx *Tx) error {
 		seq, err := insertIn(tx, in)
 		if err != nil {
 			return err
@@ -103,18 +102,18 @@ func (s Commands) Fresh(ctx context.Context, q turn.Queued) error {
 
 // Clean ends /clean: the conversation begins anew, with handles in the place of what came from elsewhere.
 func (s Commands) Clean(ctx context.Context, q turn.Queued) error {
-	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return trust.Clean(tx.Tx, q.In.Session) })
+	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return cleanSession(tx, q.In.Session) })
 	return err
 }
 
 func archiveSession(tx *Tx, key string) error {
-	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", db.Micros(tx.Now), key)
+	return tx.Run("UPDATE sessions SET archived = ? WHERE key = ? AND archived = 0", sqlite.Micros(tx.Now), key)
 }
 
 // Archive ends a session: the next message with its key opens a new one.
 func (s Commands) Archive(ctx context.Context, key string) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", db.Micros(tx.Now), key, key)
+	return s.core.write(ctx, func(tx *Tx) error {
+		n, err := tx.Change("UPDATE sessions SET archived = ? WHERE archived = 0 AND (key = ? OR cast(id AS TEXT) = ?)", sqlite.Micros(tx.Now), key, key)
 		return oneRow(n, err, "there is no live session %s", "hob sessions list shows them", key)
 	})
 }
@@ -133,7 +132,7 @@ func (s Commands) Again(ctx context.Context, q turn.Queued) error {
 		if err != nil {
 			return "", err
 		}
-		tx.Ring(db.BellInbox)
+		tx.Ring(sqlite.BellInbox)
 		return fmt.Sprintf("Trying again: %s", text), tx.Run("UPDATE inbox SET state = 'queued', turn = NULL, reason = 'tried again' WHERE seq = ?", seq)
 	})
 	return err

@@ -6,19 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"hob/daemon/store/db"
-	"hob/daemon/store/drafts"
-	"hob/daemon/store/family"
-	"hob/daemon/store/triggers"
-	"hob/daemon/store/trust"
-	"hob/daemon/store/work"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
 	"hob/daemon/llm"
 	"hob/daemon/netguard"
-	"hob/daemon/policy"
 	"hob/tools"
 )
 
@@ -31,12 +25,12 @@ func (s Turns) Begin(ctx context.Context, b turn.Begin) (begun turn.Begun, err e
 	}
 	var waiting []turn.Queued
 	if !b.Alone {
-		waiting, err = s.joinable(ctx, t)
+		waiting, err = s.core.joinable(ctx, t)
 	}
 	if err != nil || (b.Free && len(waiting) == 0) {
 		return begun, err
 	}
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		begun = turn.Begun{}
 		var parts []event.Part
 		if err := ownTurn(tx, b.Turn, b.Ran); err != nil {
@@ -112,11 +106,11 @@ func ownTurn(tx *Tx, id int64, ran time.Duration) error {
 
 // Commit writes everything that one step of a turn came to. It goes through also when ctx has ended: what it tells of has happened.
 func (s Turns) Commit(ctx context.Context, c turn.Commit) error {
-	s.note(c.Changes)
+	s.core.note(c.Changes)
 	if fail.Broken("finish-in-three") && c.End != nil {
-		return s.finishInThree(ctx, c)
+		return s.core.finishInThree(ctx, c)
 	}
-	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
+	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error { return applyCommit(tx, c) })
 }
 
 // note looks at the files that changes mark: a transaction opens none.
@@ -134,7 +128,7 @@ func (s *core) finishInThree(ctx context.Context, c turn.Commit) error {
 	outs := turn.Commit{Turn: c.Turn, Changes: c.Changes}
 	end := turn.Commit{Turn: c.Turn, End: c.End, Events: c.Events, Ran: c.Ran}
 	for _, one := range []turn.Commit{outs, said, end} {
-		if err := s.Write(ctx, func(tx *Tx) error { return applyCommit(tx, one) }); err != nil {
+		if err := s.write(ctx, func(tx *Tx) error { return applyCommit(tx, one) }); err != nil {
 			return err
 		}
 		fail.Point("finish.between")
@@ -146,7 +140,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 	if err := ownTurn(tx, c.Turn, c.Ran); err != nil {
 		return err
 	}
-	if err := trust.Lower(tx.Tx, c.Turn, c.Taint); err != nil {
+	if err := lowerTrust(tx, c.Turn, c.Taint); err != nil {
 		return fmt.Errorf("note foreign text: %w", err)
 	}
 	asked, err := askOwner(tx, c.Question)
@@ -183,7 +177,7 @@ func applyCommit(tx *Tx, c turn.Commit) error {
 // controlStep writes a step and, when a model step ends, puts its real usage in the place of its reservation.
 func controlStep(tx *Tx, id int64, p turn.Step) error {
 	if p.Kind == turn.ModelStep && (p.State == turn.Over || p.State == turn.Lost) {
-		if err := tx.book().Settle(id, p); err != nil {
+		if err := tx.spendRows().settle(id, p); err != nil {
 			return err
 		}
 		p.Reserve = turn.Amount{}
@@ -226,49 +220,14 @@ func parkTurn(tx *Tx, id int64, p turn.Park) error {
 	if err := tx.Run("UPDATE fires SET state = 'waiting' WHERE id = (SELECT fire FROM turns WHERE id = ?)", id); err != nil {
 		return err
 	}
-	tx.Ring(db.BellInbox)
+	tx.Ring(sqlite.BellInbox)
 	return addEvent(tx, event.Event{Type: "turn.waiting", Turn: id, Data: map[string]any{"turn": id, "why": p.Why}})
-}
-
-// applyAll applies the rows of hob's own that tools and the agent hand over.
-func applyAll(tx *Tx, turn int64, list []tools.Change) error {
-	for _, c := range list {
-		if err := applyChange(tx, turn, c); err != nil {
-			return fmt.Errorf("apply %T: %w", c, err)
-		}
-	}
-	return nil
-}
-
-func applyChange(tx *Tx, turn int64, c tools.Change) error {
-	switch c := c.(type) {
-	case event.Out:
-		return queueOut(tx, c)
-	case policy.Entry:
-		return addAudit(tx, c)
-	case tools.Mark:
-		return tx.core.marks.Add(tx.Tx, turn, c.Path, c.Why)
-	case event.In:
-		r, err := acceptIn(tx, c)
-		if err == nil && !r.New {
-			err = fmt.Errorf("there is an inbox row %s %s already", c.Source, c.ExtID)
-		}
-		return err
-	case event.Event:
-		return addEvent(tx, c)
-	case work.Change:
-		return work.Apply(tx.Tx, c, func(next tools.Change) error { return applyChange(tx, turn, next) })
-	}
-	if mine, err := triggers.Apply(tx, c); mine || err != nil {
-		return err
-	}
-	return family.Apply(tx, c)
 }
 
 // endTurn is the one way out of a turn: its rows, its inputs, its fire and its open questions end with it, and every call has a result.
 func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	state, why := f.State, f.Why
-	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, db.Micros(tx.Now), id)
+	n, err := tx.Change("UPDATE turns SET state = ?, why = ?, ended = ? WHERE id = ? AND ended = 0", state, why, sqlite.Micros(tx.Now), id)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -288,19 +247,19 @@ func endTurn(tx *Tx, id int64, f turn.Finish) error {
 	if err := expireQuestions(tx, "turn = ?", id); err != nil {
 		return fmt.Errorf("end questions: %w", err)
 	}
-	if err := drafts.End(tx.Tx, id, state); err != nil {
+	if err := endDraft(tx, id, state); err != nil {
 		return fmt.Errorf("close draft: %w", err)
 	}
-	if err := triggers.End(tx, id, f); err != nil {
+	if err := endFire(tx, id, f); err != nil {
 		return fmt.Errorf("end fire: %w", err)
 	}
-	if err := work.End(tx.Tx, id, state, why, func(next tools.Change) error { return applyChange(tx, id, next) }); err != nil {
+	if err := endTask(tx, id, state, why); err != nil {
 		return fmt.Errorf("end task: %w", err)
 	}
 	if err := noteFinished(tx, id, state, why); err != nil {
 		return err
 	}
-	child, err := family.Ended(tx, id, state, why)
+	child, err := subagentEnded(tx, id, state, why)
 	if err != nil || child || state != turn.Dead {
 		return err
 	}
@@ -312,7 +271,7 @@ func noteFinished(tx *Tx, id int64, state turn.Status, why string) error {
 	if err := tx.One("SELECT s.key, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{id}, &key, &text); err != nil {
 		return err
 	}
-	tx.Ring(db.BellInbox)
+	tx.Ring(sqlite.BellInbox)
 	return addEvent(tx, event.Event{Type: "turn.finished", Session: key, Turn: id, Data: map[string]any{"turn": id, "state": state, "text": text, "why": why}})
 }
 
@@ -330,11 +289,11 @@ func closeCalls(tx *Tx, id int64, why string) error {
 	if why == "" {
 		why = "the turn had ended"
 	}
-	notRun, err := db.Doc(event.Say("not run: " + why))
+	notRun, err := sqlite.Doc(event.Say("not run: " + why))
 	if err != nil {
 		return err
 	}
-	unknown, err := db.Doc(event.Say("interrupted: whether it took effect is unknown; check first"))
+	unknown, err := sqlite.Doc(event.Say("interrupted: whether it took effect is unknown; check first"))
 	if err != nil {
 		return err
 	}

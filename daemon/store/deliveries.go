@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"hob/daemon/store/answers"
-	"hob/daemon/store/db"
-	"hob/daemon/store/drafts"
-	"hob/daemon/store/files"
-	"hob/daemon/store/lines"
+	"hob/daemon/sqlite"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -19,8 +15,8 @@ import (
 // Ready returns the heads of line of the outbox; channels.Store tells the rules.
 func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels.Row, error) {
 	var rows []channels.Row
-	err := s.view(ctx, func(tx *Tx) (err error) {
-		rows, err = lines.Heads(tx.Tx, now, tx.core.epoch, limit)
+	err := s.core.view(ctx, func(tx *Tx) (err error) {
+		rows, err = readHeads(tx, now, tx.core.epoch, limit)
 		for i := range rows {
 			if err == nil {
 				rows[i].Choices, err = readChoices(tx, rows[i])
@@ -34,19 +30,19 @@ func (s Outbox) Ready(ctx context.Context, now time.Time, limit int) ([]channels
 // readChoices are the buttons of a message, and those of a question that is open.
 func readChoices(tx *Tx, r channels.Row) ([]channels.Choice, error) {
 	if r.Cause != event.ByQuestion {
-		return answers.Drawn(tx.Tx, r.ID)
+		return readButtons(tx, r.ID)
 	}
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE state = 'open' AND id = (SELECT cause_id FROM outbox WHERE id = ?)", r.ID)
-	list, err := db.Collect(rs, err, scanQuestion)
+	list, err := sqlite.Collect(rs, err, scanQuestion)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	return answers.Choices(list[0]), nil
+	return questionChoices(list[0]), nil
 }
 
 // Split stores the parts of a row that has none but a draft's, and ends the rows whose texts stand in them too.
 func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, joined []int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		var cut bool
 		if err := tx.One("SELECT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ? AND (draft = 0 OR final = 1))", []any{id}, &cut); err != nil {
 			return err
@@ -58,9 +54,9 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 			return err
 		}
 		for _, d := range parts {
-			file, err := files.Part(d.File)
+			file, err := filePart(d.File)
 			if err == nil {
-				err = tx.Run("INSERT INTO deliveries (outbox, part, body, file, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, ?, 'ready') ON CONFLICT DO UPDATE SET body = excluded.body, final = 1", id, d.Part, d.Body, file, d.Nonce, s.epoch)
+				err = tx.Run("INSERT INTO deliveries (outbox, part, body, file, nonce, epoch, state) VALUES (?, ?, ?, ?, ?, ?, 'ready') ON CONFLICT DO UPDATE SET body = excluded.body, final = 1", id, d.Part, d.Body, file, d.Nonce, s.core.epoch)
 			}
 			if err != nil {
 				return fmt.Errorf("store part %d: %w", d.Part, err)
@@ -72,10 +68,10 @@ func (s Outbox) Split(ctx context.Context, id int64, parts []channels.Delivery, 
 
 // Sending marks a part as being sent in this epoch.
 func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET state = 'sending', epoch = ?1, attempts = ?2, unsure = ?3, tried = CASE tried WHEN 0 THEN ?4 ELSE tried END
 			WHERE outbox = ?5 AND part = ?6 AND (state = 'ready' OR (state = 'sending' AND epoch < ?1)) AND (SELECT state FROM outbox WHERE id = ?5) IN ('ready', 'draft')`,
-			s.epoch, d.Attempts, d.Unsure, db.Micros(tx.Now), d.Outbox, d.Part)
+			s.core.epoch, d.Attempts, d.Unsure, sqlite.Micros(tx.Now), d.Outbox, d.Part)
 		if err == nil && n == 0 {
 			return fmt.Errorf("outbox row %d: %w", d.Outbox, channels.ErrNotReady)
 		}
@@ -85,7 +81,7 @@ func (s Outbox) Sending(ctx context.Context, d channels.Delivery) error {
 
 // Settle commits what became of a delivery.
 func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verdict) error {
-	return s.Write(context.WithoutCancel(ctx), func(tx *Tx) error {
+	return s.core.write(context.WithoutCancel(ctx), func(tx *Tx) error {
 		var open, draft bool
 		if err := tx.One("SELECT state IN ('ready', 'draft'), state = 'draft' FROM outbox WHERE id = ?", []any{d.Outbox}, &open, &draft); err != nil {
 			return err
@@ -95,7 +91,7 @@ func (s Outbox) Settle(ctx context.Context, d channels.Delivery, v channels.Verd
 			v.State = channels.Joined // it is taken back: its text will be a message of its own
 		}
 		if open && !draft && (v.State == channels.Dead || v.State == channels.Retry) {
-			if gone, err := drafts.Refused(tx.Tx, d, v); err != nil || gone {
+			if gone, err := draftRefused(tx, d, v); err != nil || gone {
 				return err
 			}
 		}
@@ -122,14 +118,14 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 		return partSent(tx, d, v)
 	case channels.Retry:
 		if v.Anew {
-			return drafts.Anew(tx.Tx, d, v)
+			return reopenDraft(tx, d, v)
 		}
 		if v.Instead != "" {
 			return tx.Run("UPDATE deliveries SET state = 'ready', body = ?, file = NULL, nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ? AND state <> 'sent'",
-				v.Instead, d.Nonce, db.Micros(v.At), v.Reason, d.Outbox, d.Part)
+				v.Instead, d.Nonce, sqlite.Micros(v.At), v.Reason, d.Outbox, d.Part)
 		}
 		return tx.Run("UPDATE deliveries SET state = iif(state = 'sent', state, 'ready'), next_at = ?, unsure = ?, attempts = ?, error = ? WHERE outbox = ? AND part = ? AND (state <> 'sent' OR draft = 1)",
-			db.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
+			sqlite.Micros(v.At), v.Unsure, d.Attempts, v.Reason, d.Outbox, d.Part)
 	case channels.Unknown:
 		if err := tx.Run("UPDATE deliveries SET state = 'unknown', unsure = ?, error = ? WHERE outbox = ? AND part = ?", v.Unsure, v.Reason, d.Outbox, d.Part); err != nil {
 			return err
@@ -146,7 +142,7 @@ func settleRow(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 
 func endOut(tx *Tx, state, reason string, ids []int64) error {
 	for _, id := range ids {
-		if err := tx.Run("UPDATE outbox SET key = iif(state = 'draft', replace(key, ':final', ':draft'), key), state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ('ready', 'held', 'draft')", state, reason, db.Micros(tx.Now), id); err != nil {
+		if err := tx.Run("UPDATE outbox SET key = iif(state = 'draft', replace(key, ':final', ':draft'), key), state = ?, reason = ?, ended = ? WHERE id = ? AND state IN ('ready', 'held', 'draft')", state, reason, sqlite.Micros(tx.Now), id); err != nil {
 			return err
 		}
 	}
@@ -158,11 +154,11 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	if err := tx.Run("UPDATE deliveries SET state = 'sent', remote_id = ?, error = '', draft = iif(?, 0, draft) WHERE outbox = ? AND part = ?", v.RemoteID, v.Edited, d.Outbox, d.Part); err != nil {
 		return err
 	}
-	n, err := tx.Change("UPDATE outbox SET state = 'done', ended = ?2 WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ?1 AND (state <> 'sent' OR draft = 1))", d.Outbox, db.Micros(tx.Now))
+	n, err := tx.Change("UPDATE outbox SET state = 'done', ended = ?2 WHERE id = ?1 AND state = 'ready' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = ?1 AND (state <> 'sent' OR draft = 1))", d.Outbox, sqlite.Micros(tx.Now))
 	if err != nil || n == 0 {
 		return err
 	}
-	if err := files.Spent(tx.Tx, d.Outbox); err != nil {
+	if err := filesDelivered(tx, d.Outbox); err != nil {
 		return err
 	}
 	return noteSent(tx, d.Outbox, d.To, d.Body)
@@ -170,11 +166,11 @@ func partSent(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 
 // Hasten makes what waits for its next try on a channel due now.
 func (s Outbox) Hasten(ctx context.Context, channel string) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change(`UPDATE deliveries SET next_at = 0 WHERE next_at > ?1 AND state <> 'unknown' AND outbox IN
-			(SELECT id FROM outbox WHERE state IN ('ready', 'draft') AND address >= ?2 || ':' AND address < ?2 || ';')`, db.Micros(tx.Now), channel)
+			(SELECT id FROM outbox WHERE state IN ('ready', 'draft') AND address >= ?2 || ':' AND address < ?2 || ';')`, sqlite.Micros(tx.Now), channel)
 		if n > 0 {
-			tx.Ring(db.BellOutbox)
+			tx.Ring(sqlite.BellOutbox)
 		}
 		return err
 	})
@@ -182,5 +178,5 @@ func (s Outbox) Hasten(ctx context.Context, channel string) error {
 
 // NextDue is when a row could become ready by itself; zero when none will.
 func (s Outbox) NextDue(ctx context.Context, now time.Time) (time.Time, error) {
-	return lines.Due(ctx, s.read(), now)
+	return outboxDue(ctx, s.core.read(), now)
 }

@@ -21,13 +21,13 @@ func newDrafting(t *testing.T) *drafting {
 	t.Helper()
 	d := &drafting{shop: fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })}
 	d.turn = d.asked(message("think"))
-	if err := d.Draft(t.Context(), channels.Opening{Turn: d.turn, To: chat, Text: "*Working…*", Nonce: "n0", Anew: true}); err != nil {
+	if err := d.Outbox.Draft(t.Context(), channels.Opening{Turn: d.turn, To: chat, Text: "*Working…*", Nonce: "n0", Anew: true}); err != nil {
 		t.Fatal(err)
 	}
 	row := d.head()
 	d.key, d.first = one[string](d.shop, "SELECT key FROM outbox WHERE id = ?", row.ID), row.Todo[0]
 	d.first.To, d.first.Parts, d.first.Attempts = chat, 1, 1
-	if err := d.Sending(t.Context(), d.first); err != nil {
+	if err := d.Outbox.Sending(t.Context(), d.first); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -36,7 +36,7 @@ func newDrafting(t *testing.T) *drafting {
 // head is the only head of line.
 func (d *drafting) head() channels.Row {
 	d.t.Helper()
-	rows, err := d.Ready(d.t.Context(), d.now(), 10)
+	rows, err := d.Outbox.Ready(d.t.Context(), d.now(), 10)
 	if err != nil || len(rows) != 1 {
 		d.t.Fatalf("%+v, %v", rows, err)
 	}
@@ -47,14 +47,14 @@ func (d *drafting) head() channels.Row {
 func (d *drafting) ends(text string) {
 	d.t.Helper()
 	out := event.Out{Key: d.key, Cause: event.Cause{Kind: event.ByTurn, ID: d.turn}, To: chat, Body: text, Urgency: event.Urgent}
-	if err := d.Record(d.t.Context(), out); err != nil {
+	if err := d.Questions.Record(d.t.Context(), out); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
 func (d *drafting) settle(part channels.Delivery, v channels.Verdict) {
 	d.t.Helper()
-	if err := d.Settle(d.t.Context(), part, v); err != nil {
+	if err := d.Outbox.Settle(d.t.Context(), part, v); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -90,10 +90,10 @@ func TestADraftIsRefusedAtTheEndOfItsTurn(t *testing.T) {
 			t.Errorf("%s: %+v", name, row)
 		}
 		own := channels.Delivery{Outbox: row.ID, Parts: 1, Body: row.Body, Nonce: "n1", Attempts: 1, To: chat}
-		if err := d.Split(t.Context(), row.ID, []channels.Delivery{own}, nil); err != nil {
+		if err := d.Outbox.Split(t.Context(), row.ID, []channels.Delivery{own}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Sending(t.Context(), own); err != nil {
+		if err := d.Outbox.Sending(t.Context(), own); err != nil {
 			t.Fatal(err)
 		}
 		d.settle(own, refused)
@@ -117,7 +117,7 @@ func TestADraftIsCutOnce(t *testing.T) {
 		for i, piece := range strings.Split(text, "|") {
 			parts = append(parts, channels.Delivery{Outbox: row.ID, Part: i, Body: piece, Nonce: text + piece})
 		}
-		err := d.Split(t.Context(), row.ID, parts, nil)
+		err := d.Outbox.Split(t.Context(), row.ID, parts, nil)
 		now := d.head()
 		if errors.Is(err, channels.ErrNotReady) != (text != "one|two") || !now.Drafted || !now.Cut || now.Parts != 2 || now.Todo[0].Body != "one" || now.Todo[1].Body != "two" || now.Todo[0].Nonce != "n0" || now.Todo[1].Nonce != "one|twotwo" {
 			t.Errorf("cut as %s: %+v, %v", text, now, err)

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/event"
 )
@@ -18,28 +18,28 @@ func addEvent(tx *Tx, e event.Event) error {
 
 // addEventSeq appends an event and meets the waits for it: by its type, or by "type:key" where key is its session.
 func addEventSeq(tx *Tx, e event.Event) (int64, error) {
-	data, err := db.Doc(e.Data)
+	data, err := sqlite.Doc(e.Data)
 	if err != nil {
 		return 0, err
 	}
 	if e.Data == nil {
 		data = "{}"
 	}
-	seq, err := tx.Insert("INSERT INTO events (type, at, session, turn, inbox, data) VALUES (?, ?, ?, ?, ?, ?)", e.Type, db.Micros(tx.Now), e.Session, e.Turn, e.Inbox, data)
+	seq, err := tx.Insert("INSERT INTO events (type, at, session, turn, inbox, data) VALUES (?, ?, ?, ?, ?, ?)", e.Type, sqlite.Micros(tx.Now), e.Session, e.Turn, e.Inbox, data)
 	if err != nil {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
-	tx.Ring(db.BellEvents)
+	tx.Ring(sqlite.BellEvents)
 	return seq, tx.Run("UPDATE waits SET met = ?, how = ? WHERE met = 0 AND kind = 'event' AND turn <> ? AND subject IN (?, ?)",
-		db.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
+		sqlite.Micros(tx.Now), fmt.Sprintf("event %d", seq), e.Turn, e.Type, e.Type+":"+e.Session)
 }
 
 // EventsAfter returns at most limit events with a seq above after, oldest first.
 func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]event.Event, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
-	return db.Collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT seq, type, at, session, turn, inbox, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (event.Event, error) {
 		var e event.Event
-		err := rs.Scan(&e.Seq, &e.Type, db.Stamp(&e.At), &e.Session, &e.Turn, &e.Inbox, db.JSON(&e.Data))
+		err := rs.Scan(&e.Seq, &e.Type, sqlite.Stamp(&e.At), &e.Session, &e.Turn, &e.Inbox, sqlite.JSON(&e.Data))
 		return e, err
 	})
 }
@@ -47,7 +47,7 @@ func (s Events) EventsAfter(ctx context.Context, after int64, limit int) ([]even
 // LastEvent is the newest event's seq, 0 when there is none.
 func (s Events) LastEvent(ctx context.Context) (int64, error) {
 	var seq int64
-	err := s.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
+	err := s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&seq)
 	return seq, err
 }
 
@@ -58,12 +58,12 @@ func notFound(what string, id any) error {
 
 // Notice tells the owner something once: the same key twice is told once.
 func (s Events) Notice(ctx context.Context, key, text string) error {
-	return s.Write(ctx, func(tx *Tx) error { return addNotice(tx, key, s.epoch, text) })
+	return s.core.write(ctx, func(tx *Tx) error { return addNotice(tx, key, s.core.epoch, text) })
 }
 
 // Tell is Notice to one address.
 func (s Events) Tell(ctx context.Context, key string, to event.Address, text string) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.Tell(key, to, text) })
+	return s.core.write(ctx, func(tx *Tx) error { return tx.Tell(key, to, text) })
 }
 
 // Tell tells something to one address, once for a key.

@@ -2,35 +2,132 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/store/db"
-	"hob/daemon/store/triggers"
+	"hob/daemon/sqlite"
+	"hob/scheduler"
 )
 
-// desk is the triggers' side of the store.
-func (s *core) desk() triggers.Desk {
-	return triggers.New(s.read(), func(ctx context.Context, f func(triggers.Tx) error) error {
-		return s.Write(ctx, func(tx *Tx) error { return f(tx) })
-	}, func() <-chan struct{} { return s.db.Wait(db.BellJobs) })
+// Fire commits a batch of firings: the slots' rows, the inbox rows of those that run, the question, and each job's next due instant.
+// scheduler.ErrMoved, and nothing is committed, when a job was changed since it was read.
+func (d Triggers) Fire(ctx context.Context, all []scheduler.Firing) error {
+	return d.core.write(ctx, func(tx *Tx) error {
+		for _, f := range all {
+			if err := commitFiring(tx, f); err != nil {
+				return fmt.Errorf("job %d: %w", f.Job.ID, err)
+			}
+		}
+		return nil
+	})
 }
 
-// Ask puts a question to the owner.
-func (tx *Tx) Ask(q *turn.Question) (int64, error) { return askOwner(tx, q) }
-
-// Notice tells the owner something, once for a key.
-func (tx *Tx) Notice(key string, cause int64, text string) error {
-	return addNotice(tx, key, cause, text)
+func commitFiring(tx *Tx, f scheduler.Firing) error {
+	n, err := tx.Change("UPDATE triggers SET body = json_set(body, '$.last', ?), due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0 AND paused = 0",
+		f.Job.Last.UTC().Format(time.RFC3339Nano), sqlite.Micros(f.Job.Due), f.Job.ID, sqlite.Micros(f.From), f.Job.Version)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return scheduler.ErrMoved
+	}
+	open, err := openFire(tx, f.Job.ID) // before this commit adds any
+	if err != nil {
+		return err
+	}
+	runs := map[int]event.In{}
+	for _, q := range f.Run {
+		runs[q.Slot] = q.In
+	}
+	added := false
+	for i, slot := range f.Slots {
+		in, run := runs[i]
+		id, err := addSlot(tx, f.Job, slot, in, run, open)
+		if err != nil {
+			return fmt.Errorf("slot %s: %w", slot.Key, err)
+		}
+		added = added || id != 0
+	}
+	if f.Ask == "" || !added { // the owner was asked about these slots before
+		return nil
+	}
+	_, err = askOwner(tx, &turn.Question{Subject: turn.AboutJob, Ref: f.Job.ID, Text: f.Ask, Options: []string{"run once now", "skip"}, To: event.ToOwner, Until: tx.Now.Add(7 * 24 * time.Hour)})
+	return err
 }
 
-// Apart is a deliberate fault: an input that is committed later than what caused it.
-func (tx *Tx) Apart(in event.In) {
+// addSlot writes one slot's row and, when it runs, its inbox row, and returns the row's id. A slot that is there already changes nothing, and
+// the id is 0: that is what stops doubles.
+func addSlot(tx *Tx, j scheduler.Job, slot scheduler.Slot, in event.In, run bool, open int64) (int64, error) {
+	if (run || slot.State == scheduler.StateDue) && open != 0 && j.Overlap != scheduler.Queue {
+		run = false
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("waiting for #%d", open)
+		if err := remindOfWaiting(tx, j, open); err != nil {
+			return 0, err
+		}
+	}
+	if (run || slot.State == scheduler.StateDue) && j.Hold.After(tx.Now) {
+		slot.Reason = heldReason(j, slot.Reason)
+	}
+	id, err := addFire(tx, j.ID, slot)
+	if err == nil && slot.State == scheduler.StateDue {
+		tx.Ring(sqlite.BellJobs) // its gate is to be looked at
+	}
+	if err != nil || id == 0 || !run {
+		return id, err
+	}
+	in.Fire = id
+	if fail.Broken("fire-in-two") {
+		acceptApart(tx, in)
+		return id, nil
+	}
+	return id, mustAccept(tx, in)
+}
+
+// heldReason says until when a slot waits, behind what is said of it already.
+func heldReason(j scheduler.Job, reason string) string {
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	times := "failures"
+	if j.Failures == 1 {
+		times = "failure"
+	}
+	text := fmt.Sprintf("held until %s after %d %s", j.Hold.In(zone).Format("15:04"), j.Failures, times)
+	if reason == "" {
+		return text
+	}
+	return reason + "; " + text
+}
+
+func addFire(tx *Tx, job int64, slot scheduler.Slot) (int64, error) {
+	ended := int64(0)
+	if slot.State == scheduler.StateDone {
+		ended = sqlite.Micros(tx.Now)
+	}
+	if slot.State != scheduler.StateDue {
+		slot.Note = "" // it stands in the inbox row, or is nobody's any more
+	}
+	return tx.Insert(`INSERT INTO fires (trigger, key, due, created, ended, state, outcome, late_us, limit_us, told, stands, reason, note, unstored) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, key) DO NOTHING`,
+		job, slot.Key, sqlite.Micros(slot.Due), sqlite.Micros(tx.Now), ended, slot.State, slot.Outcome, slot.Late.Microseconds(), slot.Limit.Microseconds(), sqlite.Bit(slot.Tell), max(slot.Stands, 1), slot.Reason, slot.Note, sqlite.Bit(slot.Unstored))
+}
+
+// openFire is the oldest fire of a job that has not ended, 0 when there is none.
+func openFire(tx *Tx, job int64) (int64, error) {
+	var id int64
+	err := tx.One("SELECT coalesce(min(id), 0) FROM fires WHERE trigger = ? AND state <> 'done'", []any{job}, &id)
+	return id, err
+}
+
+// acceptApart is a deliberate fault: an input that is committed later than what caused it.
+func acceptApart(tx *Tx, in event.In) {
 	ctx := context.WithoutCancel(tx.Context())
 	tx.core.db.Once("broken fire", func() error {
 		fail.Point("fire.between")
-		return tx.core.Write(ctx, func(tx *Tx) error {
+		return tx.core.write(ctx, func(tx *Tx) error {
 			_, err := acceptIn(tx, in)
 			return err
 		})

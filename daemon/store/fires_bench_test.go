@@ -79,9 +79,9 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	due(b, s, begin)
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	runner := scheduler.NewRunner(s, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+	runner := scheduler.NewRunner(s.Triggers, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
-	for bell := s.InboxBell(); ; bell = s.InboxBell() {
+	for bell := s.Turns.InboxBell(); ; bell = s.Turns.InboxBell() {
 		var n int
 		if err := s.Reader().QueryRowContext(ctx, "SELECT count(*) FROM fires").Scan(&n); err != nil {
 			b.Fatal(err)
@@ -125,7 +125,7 @@ func waiting(b *testing.B, s *store.Store, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	err = s.Record(b.Context(), scheduler.Put{Job: j})
+	err = s.Questions.Record(b.Context(), scheduler.Put{Job: j})
 	if err == nil {
 		err = s.Write(b.Context(), func(tx *store.Tx) error {
 			return tx.Run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
@@ -150,7 +150,7 @@ func due(b *testing.B, s *store.Store, begin time.Time) {
 		j.Spec = "at " + j.Due.UTC().Format(time.RFC3339Nano)
 		batch = append(batch, scheduler.Put{Job: j})
 	}
-	if err := s.Record(b.Context(), batch...); err != nil {
+	if err := s.Questions.Record(b.Context(), batch...); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // fire commits what is due of a job at an instant.
 func (s *shop) fire(id int64, at time.Time) {
 	s.t.Helper()
-	j, err := s.Job(s.t.Context(), id)
+	j, err := s.Triggers.Job(s.t.Context(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func (s *shop) fire(id int64, at time.Time) {
 	if err != nil || !ok {
 		s.t.Fatalf("nothing is due: %v", err)
 	}
-	if err := s.Fire(s.t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Triggers.Fire(s.t.Context(), []scheduler.Firing{f}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -116,7 +116,7 @@ func TestDeliveryOfARun(t *testing.T) {
 		if tc.says != "" {
 			c.Changes = append(c.Changes, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: chat, Body: tc.says, Urgency: event.Normal})
 		}
-		if err := s.Commit(t.Context(), c); err != nil {
+		if err := s.Turns.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		if tc.change != "" {
@@ -170,7 +170,7 @@ func (s *shop) away() (list []string) {
 func TestReport(t *testing.T) {
 	s := fresh(t)
 	ctx := t.Context()
-	if err := s.Report(ctx); err != nil || len(s.outs()) != 0 {
+	if err := s.Triggers.Report(ctx); err != nil || len(s.outs()) != 0 {
 		t.Fatalf("nothing to tell: %v, %v", s.outs(), err)
 	}
 	hourly, skipped := s.job("hourly"), s.job("skipped", func(j *scheduler.Job) { j.Missed = scheduler.MissedSkip })
@@ -181,7 +181,7 @@ func TestReport(t *testing.T) {
 	s.fire(hourly.ID, back)
 	s.fire(skipped.ID, back)
 	s = s.crash() // before the report
-	if err := s.Report(ctx); err != nil {
+	if err := s.Triggers.Report(ctx); err != nil {
 		t.Fatal(err)
 	}
 	day := hourly.Due.Format("Mon 15:04")
@@ -194,12 +194,12 @@ func TestReport(t *testing.T) {
 		t.Errorf("%d of 8 slots are marked as told", n)
 	}
 	s = s.crash() // after it
-	if err := s.Report(ctx); err != nil || len(s.away()) != 1 {
+	if err := s.Triggers.Report(ctx); err != nil || len(s.away()) != 1 {
 		t.Errorf("told again: %q, %v", s.away(), err)
 	}
 	// The heartbeat is not worth a word.
 	s.sql("INSERT INTO fires (trigger, key, due, created, ended, state, outcome, told) VALUES (?, 'k', 1, 1, 1, 'done', 'missed', 1)", beat.ID)
-	if err := s.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
+	if err := s.Triggers.Report(ctx); err != nil || len(s.away()) != 1 || one[int](s, "SELECT count(*) FROM fires WHERE told = 1") != 0 {
 		t.Errorf("of the heartbeat: %q, %v", s.away(), err)
 	}
 }
@@ -212,7 +212,7 @@ func TestReportOfWhatCouldNotBeStored(t *testing.T) {
 	s.later(back.Sub(s.now()))
 	s.fire(j.ID, back)
 	s.sql("UPDATE fires SET unstored = 1 WHERE id > (SELECT min(id) FROM fires)")
-	if err := s.Report(t.Context()); err != nil {
+	if err := s.Triggers.Report(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	told := strings.Join(s.away(), "\n")
@@ -226,7 +226,7 @@ func TestNothingToReport(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
 	s.fire(j.ID, j.Due.Add(time.Minute))
-	if err := s.Report(t.Context()); err != nil || len(s.outs()) != 0 {
+	if err := s.Triggers.Report(t.Context()); err != nil || len(s.outs()) != 0 {
 		t.Errorf("told %+v, %v", s.outs(), err)
 	}
 }
@@ -237,7 +237,7 @@ func TestReminderOfAWaitingJob(t *testing.T) {
 	j := s.job("j", func(j *scheduler.Job) { j.Zone = "Asia/Tokyo" })
 	s.fire(j.ID, j.Due)
 	next := func() {
-		j, err := s.Job(t.Context(), j.ID)
+		j, err := s.Triggers.Job(t.Context(), j.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestReminderOfAWaitingJob(t *testing.T) {
 	if n := len(s.outs()); n != 0 {
 		t.Fatalf("%d messages about a run that goes on", n)
 	}
-	if err := s.Commit(t.Context(), turn.Commit{Turn: id, Wait: &turn.Wait{CallID: "c", Kind: "timer", Until: s.now().Add(1000 * time.Hour)}, Park: &turn.Park{Why: "waiting for timer", On: "c"}}); err != nil {
+	if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Wait: &turn.Wait{CallID: "c", Kind: "timer", Until: s.now().Add(1000 * time.Hour)}, Park: &turn.Park{Why: "waiting for timer", On: "c"}}); err != nil {
 		t.Fatal(err)
 	}
 	days := map[string]bool{}
@@ -280,7 +280,7 @@ func TestLimitsOfARun(t *testing.T) {
 	s.sql("UPDATE turns SET tokens = 1200")
 	s.sql("INSERT INTO turns (session, parent, state, epoch, asker, reply_to, started, tokens) SELECT session, id, 'ready', epoch, asker, '', 1, 300 FROM turns")
 	for _, id := range []int64{id, id + 1} {
-		got, err := s.Turn(t.Context(), id)
+		got, err := s.Turns.Turn(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestLimitsOfARun(t *testing.T) {
 	}
 	s.accept(message("hello"))
 	s.sql("UPDATE turns SET state = 'done', ended = 1")
-	if got, err := s.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
+	if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
 		t.Errorf("a turn of the owner's: %+v, %v", got.Mandate, err)
 	}
 }
@@ -305,10 +305,10 @@ func TestLimitsGoOnWithReports(t *testing.T) {
 		s.later(time.Hour)
 		asked := s.take()
 		for n, want := range []int64{1200, 1900, 2600} { // the run, what its report opens, and what a report to that one opens
-			got, err := s.Turn(t.Context(), asked)
+			got, err := s.Turns.Turn(t.Context(), asked)
 			if err == nil {
 				s.sql("UPDATE turns SET tokens = ? WHERE id = ?", want-got.Used, asked)
-				got, err = s.Turn(t.Context(), asked)
+				got, err = s.Turns.Turn(t.Context(), asked)
 			}
 			if err != nil || fmt.Sprint(got.Only) != "[read grep]" || got.Most != 5000 || got.Used != want || len(got.Rights) != 0 || (got.Fire != 0) != (n == 0) {
 				t.Errorf("%s, report %d: %+v, %v", source, n, got, err)
@@ -321,7 +321,7 @@ func TestLimitsGoOnWithReports(t *testing.T) {
 		}
 		s.sql("UPDATE turns SET state = 'done', ended = 1")
 		s.accept(event.In{Source: source, ExtID: "t999_1", Session: j.SessionKey(), Kind: event.Report, Trust: event.Owner, Parts: event.Say("done"), Received: s.now()})
-		if got, err := s.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
+		if got, err := s.Turns.Turn(t.Context(), s.take()); err != nil || len(got.Only) != 0 || got.Most != 0 {
 			t.Errorf("%s: what nobody's call asked for: %+v, %v", source, got.Mandate, err)
 		}
 	}

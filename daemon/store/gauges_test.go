@@ -37,7 +37,7 @@ func TestGaugesCountStates(t *testing.T) {
 	if want := (map[string]int64{"ready": 0, "running": 1, "waiting": 0, "done": 0, "failed": 0, "stopped": 0, "dead": 0}); !reflect.DeepEqual(g.Turns, want) {
 		t.Errorf("turns %v, want %v", g.Turns, want)
 	}
-	if last, err := s.LastEvent(t.Context()); err != nil || g.Events != last || last == 0 {
+	if last, err := s.Events.LastEvent(t.Context()); err != nil || g.Events != last || last == 0 {
 		t.Errorf("events %d, the newest is %d, %v", g.Events, last, err)
 	}
 }
@@ -96,7 +96,7 @@ func TestAuditOfWhatWasDenied(t *testing.T) {
 // TestSpentFor: the day's budget names who it was spent for, the dearest first, and nobody of another day.
 func TestSpentFor(t *testing.T) {
 	s := fresh(t)
-	b, err := s.Spent(t.Context())
+	b, err := s.Spending.Spent(t.Context())
 	if err != nil || len(b.Sources) != 0 {
 		t.Fatalf("before anything: %+v, %v", b, err)
 	}
@@ -106,7 +106,7 @@ func TestSpentFor(t *testing.T) {
 	}{{b.Day, "all", 30}, {b.Day, "source:main", 10}, {b.Day, "source:jobs", 20}, {"2001-01-01", "source:old", 99}} {
 		s.sql("INSERT INTO spend (day, scope, used_micros, used_tokens) VALUES (?, ?, ?, 5)", c.day, c.scope, c.money)
 	}
-	if b, err = s.Spent(t.Context()); err != nil {
+	if b, err = s.Spending.Spent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := ""

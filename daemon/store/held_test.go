@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"hob/daemon/agent/turn"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 	"hob/scheduler"
 )
 
@@ -15,8 +15,8 @@ func TestHeldSlotSaysWhy(t *testing.T) {
 		s := fresh(t)
 		j := s.job("j", change)
 		hold := time.Date(2100, 1, 1, 21, 16, 0, 0, time.UTC) // of UTC, the job's zone
-		s.sql("UPDATE triggers SET failures = 3, hold = ?", db.Micros(hold))
-		if err := s.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+		s.sql("UPDATE triggers SET failures = 3, hold = ?", sqlite.Micros(hold))
+		if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 			t.Fatal(err)
 		}
 		if got := one[string](s, "SELECT reason FROM fires"); got != "held until 21:16 after 3 failures" {
@@ -25,7 +25,7 @@ func TestHeldSlotSaysWhy(t *testing.T) {
 	}
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Done)

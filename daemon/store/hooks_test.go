@@ -15,7 +15,7 @@ func (s *shop) webhook(name string) hook.Hook {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if h.ID, err = s.Webhooks().Put(s.t.Context(), h, "whsec_first\nwhsec_second"); err != nil {
+	if h.ID, err = s.Webhooks.Put(s.t.Context(), h, "whsec_first\nwhsec_second"); err != nil {
 		s.t.Fatal(err)
 	}
 	return h
@@ -35,24 +35,24 @@ func (s *shop) posted(h hook.Hook, id string) event.In {
 func TestReceive(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
-	first, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), "")
+	first, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), "")
 	if err != nil || !first.New || first.Inbox == 0 || first.Event == 0 {
 		t.Fatalf("%+v %v", first, err)
 	}
 	again := first
 	again.New = false
 	s = s.crash()
-	if got, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil || got != again {
+	if got, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil || got != again {
 		t.Errorf("the same again: %+v %v, want %+v", got, err, again)
 	}
 	if n := one[int](s, "SELECT count(*) FROM inbox i JOIN fires f ON f.id = i.fire WHERE i.source = 'hook:ci' AND i.ext_id = f.key AND f.trigger = ? AND f.state = 'queued'", h.ID); n != 1 {
 		t.Errorf("%d inputs with their fire", n)
 	}
-	if err := s.Webhooks().Remove(t.Context(), h.ID); err != nil {
+	if err := s.Webhooks.Remove(t.Context(), h.ID); err != nil {
 		t.Fatal(err)
 	}
 	next := s.webhook("ci")
-	if got, err := s.Webhooks().Receive(t.Context(), next, s.posted(next, "m1"), ""); err != nil || got != again {
+	if got, err := s.Webhooks.Receive(t.Context(), next, s.posted(next, "m1"), ""); err != nil || got != again {
 		t.Errorf("the same to a new webhook of that name: %+v %v", got, err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 {
@@ -60,11 +60,11 @@ func TestReceive(t *testing.T) {
 	}
 	for what, gone := range map[string]hook.Hook{"removed": h, "paused": next} {
 		if what == "paused" {
-			if err := s.Webhooks().Pause(t.Context(), next.ID, true); err != nil {
+			if err := s.Webhooks.Pause(t.Context(), next.ID, true); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.Webhooks().Receive(t.Context(), gone, s.posted(gone, what), "")
+		_, err := s.Webhooks.Receive(t.Context(), gone, s.posted(gone, what), "")
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Missing {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -79,14 +79,14 @@ func TestHookRests(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
 	h.Hold = s.now().Add(time.Hour)
-	if _, err := s.Webhooks().Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
+	if _, err := s.Webhooks.Receive(t.Context(), h, s.posted(h, "m1"), ""); err != nil {
 		t.Fatal(err)
 	}
-	if c, ok, err := s.Take(t.Context(), nil); err != nil || ok {
+	if c, ok, err := s.Turns.Take(t.Context(), nil); err != nil || ok {
 		t.Errorf("taken before its time: %+v %v", c, err)
 	}
 	s.later(time.Hour + time.Second)
-	if c, ok, err := s.Take(t.Context(), nil); err != nil || !ok || c.Turn == 0 {
+	if c, ok, err := s.Turns.Take(t.Context(), nil); err != nil || !ok || c.Turn == 0 {
 		t.Errorf("not taken after its time: %+v %v", c, err)
 	}
 }
@@ -95,19 +95,19 @@ func TestHookRows(t *testing.T) {
 	s := fresh(t)
 	h := s.webhook("ci")
 	s.job("ci") // jobs and webhooks do not share names
-	got, secret, err := s.Webhooks().Named(t.Context(), "ci")
+	got, secret, err := s.Webhooks.Named(t.Context(), "ci")
 	if err != nil || got.ID != h.ID || got.Prompt != "Look." || got.MaxBody != hook.DefaultBody || secret != "whsec_first\nwhsec_second" {
 		t.Errorf("%+v %q %v", got, secret, err)
 	}
-	if _, err := s.Webhooks().Put(t.Context(), hook.Hook{Trigger: h.Trigger}, "other"); err != nil {
+	if _, err := s.Webhooks.Put(t.Context(), hook.Hook{Trigger: h.Trigger}, "other"); err != nil {
 		t.Errorf("replaced: %v", err)
 	}
 	h.ID = 0
-	if _, err := s.Webhooks().Put(t.Context(), h, "other"); err == nil {
+	if _, err := s.Webhooks.Put(t.Context(), h, "other"); err == nil {
 		t.Error("two webhooks of one name")
 	}
 	s.sql("UPDATE triggers SET body = '[]' WHERE kind = 'hook'")
-	all, err := s.Webhooks().All(t.Context())
+	all, err := s.Webhooks.All(t.Context())
 	if err != nil || len(all) != 1 || all[0].Name != "ci" || all[0].Broken == "" {
 		t.Errorf("a spoilt row: %+v %v", all, err)
 	}

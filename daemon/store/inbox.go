@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"hob/daemon/store/arrivals"
-	"hob/daemon/store/db"
-	"hob/daemon/store/triggers"
+	"hob/daemon/sqlite"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -23,13 +21,13 @@ import (
 func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
 	fail.Point("inbound.received")
 	if fail.Broken("cursor-before-insert") && c != nil {
-		if err := s.Write(ctx, func(tx *Tx) error { return arrivals.PutCursor(tx.Tx, *c) }); err != nil {
+		if err := s.core.write(ctx, func(tx *Tx) error { return putCursor(tx, *c) }); err != nil {
 			return nil, err
 		}
 		fail.Point("inbound.broken")
 	}
 	receipts := make([]event.Receipt, len(ins))
-	err := s.Write(ctx, func(tx *Tx) error {
+	err := s.core.write(ctx, func(tx *Tx) error {
 		for i, in := range ins {
 			r, err := acceptIn(tx, in)
 			if err != nil {
@@ -40,7 +38,7 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 		if c == nil {
 			return nil
 		}
-		return arrivals.PutCursor(tx.Tx, *c)
+		return putCursor(tx, *c)
 	})
 	fail.Point("inbound.committed")
 	return receipts, err
@@ -49,7 +47,7 @@ func (s Inbox) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) (
 // Cursor returns how far a source has been read, "" when it was never read under this identity.
 func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, error) {
 	var v string
-	err := s.read().QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
+	err := s.core.read().QueryRowContext(ctx, "SELECT value FROM cursors WHERE source = ? AND identity = ?", source, identity).Scan(&v)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -58,12 +56,12 @@ func (s Inbox) Cursor(ctx context.Context, source, identity string) (string, err
 
 // acceptIn stores one input, or finds the one that is there.
 func acceptIn(tx *Tx, in event.In) (event.Receipt, error) {
-	return accept(tx, arrivals.Arrival{In: in})
+	return accept(tx, arrival{In: in})
 }
 
 // accept stores what has arrived. When that is nothing new, the receipt has the numbers of what was there.
-func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
-	a, err := arrivals.Enter(tx, a)
+func accept(tx *Tx, a arrival) (event.Receipt, error) {
+	a, err := enterInbox(tx, a)
 	if err != nil || a.Seq == 0 {
 		return a.Receipt, err
 	}
@@ -74,14 +72,14 @@ func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
 	}
 	r := event.Receipt{Event: ev, Inbox: a.Seq, New: true}
 	switch {
-	case a.State == arrivals.Dropped:
+	case a.State == inboxDropped:
 		return r, noteGone(tx, a.Seq, "dropped")
-	case a.State == arrivals.Held:
+	case a.State == inboxHeld:
 		return r, nil
 	case in.Kind == event.Command:
-		tx.Ring(db.BellCommands)
+		tx.Ring(sqlite.BellCommands)
 	case in.Kind == event.Report && in.Source == "process":
-		return r, triggers.Reported(tx, in.ExtID, in.Text())
+		return r, failReported(tx, in.ExtID, in.Text())
 	case in.Kind == event.Message && in.Trust == event.Owner && !in.Tainted && plain(in) && in.Origin.Edits == "":
 		return r, matchAsk(tx, a.Seq, in)
 	}
@@ -92,12 +90,12 @@ func accept(tx *Tx, a arrivals.Arrival) (event.Receipt, error) {
 func plain(in event.In) bool { return len(in.Parts) == 1 && in.Parts[0].Kind == event.Text }
 
 func insertIn(tx *Tx, in event.In) (int64, error) {
-	return arrivals.Insert(tx.Tx, arrivals.Arrival{In: in})
+	return insertInput(tx, arrival{In: in})
 }
 
 // TakeBack drops an input that has not been read yet, when the person who wrote it has deleted it.
 func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
-	return s.Write(ctx, func(tx *Tx) error { return arrivals.TakeBack(tx, w) })
+	return s.core.write(ctx, func(tx *Tx) error { return takeBack(tx, w) })
 }
 
 // matchAsk takes a plain text of the owner as an answer when it replies to the question's message, or when the chat has
@@ -109,7 +107,7 @@ func matchAsk(tx *Tx, seq int64, in event.In) error {
 		AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%')
 		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ? AND o.address = ?))
 		  OR (? = '' AND address = ? AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?)))`,
-		[]any{db.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyTo, in.ReplyRef, in.ReplyTo, in.Session}, &id, &n)
+		[]any{sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyTo, in.ReplyRef, in.ReplyTo, in.Session}, &id, &n)
 	if err != nil || n != 1 {
 		return err
 	}
@@ -126,7 +124,7 @@ func closeIn(tx *Tx, seq int64, state, reason string) error {
 
 // Command returns the oldest command that nobody has served and that is none of skip; false when there is none.
 func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool, error) {
-	list, err := s.queued(ctx, "kind = 'command'")
+	list, err := s.core.queued(ctx, "kind = 'command'")
 	for _, q := range list {
 		if !slices.Contains(skip, q.In.Word()) {
 			return q, true, nil
@@ -137,19 +135,19 @@ func (s Commands) Command(ctx context.Context, skip []string) (turn.Queued, bool
 
 func (s *core) queued(ctx context.Context, where string, args ...any) ([]turn.Queued, error) {
 	rs, err := s.read().QueryContext(ctx, queued(where), args...)
-	return db.Collect(rs, err, arrivals.Scan)
+	return sqlite.Collect(rs, err, scanInput)
 }
 
 // queued is a query for rows that no turn has taken.
 func queued(where string) string {
-	return "SELECT " + arrivals.Columns + " FROM inbox WHERE state = 'queued' AND " + where + " ORDER BY rank, seq LIMIT 100" // #nosec G202 -- constants
+	return "SELECT " + inboxColumns + " FROM inbox WHERE state = 'queued' AND " + where + " ORDER BY rank, seq LIMIT 100" // #nosec G202 -- constants
 }
 
 // Retry queues an input again whose turn did not end well.
 func (s Inbox) Retry(ctx context.Context, seq int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		tx.Ring(db.BellInbox | db.BellCommands)
-		if err := arrivals.Lift(tx.Tx, seq); err != nil {
+	return s.core.write(ctx, func(tx *Tx) error {
+		tx.Ring(sqlite.BellInbox | sqlite.BellCommands)
+		if err := liftSilenceOf(tx, seq); err != nil {
 			return err
 		}
 		n, err := tx.Change(`UPDATE inbox SET state = 'queued', turn = NULL, reason = 'retried by the owner', not_after = 0 WHERE seq = ? AND (state IN ('dead', 'expired', 'dropped', 'held')
@@ -160,7 +158,7 @@ func (s Inbox) Retry(ctx context.Context, seq int64) error {
 
 // Drop takes a waiting input out of the queue.
 func (s Inbox) Drop(ctx context.Context, seq int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'dropped by the owner' WHERE seq = ? AND state IN ('queued', 'held')", seq)
 		if err := oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq); err != nil {
 			return err
@@ -168,8 +166,8 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		if err := noteGone(tx, seq, "dropped"); err != nil {
 			return err
 		}
-		tx.Ring(db.BellJobs) // the gate of a next slot may have waited for it
-		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", db.Micros(tx.Now), seq)
+		tx.Ring(sqlite.BellJobs) // the gate of a next slot may have waited for it
+		return tx.Run("UPDATE fires SET state = 'done', outcome = 'skipped', reason = 'dropped by the owner', ended = ? WHERE id = (SELECT fire FROM inbox WHERE seq = ?) AND state <> 'done'", sqlite.Micros(tx.Now), seq)
 	})
 }
 

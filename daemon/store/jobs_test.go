@@ -11,8 +11,8 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
-	"hob/daemon/store/db"
 	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/schedulertest"
@@ -27,10 +27,10 @@ func (s *shop) job(name string, change ...func(*scheduler.Job)) scheduler.Job {
 	for _, f := range change {
 		f(&j)
 	}
-	if err := s.Record(context.Background(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Questions.Record(context.Background(), scheduler.Put{Job: j}); err != nil {
 		s.t.Fatal(err)
 	}
-	if j, err = s.JobNamed(context.Background(), name); err != nil {
+	if j, err = s.Triggers.JobNamed(context.Background(), name); err != nil {
 		s.t.Fatal(err)
 	}
 	return j
@@ -39,7 +39,7 @@ func (s *shop) job(name string, change ...func(*scheduler.Job)) scheduler.Job {
 // due is the firing of a job's next slot.
 func (s *shop) due(id int64) scheduler.Firing {
 	s.t.Helper()
-	j, err := s.Job(context.Background(), id)
+	j, err := s.Triggers.Job(context.Background(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -67,16 +67,16 @@ func TestFireOnce(t *testing.T) {
 	ctx := t.Context()
 	j := s.job("j")
 	f := s.due(j.ID)
-	if err := s.Fire(ctx, []scheduler.Firing{f}); err != nil {
+	if err := s.Triggers.Fire(ctx, []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fire(ctx, []scheduler.Firing{f}); !errors.Is(err, scheduler.ErrMoved) {
+	if err := s.Triggers.Fire(ctx, []scheduler.Firing{f}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("the same firing again: %v, want ErrMoved", err)
 	}
 	s.sql("UPDATE fires SET reason = 'as it was'")
 	again := f // a clock put back: the same slot with the row as it is now
 	again.From = f.Job.Due
-	if err := s.Fire(ctx, []scheduler.Firing{again}); err != nil {
+	if err := s.Triggers.Fire(ctx, []scheduler.Firing{again}); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires"); n != 1 || one[int](s, "SELECT count(*) FROM inbox") != 1 {
@@ -89,19 +89,19 @@ func TestFireOnce(t *testing.T) {
 	k := s.job("k")
 	s.later(2 * time.Hour)
 	stale := s.due(k.ID)
-	if err := s.Record(ctx, scheduler.Pause{ID: k.ID, Paused: true, Due: k.Due}); err != nil {
+	if err := s.Questions.Record(ctx, scheduler.Pause{ID: k.ID, Paused: true, Due: k.Due}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
+	if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID), stale}); !errors.Is(err, scheduler.ErrMoved) {
 		t.Errorf("a paused job: %v", err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM fires WHERE outcome <> 'missed'"); n != 1 { // what k missed before its pause has rows
 		t.Errorf("%d fires: half a batch was committed", n)
 	}
-	if err := s.Record(ctx, scheduler.Remove{ID: k.ID}); err != nil {
+	if err := s.Questions.Record(ctx, scheduler.Remove{ID: k.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(ctx, scheduler.Remove{ID: k.ID}); err == nil {
+	if err := s.Questions.Record(ctx, scheduler.Remove{ID: k.ID}); err == nil {
 		t.Error("a job was removed twice")
 	}
 	s.job("k") // its name is free again
@@ -117,7 +117,7 @@ func TestOverlap(t *testing.T) {
 			}
 		})
 		for range 2 {
-			if err := s.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+			if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestCatchUpAll(t *testing.T) {
 	if err != nil || !ok || len(f.Run) != 5 {
 		t.Fatalf("%d runs, %v", len(f.Run), err)
 	}
-	if err := s.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM inbox"); n != 5 {
@@ -154,7 +154,7 @@ func (s *shop) end(state turn.Status) {
 	if id == 0 {
 		s.t.Fatal("no turn to end")
 	}
-	err := s.Commit(context.Background(), turn.Commit{Turn: id, End: &turn.Finish{State: state, Why: "it went wrong"}})
+	err := s.Turns.Commit(context.Background(), turn.Commit{Turn: id, End: &turn.Finish{State: state, Why: "it went wrong"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -170,12 +170,12 @@ func TestBackoff(t *testing.T) {
 		ctx := t.Context()
 		j := s.job("j")
 		for n, wait := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, time.Hour} {
-			if err := s.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
+			if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
 				t.Fatal(err)
 			}
 			s.later(3 * time.Hour) // over any hold
 			s.end(turn.Failed)
-			j, err := s.Job(ctx, j.ID)
+			j, err := s.Triggers.Job(ctx, j.ID)
 			if err != nil || j.Failures != n+1 {
 				t.Fatalf("%d failures after %d, %v", j.Failures, n+1, err)
 			}
@@ -188,21 +188,21 @@ func TestBackoff(t *testing.T) {
 		}
 		in := message("answer")
 		in.ExtID, in.Kind = "a", event.Answer
-		if _, err := s.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), tc.answer); err != nil {
+		if _, err := s.Commands.AnswerFrom(ctx, in, one[string](s, "SELECT code FROM questions"), tc.answer); err != nil {
 			t.Fatalf("%s: %v", tc.answer, err)
 		}
-		j, err := s.Job(ctx, j.ID)
+		j, err := s.Triggers.Job(ctx, j.ID)
 		if err != nil || j.Paused != tc.paused || j.Failures != 0 || !j.Hold.IsZero() {
 			t.Errorf("after %q: %+v, %v", tc.answer, j, err)
 		}
 		if tc.paused {
 			continue
 		}
-		if err := s.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
+		if err := s.Triggers.Fire(ctx, []scheduler.Firing{s.due(j.ID)}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
-		if j, err = s.Job(ctx, j.ID); err != nil || j.Failures != 0 {
+		if j, err = s.Triggers.Job(ctx, j.ID); err != nil || j.Failures != 0 {
 			t.Errorf("a run that went well left %d failures (%v)", j.Failures, err)
 		}
 	}
@@ -212,11 +212,11 @@ func TestBackoff(t *testing.T) {
 func TestStopIsNoFailure(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{s.due(j.ID)}); err != nil {
 		t.Fatal(err)
 	}
 	s.end(turn.Stopped)
-	if j, err := s.Job(t.Context(), j.ID); err != nil || j.Failures != 0 {
+	if j, err := s.Triggers.Job(t.Context(), j.ID); err != nil || j.Failures != 0 {
 		t.Errorf("%d failures, %v", j.Failures, err)
 	}
 }
@@ -228,12 +228,12 @@ func TestMissedAsk(t *testing.T) {
 	if err != nil || f.Ask == "" {
 		t.Fatalf("no question: %+v, %v", f, err)
 	}
-	if err := s.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{f}); err != nil {
 		t.Fatal(err)
 	}
 	in := message("answer")
 	in.ExtID, in.Kind = "a", event.Answer
-	if _, err := s.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions"), "run once now"); err != nil {
+	if _, err := s.Commands.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions"), "run once now"); err != nil {
 		t.Fatal(err)
 	}
 	if id := s.take(); id == 0 {
@@ -247,17 +247,17 @@ func TestSpoiltRow(t *testing.T) {
 	j := s.job("bad")
 	s.job("good")
 	s.sql(`UPDATE triggers SET body = '[]' WHERE id = ?`, j.ID)
-	if _, err := s.Job(t.Context(), j.ID); !errors.Is(err, scheduler.ErrUnreadable) {
+	if _, err := s.Triggers.Job(t.Context(), j.ID); !errors.Is(err, scheduler.ErrUnreadable) {
 		t.Errorf("%v, want ErrUnreadable", err)
 	}
-	if err := s.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
+	if err := s.Triggers.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.AllJobs(t.Context())
+	list, err := s.Triggers.AllJobs(t.Context())
 	if err != nil || len(list) != 2 || list[0].Broken == "" || list[1].Broken != "" {
 		t.Errorf("jobs %+v, %v", list, err)
 	}
-	moved, _, err := s.Moved(t.Context(), 0)
+	moved, _, err := s.Triggers.Moved(t.Context(), 0)
 	if err != nil || len(moved) != 2 || !moved[0].Due.IsZero() && !moved[1].Due.IsZero() {
 		t.Errorf("moved %+v, %v", moved, err)
 	}
@@ -285,12 +285,12 @@ func TestYear(t *testing.T) {
 
 func world(s *store.Store) schedulertest.World {
 	return schedulertest.World{
-		Store: s,
+		Store: s.Triggers,
 		Put: func(ctx context.Context, j scheduler.Job) (scheduler.Job, error) {
-			if err := s.Record(ctx, scheduler.Put{Job: j}); err != nil {
+			if err := s.Questions.Record(ctx, scheduler.Put{Job: j}); err != nil {
 				return j, err
 			}
-			return s.JobNamed(ctx, j.Name)
+			return s.Triggers.JobNamed(ctx, j.Name)
 		},
 		Fires: func(ctx context.Context, job int64) ([]scheduler.Slot, error) {
 			rs, err := s.Reader().QueryContext(ctx, "SELECT key, due, state, outcome, late_us, reason FROM fires WHERE trigger = ? ORDER BY id", job)
@@ -302,7 +302,7 @@ func world(s *store.Store) schedulertest.World {
 			for rs.Next() {
 				var slot scheduler.Slot
 				var late int64
-				if err := rs.Scan(&slot.Key, db.Stamp(&slot.Due), &slot.State, &slot.Outcome, &late, &slot.Reason); err != nil {
+				if err := rs.Scan(&slot.Key, sqlite.Stamp(&slot.Due), &slot.State, &slot.Outcome, &late, &slot.Reason); err != nil {
 					return nil, err
 				}
 				slot.Late = time.Duration(late) * time.Microsecond
@@ -328,7 +328,7 @@ func TestJobsThatRunEachOther(t *testing.T) {
 	ctx := t.Context()
 	j, other := s.job("j"), s.job("other")
 	run := func(j scheduler.Job, call string) error {
-		return s.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, call, s.now())})
+		return s.Questions.Record(ctx, scheduler.RunNow{Job: j, In: scheduler.ByHand(j, call, s.now())})
 	}
 	for n := range 30 {
 		if err := run(j, fmt.Sprintf("t%d_1", n+1)); err != nil {

@@ -41,10 +41,10 @@ func (s *shop) joined() (id int64, read []string) {
 // reads lets join a turn that runs what does, and says what it reads.
 func (s *shop) reads(id int64) (read []string) {
 	s.t.Helper()
-	if _, err := s.Begin(s.t.Context(), turn.Begin{Turn: id, Free: true}); err != nil {
+	if _, err := s.Turns.Begin(s.t.Context(), turn.Begin{Turn: id, Free: true}); err != nil {
 		s.t.Fatal(err)
 	}
-	st, err := s.Load(s.t.Context(), id)
+	st, err := s.Turns.Load(s.t.Context(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (s *shop) reads(id int64) (read []string) {
 
 func (s *shop) done(id int64) {
 	s.t.Helper()
-	if err := s.Commit(s.t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Done}}); err != nil {
+	if err := s.Turns.Commit(s.t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Done}}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -92,7 +92,7 @@ func quickMessagesAreOneTurn(t *testing.T) {
 	if id := s.take(); id != 0 {
 		t.Fatal("it was taken before the pause was over")
 	}
-	next, err := s.NextWake(t.Context())
+	next, err := s.Turns.NextWake(t.Context())
 	if wait := next.Sub(s.now()); err != nil || wait <= 0 || wait > channels.BurstPause {
 		t.Errorf("the thread wakes in %s, %v", wait, err)
 	}
@@ -164,7 +164,7 @@ func whatDoesNotWait(t *testing.T) {
 		t.Errorf("the first has been waited for, and %q is read", read)
 	}
 	s.accept(by("2", "and more"))
-	if begun, err := s.Begin(t.Context(), turn.Begin{Turn: id, Free: true}); err != nil || begun.Joined != 1 {
+	if begun, err := s.Turns.Begin(t.Context(), turn.Begin{Turn: id, Free: true}); err != nil || begun.Joined != 1 {
 		t.Errorf("%d messages steer the turn, %v", begun.Joined, err)
 	}
 }
@@ -199,7 +199,7 @@ func TestBacklog(t *testing.T) {
 			list[i].ExtID = fmt.Sprint(from + i)
 		}
 		for range 2 {
-			if _, err := s.Accept(t.Context(), list, &channels.Cursor{Source: "chat", Identity: "bot", Value: fmt.Sprint(from)}); err != nil {
+			if _, err := s.Inbox.Accept(t.Context(), list, &channels.Cursor{Source: "chat", Identity: "bot", Value: fmt.Sprint(from)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -270,13 +270,13 @@ func TestEditsWithFiles(t *testing.T) {
 			in.ExtID = id
 		}
 		in.Parts = append(in.Parts, event.Part{Kind: event.Image, Name: "attachments/" + id, Artifact: id})
-		seq, _, err := s.Reserve(t.Context(), in)
+		seq, _, err := s.Artifacts.Reserve(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a := artifact(id)
 		a.SHA256 = sum
-		r, err := s.AcceptFiles(t.Context(), seq, in, []artifacts.Artifact{a})
+		r, err := s.Artifacts.AcceptFiles(t.Context(), seq, in, []artifacts.Artifact{a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestTakenBack(t *testing.T) {
 	seq := s.accept(in)
 	back := func(person string, chat event.Address, ext string) {
 		t.Helper()
-		if err := s.TakeBack(t.Context(), channels.Withdrawal{Source: "chat", ExtID: ext, Person: person, Chat: chat}); err != nil {
+		if err := s.Inbox.TakeBack(t.Context(), channels.Withdrawal{Source: "chat", ExtID: ext, Person: person, Chat: chat}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,8 +18,8 @@ func (s *shop) runner() (look func()) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	changed := make(chan struct{})
-	r := scheduler.NewRunner(s, sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
-	r.FollowClock(s)
+	r := scheduler.NewRunner(s.Triggers, sys.ShiftedClock(func() time.Duration { return time.Duration(s.ahead.Load()) }), changed, slog.New(slog.DiscardHandler))
+	r.FollowClock(s.Triggers)
 	group := sys.NewGroup(slog.New(slog.DiscardHandler), nil)
 	group.Go(ctx, "runner", r.Run)
 	s.t.Cleanup(func() { stop(); group.Wait() })
@@ -43,13 +43,13 @@ func TestALeapOverTheStore(t *testing.T) {
 		t.Errorf("%d rows for one job and %d inputs for three, of half a year", n, one[int](s, "SELECT count(*) FROM inbox"))
 	}
 	for id := s.take(); id != 0; id = s.take() { // all fail, and are held back
-		if err := s.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Failed, Why: "it broke"}}); err != nil {
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Failed, Why: "it broke"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.later(time.Hour) // by the wrong clock they come due once more, and one is held
 	look()
-	if err := s.Record(t.Context(), scheduler.Pause{ID: paused.ID, Paused: true}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.Pause{ID: paused.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.sql("UPDATE triggers SET hold = ? WHERE id = ?", s.now().Add(time.Hour).UnixMicro(), hourly.ID)
@@ -71,12 +71,12 @@ func TestALeapOverTheStore(t *testing.T) {
 		t.Errorf("held until %v and %v", time.UnixMicro(hold), time.UnixMicro(before))
 	}
 	for _, id := range []int64{hourly.ID, gated.ID, alone.ID} {
-		j, err := s.Job(t.Context(), id)
+		j, err := s.Triggers.Job(t.Context(), id)
 		if err != nil || j.Due.After(now.Add(time.Hour)) || j.Last.After(now) {
 			t.Errorf("%s: last %v, due %v at %v, %v", j.Name, j.Last, j.Due, now, err)
 		}
 	}
-	if j, err := s.Job(t.Context(), paused.ID); err != nil || j.Last.After(now) || !j.Paused {
+	if j, err := s.Triggers.Job(t.Context(), paused.ID); err != nil || j.Last.After(now) || !j.Paused {
 		t.Errorf("paused: last %v, %v", j.Last, err)
 	}
 	for range 3 {
@@ -90,7 +90,7 @@ func TestALeapOverTheStore(t *testing.T) {
 	if want := fmt.Sprintf("The clock went ahead by 183 days, from %s", start.UTC().Format("2 Jan 2006 15:04")); strings.Count(told, "\n") != 1 || !strings.Contains(told, want) || !strings.Contains(told, "The clock is back from") {
 		t.Errorf("told %q, want it to begin with %q", told, want)
 	}
-	if l, err := s.Leap(t.Context()); err != nil || l != (scheduler.Leap{}) {
+	if l, err := s.Triggers.Leap(t.Context()); err != nil || l != (scheduler.Leap{}) {
 		t.Errorf("left of it: %+v, %v", l, err)
 	}
 }
@@ -120,14 +120,14 @@ func TestALeapToTheSameTimeTwice(t *testing.T) {
 	}
 	look()
 	ran := func() int { return one[int](s, "SELECT count(*) FROM inbox") }
-	if got, err := s.Job(t.Context(), j.ID); err != nil || !got.Due.Equal(j.Due) || ran() != 2 {
+	if got, err := s.Triggers.Job(t.Context(), j.ID); err != nil || !got.Due.Equal(j.Due) || ran() != 2 {
 		t.Fatalf("due %v, want %v; it ran %d times for two leaps; %v", got.Due, j.Due, ran(), err)
 	}
 	for range 5 {
 		s.later(20*24*time.Hour + time.Second)
 		look()
 	}
-	if got, err := s.Job(t.Context(), j.ID); err != nil || !got.Due.IsZero() || ran() != 3 || one[int](s, "SELECT count(*) FROM fires WHERE key = ?", scheduler.Key(j.Due)) != 1 {
+	if got, err := s.Triggers.Job(t.Context(), j.ID); err != nil || !got.Due.IsZero() || ran() != 3 || one[int](s, "SELECT count(*) FROM fires WHERE key = ?", scheduler.Key(j.Due)) != 1 {
 		t.Errorf("due %v, it ran %d times, %v", got.Due, ran(), err)
 	}
 }

@@ -38,10 +38,10 @@ func TestChangesLoseNoSlot(t *testing.T) {
 		paused := c.want == "-" // what passed while it was paused is not caught up
 		s.sql("UPDATE triggers SET paused = ?", map[bool]int{true: 1}[paused])
 		s.later(j.Due.Sub(s.now()) + 2*time.Hour + time.Minute)
-		if err := s.Record(t.Context(), c.change(j, s.now())); err != nil {
+		if err := s.Questions.Record(t.Context(), c.change(j, s.now())); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if err := s.Report(t.Context()); err != nil {
+		if err := s.Triggers.Report(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(s.fires(), ", ")
@@ -70,10 +70,10 @@ func TestFireSeesAnyChange(t *testing.T) {
 	j := s.job("j")
 	stale := s.due(j.ID)
 	j.Prompt = "new"
-	if err := s.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Fire(t.Context(), []scheduler.Firing{stale}); err == nil || len(s.fires()) != 0 {
+	if err := s.Triggers.Fire(t.Context(), []scheduler.Firing{stale}); err == nil || len(s.fires()) != 0 {
 		t.Errorf("%v; fires %v", err, s.fires())
 	}
 	s.comes(j)
@@ -88,7 +88,7 @@ func TestAskedOnce(t *testing.T) {
 	j := s.job("j", func(j *scheduler.Job) { j.Missed = scheduler.MissedAsk })
 	back := j.Due.Add(59 * time.Minute)
 	s.fire(j.ID, back)
-	if err := s.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
 	s.fire(j.ID, back)
@@ -105,7 +105,7 @@ func TestAskedOfASpoiltJob(t *testing.T) {
 	s.sql("UPDATE triggers SET body = '[]'")
 	in := message("answer")
 	in.ExtID, in.Kind = "a", event.Answer
-	_, err := s.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions"), "run once now")
+	_, err := s.Commands.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions"), "run once now")
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Clash || !strings.HasPrefix(f.Text, "job j cannot run: ") || len(s.fires()) != 1 {
 		t.Errorf("%v; fires %v", err, s.fires())
 	}
@@ -132,12 +132,12 @@ func TestFailingIsAskedOnce(t *testing.T) {
 		t.Errorf("%d questions after 15 failures, the first one not answered", asked())
 	}
 	// Of a job that is gone every answer is taken.
-	if err := s.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.Remove{ID: j.ID}); err != nil {
 		t.Fatal(err)
 	}
 	in := message("answer")
 	in.ExtID, in.Kind = "a", event.Answer
-	if _, err := s.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions WHERE state = 'open'"), "pause"); err != nil {
+	if _, err := s.Commands.AnswerFrom(t.Context(), in, one[string](s, "SELECT code FROM questions WHERE state = 'open'"), "pause"); err != nil {
 		t.Errorf("of a job that is gone: %v", err)
 	}
 }
@@ -149,10 +149,10 @@ func TestRetriedFire(t *testing.T) {
 	s.comes(j)
 	s.later(time.Hour)
 	s.end(turn.Failed)
-	if err := s.Retry(t.Context(), 1); err != nil {
+	if err := s.Inbox.Retry(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), turn.Commit{Turn: s.take(), End: &turn.Finish{State: turn.Done}}); err != nil {
+	if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: s.take(), End: &turn.Finish{State: turn.Done}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(s.fires()); got != "[done ran]" {
@@ -177,7 +177,7 @@ func TestReportOfWhatWaited(t *testing.T) {
 		s.later(c.away)
 		s = s.crash()
 		for range 2 {
-			if err := s.Report(t.Context()); err != nil {
+			if err := s.Triggers.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,7 +218,7 @@ func TestReportWaitsForGates(t *testing.T) {
 		s.fire(g.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Report(t.Context()); err != nil {
+			if err := s.Triggers.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()
@@ -247,29 +247,29 @@ func TestRedatedRows(t *testing.T) {
 	a, b := s.job("a"), s.job("b")
 	s.job("period", func(j *scheduler.Job) { j.Spec = "every 1h0m0s" })
 	s.job("over", func(j *scheduler.Job) { j.Due = time.Time{} })
-	list, err := s.Crons(t.Context(), 0, 10)
+	list, err := s.Triggers.Crons(t.Context(), 0, 10)
 	if err != nil || len(list) != 2 || list[0].ID != a.ID {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if list, err := s.Crons(t.Context(), a.ID, 10); err != nil || len(list) != 1 || list[0].ID != b.ID {
+	if list, err := s.Triggers.Crons(t.Context(), a.ID, 10); err != nil || len(list) != 1 || list[0].ID != b.ID {
 		t.Errorf("after the first: %+v, %v", list, err)
 	}
-	if err := s.Record(t.Context(), scheduler.Put{Job: b}); err != nil { // the same, but changed since
+	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: b}); err != nil { // the same, but changed since
 		t.Fatal(err)
 	}
 	half := 30 * time.Minute
-	if err := s.Redate(t.Context(), "new", []scheduler.Redated{{Job: a, Due: a.Due.Add(half)}, {Job: b, Due: b.Due.Add(half)}}); err != nil {
+	if err := s.Triggers.Redate(t.Context(), "new", []scheduler.Redated{{Job: a, Due: a.Due.Add(half)}, {Job: b, Due: b.Due.Add(half)}}); err != nil {
 		t.Fatal(err)
 	}
 	s = s.crash()
-	if print, err := s.ZoneRules(t.Context()); err != nil || print != "new" {
+	if print, err := s.Triggers.ZoneRules(t.Context()); err != nil || print != "new" {
 		t.Errorf("%q, %v", print, err)
 	}
 	for _, want := range []scheduler.Job{a, b} {
 		if want.ID == a.ID {
 			want.Due = want.Due.Add(half)
 		}
-		if got, err := s.Job(t.Context(), want.ID); err != nil || !got.Due.Equal(want.Due) {
+		if got, err := s.Triggers.Job(t.Context(), want.ID); err != nil || !got.Due.Equal(want.Due) {
 			t.Errorf("%s is due %v, %v; want %v", want.Name, got.Due, err, want.Due)
 		}
 	}
@@ -281,7 +281,7 @@ func TestJobByNameAndNumber(t *testing.T) {
 	s.job("a")
 	s.job("b")
 	for name, want := range map[string]string{"a": "a", "2": "b", "02": "", "c": "", "-1": "", "": ""} {
-		if j, err := s.JobNamed(t.Context(), name); j.Name != want || (err == nil) != (want != "") {
+		if j, err := s.Triggers.JobNamed(t.Context(), name); j.Name != want || (err == nil) != (want != "") {
 			t.Errorf("%q finds %q, %v", name, j.Name, err)
 		}
 	}

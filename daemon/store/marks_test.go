@@ -32,7 +32,7 @@ func TestS12MarksOfARestartedStore(t *testing.T) {
 		s := open(t, path("state"))
 		s.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(guard, path) }
 		for _, name := range []string{"m.md", "empty.md", "folder"} {
-			if err := s.Record(t.Context(), tools.Mark{Path: path(name), Why: "a test"}); err != nil {
+			if err := s.Questions.Record(t.Context(), tools.Mark{Path: path(name), Why: "a test"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -57,11 +57,11 @@ func TestS12MarksOfARestartedStore(t *testing.T) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}
-	list, err := s.MarkRows(t.Context(), true)
+	list, err := s.Questions.MarkRows(t.Context(), true)
 	if err != nil || len(list) != 3 || list[2].Path != path("m.md") || list[2].Hash != "" {
 		t.Errorf("%+v %v", list, err)
 	}
-	if err := s.Unmark(t.Context(), path("m.md"), ""); err != nil { // listed as gone
+	if err := s.Questions.Unmark(t.Context(), path("m.md"), ""); err != nil { // listed as gone
 		t.Error(err)
 	}
 	if why := s.Marks().Why(path("n.md")); why != "" {

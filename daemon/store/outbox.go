@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"hob/daemon/store/answers"
-	"hob/daemon/store/db"
-	"hob/daemon/store/drafts"
-	"hob/daemon/store/files"
+	"hob/daemon/sqlite"
 
 	"hob/channels"
 	"hob/daemon/event"
@@ -34,21 +31,21 @@ func queueOut(tx *Tx, o event.Out) error {
 	to := resolveAddress(tx, o.To)
 	state, ended := "ready", int64(0)
 	if to.Channel() == event.CLI.Channel() {
-		state, ended = "done", db.Micros(tx.Now)
+		state, ended = "done", sqlite.Micros(tx.Now)
 	}
 	if ended != 0 {
-		o.Body, o.Files = o.Body+files.Listed(o.Files), nil
+		o.Body, o.Files = o.Body+listFiles(o.Files), nil
 	}
 	o.To = to
 	policy := tx.core.opt.Policy()
-	standing, err := tx.core.rights().Behind(tx.Tx, o)
+	standing, err := tx.core.rights().forMessage(tx, o)
 	if err != nil {
 		return err
 	}
-	if filled, err := drafts.Fill(tx.Tx, tx.core.epoch, o, standing, policy.edits); err != nil || filled {
+	if filled, err := fillDraft(tx, tx.core.epoch, o, standing, policy.edits); err != nil || filled {
 		return err
 	}
-	body, buttons, err := answers.Below(tx.Tx, o, tx.core.opt.Owner(), policy.buttons)
+	body, buttons, err := choicesBelow(tx, o, tx.core.opt.Owner(), policy.buttons)
 	if err != nil {
 		return err
 	}
@@ -59,17 +56,17 @@ func queueOut(tx *Tx, o event.Out) error {
 	}
 	id, err := tx.Insert(`INSERT INTO outbox (key, cause_kind, cause_id, cause_step, address, standing, body, reply_ref, urgency, created, not_before, waits, not_after, ended, state)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`,
-		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, standing, o.Body, o.ReplyRef, o.Urgency, db.Micros(tx.Now), db.Micros(before), waits, db.Micros(o.NotAfter), ended, state)
+		o.Key, o.Cause.Kind, o.Cause.ID, o.Cause.Step, to, standing, o.Body, o.ReplyRef, o.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(before), waits, sqlite.Micros(o.NotAfter), ended, state)
 	if err != nil || id == 0 {
 		return err
 	}
-	if err := errors.Join(files.Enclose(tx.Tx, id, o.Files), answers.Draw(tx.Tx, id, buttons)); err != nil {
+	if err := errors.Join(encloseFiles(tx, id, o.Files), putButtons(tx, id, buttons)); err != nil {
 		return err
 	}
-	tx.Ring(db.BellOutbox)
+	tx.Ring(sqlite.BellOutbox)
 	switch {
 	case waits == waitsHold:
-		return announce(tx, id, to, o.Body+files.Named(o.Files), before)
+		return announce(tx, id, to, o.Body+nameFiles(o.Files), before)
 	case ended == 0:
 		return nil
 	}
@@ -100,21 +97,21 @@ func causeOf(tx *Tx, id int64) (kind string, turn int64, err error) {
 
 // Growing lists the answers that are being made.
 func (s Outbox) Growing(ctx context.Context) ([]channels.Growth, error) {
-	return drafts.Growing(ctx, s.read())
+	return readGrowing(ctx, s.core.read())
 }
 
 // Draft begins the draft of a turn's answer, unless what is said there would wait.
 func (s Outbox) Draft(ctx context.Context, o channels.Opening) error {
-	err := s.Write(ctx, func(tx *Tx) error {
+	err := s.core.write(ctx, func(tx *Tx) error {
 		until, _, err := heldBack(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn}, Urgency: event.Urgent}, o.To)
 		if err != nil || until.After(tx.Now) {
 			return err
 		}
-		standing, err := s.rights().Behind(tx.Tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
+		standing, err := s.core.rights().forMessage(tx, event.Out{Cause: event.Cause{Kind: event.ByTurn, ID: o.Turn}, To: o.To})
 		if err != nil {
 			return err
 		}
-		return drafts.Open(tx.Tx, s.epoch, o, standing)
+		return openDraft(tx, s.core.epoch, o, standing)
 	})
 	fail.Point("draft.opened")
 	return err
@@ -123,7 +120,7 @@ func (s Outbox) Draft(ctx context.Context, o channels.Opening) error {
 // Send queues a message of the owner straight to a channel; the command is its cause.
 func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body string, list ...event.Enclosed) (int64, error) {
 	var id int64
-	err := s.Write(ctx, func(tx *Tx) error {
+	err := s.core.write(ctx, func(tx *Tx) error {
 		seq, err := insertIn(tx, in)
 		if err != nil {
 			return err
@@ -142,44 +139,44 @@ func (s Outbox) Send(ctx context.Context, in event.In, to event.Address, body st
 
 // RetryOut makes a message ready again that died, expired, was dropped, or is held as unknown. It goes to its address whatever that was once.
 func (s Outbox) RetryOut(ctx context.Context, id int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		var to event.Address
 		if err := tx.One("SELECT coalesce(max(address), '') FROM outbox WHERE id = ?", []any{id}, &to); err != nil {
 			return err
 		}
-		n, err := tx.Change("UPDATE outbox SET state = "+drafts.Reopened+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.rights().Of(to), db.Micros(tx.Now), id)
+		n, err := tx.Change("UPDATE outbox SET state = "+reopenedState+", standing = ?, ended = 0, not_before = 0, not_after = 0, waits = '', joined = 0, created = ?, reason = 'retried by the owner' WHERE id = ? AND state IN ('held', 'dead', 'expired', 'cancelled') AND key NOT LIKE 'turn:%:draft' AND (NOT EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id) OR EXISTS (SELECT 1 FROM deliveries WHERE outbox = outbox.id AND (state <> 'sent' OR draft = 1)))", s.core.rights().Of(to), sqlite.Micros(tx.Now), id)
 		if err := oneRow(n, err, "outbox row %d cannot be retried", "only held, dead, expired and cancelled rows that were not sent can: hob outbox list", id); err != nil {
 			return err
 		}
-		tx.Ring(db.BellOutbox)
+		tx.Ring(sqlite.BellOutbox)
 		return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0, tried = 0 WHERE outbox = ? AND state <> 'sent'", id)
 	})
 }
 
 // DropOut cancels a message that has not been sent.
 func (s Outbox) DropOut(ctx context.Context, id int64) error {
-	return s.Write(ctx, func(tx *Tx) error { return dropOut(tx, id) })
+	return s.core.write(ctx, func(tx *Tx) error { return dropOut(tx, id) })
 }
 
 func dropOut(tx *Tx, id int64) error {
-	n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", db.Micros(tx.Now), id)
+	n, err := tx.Change("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'dropped by the owner' WHERE id = ? AND state IN ('draft', 'held', 'ready')", sqlite.Micros(tx.Now), id)
 	if err := oneRow(n, err, "outbox row %d is not waiting", "only rows that have not been sent can be dropped: hob outbox list", id); err != nil {
 		return err
 	}
-	tx.Ring(db.BellOutbox)
+	tx.Ring(sqlite.BellOutbox)
 	return part(tx, id)
 }
 
 // resolveUnknown carries out the answer to "resend or drop?".
 func resolveUnknown(tx *Tx, id int64, resend bool) error {
 	if !resend {
-		return tx.Run("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", db.Micros(tx.Now), id)
+		return tx.Run("UPDATE outbox SET state = 'cancelled', ended = ?, reason = 'the owner said drop' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id)
 	}
-	tx.Ring(db.BellOutbox)
-	if err := tx.Run("UPDATE outbox SET state = 'ready', created = ?, not_after = 0, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", db.Micros(tx.Now), id); err != nil {
+	tx.Ring(sqlite.BellOutbox)
+	if err := tx.Run("UPDATE outbox SET state = 'ready', created = ?, not_after = 0, reason = 'the owner said resend' WHERE id = ? AND state = 'held'", sqlite.Micros(tx.Now), id); err != nil {
 		return err
 	}
 	return tx.Run("UPDATE deliveries SET state = 'ready', next_at = 0, unsure = 0 WHERE outbox = ? AND state = 'unknown'", id)
 }
 
-var _ channels.Store = (*Store)(nil)
+var _ channels.Store = Outbox{}

@@ -48,13 +48,13 @@ func (w *twins) queue() {
 	}
 	w.model.Queue(out, out)
 	w.sync()
-	w.must("queue", w.shop.Record(context.Background(), out, out))
+	w.must("queue", w.shop.Questions.Record(context.Background(), out, out))
 }
 
 // ready reads both sides and fails when they differ.
 func (w *twins) ready() (mine, model []channels.Row) {
 	ctx := context.Background()
-	mine, err := w.shop.Ready(ctx, w.now, 100)
+	mine, err := w.shop.Outbox.Ready(ctx, w.now, 100)
 	w.must("ready", err)
 	mine = slices.DeleteFunc(mine, func(r channels.Row) bool { return r.To.Channel() != "x" }) // questions go to the owner
 	model, err = w.proc.Ready(ctx, w.now, 100)
@@ -93,7 +93,7 @@ func (w *twins) work() {
 		for _, side := range []struct {
 			row channels.Row
 			to  channels.Store
-		}{{mine[i], w.shop}, {model[i], w.proc}} {
+		}{{mine[i], w.shop.Outbox}, {model[i], w.proc}} {
 			var parts []channels.Delivery
 			for p := range n {
 				parts = append(parts, channels.Delivery{Outbox: side.row.ID, Part: p, Parts: n, Body: fmt.Sprint("part ", p), Nonce: fmt.Sprint(p)})
@@ -110,10 +110,10 @@ func (w *twins) work() {
 	}
 	d, e := mine[i].Todo[0], model[i].Todo[0]
 	d.Attempts, e.Attempts, d.Tried, e.Tried, d.To, e.To = d.Attempts+1, e.Attempts+1, w.now, w.now, mine[i].To, mine[i].To
-	if a, b := w.shop.Sending(ctx, d), w.proc.Sending(ctx, e); (a == nil) != (b == nil) {
+	if a, b := w.shop.Outbox.Sending(ctx, d), w.proc.Sending(ctx, e); (a == nil) != (b == nil) {
 		w.t.Fatalf("sending: %v, the model %v", a, b)
 	}
-	if err := w.shop.Sending(ctx, d); !errors.Is(err, channels.ErrNotReady) {
+	if err := w.shop.Outbox.Sending(ctx, d); !errors.Is(err, channels.ErrNotReady) {
 		w.t.Fatalf("sending it twice: %v", err)
 	}
 	v := channels.Verdict{Reason: "because"}
@@ -131,9 +131,9 @@ func (w *twins) work() {
 	default:
 		v.State, v.RemoteID = channels.Sent, "remote"
 	}
-	w.must("settle", errors.Join(w.shop.Settle(ctx, d, v), w.proc.Settle(ctx, e, v)))
+	w.must("settle", errors.Join(w.shop.Outbox.Settle(ctx, d, v), w.proc.Settle(ctx, e, v)))
 	if v.State == channels.Sent {
-		w.must("settle again", w.shop.Settle(ctx, d, v))
+		w.must("settle again", w.shop.Outbox.Settle(ctx, d, v))
 	}
 }
 
@@ -161,7 +161,7 @@ func TestOutboxLikeItsModel(t *testing.T) {
 				w.shop, w.proc = w.shop.crash(), w.model.Process()
 			case 5: // C5
 				w.model.Hasten("x")
-				w.must("hasten", errors.Join(w.shop.Hasten(context.Background(), "x"), w.shop.Hasten(context.Background(), "xx")))
+				w.must("hasten", errors.Join(w.shop.Outbox.Hasten(context.Background(), "x"), w.shop.Outbox.Hasten(context.Background(), "xx")))
 			default:
 				w.work()
 			}
@@ -185,12 +185,12 @@ func TestUnknownDelivery(t *testing.T) {
 	for answer, want := range map[string]string{"once": "ready", "resend": "ready", "Drop": "cancelled", "no": "cancelled"} {
 		s := fresh(t)
 		ctx := t.Context()
-		if err := s.Record(ctx, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: "x:1", Body: "b", Urgency: event.Urgent}); err != nil {
+		if err := s.Questions.Record(ctx, event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: "x:1", Body: "b", Urgency: event.Urgent}); err != nil {
 			t.Fatal(err)
 		}
 		d := channels.Delivery{Outbox: 1, Parts: 1, Body: "b", Nonce: "n", Attempts: 1, To: "x:1"}
 		v := channels.Verdict{State: channels.Unknown, Unsure: 1, Reason: "the connection was cut", Ask: &channels.Ask{Text: "resend or drop?"}}
-		if err := errors.Join(s.Split(ctx, 1, []channels.Delivery{d}, nil), s.Sending(ctx, d), s.Settle(ctx, d, v)); err != nil {
+		if err := errors.Join(s.Outbox.Split(ctx, 1, []channels.Delivery{d}, nil), s.Outbox.Sending(ctx, d), s.Outbox.Settle(ctx, d, v)); err != nil {
 			t.Fatal(err)
 		}
 		if got := one[string](s, "SELECT state FROM outbox WHERE id = 1"); got != "held" {
@@ -199,11 +199,11 @@ func TestUnknownDelivery(t *testing.T) {
 		code := one[string](s, "SELECT code FROM questions")
 		in := message("answer")
 		in.ExtID, in.Kind = "a1", event.Answer
-		if _, err := s.AnswerFrom(ctx, in, code, "maybe"); err == nil {
+		if _, err := s.Commands.AnswerFrom(ctx, in, code, "maybe"); err == nil {
 			t.Error("maybe is an answer")
 		}
 		in.ExtID = "a2"
-		if _, err := s.AnswerFrom(ctx, in, code, answer); err != nil {
+		if _, err := s.Commands.AnswerFrom(ctx, in, code, answer); err != nil {
 			t.Errorf("%s: %v", answer, err)
 		}
 		if got := one[string](s, "SELECT state FROM outbox WHERE id = 1"); got != want {
@@ -216,19 +216,19 @@ func TestUnknownDelivery(t *testing.T) {
 func TestCLIDelivery(t *testing.T) {
 	s := fresh(t)
 	out := event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: event.CLI, Body: "hello", Urgency: event.Normal}
-	if err := s.Record(t.Context(), out, out, event.Out{Key: "none", Cause: out.Cause, To: event.ToNone, Body: "nowhere"}); err != nil {
+	if err := s.Questions.Record(t.Context(), out, out, event.Out{Key: "none", Cause: out.Cause, To: event.ToNone, Body: "nowhere"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := s.outs(); len(o) != 1 || o[0].State != "done" || len(o[0].Deliveries) != 1 || o[0].Deliveries[0].State != "sent" {
 		t.Errorf("outbox %+v", o)
 	}
-	events, err := s.EventsAfter(t.Context(), 0, 10)
+	events, err := s.Events.EventsAfter(t.Context(), 0, 10)
 	if err != nil || len(events) != 1 || events[0].Type != "message.sent" || events[0].Data["text"] != "hello" {
 		t.Errorf("events %+v, %v", events, err)
 	}
 }
 
-var _ channels.Store = (*store.Store)(nil)
+var _ channels.Store = store.Outbox{}
 
 // A question that is open has its answers as buttons, each of them the command that gives it; one that was answered has none.
 func TestButtons(t *testing.T) {
@@ -244,12 +244,12 @@ func TestButtons(t *testing.T) {
 	} {
 		s := fresh(t)
 		c.q.To, c.q.Until = event.ToOwner, s.now().Add(time.Hour)
-		if err := s.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Ask(&c.q); return err }); err != nil {
+		if err := s.Write(t.Context(), func(tx *store.Tx) error { _, err := store.AskIn(tx, &c.q); return err }); err != nil {
 			t.Fatal(err)
 		}
 		code := one[string](s, "SELECT code FROM questions")
 		buttons := func() string {
-			rows, err := s.Ready(t.Context(), s.now(), 10)
+			rows, err := s.Outbox.Ready(t.Context(), s.now(), 10)
 			if err != nil || len(rows) != 1 {
 				t.Fatalf("%d rows, %v", len(rows), err)
 			}

@@ -2,13 +2,288 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"hob/daemon/store/pairings"
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
 )
 
-// pairings is the pairings' side of the store.
-func (s *core) pairings() pairings.Book {
-	return pairings.New(s.read(), func(ctx context.Context, f func(pairings.Tx) error) error {
-		return s.Write(ctx, func(tx *Tx) error { return f(tx) })
+// Pairings are who has become an owner by typing a code, and the attempts. It is safe for concurrent use; each method is one transaction.
+type Pairings struct {
+	core   *core
+	owners *pairedOwners
+}
+
+// owners are those that were bound, as they were last read, and the accounts that hob has. The lock is held from the reading on, so that what
+// was read first is not kept last: who was revoked must not come back.
+type pairedOwners struct {
+	sync.Mutex
+	list     atomic.Pointer[pairedAddresses]
+	accounts sync.Map // by channel, of those that have said which one it is since hob started
+}
+
+// addresses are those that pairings have bound: those that count, and those that hob has another account than for.
+type pairedAddresses struct{ paired, lapsed []event.Address }
+
+// account is the one that hob has on a channel; not known before the channel has said it.
+func (o *pairedOwners) account(channel string) (id string, known bool) {
+	v, known := o.accounts.Load(channel)
+	id, _ = v.(string)
+	return id, known
+}
+
+// lapsed reports whether a pairing was made with another account than hob has.
+func (o *pairedOwners) lapsed(channel, account string) bool {
+	now, known := o.account(channel)
+	return known && account != "" && account != now
+}
+
+const (
+	pairingColumns = "id, channel, tries, until, created, person, name, bound, revoked, account"
+	bound          = "person <> '' AND revoked = 0"
+)
+
+func (b Pairings) scan(now time.Time) func(rs *sql.Rows) (channels.PairingRow, error) {
+	return func(rs *sql.Rows) (r channels.PairingRow, err error) {
+		err = rs.Scan(&r.ID, &r.Channel, &r.Left, sqlite.Stamp(&r.Until), sqlite.Stamp(&r.Created), &r.Person, &r.Name, sqlite.Stamp(&r.Bound), sqlite.Stamp(&r.Revoked), &r.Account)
+		if r.State = r.StateAt(now); r.State == channels.PairingBound && b.owners.lapsed(r.Channel, r.Account) {
+			r.State = channels.PairingLapsed
+		}
+		return r, err
+	}
+}
+
+// Load reads who is bound; Paired returns that from then on.
+func (b Pairings) Load(ctx context.Context) error {
+	b.owners.Mutex.Lock()
+	defer b.owners.Mutex.Unlock()
+	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE "+bound+" ORDER BY bound, id")
+	rows, err := sqlite.Collect(rs, err, b.scan(time.Time{}))
+	if err != nil {
+		return fmt.Errorf("read who is paired: %w", err)
+	}
+	var list pairedAddresses
+	for _, r := range rows {
+		which := &list.paired
+		if r.State == channels.PairingLapsed {
+			which = &list.lapsed
+		}
+		*which = append(*which, event.Address(r.Channel+":"+r.Person))
+	}
+	b.owners.list.Store(&list)
+	return nil
+}
+
+// Meet says which account hob has on a channel from now on, "" where that cannot be known. Pairings from before accounts were kept take it
+// over. Those that were made with another one do not count from then on: they are returned.
+func (b Pairings) Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error) {
+	if account != "" {
+		err = b.core.write(ctx, func(tx *Tx) error {
+			return tx.Run("UPDATE pairings SET account = ? WHERE channel = ? AND account = '' AND "+bound, account, channel)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	b.owners.accounts.Store(channel, account)
+	if err := b.Load(ctx); err != nil {
+		return nil, err
+	}
+	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE channel = ? AND "+bound+" ORDER BY id", channel)
+	rows, err := sqlite.Collect(rs, err, b.scan(time.Time{}))
+	if err != nil {
+		return nil, fmt.Errorf("read what has lapsed: %w", err)
+	}
+	return slices.DeleteFunc(rows, func(r channels.PairingRow) bool { return r.State != channels.PairingLapsed }), nil
+}
+
+// Paired lists the owner's addresses that came of pairings, the first one first. It reads no database.
+func (b Pairings) Paired() []event.Address {
+	if list := b.owners.list.Load(); list != nil {
+		return list.paired
+	}
+	return nil
+}
+
+// Lapsed lists the addresses of pairings that were made with another account than hob has now. It reads no database.
+func (b Pairings) Lapsed() []event.Address {
+	if list := b.owners.list.Load(); list != nil {
+		return list.lapsed
+	}
+	return nil
+}
+
+// Begin stores a new pairing; one that was open on the same channel is over.
+func (b Pairings) Begin(ctx context.Context, p channels.Pairing) (id int64, err error) {
+	err = b.core.write(ctx, func(tx *Tx) error {
+		now := sqlite.Micros(tx.Now)
+		if err := tx.Run("UPDATE pairings SET tries = 0 WHERE channel = ? AND person = ''", p.Channel); err != nil {
+			return err
+		}
+		id, err = tx.Insert("INSERT INTO pairings (channel, hash, tries, until, created) VALUES (?, ?, ?, ?, ?)", p.Channel, p.Hash, p.Tries, sqlite.Micros(p.Until), now)
+		if err != nil {
+			return err
+		}
+		return addEvent(tx, event.Event{Type: "pairing.begun", Data: map[string]any{"pairing": id, "channel": p.Channel}})
 	})
+	return id, err
+}
+
+// End closes a pairing that is still open. One that has bound somebody stays: only Revoke undoes that.
+func (b Pairings) End(ctx context.Context, id int64) error {
+	return b.core.write(ctx, func(tx *Tx) error {
+		n, err := tx.Change("UPDATE pairings SET tries = 0 WHERE id = ? AND person = '' AND tries > 0", id)
+		if err != nil || n == 0 {
+			return err
+		}
+		return addEvent(tx, event.Event{Type: "pairing.ended", Data: map[string]any{"pairing": id}})
+	})
+}
+
+// Try shows a message to the pairing that is open on a channel. The message that bound somebody is Bound again, also when that was
+// revoked meanwhile: a code is never a message. A wrong code that comes again costs no second try.
+func (b Pairings) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
+	if matters, err := b.matters(ctx, channel, m.ID); err != nil || !matters {
+		return channels.NoCode, err
+	}
+	tried := channels.NoCode
+	account, _ := b.owners.account(channel)
+	err := b.core.write(ctx, func(tx *Tx) (err error) {
+		tried, err = tryCode(tx, channel, account, m)
+		return err
+	})
+	if err != nil || tried != channels.Bound {
+		return tried, err
+	}
+	return tried, b.Load(ctx)
+}
+
+// matters asks the readers first whether a message could be a code, so that ordinary messages write nothing.
+func (b Pairings) matters(ctx context.Context, channel, ext string) (yes bool, err error) {
+	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ?1 AND (person = '' AND tries > 0 OR ext_id = ?2 AND ext_id <> ''))", channel, ext).Scan(&yes)
+	if err != nil {
+		return false, fmt.Errorf("look for a pairing: %w", err)
+	}
+	return yes, nil
+}
+
+// open is the pairing that may take a code, and the message that last had a wrong one.
+type openPairing struct {
+	channels.Pairing
+	last string
+}
+
+func scanOpenPairing(rs *sql.Rows) (p openPairing, err error) {
+	return p, rs.Scan(&p.Pairing.ID, &p.Pairing.Channel, &p.Pairing.Hash, &p.Pairing.Tries, sqlite.Stamp(&p.Pairing.Until), &p.last)
+}
+
+func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Tried, error) {
+	var before int
+	if err := tx.One("SELECT count(*) FROM pairings WHERE channel = ? AND person <> '' AND ext_id = ? AND ext_id <> ''", []any{channel, m.ID}, &before); err != nil || before > 0 {
+		return channels.Bound, err
+	}
+	rs, err := tx.Query("SELECT id, channel, hash, tries, until, ext_id FROM pairings WHERE channel = ? AND person = '' AND tries > 0 ORDER BY id DESC LIMIT 1", channel)
+	list, err := sqlite.Collect(rs, err, scanOpenPairing)
+	if err != nil || len(list) == 0 {
+		return channels.NoCode, err
+	}
+	now := list[0]
+	if !now.Pairing.Open(tx.Now) { // from here on messages write nothing any more
+		return channels.NoCode, tx.Run("UPDATE pairings SET tries = 0 WHERE id = ?", now.Pairing.ID)
+	}
+	if now.last != "" && now.last == m.ID {
+		return channels.Wrong, nil
+	}
+	p, tried := now.Pairing.Try(m, tx.Now)
+	switch tried {
+	case channels.Wrong:
+		return tried, wrongCode(tx, p, m)
+	case channels.Bound:
+		return tried, bindPairing(tx, p, account, m.ID)
+	default:
+		return tried, nil
+	}
+}
+
+// wrong takes a try away.
+func wrongCode(tx *Tx, p channels.Pairing, m channels.Message) error {
+	if err := tx.Run("UPDATE pairings SET tries = ?, ext_id = ? WHERE id = ?", p.Tries, m.ID, p.ID); err != nil {
+		return err
+	}
+	return addEvent(tx, event.Event{Type: "pairing.wrong", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "left": p.Tries, "person": m.From.ID, "name": m.From.Name}})
+}
+
+// bind makes somebody an owner, for as long as hob has that account. A pairing that had bound the same person before is over.
+func bindPairing(tx *Tx, p channels.Pairing, account, ext string) error {
+	now := sqlite.Micros(tx.Now)
+	if err := tx.Run("UPDATE pairings SET revoked = ? WHERE channel = ? AND person = ? AND revoked = 0", now, p.Channel, p.Person); err != nil {
+		return err
+	}
+	if err := tx.Run("UPDATE pairings SET person = ?, name = ?, ext_id = ?, bound = ?, account = ? WHERE id = ?", p.Person, p.Name, ext, now, account, p.ID); err != nil {
+		return err
+	}
+	return addEvent(tx, event.Event{Type: "pairing.bound", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "person": p.Person, "name": p.Name}})
+}
+
+// IsOpen reports whether a channel has a pairing that takes its code at a moment.
+func (b Pairings) IsOpen(ctx context.Context, now time.Time, channel string) (open bool, err error) {
+	err = b.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pairings WHERE channel = ? AND person = '' AND tries > 0 AND until > ?)", channel, sqlite.Micros(now)).Scan(&open)
+	if err != nil {
+		return false, fmt.Errorf("look for an open pairing: %w", err)
+	}
+	return open, nil
+}
+
+// List returns the newest pairings, newest first. limit 0 is 50; state "" is all.
+func (b Pairings) List(ctx context.Context, now time.Time, state string, limit int) ([]channels.PairingRow, error) {
+	if limit <= 0 {
+		limit = 50
+	}
+	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings ORDER BY id DESC")
+	all, err := sqlite.Collect(rs, err, b.scan(now))
+	if err != nil {
+		return nil, fmt.Errorf("list pairings: %w", err)
+	}
+	list := []channels.PairingRow{}
+	for _, r := range all {
+		if len(list) < limit && (state == "" || string(r.State) == state) {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}
+
+// Row is one pairing. The error is an event.Fault of the kind Missing when there is none.
+func (b Pairings) Row(ctx context.Context, now time.Time, id int64) (channels.PairingRow, error) {
+	rs, err := b.core.read().QueryContext(ctx, "SELECT "+pairingColumns+" FROM pairings WHERE id = ?", id)
+	list, err := sqlite.Collect(rs, err, b.scan(now))
+	switch {
+	case err != nil:
+		return channels.PairingRow{}, fmt.Errorf("read a pairing: %w", err)
+	case len(list) == 0:
+		return channels.PairingRow{}, event.NewFault(event.Missing, "hob pairing list shows them", "there is no pairing %d", id)
+	}
+	return list[0], nil
+}
+
+// Revoke ends a pairing: who was bound by it is a stranger from then on, and its code is taken no more.
+func (b Pairings) Revoke(ctx context.Context, id int64) error {
+	err := b.core.write(ctx, func(tx *Tx) error {
+		n, err := tx.Change("UPDATE pairings SET revoked = ?, tries = 0 WHERE id = ? AND revoked = 0", sqlite.Micros(tx.Now), id)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return event.NewFault(event.Clash, "hob pairing list shows them", "there is no pairing %d that could be revoked", id)
+		}
+		return addEvent(tx, event.Event{Type: "pairing.revoked", Data: map[string]any{"pairing": id}})
+	})
+	return errors.Join(err, b.Load(ctx))
 }

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/llm"
 )
@@ -16,19 +16,19 @@ import (
 // Prompt returns the stable prefix of a session: its system text and its tools. A session without one gets what fresh returns. Guests, who
 // are not the owner, have one of their own.
 func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func() (string, []llm.Tool)) (system string, tools []llm.Tool, err error) {
-	err = s.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON p.hash = iif(?, s.guest_prompt, s.prompt) WHERE s.id = ?", guest, session).Scan(&system, db.JSON(&tools))
+	err = s.core.read().QueryRowContext(ctx, "SELECT p.text, p.tools FROM prompts p JOIN sessions s ON p.hash = iif(?, s.guest_prompt, s.prompt) WHERE s.id = ?", guest, session).Scan(&system, sqlite.JSON(&tools))
 	if !errors.Is(err, sql.ErrNoRows) {
 		return system, tools, err
 	}
 	system, tools = fresh()
-	list, err := db.Doc(tools)
+	list, err := sqlite.Doc(tools)
 	if err != nil {
 		return "", nil, err
 	}
 	sum := sha256.Sum256([]byte(system + "\x00" + list))
 	hash := hex.EncodeToString(sum[:16])
-	err = s.Write(ctx, func(tx *Tx) error {
-		if err := tx.Run("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, db.Micros(tx.Now)); err != nil {
+	err = s.core.write(ctx, func(tx *Tx) error {
+		if err := tx.Run("INSERT INTO prompts (hash, text, tools, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", hash, system, list, sqlite.Micros(tx.Now)); err != nil {
 			return fmt.Errorf("store prompt: %w", err)
 		}
 		return tx.Run("UPDATE sessions SET prompt = iif(?2, prompt, ?1), guest_prompt = iif(?2, ?1, guest_prompt) WHERE id = ?3", hash, guest, session)
@@ -38,7 +38,7 @@ func (s Turns) Prompt(ctx context.Context, session int64, guest bool, fresh func
 
 // ForgetPrompts lets every session take a new prefix at its next request: after a reload of the config.
 func (s Turns) ForgetPrompts(ctx context.Context) error {
-	return s.Write(ctx, forgetPrompts)
+	return s.core.write(ctx, forgetPrompts)
 }
 
 func forgetPrompts(tx *Tx) error {

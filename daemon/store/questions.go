@@ -7,12 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"hob/daemon/store/answers"
-	"hob/daemon/store/arrivals"
-	"hob/daemon/store/db"
-	"hob/daemon/store/triggers"
-	"hob/daemon/store/trust"
-	"hob/daemon/store/work"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -28,15 +23,15 @@ const questionColumns = `id, code, subject, ref, coalesce(turn, 0), call_id, too
 
 func scanQuestion(rs *sql.Rows) (turn.Question, error) {
 	var q turn.Question
-	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, db.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
-		db.Stamp(&q.Asked), db.Stamp(&q.Until), &q.State, &q.Answer)
+	err := rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.CallID, &q.Tool, &q.Text, sqlite.JSON(&q.Options), &q.ActionHash, &q.Pattern, &q.To,
+		sqlite.Stamp(&q.Asked), sqlite.Stamp(&q.Until), &q.State, &q.Answer)
 	return q, err
 }
 
 // questionsOf reads the questions that a turn has asked, by id.
 func (s *core) questionsOf(ctx context.Context, id int64) (map[int64]turn.Question, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT "+questionColumns+" FROM questions WHERE turn = ?", id)
-	list, err := db.Collect(rs, err, scanQuestion)
+	list, err := sqlite.Collect(rs, err, scanQuestion)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -52,7 +47,7 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	if q == nil {
 		return 0, nil
 	}
-	options, err := db.Doc(q.Options)
+	options, err := sqlite.Doc(q.Options)
 	if err != nil {
 		return 0, err
 	}
@@ -65,11 +60,11 @@ func askOwner(tx *Tx, q *turn.Question) (int64, error) {
 	}
 	to := resolveAddress(tx, q.To)
 	id, err := tx.Insert(`INSERT INTO questions (code, subject, ref, turn, call_id, tool, text, options, action_hash, pattern, address, asked, until, tainted)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner')))`, code, q.Subject, q.Ref, db.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, db.Micros(tx.Now), db.Micros(q.Until), q.Turn)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ? AND (t.tainted = 1 OR s.watermark <> 'owner')))`, code, q.Subject, q.Ref, sqlite.Ref(q.Turn), q.CallID, q.Tool, q.Text, options, q.ActionHash, q.Pattern, to, sqlite.Micros(tx.Now), sqlite.Micros(q.Until), q.Turn)
 	if err != nil {
 		return 0, err
 	}
-	body := answers.Text(*q, code, tx.core.opt.Policy().buttons(to))
+	body := questionText(*q, code, tx.core.opt.Policy().buttons(to))
 	if err := queueOut(tx, event.Out{Key: fmt.Sprintf("question:%d", id), Cause: event.Cause{Kind: event.ByQuestion, ID: id}, To: to, Body: body, Urgency: event.Urgent}); err != nil {
 		return 0, err
 	}
@@ -114,19 +109,19 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 	if err != nil {
 		return err
 	}
-	text = answers.Chosen(q, text)
-	n, err := tx.Change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, db.Micros(tx.Now))
+	text = chosenOption(q, text)
+	n, err := tx.Change("UPDATE questions SET state = 'answered', answer = ?, answered_by = ? WHERE id = ? AND state = 'open' AND until > ?", text, by, id, sqlite.Micros(tx.Now))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return event.NewFault(event.Clash, "hob approvals list shows what is open", "that question is no longer open")
 	}
-	if err := tx.Run("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", db.Micros(tx.Now), id); err != nil {
+	if err := tx.Run("UPDATE waits SET met = ?, how = 'answered' WHERE question = ? AND met = 0", sqlite.Micros(tx.Now), id); err != nil {
 		return err
 	}
 	q.State, q.Answer = turn.Answered, text
-	tx.Ring(db.BellInbox)
+	tx.Ring(sqlite.BellInbox)
 	fail.Point("question.answered")
 	if err := followAnswer(tx, q); err != nil {
 		return err
@@ -137,7 +132,7 @@ func closeQuestion(tx *Tx, id int64, text string, by int64) error {
 // questionByID reads a question that is known to be there.
 func questionByID(tx *Tx, id int64) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE id = ?", id)
-	list, err := db.Collect(rs, err, scanQuestion)
+	list, err := sqlite.Collect(rs, err, scanQuestion)
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("question %d: %w", id, sql.ErrNoRows)
 	}
@@ -153,13 +148,13 @@ func followAnswer(tx *Tx, q turn.Question) error {
 	case q.Subject == turn.AboutOutbox:
 		return resolveUnknown(tx, q.Ref, q.Answer != turn.AnswerNo)
 	case q.Subject == turn.AboutJob:
-		return triggers.Answered(tx, q)
+		return jobAnswered(tx, q)
 	case q.Subject == turn.AboutRestore:
-		return arrivals.Answered(tx, q)
-	case q.Subject == turn.AboutAsk && q.Tool == work.Plan:
-		return work.Answer(tx.Tx, q.Turn, q.Answer)
+		return catchupAnswered(tx, q)
+	case q.Subject == turn.AboutAsk && q.Tool == planTool:
+		return planAnswered(tx, q.Turn, q.Answer)
 	case q.Answer == turn.AnswerAlways && q.Pattern != "":
-		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, id, ?, tainted FROM questions WHERE id = ?`, q.Tool, q.Pattern, db.Micros(tx.Now), q.ID)
+		_, err := tx.Insert(`INSERT INTO grants (tool, pattern, question, created, tainted) SELECT ?, ?, id, ?, tainted FROM questions WHERE id = ?`, q.Tool, q.Pattern, sqlite.Micros(tx.Now), q.ID)
 		return err
 	default:
 		return nil
@@ -183,7 +178,7 @@ func approves(in event.In) bool {
 // answerCode closes the question of a code. It refuses an approval of an ask and free text for an approval.
 func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	rs, err := tx.Query("SELECT "+questionColumns+" FROM questions WHERE code = ?", strings.ToUpper(strings.TrimSpace(v.Code)))
-	list, err := db.Collect(rs, err, scanQuestion)
+	list, err := sqlite.Collect(rs, err, scanQuestion)
 	if err != nil {
 		return turn.Question{}, err
 	}
@@ -191,10 +186,10 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 		return turn.Question{}, event.NewFault(event.Missing, "hob approvals list shows what is open", "there is no question %s", v.Code)
 	}
 	q := list[0]
-	if yes, ok := work.Yes(q.Tool); ok && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
+	if yes, ok := planApproval(q.Tool); ok && q.Subject == turn.AboutAsk && v.Approves { // a plan is approved like a call
 		v.Text, v.Approves = yes, false
 	}
-	text, ok := answers.Accepted(q, v.Text)
+	text, ok := acceptedAnswer(q, v.Text)
 	switch {
 	case v.Text == turn.AnswerAlways && q.Pattern == "" && q.Subject != turn.AboutAsk:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" allows it this once", "what question %s asks cannot be allowed for good", q.Code)
@@ -203,45 +198,45 @@ func answerCode(tx *Tx, v Verdict) (turn.Question, error) {
 	case !ok:
 		return q, event.NewFault(event.Invalid, "/approve "+q.Code+" or /deny "+q.Code, "question %s wants yes or no", q.Code)
 	}
-	q.Answer = answers.Chosen(q, v.Text)
+	q.Answer = chosenOption(q, v.Text)
 	return q, closeQuestion(tx, q.ID, text, v.By)
 }
 
 // Grants lists what is allowed for good.
-func (s Questions) Grants(ctx context.Context) ([]policy.Grant, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
-	return db.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
+func (s Turns) Grants(ctx context.Context) ([]policy.Grant, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT id, tool, pattern, tainted, created, uses FROM grants WHERE revoked = 0 ORDER BY id")
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (policy.Grant, error) {
 		var g policy.Grant
-		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, db.Stamp(&g.Created), &g.Uses)
+		err := rs.Scan(&g.ID, &g.Tool, &g.Pattern, &g.Tainted, sqlite.Stamp(&g.Created), &g.Uses)
 		return g, err
 	})
 }
 
 // MarkRows lists the files that count as foreign text. With hashes it is what the owner looks at before he accepts one.
-func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]trust.Mark, error) {
-	list, err := trust.List(ctx, s.read())
+func (s Questions) MarkRows(ctx context.Context, hashes bool) ([]Mark, error) {
+	list, err := listMarks(ctx, s.core.read())
 	if err == nil && hashes {
-		s.marks.Show(list)
+		s.core.marks.Show(list)
 	}
 	return list, err
 }
 
 // Unmark says that the owner trusts what a marked file holds: what has the hash, "" for what the list has shown last.
 func (s Questions) Unmark(ctx context.Context, path, hash string) error {
-	if err := s.marks.Accepts(path, hash); err != nil {
+	if err := s.core.marks.Accepts(path, hash); err != nil {
 		return err
 	}
-	err := s.Write(ctx, func(tx *Tx) error { return trust.Drop(tx.Tx, path) })
+	err := s.core.write(ctx, func(tx *Tx) error { return dropMark(tx, path) })
 	if err == nil {
-		s.marks.Forget(path)
+		s.core.marks.Forget(path)
 	}
 	return err
 }
 
 // Revoke ends a grant.
 func (s Questions) Revoke(ctx context.Context, id int64) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.Change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", db.Micros(tx.Now), id)
+	return s.core.write(ctx, func(tx *Tx) error {
+		n, err := tx.Change("UPDATE grants SET revoked = ? WHERE id = ? AND revoked = 0", sqlite.Micros(tx.Now), id)
 		return oneRow(n, err, "there is no grant %d", "hob grants list shows them", id)
 	})
 }
@@ -261,17 +256,17 @@ func addAudit(tx *Tx, e policy.Entry) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (call_id) DO UPDATE SET decision = iif(excluded.reason = '', decision, excluded.decision), judged = iif(excluded.reason = '', judged, excluded.judged), reason = iif(excluded.reason = '', reason, excluded.reason), warnings = iif(excluded.warnings = '', warnings, excluded.warnings), outcome = excluded.outcome, took_us = excluded.took_us,
 		cwd = excluded.cwd, exit_code = excluded.exit_code, bytes_out = excluded.bytes_out, result_hash = excluded.result_hash`,
-		db.Micros(tx.Now), db.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
-		db.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, db.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
+		sqlite.Micros(tx.Now), sqlite.Ref(e.Turn), e.CallID, e.Tool, e.Actor, e.Trust, e.ArgsHash, e.Summary, verdict, e.Decision.Reason, e.Outcome, e.Took.Microseconds(),
+		sqlite.Bit(e.Tainted), e.Effect.Cwd, e.Effect.Exit, e.Effect.In, e.Effect.Out, e.Effect.ResultHash, sqlite.Bit(e.Decision.Verdict != policy.NotJudged), strings.Join(e.Warnings, "; "))
 }
 
 // UseOrAsk uses up an approval of the same call, if the owner has given one; else it asks, once for the same call. code is the question's.
 func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, used bool, err error) {
-	err = s.Write(ctx, func(tx *Tx) error {
+	err = s.core.write(ctx, func(tx *Tx) error {
 		var id int64
 		var state turn.QuestionState
 		err := tx.One("SELECT id, code, state FROM questions WHERE action_hash = ? AND subject = ? AND until > ? AND (state = 'open' OR (state = 'answered' AND answer = 'once')) ORDER BY id DESC LIMIT 1",
-			[]any{q.ActionHash, q.Subject, db.Micros(tx.Now)}, &id, &code, &state)
+			[]any{q.ActionHash, q.Subject, sqlite.Micros(tx.Now)}, &id, &code, &state)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			if id, err = askOwner(tx, &q); err != nil {
@@ -289,21 +284,20 @@ func (s Questions) UseOrAsk(ctx context.Context, q turn.Question) (code string, 
 
 // Record applies changes that come from outside a turn: a call's audit row and what it changed.
 func (s Questions) Record(ctx context.Context, list ...tools.Change) error {
-	s.note(list)
-	return s.Write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
+	return s.core.record(ctx, list)
 }
 
 // Settled closes the open question about a call that was approved right at the terminal.
 func (s Questions) Settled(ctx context.Context, hash string) error {
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		return tx.Run("UPDATE questions SET state = 'expired' WHERE action_hash = ? AND subject = ? AND state = 'open'", hash, turn.AboutCall)
 	})
 }
 
 // RecordFrom is Record for changes that may send messages: the command that they come from becomes an inbox row, their cause.
 func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Change) error {
-	s.note(list)
-	return s.Write(ctx, func(tx *Tx) error {
+	s.core.note(list)
+	return s.core.write(ctx, func(tx *Tx) error {
 		for i, c := range list {
 			out, ok := c.(event.Out)
 			if !ok {
@@ -326,7 +320,7 @@ func (s Questions) RecordFrom(ctx context.Context, in event.In, list ...tools.Ch
 // expireQuestions closes the open questions that a condition names. Silence is no: what waited for one is given up, and the owner told.
 func expireQuestions(tx *Tx, where string, arg any) error {
 	rs, err := tx.Query("UPDATE questions SET state = 'expired' WHERE state = 'open' AND "+where+" RETURNING id, code, subject, ref, coalesce(turn, 0), tool", arg) // #nosec G202 -- constants
-	list, err := db.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Question, error) {
 		var q turn.Question
 		return q, rs.Scan(&q.ID, &q.Code, &q.Subject, &q.Ref, &q.Turn, &q.Tool)
 	})

@@ -9,16 +9,16 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/fail"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Ahead tells whoever has waited since before a given instant how many are in front of him, once each.
 func (s Turns) Ahead(ctx context.Context, waitingSince time.Time) error {
-	rows, err := s.queued(ctx, "kind = 'message' AND received <= ? AND not_before <= ?", db.Micros(waitingSince), db.Micros(s.now()))
+	rows, err := s.core.queued(ctx, "kind = 'message' AND received <= ? AND not_before <= ?", sqlite.Micros(waitingSince), sqlite.Micros(s.core.now()))
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	return s.Write(ctx, func(tx *Tx) error {
+	return s.core.write(ctx, func(tx *Tx) error {
 		for i, q := range rows {
 			if err := tellAhead(tx, q, i+1); err != nil {
 				return err
@@ -69,7 +69,7 @@ func wantsAhead(tx *Tx, q turn.Queued) (bool, error) {
 // Drain puts the running turn back without counting an attempt: the next start goes on with it.
 func (s Turns) Drain(ctx context.Context) error {
 	fail.Point("drain")
-	return s.Write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NULL AND epoch = ?", s.epoch)
+	return s.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NULL AND epoch = ?", s.core.epoch)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 
 	"hob/channels"
 	"hob/daemon/agent/turn"
@@ -56,7 +56,7 @@ func onHold(tx *Tx, o event.Out, to event.Address) (until time.Time, waits strin
 		return o.NotBefore, "", nil
 	}
 	var last time.Time
-	if err := tx.One("SELECT coalesce(max(not_before), 0) FROM outbox WHERE address = ? AND state = 'ready' AND waits = 'hold'", []any{to}, db.Stamp(&last)); err != nil {
+	if err := tx.One("SELECT coalesce(max(not_before), 0) FROM outbox WHERE address = ? AND state = 'ready' AND waits = 'hold'", []any{to}, sqlite.Stamp(&last)); err != nil {
 		return time.Time{}, "", err
 	}
 	at := later(tx.Now, o.NotBefore)
@@ -132,21 +132,21 @@ func setQuiet(tx *Tx, until time.Time) error {
 	if err != nil {
 		return err
 	}
-	tx.Ring(db.BellOutbox)
-	return tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", db.Micros(end), db.Micros(tx.Now))
+	tx.Ring(sqlite.BellOutbox)
+	return tx.Run("UPDATE outbox SET not_before = ? WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", sqlite.Micros(end), sqlite.Micros(tx.Now))
 }
 
 // Quiet is until when messages to the owner that do not hurry are held back, zero when they are not, and how many are.
 func (s Outbox) Quiet(ctx context.Context) (until time.Time, waiting int, err error) {
-	err = s.view(ctx, func(tx *Tx) error {
-		now := s.now()
+	err = s.core.view(ctx, func(tx *Tx) error {
+		now := s.core.now()
 		if until, err = quietEnd(tx, now); err != nil {
 			return err
 		}
 		if !until.After(now) {
 			until = time.Time{}
 		}
-		return tx.One("SELECT count(*) FROM outbox WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", []any{db.Micros(now)}, &waiting)
+		return tx.One("SELECT count(*) FROM outbox WHERE state = 'ready' AND waits = 'quiet' AND not_before > ?", []any{sqlite.Micros(now)}, &waiting)
 	})
 	return until, waiting, err
 }
@@ -154,7 +154,7 @@ func (s Outbox) Quiet(ctx context.Context) (until time.Time, waiting int, err er
 // Answering is where the running turn will answer, "" when none runs, or it is a job's, which nobody sits and waits for.
 func (s Outbox) Answering(ctx context.Context) (event.Address, error) {
 	var to event.Address
-	err := s.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
+	err := s.core.read().QueryRowContext(ctx, "SELECT reply_to FROM turns WHERE state = 'running' AND parent IS NULL AND fire IS NULL").Scan(&to)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -172,7 +172,7 @@ func join(tx *Tx, id int64, joined []int64) error {
 	for _, j := range joined {
 		n, err := tx.Change(`UPDATE outbox SET state = 'cancelled', ended = ?1, joined = ?2, reason = ?3 WHERE id = ?4 AND state = 'ready'
 			AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id) AND EXISTS (SELECT 1 FROM outbox c WHERE c.id = ?2 AND c.state = 'ready')`,
-			db.Micros(tx.Now), id, fmt.Sprintf("went out in one message with outbox row %d", id), j)
+			sqlite.Micros(tx.Now), id, fmt.Sprintf("went out in one message with outbox row %d", id), j)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("join outbox row %d with %d: %w", j, id, channels.ErrNotReady)
 		}

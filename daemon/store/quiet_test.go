@@ -36,7 +36,7 @@ func (s *shop) said(to event.Address, cause event.CauseKind, urgency event.Urgen
 	s.ext++
 	key := fmt.Sprint("said", s.ext)
 	out := event.Out{Key: key, Cause: event.Cause{Kind: cause, ID: 1}, To: to, Body: "body of " + key, Urgency: urgency}
-	if err := s.Record(s.t.Context(), out); err != nil {
+	if err := s.Questions.Record(s.t.Context(), out); err != nil {
 		s.t.Fatal(err)
 	}
 	return one[int64](s, "SELECT id FROM outbox WHERE key = ?", key)
@@ -45,7 +45,7 @@ func (s *shop) said(to event.Address, cause event.CauseKind, urgency event.Urgen
 // ready lists the heads of line.
 func (s *shop) ready() (ids []int64) {
 	s.t.Helper()
-	rows, err := s.Ready(s.t.Context(), s.now(), 100)
+	rows, err := s.Outbox.Ready(s.t.Context(), s.now(), 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (s *shop) command(text string) turn.Queued {
 	in := message(text)
 	in.Kind = event.Command
 	s.accept(in)
-	q, ok, err := s.Command(s.t.Context(), nil)
+	q, ok, err := s.Commands.Command(s.t.Context(), nil)
 	if !ok || err != nil {
 		s.t.Fatalf("no command: %v", err)
 	}
@@ -70,7 +70,7 @@ func (s *shop) command(text string) turn.Queued {
 
 func (s *shop) hush(until time.Time) {
 	s.t.Helper()
-	if err := s.Hush(s.t.Context(), s.command("/quiet"), until, ""); err != nil { // without a reply, which would be a message too
+	if err := s.Commands.Hush(s.t.Context(), s.command("/quiet"), until, ""); err != nil { // without a reply, which would be a message too
 		s.t.Fatal(err)
 	}
 }
@@ -94,15 +94,15 @@ func TestQuietHours(t *testing.T) {
 	if got := one[string](s, "SELECT state FROM outbox WHERE id = ?", local); got != "done" {
 		t.Errorf("the local one is %s", got)
 	}
-	if until, n, err := s.Quiet(t.Context()); err != nil || n != 1 || !until.Equal(time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)) {
+	if until, n, err := s.Outbox.Quiet(t.Context()); err != nil || n != 1 || !until.Equal(time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)) {
 		t.Errorf("quiet until %s, %d wait, %v", until, n, err)
 	}
-	if next, err := s.NextDue(t.Context(), s.now()); err != nil || !next.Equal(time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)) {
+	if next, err := s.Outbox.NextDue(t.Context(), s.now()); err != nil || !next.Equal(time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)) {
 		t.Errorf("next at %s, %v", next, err)
 	}
 	s.at(21, 11, 30)
 	s.wantReady("afterwards", waits, other)
-	if until, n, err := s.Quiet(t.Context()); err != nil || n != 0 || !until.IsZero() {
+	if until, n, err := s.Outbox.Quiet(t.Context()); err != nil || n != 0 || !until.IsZero() {
 		t.Errorf("afterwards quiet until %s, %d wait, %v", until, n, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestHoldWindow(t *testing.T) {
 	if n := one[int](s, "SELECT count(*) FROM outbox WHERE cause_kind = 'notice'"); n != 1 {
 		t.Errorf("%d announcements, want 1", n)
 	}
-	if err := s.Cancel(t.Context(), s.command("/cancel"), dropped); err != nil {
+	if err := s.Commands.Cancel(t.Context(), s.command("/cancel"), dropped); err != nil {
 		t.Fatal(err)
 	}
 	if reply := one[string](s, "SELECT body FROM outbox WHERE key LIKE 'command:%'"); reply != fmt.Sprintf("Message %d is stopped.", dropped) {
@@ -171,7 +171,7 @@ func TestHoldWindow(t *testing.T) {
 	if got := s.ready(); !slices.Contains(got, behind) {
 		t.Errorf("what came behind is not ready: %v", got)
 	}
-	if err := s.Cancel(t.Context(), s.command("/cancel"), held); err != nil {
+	if err := s.Commands.Cancel(t.Context(), s.command("/cancel"), held); err != nil {
 		t.Fatal(err)
 	}
 	if reply := one[string](s, "SELECT body FROM outbox WHERE key LIKE 'command:%' ORDER BY id DESC"); !strings.Contains(reply, "is not waiting") {
@@ -189,12 +189,12 @@ func TestJoinedRows(t *testing.T) {
 		s.at(21, 10, 30)
 		ids := []int64{s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal)}
 		s.at(21, 11, 30)
-		rows, err := s.Ready(t.Context(), s.now(), 10)
+		rows, err := s.Outbox.Ready(t.Context(), s.now(), 10)
 		if err != nil || len(rows) != 1 || len(rows[0].Quiet) != 3 || rows[0].Quiet[2].Body != "body of said3" || rows[0].Quiet[2].At.UTC().Format(time.Kitchen) != "10:30AM" {
 			t.Fatalf("ready: %+v, %v", rows, err)
 		}
 		d := channels.Delivery{Outbox: ids[0], Parts: 1, Body: "all", Nonce: "n", Attempts: 1, To: chat}
-		if err := s.Split(t.Context(), ids[0], []channels.Delivery{d}, ids[1:]); err != nil {
+		if err := s.Outbox.Split(t.Context(), ids[0], []channels.Delivery{d}, ids[1:]); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("went out in one message with outbox row %d", ids[0])
@@ -205,11 +205,11 @@ func TestJoinedRows(t *testing.T) {
 		}
 		s.wantReady("one is left", ids[0])
 		if tried {
-			if err := s.Sending(t.Context(), d); err != nil {
+			if err := s.Outbox.Sending(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.DropOut(t.Context(), ids[0]); err != nil {
+		if err := s.Outbox.DropOut(t.Context(), ids[0]); err != nil {
 			t.Fatal(err)
 		}
 		if tried {
@@ -226,10 +226,10 @@ func TestJoinIsWholeOrNothing(t *testing.T) {
 		s := fresh(t, func(s *shop) { s.policy.Quiet = func(at time.Time) time.Time { return lunch(t).End(at, time.UTC) } })
 		s.at(21, 10, 30)
 		ids := []int64{s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal), s.said(chat, event.ByTurn, event.Normal)}
-		if err := s.DropOut(t.Context(), ids[gone]); err != nil {
+		if err := s.Outbox.DropOut(t.Context(), ids[gone]); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Split(t.Context(), ids[0], []channels.Delivery{{Outbox: ids[0], Body: "all", Nonce: "n"}}, ids[1:])
+		err := s.Outbox.Split(t.Context(), ids[0], []channels.Delivery{{Outbox: ids[0], Body: "all", Nonce: "n"}}, ids[1:])
 		if !errors.Is(err, channels.ErrNotReady) {
 			t.Errorf("row %d is gone: %v", ids[gone], err)
 		}
@@ -251,12 +251,12 @@ func TestWhatWaitedKeepsItsPlace(t *testing.T) {
 		ids = append(ids, s.said(chat, event.ByTurn, event.Normal))
 	}
 	file := event.Out{Key: "file", Cause: event.Cause{Kind: event.ByTurn, ID: 1}, To: chat, Body: "look", Urgency: event.Normal, Files: []event.Enclosed{fileNamed("a1")}}
-	if err := s.Record(t.Context(), file); err != nil {
+	if err := s.Questions.Record(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	s.said(chat, event.ByTurn, event.Normal)
 	s.at(21, 11, 30)
-	rows, err := s.Ready(t.Context(), s.now(), 9)
+	rows, err := s.Outbox.Ready(t.Context(), s.now(), 9)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v, %v", rows, err)
 	}

@@ -114,7 +114,7 @@ func (s *shop) accept(in event.In) int64 {
 	if in.ExtID == "" {
 		in.ExtID = fmt.Sprint("m", s.ext)
 	}
-	r, err := s.Accept(context.Background(), []event.In{in}, nil)
+	r, err := s.Inbox.Accept(context.Background(), []event.In{in}, nil)
 	if err != nil {
 		s.t.Fatalf("accept: %v", err)
 	}
@@ -124,7 +124,7 @@ func (s *shop) accept(in event.In) int64 {
 // take claims the next turn; 0: there is none.
 func (s *shop) take() int64 {
 	s.t.Helper()
-	c, _, err := s.Take(context.Background(), []string{"/new"})
+	c, _, err := s.Turns.Take(context.Background(), []string{"/new"})
 	if err != nil {
 		s.t.Fatalf("take: %v", err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"hob/channels"
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
-	"hob/daemon/store/db"
 )
 
 // Impossible states cannot be stored.
@@ -78,11 +78,11 @@ func TestAcceptTwice(t *testing.T) {
 	s := fresh(t)
 	in := message("hello")
 	in.ExtID = "x"
-	a, err := s.Accept(t.Context(), []event.In{in, in}, nil)
+	a, err := s.Inbox.Accept(t.Context(), []event.In{in, in}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.Accept(t.Context(), []event.In{in}, nil)
+	b, err := s.Inbox.Accept(t.Context(), []event.In{in}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestAcceptTwice(t *testing.T) {
 		t.Errorf("receipts %+v and %+v", a, b)
 	}
 	in.Source = "other"
-	if c, err := s.Accept(t.Context(), []event.In{in}, nil); err != nil || !c[0].New {
+	if c, err := s.Inbox.Accept(t.Context(), []event.In{in}, nil); err != nil || !c[0].New {
 		t.Errorf("the same id of another source: %+v, %v", c, err)
 	}
 }
@@ -101,23 +101,23 @@ func TestCursor(t *testing.T) {
 	ctx := t.Context()
 	in := message("hello")
 	in.ExtID = "x"
-	if _, err := s.Accept(ctx, []event.In{in}, &channels.Cursor{Source: "chat", Identity: "bot-1", Value: "7"}); err != nil {
+	if _, err := s.Inbox.Accept(ctx, []event.In{in}, &channels.Cursor{Source: "chat", Identity: "bot-1", Value: "7"}); err != nil {
 		t.Fatal(err)
 	}
 	bad := message("bad")
 	bad.ExtID, bad.Kind = "y", "nonsense"
-	if _, err := s.Accept(ctx, []event.In{bad}, &channels.Cursor{Source: "chat", Identity: "bot-1", Value: "8"}); err == nil {
+	if _, err := s.Inbox.Accept(ctx, []event.In{bad}, &channels.Cursor{Source: "chat", Identity: "bot-1", Value: "8"}); err == nil {
 		t.Fatal("nonsense was accepted")
 	}
 	for identity, want := range map[string]string{"bot-1": "7", "bot-2": ""} {
-		if v, err := s.Cursor(ctx, "chat", identity); err != nil || v != want {
+		if v, err := s.Inbox.Cursor(ctx, "chat", identity); err != nil || v != want {
 			t.Errorf("%s: %q, %v, want %q", identity, v, err, want)
 		}
 	}
-	if _, err := s.Accept(ctx, nil, &channels.Cursor{Source: "chat", Identity: "bot-2", Value: "1"}); err != nil {
+	if _, err := s.Inbox.Accept(ctx, nil, &channels.Cursor{Source: "chat", Identity: "bot-2", Value: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.Cursor(ctx, "chat", "bot-1"); err != nil || v != "" {
+	if v, err := s.Inbox.Cursor(ctx, "chat", "bot-1"); err != nil || v != "" {
 		t.Errorf("the old account still has %q, %v", v, err)
 	}
 }
@@ -132,7 +132,7 @@ func TestManyProducersAcceptOnce(t *testing.T) {
 			for i := range 20 {
 				in := message("x")
 				in.ExtID = string(rune('a' + i))
-				r, err := s.Accept(context.Background(), []event.In{in}, nil)
+				r, err := s.Inbox.Accept(context.Background(), []event.In{in}, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -174,16 +174,16 @@ func TestBackup(t *testing.T) {
 	s := fresh(t)
 	s.accept(message("keep me"))
 	other := filepath.Join(t.TempDir(), "hob.db")
-	if err := s.Backup(t.Context(), other); err != nil {
+	if err := s.Backups.Backup(t.Context(), other); err != nil {
 		t.Fatalf("backup: %v", err)
 	}
-	if err := s.Backup(t.Context(), other); err == nil {
+	if err := s.Backups.Backup(t.Context(), other); err == nil {
 		t.Error("a file that was there already was overwritten")
 	}
-	if err := s.Backup(t.Context(), filepath.Join(t.TempDir(), "no", "such", "folder.db")); err == nil {
+	if err := s.Backups.Backup(t.Context(), filepath.Join(t.TempDir(), "no", "such", "folder.db")); err == nil {
 		t.Error("a folder that is not there was written to")
 	}
-	if err := s.Backup(t.Context(), filepath.Join(s.dir, "copy.db")); err == nil {
+	if err := s.Backups.Backup(t.Context(), filepath.Join(s.dir, "copy.db")); err == nil {
 		t.Error("the state folder was written to")
 	}
 	copied := open(t, filepath.Dir(other))
@@ -195,7 +195,7 @@ func TestBackup(t *testing.T) {
 func TestLockedHome(t *testing.T) {
 	s := fresh(t)
 	_, err := store.Open(t.Context(), store.Options{Dir: s.dir, Clock: clockOf(s)})
-	if !errors.Is(err, db.ErrLocked) {
+	if !errors.Is(err, sqlite.ErrLocked) {
 		t.Errorf("%v, want ErrLocked", err)
 	}
 }
@@ -204,18 +204,18 @@ func TestTrimKeepsTheNewestEvent(t *testing.T) {
 	s := fresh(t)
 	s.accept(message("a"))
 	s.accept(message("b"))
-	before, err := s.LastEvent(t.Context())
+	before, err := s.Events.LastEvent(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Trim(t.Context(), s.now().Add(time.Hour)); err != nil {
+	if err := s.Backups.Trim(t.Context(), s.now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[int](s, "SELECT count(*) FROM events"); n != 1 {
 		t.Errorf("%d events are left", n)
 	}
 	s.accept(message("c"))
-	if after, err := s.LastEvent(t.Context()); err != nil || after <= before {
+	if after, err := s.Events.LastEvent(t.Context()); err != nil || after <= before {
 		t.Errorf("numbers went from %d to %d (%v)", before, after, err)
 	}
 }
@@ -227,7 +227,7 @@ func TestSafeMode(t *testing.T) {
 		s := fresh(t, limits)
 		for n := 1; n <= 3; n++ {
 			s = s.crash()
-			if b := s.Boot(); !b.Crashed || b.Safe != (n == 3) || b.Culprit != 0 {
+			if b := s.Boots.Boot(); !b.Crashed || b.Safe != (n == 3) || b.Culprit != 0 {
 				t.Fatalf("after %d unclean ends: %+v", n, b)
 			}
 		}
@@ -246,7 +246,7 @@ func TestSafeMode(t *testing.T) {
 		if s.take() != 0 {
 			t.Error("a job ran in safe mode")
 		}
-		if err := s.LeaveSafeMode(t.Context()); err != nil {
+		if err := s.Boots.LeaveSafeMode(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if s.take() == 0 {
@@ -258,7 +258,7 @@ func TestSafeMode(t *testing.T) {
 		for range 6 {
 			s.later(6 * time.Minute)
 			s = s.crash()
-			if s.Boot().Safe {
+			if s.Boots.Boot().Safe {
 				t.Fatal("safe mode for ends far apart")
 			}
 		}
@@ -270,7 +270,7 @@ func TestSafeMode(t *testing.T) {
 				s.sql("UPDATE boots SET clean = 1")
 			}
 			s = s.crash()
-			if s.Boot().Safe {
+			if s.Boots.Boot().Safe {
 				t.Fatal("safe mode although a clean end was between")
 			}
 		}
@@ -285,14 +285,14 @@ func TestSafeMode(t *testing.T) {
 			}
 			s = s.crash()
 		}
-		if b := s.Boot(); !b.Safe || b.Culprit != 0 {
+		if b := s.Boots.Boot(); !b.Safe || b.Culprit != 0 {
 			t.Errorf("no single turn is to blame: %+v", b)
 		}
 	})
 	t.Run("switched off", func(t *testing.T) {
 		s := fresh(t)
 		for range 5 {
-			if s = s.crash(); s.Boot().Safe {
+			if s = s.crash(); s.Boots.Boot().Safe {
 				t.Fatal("safe mode although it is switched off")
 			}
 		}
@@ -303,7 +303,7 @@ func TestCleanEnd(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("first", func(t *testing.T) { open(t, dir) })
 	t.Run("second", func(t *testing.T) {
-		if b := open(t, dir).Boot(); b.Crashed || b.Epoch != 2 {
+		if b := open(t, dir).Boots.Boot(); b.Crashed || b.Epoch != 2 {
 			t.Errorf("boot %+v", b)
 		}
 	})
@@ -318,17 +318,17 @@ func TestQuiet(t *testing.T) {
 		in := message("/quiet")
 		in.Kind = event.Command
 		s.accept(in)
-		q, ok, err := s.Command(ctx, nil)
+		q, ok, err := s.Commands.Command(ctx, nil)
 		if err != nil || !ok {
 			t.Fatalf("command: %v, %v", ok, err)
 		}
-		if err := s.Hush(ctx, q, s.now().Add(d), ""); err != nil {
+		if err := s.Commands.Hush(ctx, q, s.now().Add(d), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ready := func() (bodies []string) {
 		t.Helper()
-		rows, err := s.Ready(ctx, s.now(), 100)
+		rows, err := s.Outbox.Ready(ctx, s.now(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestQuiet(t *testing.T) {
 	}
 	queue := func(body string, urgency event.Urgency) {
 		t.Helper()
-		if err := s.Record(ctx, event.Out{Key: body, Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: body, Urgency: urgency}); err != nil {
+		if err := s.Questions.Record(ctx, event.Out{Key: body, Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: body, Urgency: urgency}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,14 +348,14 @@ func TestQuiet(t *testing.T) {
 	if got := ready(); len(got) != 0 {
 		t.Fatalf("while quiet: %v", got)
 	}
-	if next, err := s.NextDue(ctx, s.now()); err != nil || next.Sub(s.now()) > 2*time.Hour || next.Sub(s.now()) < 119*time.Minute {
+	if next, err := s.Outbox.NextDue(ctx, s.now()); err != nil || next.Sub(s.now()) > 2*time.Hour || next.Sub(s.now()) < 119*time.Minute {
 		t.Errorf("next due in %v, %v", next.Sub(s.now()), err)
 	}
 	queue("urgent", event.Urgent)
 	if got := ready(); len(got) != 1 || got[0] != "urgent" {
 		t.Errorf("an urgent message behind a held one: %v", got)
 	}
-	if err := s.DropOut(ctx, 2); err != nil {
+	if err := s.Outbox.DropOut(ctx, 2); err != nil {
 		t.Fatal(err)
 	}
 	hush(5 * time.Hour)

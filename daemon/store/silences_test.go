@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store/arrivals"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
+	"hob/daemon/store"
 )
 
 // answers says something to a chat, as a turn does, and lets a time pass.
 func (s *shop) answers(to event.Address, then time.Duration) {
 	s.t.Helper()
-	at := db.Micros(s.now())
+	at := sqlite.Micros(s.now())
 	s.sql("INSERT INTO outbox (key, cause_kind, cause_id, address, body, urgency, created, state) SELECT 'a' || count(*), 'step', 1, ?, 'answer', 'normal', ?, 'done' FROM outbox", to, at)
 	s.sql("INSERT INTO deliveries (outbox, part, body, nonce, tried, epoch, state) SELECT max(id), 0, '', '', ?, ?, 'sent' FROM outbox", at, s.Epoch())
 	s.later(then)
@@ -35,7 +35,7 @@ func TestTwoProgramsStop(t *testing.T) {
 	s := fresh(t)
 	bot := by("2", "and what do you say to that?")
 	s.accept(bot)
-	if seq := s.exchange(arrivals.VolleyMost-1, 2*time.Second, bot); s.row(seq).state != "queued" {
+	if seq := s.exchange(store.BotLoopReplies-1, 2*time.Second, bot); s.row(seq).state != "queued" {
 		t.Fatalf("too early: %+v", s.row(seq))
 	}
 	last := s.exchange(1, 2*time.Second, bot)
@@ -43,7 +43,7 @@ func TestTwoProgramsStop(t *testing.T) {
 		t.Fatalf("the sixth message: %+v", r)
 	}
 	s = s.crash()
-	s.later(arrivals.Silence - time.Minute)
+	s.later(store.BotLoopSilence - time.Minute)
 	if r := s.row(s.accept(bot)); r.state != "dropped" {
 		t.Errorf("within the hour: %+v", r)
 	}
@@ -51,7 +51,7 @@ func TestTwoProgramsStop(t *testing.T) {
 		t.Errorf("somebody else: %+v", r)
 	}
 	told := s.outs()
-	if n := len(told); n != arrivals.VolleyMost+1 || !strings.Contains(told[n-1].Body, "“Ana” on chat:2") || !strings.Contains(told[n-1].Body, "hob inbox retry") || told[n-1].To != chat {
+	if n := len(told); n != store.BotLoopReplies+1 || !strings.Contains(told[n-1].Body, "“Ana” on chat:2") || !strings.Contains(told[n-1].Body, "hob inbox retry") || told[n-1].To != chat {
 		t.Errorf("told %+v", told)
 	}
 	s.later(2 * time.Minute)
@@ -65,7 +65,7 @@ func TestProgramsThatSeeAnAnswerGrow(t *testing.T) {
 	s := fresh(t)
 	bot := by("2", "and what do you say to that?")
 	last := s.accept(bot)
-	for range arrivals.VolleyMost {
+	for range store.BotLoopReplies {
 		s.later(time.Minute)
 		s.answers(bot.ReplyTo, 2*time.Second)
 		s.sql("UPDATE deliveries SET tried = tried - ? WHERE outbox = (SELECT max(id) FROM outbox)", (20 * time.Second).Microseconds())
@@ -80,12 +80,12 @@ func TestProgramsThatSeeAnAnswerGrow(t *testing.T) {
 func TestPeopleAreAnswered(t *testing.T) {
 	s := fresh(t)
 	for range 3 { // four at once, and then one breath
-		if seq := s.exchange(arrivals.VolleyMost-1, time.Second, by("2", "yes")); s.row(seq).state != "queued" {
+		if seq := s.exchange(store.BotLoopReplies-1, time.Second, by("2", "yes")); s.row(seq).state != "queued" {
 			t.Fatalf("%+v", s.row(seq))
 		}
 		s.exchange(1, 7*time.Second, by("2", "hm"))
 	}
-	if seq := s.exchange(2*arrivals.VolleyMost, time.Second, typed("go on")); s.row(seq).state != "queued" {
+	if seq := s.exchange(2*store.BotLoopReplies, time.Second, typed("go on")); s.row(seq).state != "queued" {
 		t.Errorf("the owner: %+v", s.row(seq))
 	}
 	if seq := s.exchange(1, 9*time.Second, by("4", "a first word")); s.row(seq).state != "queued" {
@@ -102,19 +102,19 @@ func TestTheOwnerEndsTheSilence(t *testing.T) {
 	}
 	for name, lifts := range map[string]func(s *shop, dropped int64){
 		"a retry": func(s *shop, dropped int64) {
-			if err := s.Retry(t.Context(), dropped); err != nil {
+			if err := s.Inbox.Retry(t.Context(), dropped); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a message": func(s *shop, _ int64) { s.accept(in("1")) },
 	} {
 		s := fresh(t)
-		dropped := s.exchange(arrivals.VolleyMost, time.Second, in("2"))
+		dropped := s.exchange(store.BotLoopReplies, time.Second, in("2"))
 		if r := s.row(dropped); r.state != "dropped" {
 			t.Fatalf("%s: %+v", name, r)
 		}
 		lifts(s, dropped)
-		if seq := s.exchange(arrivals.VolleyMost-1, time.Second, in("2")); s.row(seq).state != "queued" {
+		if seq := s.exchange(store.BotLoopReplies-1, time.Second, in("2")); s.row(seq).state != "queued" {
 			t.Errorf("%s: %+v", name, s.row(seq))
 		}
 		if seq := s.exchange(1, time.Second, in("2")); s.row(seq).state != "dropped" {
@@ -122,7 +122,7 @@ func TestTheOwnerEndsTheSilence(t *testing.T) {
 		}
 	}
 	s := fresh(t)
-	s.exchange(arrivals.VolleyMost-1, time.Second, in("2"))
+	s.exchange(store.BotLoopReplies-1, time.Second, in("2"))
 	s.accept(in("1"))
 	if seq := s.exchange(1, time.Second, in("2")); s.row(seq).state != "queued" {
 		t.Errorf("after a message of the owner: %+v", s.row(seq))

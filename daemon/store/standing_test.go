@@ -69,21 +69,21 @@ func TestTheRightOfAMessage(t *testing.T) {
 		"a notice to the owner":               {notice, event.ToOwner, channels.Owned},
 		"the same person on another platform": {notice, "matrix:9", channels.Unnamed},
 	} {
-		if err := s.Record(t.Context(), event.Out{Key: name, Cause: c.cause, To: c.to, Body: "b", Urgency: event.Urgent}); err != nil {
+		if err := s.Questions.Record(t.Context(), event.Out{Key: name, Cause: c.cause, To: c.to, Body: "b", Urgency: event.Urgent}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.rightOf(name); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	id, err := s.Send(t.Context(), message("send"), "telegram:"+former, "a word") // the owner's own
+	id, err := s.Outbox.Send(t.Context(), message("send"), "telegram:"+former, "a word") // the owner's own
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := one[string](s, "SELECT standing FROM outbox WHERE id = ?", id); got != "" {
 		t.Errorf("what the owner sends himself: %q", got)
 	}
-	rows, err := s.Ready(t.Context(), s.now(), 100)
+	rows, err := s.Outbox.Ready(t.Context(), s.now(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,18 +97,18 @@ func TestTheRightOfAMessage(t *testing.T) {
 // What the owner retries goes to its address as it is now.
 func TestRetryAsksForNoOldRight(t *testing.T) {
 	s := fresh(t)
-	if err := s.Record(t.Context(), event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}); err != nil {
+	if err := s.Questions.Record(t.Context(), event.Out{Key: "k", Cause: event.Cause{Kind: event.ByNotice, ID: 1}, To: chat, Body: "b", Urgency: event.Urgent}); err != nil {
 		t.Fatal(err)
 	}
 	s.owner = nil
 	s.sql("UPDATE outbox SET state = 'dead'")
-	if err := s.RetryOut(t.Context(), 1); err != nil {
+	if err := s.Outbox.RetryOut(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.rightOf("k"); got != channels.Unnamed {
 		t.Errorf("it has the right %q", got)
 	}
-	if err := s.RetryOut(t.Context(), 2); err == nil {
+	if err := s.Outbox.RetryOut(t.Context(), 2); err == nil {
 		t.Error("there is no row 2")
 	}
 }
@@ -117,18 +117,18 @@ func TestRetryAsksForNoOldRight(t *testing.T) {
 func TestTheRightOfADraft(t *testing.T) {
 	s := fresh(t, func(s *shop) { s.policy.Edits = func(event.Address) bool { return true } })
 	id := s.asked(person("1", event.Owner)) // whose pairing is revoked before there is a word of the answer
-	if err := s.Draft(t.Context(), channels.Opening{Turn: id, To: "telegram:1", Text: "*Working…*", Nonce: "n", Anew: true}); err != nil {
+	if err := s.Outbox.Draft(t.Context(), channels.Opening{Turn: id, To: "telegram:1", Text: "*Working…*", Nonce: "n", Anew: true}); err != nil {
 		t.Fatal(err)
 	}
 	key := one[string](s, "SELECT key FROM outbox WHERE state = 'draft'")
 	if got := s.rightOf(key); got != channels.Owned {
 		t.Errorf("the draft has the right %q", got)
 	}
-	grown, err := s.Growing(t.Context())
+	grown, err := s.Outbox.Growing(t.Context())
 	if err != nil || len(grown) != 1 || grown[0].Standing != channels.Owned {
 		t.Errorf("%+v, %v", grown, err)
 	}
-	if err := s.Record(t.Context(), event.Out{Key: key, Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: "telegram:1", Body: "done", Urgency: event.Urgent}); err != nil {
+	if err := s.Questions.Record(t.Context(), event.Out{Key: key, Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: "telegram:1", Body: "done", Urgency: event.Urgent}); err != nil {
 		t.Fatal(err)
 	}
 	if got, state := s.rightOf(key), one[string](s, "SELECT state FROM outbox"); got != channels.Owned || state != "ready" {

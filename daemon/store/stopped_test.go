@@ -9,7 +9,7 @@ import (
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/tools"
@@ -26,7 +26,7 @@ func (s *shop) answer(text string) {
 	s.t.Helper()
 	in := message("answer")
 	in.ExtID, in.Kind = "a", event.Answer
-	if _, err := s.AnswerFrom(s.t.Context(), in, one[string](s, "SELECT code FROM questions"), text); err != nil {
+	if _, err := s.Commands.AnswerFrom(s.t.Context(), in, one[string](s, "SELECT code FROM questions"), text); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -44,7 +44,7 @@ func (s *shop) nothingRuns() {
 func TestPausedTakesWhatWaits(t *testing.T) {
 	pause := func(s *shop, id int64) {
 		t.Helper()
-		if err := s.Record(t.Context(), scheduler.Pause{ID: id, Paused: true}); err != nil {
+		if err := s.Questions.Record(t.Context(), scheduler.Pause{ID: id, Paused: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPausedTakesWhatWaits(t *testing.T) {
 		s.see(saw(w, 1))
 		s.end(turn.Failed)
 		s.see(saw(w, 2))
-		if err := s.Record(t.Context(), watch.Pause{ID: w.ID, Paused: true}); err != nil {
+		if err := s.Questions.Record(t.Context(), watch.Pause{ID: w.ID, Paused: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.fires(); got[1] != "done missed the watch was paused" || s.inputs() != "done it went wrong, dropped the watch was paused" {
@@ -126,12 +126,12 @@ func TestChangeEndsTheHold(t *testing.T) {
 	s.comes(j)
 	s.end(turn.Failed)
 	s.comes(j)
-	j, err := s.Job(t.Context(), j.ID)
+	j, err := s.Triggers.Job(t.Context(), j.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Prompt, j.Trouble = "new", scheduler.Trouble{}
-	if err := s.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.Put{Job: j}); err != nil {
 		t.Fatal(err)
 	}
 	s.comes(j)
@@ -153,7 +153,7 @@ func TestHoldEnds(t *testing.T) {
 		s.comes(j)
 		s.rulesOrNot(j)
 		s.end(turn.Failed)
-		s.sql("UPDATE triggers SET failures = 5, hold = ?", db.Micros(s.now().Add(100*time.Hour)))
+		s.sql("UPDATE triggers SET failures = 5, hold = ?", sqlite.Micros(s.now().Add(100*time.Hour)))
 		s.comes(j)
 		if s.take() != 0 || len(s.gated()) != 0 {
 			t.Fatalf("it is not held: %v", s.fires())
@@ -163,7 +163,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("a good run", func(t *testing.T) {
 		s := fresh(t)
 		j := held(s)
-		if err := s.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
+		if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
@@ -177,7 +177,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("a good run, of a job with a gate", func(t *testing.T) {
 		s := fresh(t)
 		j := held(s, gatedJob)
-		if err := s.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
+		if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "c1", s.now())}); err != nil {
 			t.Fatal(err)
 		}
 		s.end(turn.Done)
@@ -207,7 +207,7 @@ func TestHoldEnds(t *testing.T) {
 		}
 		s.end(turn.Failed)
 		s.end(turn.Done)
-		if n := one[int](s, "SELECT count(*) FROM inbox WHERE state = 'queued' AND not_before > ?", db.Micros(s.now().Add(9*time.Minute))); n != 1 {
+		if n := one[int](s, "SELECT count(*) FROM inbox WHERE state = 'queued' AND not_before > ?", sqlite.Micros(s.now().Add(9*time.Minute))); n != 1 {
 			t.Errorf("%d rows are held: %v", n, s.fires())
 		}
 	})
@@ -225,7 +225,7 @@ func (s *shop) rulesOrNot(j scheduler.Job) {
 func TestKeyOfARunByHand(t *testing.T) {
 	s := fresh(t)
 	j := s.job("j")
-	if err := s.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "t4_2", s.now())}); err != nil {
+	if err := s.Questions.Record(t.Context(), scheduler.RunNow{Job: j, In: scheduler.ByHand(j, "t4_2", s.now())}); err != nil {
 		t.Fatal(err)
 	}
 	if rows := s.ledger(event.Filter{}); len(rows) != 1 || rows[0].Key != "run:t4_2" {
@@ -251,7 +251,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 			j := s.job("j")
 			s.sql(c.spoil)
 			if aside {
-				if err := s.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
+				if err := s.Triggers.Disable(t.Context(), j.ID, "it is spoilt"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -265,7 +265,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 			for range 2 { // the second time, nothing is due
 				changes = append(changes, scheduler.Put{Job: j})
 			}
-			if err := s.Record(t.Context(), changes...); err != nil {
+			if err := s.Questions.Record(t.Context(), changes...); err != nil {
 				t.Fatal(err)
 			}
 			rows := s.ledger(event.Filter{})
@@ -279,7 +279,7 @@ func TestSlotsOfASpoiltJob(t *testing.T) {
 					t.Errorf("%s: row %d is %+v, want %v", c.name, i, r, want)
 				}
 			}
-			if err := s.Report(t.Context()); err != nil || len(s.away()) != 0 {
+			if err := s.Triggers.Report(t.Context()); err != nil || len(s.away()) != 0 {
 				t.Errorf("%s: told %q, %v", c.name, s.away(), err)
 			}
 		}
@@ -306,7 +306,7 @@ func TestReportOfManyGatedSlots(t *testing.T) {
 		s.fire(j.ID, s.now())
 		told := func() string {
 			t.Helper()
-			if err := s.Report(t.Context()); err != nil {
+			if err := s.Triggers.Report(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			list := s.away()

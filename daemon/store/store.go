@@ -13,12 +13,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store/db"
-	"hob/daemon/store/family"
-	"hob/daemon/store/lines"
-	"hob/daemon/store/pairings"
-	"hob/daemon/store/triggers"
-	"hob/daemon/store/trust"
+	"hob/daemon/sqlite"
 	"hob/daemon/sys"
 )
 
@@ -36,7 +31,7 @@ type Options struct {
 	Policy  func() Policy          // limits from the config, read at each use
 	Log     *slog.Logger           // nil: nowhere
 
-	Lost func(what string) error // see db.Options
+	Lost func(what string) error // see sqlite.Options
 }
 
 // log is where the writer tells what nobody waits for.
@@ -68,134 +63,147 @@ func (p Policy) buttons(to event.Address) bool { return p.Buttons != nil && p.Bu
 func (p Policy) edits(to event.Address) bool { return p.Edits != nil && p.Edits(to) }
 
 // rights are by what right addresses hear from hob now.
-func (s *core) rights() lines.Rights {
-	return lines.Rights{Owner: s.opt.Owner(), Named: s.opt.Policy().Named}
+func (s *core) rights() RecipientRights {
+	return RecipientRights{Owner: s.opt.Owner(), Named: s.opt.Policy().Named}
 }
 
-// Store is the open database, subject by subject. Its methods are safe for concurrent use; each is one transaction.
+// Store is the open database. Each field is a service for one subject; each of their methods is one transaction. They are safe for concurrent use.
 type Store struct {
-	*core
-	Inbox
-	Turns
-	Commands
-	Outbox
-	triggers.Desk
-	Questions
-	Spending
-	Events
-	Artifacts
-	Boots
-	Backups
-	family.Kin               // sub-agents
-	Pairings   pairings.Book // who has become an owner
+	Inbox     Inbox
+	Turns     Turns
+	Commands  Commands
+	Questions Questions
+	Outbox    Outbox
+	Artifacts Artifacts
+	Triggers  Triggers
+	Watches   Watches
+	Webhooks  Webhooks
+	Subagents Subagents
+	Sessions  Sessions
+	Tasks     Tasks
+	Pairings  Pairings
+	Spending  Spending
+	Events    Events
+	Notices   Notices
+	Boots     Boots
+	Backups   Backups
+
+	core *core
 }
 
-// The subjects: each is a part of the same database.
+// The services.
 type (
 	// Inbox is what came in, and how far each source has been read.
-	Inbox struct{ *core }
-	// Turns is turns with their items, steps and waits.
-	Turns struct{ *core }
-	// Commands is what was asked for with a slash, and by the local API.
-	Commands struct{ *core }
+	Inbox struct{ core *core }
+	// Turns are the turns with their items, steps and waits.
+	Turns struct{ core *core }
+	// Commands are what was asked for with a slash, and by the local API.
+	Commands struct{ core *core }
+	// Questions are questions to the owner, grants and the audit.
+	Questions struct{ core *core }
 	// Outbox is what goes out, and its deliveries.
-	Outbox struct{ *core }
-	// Questions is questions, grants and the audit.
-	Questions struct{ *core }
+	Outbox struct{ core *core }
+	// Artifacts are the rows of files: results, and what goes with messages.
+	Artifacts struct{ core *core }
 	// Spending is reservations and the caps of a day.
-	Spending struct{ *core }
+	Spending struct{ core *core }
 	// Events is the live view.
-	Events struct{ *core }
-	// Artifacts is the rows of shelved results.
-	Artifacts struct{ *core }
+	Events struct{ core *core }
 	// Boots is epochs and safe mode.
-	Boots struct{ *core }
+	Boots struct{ core *core }
 	// Backups is copies of the database.
-	Backups struct{ *core }
+	Backups struct{ core *core }
 )
 
-// core is what all subjects share.
+// core is what all services share.
 type core struct {
 	opt   Options
-	db    *db.DB
+	db    *sqlite.DB
 	epoch int64
 	boot  Boot
-	marks *trust.Marks
+	marks *Marks
 }
 
 // Tx is a transaction over hob's tables.
 type Tx struct {
-	*db.Tx
+	*sqlite.Conn
 	core *core
 }
 
-// Open opens or makes the database and begins a new epoch. Its errors are those of db.Open.
+// Open opens or makes the database and begins a new epoch. Its errors are those of sqlite.Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	d, err := db.Open(ctx, db.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Now: o.Clock.Wall, Log: o.log()})
+	d, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(o.Dir, "hob.db"), Migrations: files, Backups: filepath.Join(o.Dir, "backups"), Lost: o.Lost, Now: o.Clock.Wall, Log: o.log()})
 	if err != nil {
 		return nil, err
 	}
 	c := &core{opt: o, db: d}
-	s := &Store{c, Inbox{c}, Turns{c}, Commands{c}, Outbox{c}, c.desk(), Questions{c}, Spending{c}, Events{c}, Artifacts{c}, Boots{c}, Backups{c}, c.kin(), c.pairings()}
-	if err := c.begin(ctx); err != nil {
-		return nil, errors.Join(db.Plain(err), d.Close())
+	s := &Store{
+		Inbox: Inbox{c}, Turns: Turns{c}, Commands: Commands{c}, Questions: Questions{c}, Outbox: Outbox{c}, Artifacts: Artifacts{c}, Triggers: Triggers{c},
+		Watches: Watches{c}, Webhooks: Webhooks{c}, Subagents: Subagents{c}, Sessions: Sessions{c}, Tasks: Tasks{c}, Pairings: Pairings{c, &pairedOwners{}},
+		Spending: Spending{c}, Events: Events{c}, Notices: Notices{c}, Boots: Boots{c}, Backups: Backups{c}, core: c,
 	}
-	if c.marks, err = trust.Load(ctx, d.Reader()); err != nil {
-		return nil, errors.Join(db.Plain(err), d.Close())
+	if err := c.begin(ctx); err != nil {
+		return nil, errors.Join(sqlite.Plain(err), d.Close())
+	}
+	if c.marks, err = loadMarks(ctx, d.Reader()); err != nil {
+		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
 	if err := s.Pairings.Load(ctx); err != nil {
-		return nil, errors.Join(db.Plain(err), d.Close())
+		return nil, errors.Join(sqlite.Plain(err), d.Close())
 	}
 	return s, nil
 }
 
-// Write runs f inside a transaction that it may share with others, and returns when that is committed, also when ctx ends
+// write runs f inside a transaction that it may share with others, and returns when that is committed, also when ctx ends
 // meanwhile. f touches only SQL.
-func (s *core) Write(ctx context.Context, f func(*Tx) error) error {
-	return s.db.Write(ctx, func(tx *db.Tx) error { return f(&Tx{tx, s}) })
+func (s *core) write(ctx context.Context, f func(*Tx) error) error {
+	return s.db.Write(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
 
 // view runs a closure of reads over one snapshot.
 func (s *core) view(ctx context.Context, f func(*Tx) error) error {
-	return s.db.View(ctx, func(tx *db.Tx) error { return f(&Tx{tx, s}) })
+	return s.db.View(ctx, func(tx *sqlite.Conn) error { return f(&Tx{tx, s}) })
 }
 
-func (s *core) read() *db.Readers { return s.db.Reader() }
+func (s *core) read() *sqlite.Readers { return s.db.Reader() }
 
 func (s *core) now() time.Time { return s.opt.Clock.Wall() }
 
 // Reader is for the views of package view.
-func (s *Store) Reader() *db.Readers { return s.db.Reader() }
+func (s *Store) Reader() *sqlite.Readers { return s.core.db.Reader() }
 
 // Marks are the files that count as foreign.
-func (s *core) Marks() *trust.Marks { return s.marks }
+func (s *Store) Marks() *Marks { return s.core.marks }
 
 // Epoch is the number of this start.
-func (s *core) Epoch() int64 { return s.epoch }
+func (s *Store) Epoch() int64 { return s.core.epoch }
+
+// Write runs f inside a transaction, for what has no method of its own.
+func (s *Store) Write(ctx context.Context, f func(*Tx) error) error { return s.core.write(ctx, f) }
 
 // Close marks the epoch as cleanly ended and closes the database. All writers must have ended.
 func (s *Store) Close(ctx context.Context) error {
-	err := s.Write(ctx, func(tx *Tx) error {
-		return tx.Run("UPDATE boots SET clean = 1 WHERE epoch = ?", s.epoch)
+	err := s.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE boots SET clean = 1 WHERE epoch = ?", s.core.epoch)
 	})
-	return errors.Join(err, s.db.Close())
+	return errors.Join(err, s.core.db.Close())
 }
 
 // InboxBell rings when the thread may have something to take.
-func (s Turns) InboxBell() <-chan struct{} { return s.db.Wait(db.BellInbox) }
+func (s Turns) InboxBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellInbox) }
 
 // CommandsBell rings when a command was accepted.
-func (s Commands) CommandsBell() <-chan struct{} { return s.db.Wait(db.BellCommands) }
+func (s Commands) CommandsBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellCommands) }
 
 // FilesBell rings when a message that had files has arrived.
-func (s Outbox) FilesBell() <-chan struct{} { return s.db.Wait(db.BellFiles) }
+func (s Outbox) FilesBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellFiles) }
 
 // OutboxBell rings when there is something new to send.
-func (s Outbox) OutboxBell() <-chan struct{} { return s.db.Wait(db.BellOutbox) }
+func (s Outbox) OutboxBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellOutbox) }
 
 // EventsBell rings when events were added.
-func (s Events) EventsBell() <-chan struct{} { return s.db.Wait(db.BellEvents) }
+func (s Events) EventsBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellEvents) }

@@ -12,7 +12,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/llm"
 	"hob/daemon/store"
-	rows "hob/daemon/store/work"
 	"hob/daemon/tasks"
 	"hob/tools"
 )
@@ -29,7 +28,7 @@ func (s *shop) add(title string, change ...func(*tasks.Task)) int64 {
 		return err
 	})
 	if err == nil {
-		err = s.Record(context.Background(), tasks.Add{Task: task})
+		err = s.Questions.Record(context.Background(), tasks.Add{Task: task})
 	}
 	if err != nil {
 		s.t.Fatalf("add %s: %v", title, err)
@@ -41,7 +40,7 @@ func after(ids ...int64) func(*tasks.Task) { return func(t *tasks.Task) { t.Bloc
 
 func (s *shop) task(id int64) tasks.Task {
 	s.t.Helper()
-	t, err := rows.Rows{Readers: s.Reader()}.Task(context.Background(), id)
+	t, err := s.Tasks.Task(context.Background(), id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func (s *shop) task(id int64) tasks.Task {
 // states are those of all tasks, by number.
 func (s *shop) states() string {
 	s.t.Helper()
-	list, err := rows.Rows{Readers: s.Reader()}.Tasks(context.Background(), event.Filter{})
+	list, err := s.Tasks.Tasks(context.Background(), event.Filter{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func (s *shop) states() string {
 // finish ends a turn with what it says.
 func (s *shop) finish(id int64, f turn.Finish) {
 	s.t.Helper()
-	if err := s.Commit(context.Background(), turn.Commit{Turn: id, End: &f}); err != nil {
+	if err := s.Turns.Commit(context.Background(), turn.Commit{Turn: id, End: &f}); err != nil {
 		s.t.Fatalf("end turn %d: %v", id, err)
 	}
 }
@@ -157,7 +156,7 @@ func TestTaskFails(t *testing.T) {
 		t.Errorf("notices: %q", got)
 	}
 	s = s.crash()
-	if err := s.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Blocked, Trust: event.Owner}); err != nil {
+	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Blocked, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.task(a); got.State != tasks.Queued || got.Attempt != 2 || got.Result != "" || !got.Ended.IsZero() {
@@ -168,7 +167,7 @@ func TestTaskFails(t *testing.T) {
 		t.Errorf("a second failure: %q", got)
 	}
 	// The inbox row can be retried as any other; the task goes with it.
-	if err := s.Retry(t.Context(), one[int64](s, "SELECT seq FROM inbox WHERE ext_id = '1/2'")); err != nil {
+	if err := s.Inbox.Retry(t.Context(), one[int64](s, "SELECT seq FROM inbox WHERE ext_id = '1/2'")); err != nil {
 		t.Fatal(err)
 	}
 	s.run(a, done("found it"))
@@ -204,14 +203,14 @@ func TestTaskParks(t *testing.T) {
 	s := fresh(t)
 	a := s.add("a")
 	id := s.take()
-	err := s.Commit(t.Context(), turn.Commit{Turn: id, Park: &turn.Park{Why: "waiting", On: "c"}, Wait: &turn.Wait{CallID: "c", Kind: tools.ForTimer, Until: s.now().Add(time.Hour)}})
+	err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Park: &turn.Park{Why: "waiting", On: "c"}, Wait: &turn.Wait{CallID: "c", Kind: tools.ForTimer, Until: s.now().Add(time.Hour)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := s.task(a); got.State != tasks.Parked || got.Turn != id {
 		t.Errorf("%+v", got)
 	}
-	if err := s.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Cancelled, Trust: event.Owner}); err == nil {
+	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, State: tasks.Cancelled, Trust: event.Owner}); err == nil {
 		t.Error("a parked task was cancelled under its turn")
 	}
 	s.later(2 * time.Hour)
@@ -236,7 +235,7 @@ func TestPriorityOrders(t *testing.T) {
 	same := s.add("as high", func(t *tasks.Task) { t.Priority = 5 })
 	s.run(high, done(""))
 	s.run(same, done(""))
-	if err := s.Record(t.Context(), tasks.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
+	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: low, Priority: ptr(-1), Trust: event.Owner}); err != nil {
 		t.Fatal(err) // a changed task goes to the end of the line
 	}
 	if key := one[string](s, "SELECT s.key FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", s.take()); key != "job:x" {
@@ -257,7 +256,7 @@ func ptr[T any](v T) *T { return &v }
 func TestTaskIsChanged(t *testing.T) {
 	s := fresh(t)
 	a := s.add("a")
-	if err := s.Record(t.Context(), tasks.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
+	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: a, Prompt: ptr("something else"), Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if got := one[string](s, "SELECT group_concat(ext_id || ' ' || state) FROM inbox"); got != "1/1 dropped,1/2 queued" {
@@ -270,29 +269,29 @@ func TestTaskIsChanged(t *testing.T) {
 	} {
 		r.Trust = event.Owner
 		if name == "a way round" {
-			if err := s.Record(t.Context(), tasks.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
+			if err := s.Questions.Record(t.Context(), tasks.Revision{ID: b, BlockedBy: &[]int64{a}, Trust: event.Owner}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, ok := event.AsFault(s.Record(t.Context(), r)); !ok {
+		if _, ok := event.AsFault(s.Questions.Record(t.Context(), r)); !ok {
 			t.Errorf("%s was accepted", name)
 		}
 	}
 	seq := one[int64](s, "SELECT seq FROM inbox WHERE ext_id = '1/2'")
-	if err := s.Drop(t.Context(), seq); err != nil {
+	if err := s.Inbox.Drop(t.Context(), seq); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.states(); got != "cancelled blocked" || s.task(a).Result != "dropped by the owner" {
 		t.Errorf("dropped: %s, %q", got, s.task(a).Result)
 	}
-	if err := s.Retry(t.Context(), seq); err != nil {
+	if err := s.Inbox.Retry(t.Context(), seq); err != nil {
 		t.Fatal(err)
 	}
 	s.run(a, done(""))
 	if got := s.states(); got != "done queued" {
 		t.Errorf("retried: %s", got)
 	}
-	if err := s.Record(t.Context(), tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
+	if err := s.Questions.Record(t.Context(), tasks.Revision{ID: b, State: tasks.Cancelled, Trust: event.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if s.states() != "done cancelled" || s.take() != 0 {
@@ -314,7 +313,7 @@ func TestTaskTaint(t *testing.T) {
 	}
 	d := s.add("d", after(c))
 	id := s.take() // c, which reads something foreign
-	if err := s.Commit(t.Context(), turn.Commit{Turn: id, Taint: "a page"}); err != nil {
+	if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Taint: "a page"}); err != nil {
 		t.Fatal(err)
 	}
 	s.finish(id, done("x"))
@@ -327,7 +326,9 @@ func TestTaskTaint(t *testing.T) {
 // A session's todo list is replaced as a whole; what cannot be is refused by the rules and by the table.
 func TestTodos(t *testing.T) {
 	s := fresh(t)
-	put := func(list ...tasks.Todo) error { return s.Record(t.Context(), tasks.Todos{Key: "main", List: list}) }
+	put := func(list ...tasks.Todo) error {
+		return s.Questions.Record(t.Context(), tasks.Todos{Key: "main", List: list})
+	}
 	if _, ok := event.AsFault(put(tasks.Todo{Content: "a", Status: tasks.Pending})); !ok {
 		t.Error("a list of no conversation was kept")
 	}
@@ -343,7 +344,7 @@ func TestTodos(t *testing.T) {
 	if err := s.try("UPDATE todos SET status = 'in_progress'"); err == nil {
 		t.Error("the table takes two in progress")
 	}
-	look := rows.Rows{Readers: s.Reader()}
+	look := s.Tasks
 	list, err := look.Todos(t.Context(), 1)
 	if err != nil || !slices.Equal(list, []tasks.Todo{a, b}) {
 		t.Errorf("%+v, %v", list, err)
@@ -369,7 +370,7 @@ func TestPlan(t *testing.T) {
 	id := s.take()
 	planning := func() bool {
 		t.Helper()
-		got, err := s.Turn(t.Context(), id)
+		got, err := s.Turns.Turn(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +379,7 @@ func TestPlan(t *testing.T) {
 	if planning() {
 		t.Error("it plans from the start")
 	}
-	if err := s.Record(t.Context(), tasks.Planning{Session: 1}, tasks.Planning{Session: 1}); err != nil || !planning() {
+	if err := s.Questions.Record(t.Context(), tasks.Planning{Session: 1}, tasks.Planning{Session: 1}); err != nil || !planning() {
 		t.Fatalf("enter: %v", err)
 	}
 	for i, c := range []struct {
@@ -386,7 +387,7 @@ func TestPlan(t *testing.T) {
 		want         bool
 	}{{"plan", "Keep planning", true}, {"ask", "Approve", true}, {"plan", "Approve", false}} {
 		call := fmt.Sprint("c", i)
-		err := s.Commit(t.Context(), turn.Commit{
+		err := s.Turns.Commit(t.Context(), turn.Commit{
 			Turn: id, Items: []llm.Item{{Session: 1, Turn: id, Role: llm.Assistant, Kind: llm.CallItem, CallID: call, Tool: c.tool, Args: []byte("{}"), Trust: event.Owner, Source: "model"}},
 			Steps:    []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Parked, CallID: call, Tool: c.tool}},
 			Question: &turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: call, Tool: c.tool, Text: "May I?", Options: []string{tasks.Approve, tasks.KeepPlanning}, Until: s.now().Add(time.Hour), To: chat},
@@ -402,7 +403,7 @@ func TestPlan(t *testing.T) {
 		if s.take() != id {
 			t.Fatal("the answer did not wake the turn")
 		}
-		if err := s.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Over, CallID: call, Tool: c.tool}}}); err != nil {
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Steps: []turn.Step{{N: i + 1, Kind: turn.ToolStep, State: turn.Over, CallID: call, Tool: c.tool}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -438,7 +439,7 @@ func TestTaskRows(t *testing.T) {
 	s.run(b, done("2"))
 	c := s.add("c")
 	d := s.add("d", func(t *tasks.Task) { t.Priority = 1 })
-	look := rows.Rows{Readers: s.Reader()}
+	look := s.Tasks
 	for f, want := range map[event.Filter][]int64{
 		{}:                {d, c, b, a},
 		{State: "open"}:   {d, c},

@@ -5,8 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"hob/daemon/store/db"
-	"hob/daemon/store/family"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/llm"
@@ -32,42 +31,42 @@ func scanTurn(rs *sql.Rows) (turn.Turn, error) {
 	var t turn.Turn
 	var limits turn.Mandate
 	err := rs.Scan(&t.ID, &t.Session, &t.Key, &t.Parent, &t.State, &t.Attempts, &t.Asker, &t.ReplyTo, &t.ReplyRef, &t.Fire,
-		db.Stamp(&t.Started), db.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, db.JSON(&t.Rights), db.JSON(&limits), &t.Plan)
+		sqlite.Stamp(&t.Started), sqlite.Stamp(&t.Ended), &t.Running, &t.Why, &t.Tokens, &t.Cost, &t.Tainted, &t.Foreign, sqlite.JSON(&t.Rights), sqlite.JSON(&limits), &t.Plan)
 	t.Only, t.Most, t.Used = limits.Only, limits.Most, limits.Used
 	return t, err
 }
 
 // Load reads all rows of a turn that decide what it does next. Limits are the caller's to fill in.
 func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
-	st := turn.State{Epoch: s.epoch, Now: s.now()}
+	st := turn.State{Epoch: s.core.epoch, Now: s.core.now()}
 	t, err := s.Turn(ctx, id)
 	if err != nil {
 		return st, err
 	}
 	st.Turn = t
-	if st.Items, err = s.items(ctx, "turn = ?", id); err != nil {
+	if st.Items, err = s.core.items(ctx, "turn = ?", id); err != nil {
 		return st, fmt.Errorf("load items: %w", err)
 	}
-	if st.Steps, err = s.steps(ctx, id); err != nil {
+	if st.Steps, err = s.core.steps(ctx, id); err != nil {
 		return st, fmt.Errorf("load steps: %w", err)
 	}
-	if st.Waits, err = s.waits(ctx, id); err != nil {
+	if st.Waits, err = s.core.waits(ctx, id); err != nil {
 		return st, fmt.Errorf("load waits: %w", err)
 	}
-	if st.Questions, err = s.questionsOf(ctx, id); err != nil {
+	if st.Questions, err = s.core.questionsOf(ctx, id); err != nil {
 		return st, fmt.Errorf("load questions: %w", err)
 	}
-	if st.Kin, err = family.Of(ctx, s.read(), t); err != nil {
+	if st.Kin, err = readKin(ctx, s.core.read(), t); err != nil {
 		return st, fmt.Errorf("load kin: %w", err)
 	}
-	err = s.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
+	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)
 	return st, err
 }
 
 // Turn reads one turn.
 func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
-	rs, err := s.read().QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
-	list, err := db.Collect(rs, err, scanTurn)
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", id)
+	list, err := sqlite.Collect(rs, err, scanTurn)
 	if err != nil {
 		return turn.Turn{}, err
 	}
@@ -79,20 +78,20 @@ func (s Turns) Turn(ctx context.Context, id int64) (turn.Turn, error) {
 
 // Transcript reads all items of a session, oldest first.
 func (s Turns) Transcript(ctx context.Context, session int64) ([]llm.Item, error) {
-	return s.items(ctx, "session = ?", session)
+	return s.core.items(ctx, "session = ?", session)
 }
 
 const itemColumns = `seq, session, turn, step, role, kind, parts, envelope, coalesce(call_id, ''), tool, args, is_error, provider, model, raw, trust, source, tokens`
 
 func (s *core) items(ctx context.Context, where string, args ...any) ([]llm.Item, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT "+itemColumns+" FROM items WHERE "+where+" ORDER BY seq", args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, scanItem)
+	return sqlite.Collect(rs, err, scanItem)
 }
 
 func scanItem(rs *sql.Rows) (llm.Item, error) {
 	var it llm.Item
 	var args, raw sql.NullString
-	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, db.JSON(&it.Parts), db.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
+	err := rs.Scan(&it.Seq, &it.Session, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), sqlite.JSON(&it.Envelope), &it.CallID, &it.Tool, &args,
 		&it.IsError, &it.Provider, &it.Model, &raw, &it.Trust, &it.Source, &it.Tokens)
 	if args.Valid {
 		it.Args = []byte(args.String)
@@ -105,37 +104,37 @@ func scanItem(rs *sql.Rows) (llm.Item, error) {
 
 // addItem appends one item; inbox is the row that it comes from, 0 for none.
 func addItem(tx *Tx, it llm.Item, inbox int64) (int64, error) {
-	parts, err := db.Doc(it.Parts)
+	parts, err := sqlite.Doc(it.Parts)
 	if err != nil {
 		return 0, err
 	}
 	envelope := sql.NullString{}
 	if it.Envelope != nil {
 		envelope.Valid = true
-		if envelope.String, err = db.Doc(it.Envelope); err != nil {
+		if envelope.String, err = sqlite.Doc(it.Envelope); err != nil {
 			return 0, err
 		}
 	}
 	return tx.Insert(`INSERT INTO items (session, turn, step, role, kind, parts, envelope, inbox, call_id, tool, args, is_error, provider, model, raw, trust, source, tokens)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		it.Session, it.Turn, it.Step, it.Role, it.Kind, parts, envelope, db.Ref(inbox), it.CallID, it.Tool, db.Text(it.Args), db.Bit(it.IsError),
-		it.Provider, it.Model, db.Text(it.Raw), it.Trust, it.Source, it.Tokens)
+		it.Session, it.Turn, it.Step, it.Role, it.Kind, parts, envelope, sqlite.Ref(inbox), it.CallID, it.Tool, sqlite.Text(it.Args), sqlite.Bit(it.IsError),
+		it.Provider, it.Model, sqlite.Text(it.Raw), it.Trust, it.Source, it.Tokens)
 }
 
 func (s *core) steps(ctx context.Context, id int64) ([]turn.Step, error) {
 	rs, err := s.read().QueryContext(ctx, `SELECT n, kind, state, epoch, call_id, tool, effect, hash, coalesce(question, 0), reserve_tokens, reserve_micros, usage, started, ended, model, why, fault
 		FROM steps WHERE turn = ? ORDER BY n`, id)
-	return db.Collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Step, error) {
 		var p turn.Step
 		err := rs.Scan(&p.N, &p.Kind, &p.State, &p.Epoch, &p.CallID, &p.Tool, &p.Effect, &p.Hash, &p.Question, &p.Reserve.Tokens, &p.Reserve.Micros,
-			db.JSON(&p.Usage), db.Stamp(&p.Started), db.Stamp(&p.Ended), &p.Model, &p.Why, &p.Fault)
+			sqlite.JSON(&p.Usage), sqlite.Stamp(&p.Started), sqlite.Stamp(&p.Ended), &p.Model, &p.Why, &p.Fault)
 		return p, err
 	})
 }
 
 // writeStep writes a step's row; an earlier one with its number is replaced.
 func writeStep(tx *Tx, id int64, p turn.Step) error {
-	usage, err := db.Doc(p.Usage)
+	usage, err := sqlite.Doc(p.Usage)
 	if err != nil {
 		return err
 	}
@@ -144,14 +143,14 @@ func writeStep(tx *Tx, id int64, p turn.Step) error {
 		ON CONFLICT (turn, n) DO UPDATE SET state = excluded.state, epoch = excluded.epoch, effect = excluded.effect, hash = excluded.hash, question = excluded.question,
 		reserve_tokens = excluded.reserve_tokens, reserve_micros = excluded.reserve_micros, usage = excluded.usage, started = iif(excluded.started = 0, started, excluded.started), ended = excluded.ended,
 		model = excluded.model, why = excluded.why, fault = excluded.fault`,
-		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, db.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, db.Micros(p.Started), db.Micros(p.Ended), p.Model, p.Why, p.Fault)
+		id, p.N, p.Kind, p.State, tx.core.epoch, p.CallID, p.Tool, p.Effect, p.Hash, sqlite.Ref(p.Question), p.Reserve.Tokens, p.Reserve.Micros, usage, sqlite.Micros(p.Started), sqlite.Micros(p.Ended), p.Model, p.Why, p.Fault)
 }
 
 func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 	rs, err := s.read().QueryContext(ctx, "SELECT call_id, kind, until, subject, coalesce(question, 0), met, how FROM waits WHERE turn = ?", id)
-	return db.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (turn.Wait, error) {
 		var w turn.Wait
-		err := rs.Scan(&w.CallID, &w.Kind, db.Stamp(&w.Until), &w.Subject, &w.Question, db.Stamp(&w.Met), &w.How)
+		err := rs.Scan(&w.CallID, &w.Kind, sqlite.Stamp(&w.Until), &w.Subject, &w.Question, sqlite.Stamp(&w.Met), &w.How)
 		return w, err
 	})
 }
@@ -159,5 +158,5 @@ func (s *core) waits(ctx context.Context, id int64) ([]turn.Wait, error) {
 func addWait(tx *Tx, id int64, w turn.Wait) error {
 	return tx.Run(`INSERT INTO waits (turn, call_id, kind, until, subject, question) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (turn, call_id) DO UPDATE SET kind = excluded.kind, until = excluded.until, subject = excluded.subject, question = excluded.question, met = 0, how = ''`,
-		id, w.CallID, w.Kind, db.Micros(w.Until), w.Subject, db.Ref(w.Question))
+		id, w.CallID, w.Kind, sqlite.Micros(w.Until), w.Subject, sqlite.Ref(w.Question))
 }

@@ -32,10 +32,10 @@ func TestWatcherOverTheStore(t *testing.T) {
 	}
 	files := filepath.Join(dir, "files")
 	w := watch.Watch{Trigger: scheduler.Trigger{Name: "w", Prompt: "look", Trust: event.Machine}, Paths: []string{files}, Settle: 200 * time.Millisecond}
-	if err := s.Record(t.Context(), watch.Put{Watch: w}); err != nil {
+	if err := s.Questions.Record(t.Context(), watch.Put{Watch: w}); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = s.WatchNamed(t.Context(), "w"); err != nil {
+	if w, err = s.Watches.WatchNamed(t.Context(), "w"); err != nil {
 		t.Fatal(err)
 	}
 	put := func(n int, text string) {
@@ -56,7 +56,7 @@ func TestWatcherOverTheStore(t *testing.T) {
 		defer stop()
 		watcher := watch.NewWatcher(s.watches(), sys.RealClock(), nil, nil, watch.Ground{Guard: g, State: filepath.Join(dir, "state")}, slog.New(slog.DiscardHandler))
 		group.Go(ctx, "watcher", watcher.Run)
-		wait(t, func() bool { looks, err := s.Looks(ctx); return err == nil && looks[w.ID].Ready })
+		wait(t, func() bool { looks, err := s.Watches.Looks(ctx); return err == nil && looks[w.ID].Ready })
 		change()
 		wait(t, reached)
 	}

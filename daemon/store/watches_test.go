@@ -13,13 +13,12 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/store/triggers"
 	"hob/daemon/sys"
 	"hob/scheduler"
 	"hob/scheduler/watch"
 )
 
-func (s *shop) watches() triggers.Watches { return triggers.Watches{Desk: s.Desk} }
+func (s *shop) watches() store.Watches { return s.Watches }
 
 func (s *shop) watch(name string) watch.Watch {
 	s.t.Helper()
@@ -27,10 +26,10 @@ func (s *shop) watch(name string) watch.Watch {
 		Trigger: scheduler.Trigger{Name: name, Prompt: "look", Deliver: "chat:1", Trust: event.Machine, Origin: "run-time"},
 		Paths:   []string{"/srv/" + name}, Events: []watch.Kind{watch.Create}, Settle: 2 * time.Second,
 	}
-	if err := s.Record(context.Background(), watch.Put{Watch: w}); err != nil {
+	if err := s.Questions.Record(context.Background(), watch.Put{Watch: w}); err != nil {
 		s.t.Fatal(err)
 	}
-	w, err := s.WatchNamed(context.Background(), name)
+	w, err := s.Watches.WatchNamed(context.Background(), name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestWatchRuns(t *testing.T) {
 	}
 	end := func(id int64, state turn.Status, why string) {
 		t.Helper()
-		if err := s.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: state, Why: why}}); err != nil {
+		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: state, Why: why}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,10 +175,10 @@ func TestWatchRuns(t *testing.T) {
 		t.Error(q)
 	}
 	code := one[string](s, "SELECT code FROM questions")
-	if _, err := s.AnswerFrom(t.Context(), event.In{Source: "api", ExtID: "x", Session: "main", Kind: event.Answer, Trust: event.Owner, Typed: true}, code, turn.AnswerNo); err != nil {
+	if _, err := s.Commands.AnswerFrom(t.Context(), event.In{Source: "api", ExtID: "x", Session: "main", Kind: event.Answer, Trust: event.Owner, Typed: true}, code, turn.AnswerNo); err != nil {
 		t.Fatal(err)
 	}
-	if w, err := s.WatchNamed(t.Context(), "w"); err != nil || !w.Paused {
+	if w, err := s.Watches.WatchNamed(t.Context(), "w"); err != nil || !w.Paused {
 		t.Errorf("it goes on: %+v, %v", w, err)
 	}
 }
@@ -206,21 +205,21 @@ func TestSawTooLate(t *testing.T) {
 			t.Errorf("what is seen too late: %v", err)
 		}
 	}
-	if err := s.Record(ctx, watch.Pause{ID: w.ID, Paused: true}); err != nil {
+	if err := s.Questions.Record(ctx, watch.Pause{ID: w.ID, Paused: true}); err != nil {
 		t.Fatal(err)
 	}
 	late(2)
 	if got := live(); !slices.Equal(got, []string{"other"}) || s.waiting() != 2 || s.snapshot(w)[0] != "/srv/w/a@1" {
 		t.Errorf("paused: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
-	if err := s.Record(ctx, watch.Pause{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, watch.Pause{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	s.see(saw(w, 2))
 	if got := live(); !slices.Equal(got, []string{"w", "other"}) || s.waiting() != 3 {
 		t.Errorf("it does not go on: %v, %d inputs", got, s.waiting())
 	}
-	if err := s.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	late(3)
@@ -228,7 +227,7 @@ func TestSawTooLate(t *testing.T) {
 		t.Errorf("removed: %v, %d inputs, %v", got, s.waiting(), s.snapshot(w))
 	}
 	for _, late := range []any{watch.Drop{ID: w.ID}, watch.Pause{ID: w.ID, Paused: true}, watch.Drop{ID: s.job("j").ID}} {
-		if f, ok := event.AsFault(s.Record(ctx, late)); !ok || f.Kind != event.Clash {
+		if f, ok := event.AsFault(s.Questions.Record(ctx, late)); !ok || f.Kind != event.Clash {
 			t.Errorf("%#v of a watch that is none", late)
 		}
 	}
@@ -237,7 +236,7 @@ func TestSawTooLate(t *testing.T) {
 	if s.waiting() != 4 {
 		t.Errorf("the new watch of an old name is taken for the old one: %d inputs", s.waiting())
 	}
-	if err := s.Record(ctx, watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
+	if err := s.Questions.Record(ctx, watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err == nil {
 		t.Error("two watches have one name")
 	}
 }
@@ -249,7 +248,7 @@ func TestBusyWatch(t *testing.T) {
 	takes := func() (n int) {
 		for id := s.take(); id != 0; id = s.take() {
 			n++
-			if err := s.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Done}}); err != nil {
+			if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, End: &turn.Finish{State: turn.Done}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -335,7 +334,7 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	look := func() watch.Look {
-		looks, err := s.Looks(ctx)
+		looks, err := s.Watches.Looks(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +361,7 @@ func TestTrouble(t *testing.T) {
 	if !look().Ready {
 		t.Error("its first look is done, and nobody can know")
 	}
-	if err := s.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+	if err := s.Questions.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
 		t.Fatal(err)
 	}
 	say("gone") // nobody is told of a watch that is gone
@@ -382,14 +381,14 @@ func TestSpoiltWatch(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Name != "good" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	all, err := s.AllWatches(ctx)
+	all, err := s.Watches.AllWatches(ctx)
 	if err != nil || len(all) != 2 || !strings.Contains(all[0].Broken, "cannot be read") || all[0].Name != "bad" || all[1].Broken != "" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := s.WatchNamed(ctx, fmt.Sprint(bad.ID)); err != nil {
+	if _, err := s.Watches.WatchNamed(ctx, fmt.Sprint(bad.ID)); err != nil {
 		t.Error(err)
 	}
-	_, err = s.WatchNamed(ctx, "nothing")
+	_, err = s.Watches.WatchNamed(ctx, "nothing")
 	if f, ok := event.AsFault(err); !ok || f.Kind != event.Missing {
 		t.Errorf("%v", err)
 	}
@@ -405,11 +404,11 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = st.Close(context.Background()) }()
-	desk := triggers.Watches{Desk: st.Desk}
-	if err := st.Record(b.Context(), watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
+	desk := st.Watches
+	if err := st.Questions.Record(b.Context(), watch.Put{Watch: watch.Watch{Trigger: scheduler.Trigger{Name: "w"}}}); err != nil {
 		b.Fatal(err)
 	}
-	w, err := st.WatchNamed(b.Context(), "w")
+	w, err := st.Watches.WatchNamed(b.Context(), "w")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -245,7 +245,7 @@ func TestSync(t *testing.T) {
 	}
 	spoilt := r.hook("mine")
 	spoilt.Broken, spoilt.Failures = "its row cannot be read", 3
-	if _, err := r.store.Webhooks().Put(t.Context(), spoilt, "x"); err != nil {
+	if _, err := r.store.Webhooks.Put(t.Context(), spoilt, "x"); err != nil {
 		t.Fatal(err)
 	}
 	sync(0, webhooks.Wanted{Name: "mine", Decode: section(one)})

@@ -74,7 +74,7 @@ func newRig(t *testing.T) *rig {
 		}
 	})
 	r.Desk = webhooks.New(webhooks.Config{
-		Rows: r.store.Webhooks(), Inbox: r.store.Webhooks(), Secret: r.secret, Safe: r.store.SafeMode,
+		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Boots.SafeMode,
 		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
 		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
 	})
@@ -111,7 +111,7 @@ func (r *rig) act(verb, name string, args map[string]string) string {
 // hook reads a hook's row.
 func (r *rig) hook(name string) hook.Hook {
 	r.t.Helper()
-	h, _, err := r.store.Webhooks().Named(r.t.Context(), name)
+	h, _, err := r.store.Webhooks.Named(r.t.Context(), name)
 	if err != nil {
 		r.t.Fatal(err)
 	}

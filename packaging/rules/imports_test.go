@@ -65,8 +65,9 @@ var table = []row{
 	{pkg: "daemon/llm/catalog", may: words("config daemon/llm daemon/llm/openai"), event: true}, // the config's sections become models; openai finds servers
 	{pkg: "daemon/llm/*", may: words("daemon/llm daemon/llm/openai"), event: true},              // a backend may speak openai's protocols
 	{pkg: "daemon/artifacts", may: words("tools/sessions"), event: true},                        // what it opens is read by a tool
-	{pkg: "daemon/store", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
-	{pkg: "daemon/store/*", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/store/*"), event: true},
+	{pkg: "daemon/store", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
+	{pkg: "daemon/store/*", may: words("daemon/artifacts daemon/transcribe daemon/agent/turn daemon/llm scheduler scheduler/* channels daemon/policy tools daemon/memory daemon/tasks daemon/sqlite daemon/store/*"), event: true},
+	{pkg: "daemon/sqlite", event: true}, // the database itself: it knows no table
 	{pkg: "daemon/api/client", event: true},
 	{pkg: "daemon/console", may: words("daemon/api/client"), event: true}, // the terminal's side of the client
 	{pkg: "daemon/api", may: words("tools"), event: true},
@@ -152,7 +153,10 @@ func checkPlaces(all []source) []string {
 }
 
 // maxImports bounds what one package imports of hob's. Leaves and its own parts below it are not counted.
-const maxImports = 12
+const (
+	maxImports      = 12
+	maxStoreImports = 18 // the owners of the row types
+)
 
 func checkImportCount(all []source) []string {
 	imports := map[string]map[string]bool{}
@@ -171,8 +175,12 @@ func checkImportCount(all []source) []string {
 	var found []string
 	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
 		free := pkg == "daemon" || path.Base(pkg) == "all"
-		if n := len(imports[pkg]); n > maxImports && !free {
-			found = append(found, fmt.Sprintf("%s imports %d packages of hob's, at most %d", pkg, n, maxImports))
+		limit := maxImports
+		if pkg == "daemon/store" {
+			limit = maxStoreImports
+		}
+		if n := len(imports[pkg]); n > limit && !free {
+			found = append(found, fmt.Sprintf("%s imports %d packages of hob's, at most %d", pkg, n, limit))
 		}
 	}
 	return found

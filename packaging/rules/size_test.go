@@ -15,10 +15,14 @@ const (
 	maxFile      = 500   // lines, tests too
 	maxFunction  = 80    // lines; in tests not counted, since a table is data
 	maxPackage   = 6_000 // lines of code without tests
+	maxWide      = 9_000 // the same for those in wide
 	maxMethods   = 25
 	maxFields    = 20
 	maxInterface = 5
 )
+
+// wide are packages whose files share more than a border could carry: one transaction writes to many tables, one file is one command.
+var wide = words("daemon/store cmd/hob")
 
 // raise lets one thing be larger, for a reason. One that is not needed any more is reported.
 type raise struct {
@@ -97,7 +101,11 @@ func sizesOfPackages(all []source, add measure) {
 		}
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(code)) {
-		add(pkg, code[pkg], maxPackage, "lines of code")
+		limit := maxPackage
+		if slices.Contains(wide, pkg) {
+			limit = maxWide
+		}
+		add(pkg, code[pkg], limit, "lines of code")
 	}
 	for _, owner := range slices.Sorted(maps.Keys(methods)) {
 		add(owner, len(methods[owner]), maxMethods, "methods")

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Report is what a database file holds.
@@ -30,32 +30,32 @@ type Report struct {
 }
 
 // Verify looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
-// written beside it, if there is one. The errors are db.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
+// written beside it, if there is one. The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
 func Verify(ctx context.Context, path string, migrations fs.FS) (Report, error) {
 	r := Report{Path: path}
-	if err := db.Examine(ctx, path, migrations, r.read); err != nil {
+	if err := sqlite.Examine(ctx, path, migrations, r.read); err != nil {
 		return r, err
 	}
 	var err error
-	r.Digest, err = db.CheckDigest(path)
+	r.Digest, err = sqlite.CheckDigest(path)
 	return r, err
 }
 
-// Inspect is Verify for the database itself, while no hob runs: db.ErrLocked says that one does.
+// Inspect is Verify for the database itself, while no hob runs: sqlite.ErrLocked says that one does.
 func Inspect(ctx context.Context, path string, migrations fs.FS) (Report, error) {
 	r := Report{Path: path}
-	err := db.Inspect(ctx, path, migrations, r.read)
+	err := sqlite.Inspect(ctx, path, migrations, r.read)
 	return r, err
 }
 
 // read fills in what stands in the tables. They are those of the first schema, which no later one takes away.
-func (r *Report) read(tx *db.Tx) error {
+func (r *Report) read(tx *sqlite.Conn) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
 		return err
 	}
 	if ours != 6 {
-		return fmt.Errorf("%w: its tables are others", db.ErrForeign)
+		return fmt.Errorf("%w: its tables are others", sqlite.ErrForeign)
 	}
 	err := tx.One("SELECT id FROM instance", nil, &r.Instance)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -66,7 +66,7 @@ func (r *Report) read(tx *db.Tx) error {
 		max(coalesce((SELECT max(at) FROM events), 0), coalesce((SELECT max(received) FROM inbox), 0), coalesce((SELECT max(created) FROM outbox), 0), coalesce((SELECT max(started) FROM boots), 0)),
 		(SELECT count(*) FROM inbox), (SELECT count(*) FROM turns), (SELECT count(*) FROM outbox WHERE state = 'done'),
 		(SELECT count(*) FROM triggers WHERE kind = 'job' AND removed = 0), (SELECT count(*) FROM sessions)`, nil,
-		&r.Schema, &r.Bytes, &r.Version, db.Stamp(&r.Newest), &r.Messages, &r.Turns, &r.Sent, &r.Jobs, &r.Sessions)
+		&r.Schema, &r.Bytes, &r.Version, sqlite.Stamp(&r.Newest), &r.Messages, &r.Turns, &r.Sent, &r.Jobs, &r.Sessions)
 	if err != nil {
 		return fmt.Errorf("count what it holds: %w", err)
 	}

@@ -5,22 +5,22 @@ import (
 	"os"
 
 	"hob/daemon/event"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Fault says in one sentence why a copy is not to be relied on. Other errors stay as they are.
 func Fault(path string, err error) error {
 	f := &event.Fault{Kind: event.Clash, Hint: "hob backup list shows what there is", Err: err}
 	switch {
-	case err == nil || errors.Is(err, db.ErrLocked):
+	case err == nil || errors.Is(err, sqlite.ErrLocked):
 		return err
 	case errors.Is(err, os.ErrNotExist):
 		f.Kind, f.Text = event.Missing, "there is no file "+path
 	case errors.Is(err, os.ErrPermission):
 		f.Kind, f.Text, f.Hint = event.Invalid, path+" is closed to you", "check its owner and rights"
-	case errors.Is(err, db.ErrNewer):
+	case errors.Is(err, sqlite.ErrNewer):
 		f.Text, f.Hint = path+" cannot be used: "+err.Error(), "use the newer hob"
-	case errors.Is(err, db.ErrUnfinished), errors.Is(err, db.ErrForeign), errors.Is(err, db.ErrCorrupt):
+	case errors.Is(err, sqlite.ErrUnfinished), errors.Is(err, sqlite.ErrForeign), errors.Is(err, sqlite.ErrCorrupt):
 		f.Text = path + " cannot be used: " + err.Error()
 	default:
 		return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // File is a copy in the folder of backups.
@@ -72,4 +72,4 @@ func escaped(path string) string {
 }
 
 // Unfinished ends the name of a copy that is being written.
-const Unfinished = db.Unfinished
+const Unfinished = sqlite.Unfinished

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 	"hob/daemon/sys"
 )
 
@@ -20,7 +20,7 @@ type Keeper struct {
 	State      string      // hob's state folder, absolute
 	Plan       func() Plan // as it is now
 	Migrations fs.FS
-	Readers    *db.Readers                                       // of the database
+	Readers    *sqlite.Readers                                   // of the database
 	Copy       func(ctx context.Context, path string) error      // writes one copy to a path that is free
 	Notice     func(ctx context.Context, key, text string) error // tells the owner, once for each key
 	Free       func(dir string) (int64, error)                   // bytes on its disk
@@ -42,7 +42,7 @@ func Folder(state string) string { return filepath.Join(state, "backups") }
 // Run tells the owner, once, that the database was restored; then it makes copies when they are due and throws away what the plan
 // does not keep, until ctx ends.
 func (k Keeper) Run(ctx context.Context) error {
-	if err := os.RemoveAll(filepath.Join(k.State, db.Staging)); err != nil {
+	if err := os.RemoveAll(filepath.Join(k.State, sqlite.Staging)); err != nil {
 		return fmt.Errorf("sweep an interrupted restore: %w", err)
 	}
 	if err := k.tellRestored(ctx); err != nil {
@@ -81,7 +81,7 @@ func (k Keeper) Look(ctx context.Context) error {
 func (k Keeper) keep(ctx context.Context) error {
 	var born time.Time
 	var size int64
-	err := k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(db.Stamp(&born), &size)
+	err := k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(sqlite.Stamp(&born), &size)
 	if err != nil {
 		return fmt.Errorf("read the age of the database: %w", err)
 	}
@@ -109,7 +109,7 @@ func (k Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	for _, f := range k.Plan().Surplus(list, k.Zone()) {
-		if err := db.RemoveCopy(f.Path); err != nil {
+		if err := sqlite.RemoveCopy(f.Path); err != nil {
 			return fmt.Errorf("throw away an old backup: %w", err)
 		}
 	}
@@ -132,7 +132,7 @@ func (k Keeper) Save(ctx context.Context, path string) (Report, error) {
 	}
 	r, err := Verify(ctx, path, k.Migrations)
 	if err != nil {
-		return Report{}, errors.Join(err, db.RemoveCopy(path))
+		return Report{}, errors.Join(err, sqlite.RemoveCopy(path))
 	}
 	return r, nil
 }

@@ -33,7 +33,7 @@ func openVault(t *testing.T, free int64) *vault {
 	t.Cleanup(end)
 	v.store = s
 	v.Keeper = backup.Keeper{
-		State: dir, Plan: backup.DefaultPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backup, Notice: s.Notice,
+		State: dir, Plan: backup.DefaultPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backups.Backup, Notice: s.Events.Notice,
 		Free: func(string) (int64, error) { return free, nil }, Zone: func() *time.Location { return time.UTC },
 		Clock: sys.ShiftedClock(func() time.Duration { return v.ahead }), Log: slog.New(slog.DiscardHandler),
 	}

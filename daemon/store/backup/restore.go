@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 )
 
 // Lost is what a database knows and a backup does not.
@@ -26,12 +26,12 @@ type Lost struct {
 }
 
 // Loses compares the database at path with a backup that is to replace it. A database that is not there or damaged is no error;
-// db.ErrLocked is one: a hob runs.
+// sqlite.ErrLocked is one: a hob runs.
 func Loses(ctx context.Context, path string, migrations fs.FS, r Report) (Lost, error) {
 	var l Lost
 	var now Report
-	since := db.Micros(r.Newest)
-	err := db.Inspect(ctx, path, migrations, func(tx *db.Tx) error {
+	since := sqlite.Micros(r.Newest)
+	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
 		if err := now.read(tx); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func Loses(ctx context.Context, path string, migrations fs.FS, r Report) (Lost, 
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return Lost{}, nil
-	case errors.Is(err, db.ErrCorrupt), errors.Is(err, db.ErrForeign), errors.Is(err, db.ErrNewer):
+	case errors.Is(err, sqlite.ErrCorrupt), errors.Is(err, sqlite.ErrForeign), errors.Is(err, sqlite.ErrNewer):
 		return Lost{Damaged: err.Error()}, nil
 	case err != nil:
 		return Lost{}, err
@@ -65,27 +65,27 @@ const keyNote = "restored"
 
 // Restore puts a backup in the place of the database at path. What was sent or answered since the backup cannot be known: messages
 // and inputs that waited then are held, in the same commit that notes it. The old database stays beside the new one. The errors are
-// those of Verify, and db.ErrLocked while a hob runs.
+// those of Verify, and sqlite.ErrLocked while a hob runs.
 func Restore(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (Note, error) {
 	r, err := Verify(ctx, from, migrations)
 	if err != nil {
 		return Note{}, err
 	}
 	n := Note{At: now(), From: from, Taken: r.Newest}
-	o := db.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
-	err = db.Restore(ctx, o, from, n.hold)
+	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
+	err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, err
 }
 
 // hold holds what waits and writes the note.
-func (n *Note) hold(tx *db.Tx) (err error) {
+func (n *Note) hold(tx *sqlite.Conn) (err error) {
 	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
 	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state = 'ready'", why); err != nil {
 		return fmt.Errorf("hold messages: %w", err)
 	}
 	// The turn of a draft goes on, and needs its key: it takes up a message that had been posted; any other is given up.
 	if err := tx.Run(`UPDATE outbox SET state = 'cancelled', key = replace(key, ':final', ':draft'), ended = ?, reason = ? WHERE state = 'draft'
-		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'sent')`, db.Micros(n.At), why); err != nil {
+		AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state = 'sent')`, sqlite.Micros(n.At), why); err != nil {
 		return fmt.Errorf("give up drafts: %w", err)
 	}
 	if err := tx.Run("UPDATE deliveries SET state = 'unknown', error = ? WHERE state = 'sending'", why); err != nil {
@@ -113,9 +113,9 @@ func (n Note) Unanswered() string {
 }
 
 // RestoredIn is Restored within a transaction.
-func RestoredIn(tx *db.Tx) (Note, bool, error) {
+func RestoredIn(tx *sqlite.Conn) (Note, bool, error) {
 	var n Note
-	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyNote}, db.JSON(&n))
+	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyNote}, sqlite.JSON(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, false, nil
 	}
@@ -123,9 +123,9 @@ func RestoredIn(tx *db.Tx) (Note, bool, error) {
 }
 
 // Restored is the note of the last restore; false: this database was never restored.
-func Restored(ctx context.Context, readers *db.Readers) (Note, bool, error) {
+func Restored(ctx context.Context, readers *sqlite.Readers) (Note, bool, error) {
 	var n Note
-	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyNote).Scan(db.JSON(&n))
+	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyNote).Scan(sqlite.JSON(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, false, nil
 	}
@@ -137,8 +137,8 @@ func Restored(ctx context.Context, readers *db.Readers) (Note, bool, error) {
 func Leftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{
-		db.Staging, "hob.db" + db.Kept + "*" + db.Unfinished,
-		filepath.Join("backups", "*"+db.Unfinished), filepath.Join("backups", "*"+db.Unfinished+"-journal"),
+		sqlite.Staging, "hob.db" + sqlite.Kept + "*" + sqlite.Unfinished,
+		filepath.Join("backups", "*"+sqlite.Unfinished), filepath.Join("backups", "*"+sqlite.Unfinished+"-journal"),
 	} {
 		list, err := filepath.Glob(filepath.Join(escaped(state), pattern))
 		if err != nil {

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"hob/daemon/event"
+	"hob/daemon/sqlite"
 	"hob/daemon/store"
 	"hob/daemon/store/backup"
-	"hob/daemon/store/db"
 	"hob/daemon/store/view"
 	"hob/daemon/sys"
 )
@@ -45,7 +45,7 @@ func open(t *testing.T, dir string) (s *store.Store, end func()) {
 
 func accept(t *testing.T, s *store.Store, id string) {
 	t.Helper()
-	_, err := s.Accept(t.Context(), []event.In{{
+	_, err := s.Inbox.Accept(t.Context(), []event.In{{
 		Source: "chat", ExtID: id, Session: "main", Kind: event.Message, Rank: event.RankOwner, Trust: event.Owner, ReplyTo: chat, Typed: true, Parts: event.Say(id), Received: time.Now(),
 	}}, nil)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	}
 	accept(t, s, "waits")
 	for _, key := range []string{"ready", "sending", "sent"} {
-		if err := s.Tell(t.Context(), key, chat, key); err != nil {
+		if err := s.Events.Tell(t.Context(), key, chat, key); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := filepath.Join(t.TempDir(), "copy.db")
-	err := s.Backup(t.Context(), from)
+	err := s.Backups.Backup(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if err != nil || report.Messages != 1 || report.Sent != 1 || report.Version != "test" || report.Instance == "" || time.Since(report.Newest) > time.Minute {
 		t.Errorf("the backup: %+v, %v", report, err)
 	}
-	if _, err := backup.Loses(t.Context(), path, steps(t), report); !errors.Is(err, db.ErrLocked) {
+	if _, err := backup.Loses(t.Context(), path, steps(t), report); !errors.Is(err, sqlite.ErrLocked) {
 		t.Errorf("while it is open: %v", err)
 	}
 	end()
@@ -141,7 +141,7 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].State != "held" || !strings.Contains(rows[0].Reason, "may have been answered") {
 		t.Errorf("the inbox: %+v, %v", rows, err)
 	}
-	if err := errors.Join(s.RetryOut(t.Context(), 1), s.RetryOut(t.Context(), 2), s.Retry(t.Context(), rows[0].Seq)); err != nil {
+	if err := errors.Join(s.Outbox.RetryOut(t.Context(), 1), s.Outbox.RetryOut(t.Context(), 2), s.Inbox.Retry(t.Context(), rows[0].Seq)); err != nil {
 		t.Errorf("the owner lets them go on: %v", err)
 	}
 	if got := strings.Join(outboxes(t, s), " "); got != "ready ready/ready done/sent" {
@@ -151,8 +151,8 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
-	mine := db.Options{Path: filepath.Join(dir, "other.db"), Migrations: fstest.MapFS{"0001_notes.sql": {Data: []byte("CREATE TABLE notes (text TEXT)")}}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	d, err := db.Open(t.Context(), mine)
+	mine := sqlite.Options{Path: filepath.Join(dir, "other.db"), Migrations: fstest.MapFS{"0001_notes.sql": {Data: []byte("CREATE TABLE notes (text TEXT)")}}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	d, err := sqlite.Open(t.Context(), mine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +163,13 @@ func TestForeignFiles(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Verify(t.Context(), other, steps(t)); !errors.Is(err, db.ErrForeign) {
+	if _, err := backup.Verify(t.Context(), other, steps(t)); !errors.Is(err, sqlite.ErrForeign) {
 		t.Errorf("a database of another program: %v", err)
 	}
 	home := t.TempDir()
 	s, end := open(t, home)
 	from := filepath.Join(t.TempDir(), "copy.db")
-	err = s.Backup(t.Context(), from)
+	err = s.Backups.Backup(t.Context(), from)
 	end()
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 		dir := t.TempDir()
 		s, end := open(t, dir)
 		accept(t, s, "go")
-		if c, ok, err := s.Take(t.Context(), nil); c.Turn != 1 || !ok || err != nil {
+		if c, ok, err := s.Turns.Take(t.Context(), nil); c.Turn != 1 || !ok || err != nil {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		if err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -215,7 +215,7 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := filepath.Join(t.TempDir(), "copy.db")
-		if err := s.Backup(t.Context(), from); err != nil {
+		if err := s.Backups.Backup(t.Context(), from); err != nil {
 			t.Fatal(err)
 		}
 		end()

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/store/db"
-	"hob/daemon/store/ledger"
+	"hob/daemon/sqlite"
 	"hob/scheduler"
 )
 
@@ -64,17 +63,17 @@ func (s *View) fireRows(ctx context.Context, where string, args ...any) ([]FireR
 	rs, err := s.read.QueryContext(ctx, `SELECT f.id, t.name, t.kind, coalesce(json_extract(t.body, '$.zone'), ''), f.key, f.due, f.state, `+ended+`, f.late_us / 1000, f.limit_us / 1000, f.stands, f.reason,
 		coalesce(f.turn, 0), f.created, f.started, f.ended,
 		EXISTS (SELECT 1 FROM turns u JOIN sessions s ON s.id = u.session WHERE u.id = f.turn AND (u.tainted = 1 OR s.watermark <> 'owner')),
-		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+ledger.Unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
+		(SELECT iif(coalesce(sum(x.cost), 0) = 0 AND max(EXISTS (SELECT 1 FROM steps p WHERE p.turn = x.id AND `+Unpriced+`)), -1, coalesce(sum(x.cost), 0)) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT coalesce(sum(x.tokens), 0) FROM turns x WHERE x.fire = f.id OR x.parent IN (SELECT id FROM turns WHERE fire = f.id)),
 		(SELECT CASE WHEN sum(o.state = 'dead') > 0 THEN 'failed' WHEN sum(o.state = 'expired') > 0 THEN 'expired' WHEN sum(o.state = 'held') > 0 THEN 'held'
 			WHEN sum(o.state IN ('draft', 'ready')) > 0 THEN 'sending' WHEN sum(o.state = 'done') > 0 THEN 'sent' WHEN count(*) > 0 THEN 'dropped'
 			WHEN f.outcome <> 'ran' THEN '' WHEN (SELECT u.reply_to FROM turns u WHERE u.id = f.turn) = '`+string(event.ToNone)+`' THEN 'to nobody' ELSE 'nothing to say' END `+said+`),
 		coalesce((SELECT coalesce(nullif(o.reason, ''), (SELECT d.error FROM deliveries d WHERE d.outbox = o.id AND d.error <> '' LIMIT 1), '') `+said+` AND o.state NOT IN ('done', 'draft') ORDER BY o.id LIMIT 1), '')
 		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (FireRow, error) {
 		var r FireRow
-		err := rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, db.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, db.Stamp(&r.Created), db.Stamp(&r.Started),
-			db.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.Delivery.Outcome, &r.Why)
+		err := rs.Scan(&r.ID, &r.Job, &r.Kind, &r.Zone, &r.Key, sqlite.Stamp(&r.Due), &r.State, &r.Outcome, &r.LateMS, &r.LimitMS, &r.Slots, &r.Reason, &r.Turn, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Started),
+			sqlite.Stamp(&r.Ended), &r.Tainted, &r.CostMicros, &r.Tokens, &r.Delivery.Outcome, &r.Why)
 		return r, err
 	})
 }
@@ -88,15 +87,15 @@ const (
 
 // RunCost is what one run of a job has cost, on the mean of its last 20; where it has none, of the newest 200 runs of all jobs since an
 // instant. Runs that asked no model do not count. Zero: there are none.
-func RunCost(ctx context.Context, read *db.Readers, job int64, since time.Time) (scheduler.Cost, error) {
+func RunCost(ctx context.Context, read *sqlite.Readers, job int64, since time.Time) (scheduler.Cost, error) {
 	c, err := meanCost(ctx, read, newest+"f.trigger = ?1 ORDER BY f.id DESC LIMIT ?2", job, ownRuns)
 	if err != nil || c.Tokens > 0 {
 		return c, err
 	}
-	return meanCost(ctx, read, newest+"f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", db.Micros(since), anyRuns)
+	return meanCost(ctx, read, newest+"f.created >= ?1 AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = f.trigger AND t.kind = 'job') ORDER BY f.id DESC LIMIT ?2", sqlite.Micros(since), anyRuns)
 }
 
-func meanCost(ctx context.Context, read *db.Readers, where string, args ...any) (c scheduler.Cost, err error) {
+func meanCost(ctx context.Context, read *sqlite.Readers, where string, args ...any) (c scheduler.Cost, err error) {
 	err = read.QueryRowContext(ctx, `SELECT coalesce(cast(avg(cost) AS INTEGER), 0), coalesce(cast(avg(tokens) AS INTEGER), 0) FROM (
 		SELECT (SELECT sum(x.cost) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS cost, (SELECT sum(x.tokens) FROM turns x WHERE x.id = f.turn OR x.parent = f.turn) AS tokens
 		FROM fires f WHERE f.state = 'done' AND EXISTS (SELECT 1 FROM turns u WHERE u.id = f.turn AND u.tokens > 0) AND `+where+`)`, args...).Scan(&c.Micros, &c.Tokens) // #nosec G202 -- constants

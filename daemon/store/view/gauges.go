@@ -12,9 +12,11 @@ import (
 	"sync"
 
 	"hob/daemon/prom"
-	"hob/daemon/store/db"
-	"hob/daemon/store/ledger"
+	"hob/daemon/sqlite"
 )
+
+// Unpriced are, in SQL, the steps p whose tokens have no known price.
+const Unpriced = "p.kind = 'model' AND p.state IN ('done', 'unknown') AND coalesce(p.usage ->> 'priced', 0) = 0 AND coalesce(p.usage ->> 'input', 0) + coalesce(p.usage ->> 'output', 0) > 0"
 
 // Gauges are the numbers that a monitor asks for again and again.
 type Gauges struct {
@@ -45,7 +47,7 @@ const interrupted = "interrupted"
 
 // Meter counts what Gauges holds, again and again. It is safe for concurrent use.
 type Meter struct {
-	rows  *db.Readers
+	rows  *sqlite.Readers
 	asked tally
 }
 
@@ -80,7 +82,7 @@ func zeroes(states string) map[string]int64 {
 
 func (s *Meter) byState(ctx context.Context, table string, counts map[string]int64) error {
 	rs, err := s.rows.QueryContext(ctx, "SELECT state, count(*) FROM "+table+" GROUP BY state") // #nosec G202 -- a constant
-	_, err = db.Collect(rs, err, func(rs *sql.Rows) (struct{}, error) {
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (struct{}, error) {
 		var state string
 		var n int64
 		err := rs.Scan(&state, &n)
@@ -91,10 +93,10 @@ func (s *Meter) byState(ctx context.Context, table string, counts map[string]int
 }
 
 // Sources lists who the money of a day was spent for, the dearest first.
-func Sources(ctx context.Context, read *db.Readers, day string) ([]Spent, error) {
+func Sources(ctx context.Context, read *sqlite.Readers, day string) ([]Spent, error) {
 	rs, err := read.QueryContext(ctx, `SELECT substr(scope, length('source:') + 1), used_micros, reserved_micros, used_tokens, reserved_tokens FROM spend
 		WHERE day = ? AND scope LIKE 'source:%' ORDER BY used_micros + reserved_micros DESC, used_tokens + reserved_tokens DESC, scope`, day)
-	return db.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (Spent, error) {
 		var p Spent
 		err := rs.Scan(&p.Source, &p.UsedMicros, &p.ReservedMicros, &p.UsedTokens, &p.ReservedTokens)
 		return p, err
@@ -156,7 +158,7 @@ type asked struct {
 	Requests
 }
 
-func (t *tally) count(ctx context.Context, read *db.Readers) ([]Requests, error) {
+func (t *tally) count(ctx context.Context, read *sqlite.Readers) ([]Requests, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list, err := t.fresh(ctx, read)
@@ -197,17 +199,17 @@ func (r Requests) addTo(sums map[outcome]Requests) {
 }
 
 // fresh reads the requests of all turns that are new or had not ended, in one look.
-func (t *tally) fresh(ctx context.Context, read *db.Readers) ([]asked, error) {
+func (t *tally) fresh(ctx context.Context, read *sqlite.Readers) ([]asked, error) {
 	open, err := json.Marshal(append([]int64{}, t.open...))
 	if err != nil {
 		return nil, err
 	}
 	rs, err := read.QueryContext(ctx, `SELECT t.id, t.ended > 0, coalesce(p.model, ''), coalesce(p.state = 'unknown', 0), coalesce(p.fault, ''), count(p.n), coalesce(sum(p.usage ->> 'input'), 0),
 		coalesce(sum(p.usage ->> 'cached'), 0), coalesce(sum(p.usage ->> 'output'), 0), coalesce(sum(p.usage ->> 'cost_micros'), 0),
-		coalesce(sum(`+ledger.Unpriced+`), 0)
+		coalesce(sum(`+Unpriced+`), 0)
 		FROM turns t LEFT JOIN steps p ON p.turn = t.id AND p.kind = 'model' AND p.state IN ('done', 'unknown')
 		WHERE t.id > ? OR t.id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3, 4, 5`, t.through, string(open)) // #nosec G202 -- a constant
-	return db.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (asked, error) {
 		var a asked
 		var lost bool
 		err := rs.Scan(&a.turn, &a.ended, &a.Model, &lost, &a.Fault, &a.Count, &a.Input, &a.Cached, &a.Output, &a.Micros, &a.Unpriced)

@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"hob/daemon/store/db"
-	"hob/daemon/store/ledger"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
@@ -41,10 +40,10 @@ func (s *View) TurnRows(ctx context.Context, f event.Filter) ([]TurnRow, error) 
 
 func (s *View) turnRows(ctx context.Context, where string, args ...any) ([]TurnRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT t.id, s.key, coalesce(t.parent, 0), t.state, t.attempts, t.asker, t.reply_to, coalesce(t.fire, 0), t.started, t.ended, t.running_us / 1000,
-		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+ledger.Unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
+		(SELECT count(*) FROM steps p WHERE p.turn = t.id), t.tokens, iif(t.cost = 0 AND EXISTS (SELECT 1 FROM steps p WHERE p.turn = t.id AND `+Unpriced+`), -1, t.cost), t.why, t.text FROM turns t JOIN sessions s ON s.id = t.session WHERE `+where, args...) // #nosec G202 -- constants
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (TurnRow, error) {
 		var r TurnRow
-		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, db.Stamp(&r.Started), db.Stamp(&r.Ended), &r.RunningMS,
+		err := rs.Scan(&r.ID, &r.Session, &r.Parent, &r.State, &r.Attempts, &r.Asker, &r.ReplyTo, &r.Fire, sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended), &r.RunningMS,
 			&r.Steps, &r.Tokens, &r.Cost, &r.Why, &r.Text)
 		return r, err
 	})
@@ -81,9 +80,9 @@ type ItemRow struct {
 // live addresses here either.
 func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]ItemRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT seq, turn, step, role, kind, parts, tool, coalesce(call_id, ''), coalesce(args, ''), is_error, source, trust, provider, coalesce(envelope, 'null') FROM items WHERE session = "+session+" ORDER BY seq", id) // #nosec G202 -- constants
-	all, err := db.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
+	all, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (it llm.Item, err error) {
 		var args string
-		err = rs.Scan(&it.Seq, &it.Turn, &it.Step, &it.Role, &it.Kind, db.JSON(&it.Parts), &it.Tool, &it.CallID, &args, &it.IsError, &it.Source, &it.Trust, &it.Provider, db.JSON(&it.Envelope))
+		err = rs.Scan(&it.Seq, &it.Turn, &it.Step, &it.Role, &it.Kind, sqlite.JSON(&it.Parts), &it.Tool, &it.CallID, &args, &it.IsError, &it.Source, &it.Trust, &it.Provider, sqlite.JSON(&it.Envelope))
 		it.Args = json.RawMessage(args)
 		return it, err
 	})
@@ -124,9 +123,9 @@ type StepRow struct {
 
 func (s *View) steps(ctx context.Context, id int64) ([]StepRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT n, kind, state, epoch, call_id, tool, effect, coalesce(question, 0), model, why, usage, started, ended FROM steps WHERE turn = ? ORDER BY n", id)
-	return db.Collect(rs, err, func(rs *sql.Rows) (StepRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (StepRow, error) {
 		var r StepRow
-		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, db.JSON(&r.Usage), db.Stamp(&r.Started), db.Stamp(&r.Ended))
+		err := rs.Scan(&r.N, &r.Kind, &r.State, &r.Epoch, &r.CallID, &r.Tool, &r.Effect, &r.Asked, &r.Model, &r.Why, sqlite.JSON(&r.Usage), sqlite.Stamp(&r.Started), sqlite.Stamp(&r.Ended))
 		return r, err
 	})
 }
@@ -143,9 +142,9 @@ type WaitRow struct {
 
 func (s *View) waits(ctx context.Context, id int64) ([]WaitRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT call_id, kind, until, subject, met, how FROM waits WHERE turn = ?", id)
-	return db.Collect(rs, err, func(rs *sql.Rows) (WaitRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (WaitRow, error) {
 		var r WaitRow
-		err := rs.Scan(&r.CallID, &r.Kind, db.Stamp(&r.Until), &r.Subject, db.Stamp(&r.Met), &r.How)
+		err := rs.Scan(&r.CallID, &r.Kind, sqlite.Stamp(&r.Until), &r.Subject, sqlite.Stamp(&r.Met), &r.How)
 		return r, err
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/event"
 	"hob/daemon/netguard"
@@ -23,11 +23,11 @@ const (
 // View reads over the given pool. It is safe for concurrent use.
 type View struct {
 	Meter
-	read *db.Readers
+	read *sqlite.Readers
 }
 
 // New makes a view over the readers of a database.
-func New(readers *db.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
+func New(readers *sqlite.Readers) *View { return &View{Meter: Meter{rows: readers}, read: readers} }
 
 func limit(f event.Filter) int {
 	if f.Limit <= 0 {
@@ -66,10 +66,10 @@ func (s *View) inboxRows(ctx context.Context, where string, args ...any) ([]Inbo
 	rs, err := s.read.QueryContext(ctx, `SELECT seq, source, ext_id, session, kind, rank, trust, sender, reply_to, coalesce(nullif(json_extract(parts, '$[0].text'), ''),
 		(SELECT '[' || group_concat(json_extract(p.value, '$.name'), ', ') || ']' FROM json_each(inbox.parts) p WHERE json_extract(p.value, '$.name') IS NOT NULL), ''), received, not_before, not_after, state,
 		coalesce(turn, 0), coalesce(fire, 0), reason FROM inbox WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (InboxRow, error) {
 		var r InboxRow
 		err := rs.Scan(&r.Seq, &r.Source, &r.ExtID, &r.Session, &r.Kind, &r.Rank, &r.Trust, &r.Sender, &r.ReplyTo, &r.Text,
-			db.Stamp(&r.Received), db.Stamp(&r.NotBefore), db.Stamp(&r.NotAfter), &r.State, &r.Turn, &r.Fire, &r.Reason)
+			sqlite.Stamp(&r.Received), sqlite.Stamp(&r.NotBefore), sqlite.Stamp(&r.NotAfter), &r.State, &r.Turn, &r.Fire, &r.Reason)
 		return r, err
 	})
 }
@@ -121,10 +121,10 @@ func (s *View) outboxRows(ctx context.Context, where string, args ...any) ([]Out
 	rs, err := s.read.QueryContext(ctx, `SELECT id, key, cause_kind, cause_id, cause_step, address, body, files, urgency, state, reason, created, not_before, waits, joined, not_after, ended,
 		(SELECT coalesce(json_group_array(json_object('part', part, 'attempts', attempts, 'state', state, 'remote_id', remote_id, 'error', error)), '[]') FROM deliveries d WHERE d.outbox = outbox.id)
 		FROM outbox WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (OutboxRow, error) {
 		var r OutboxRow
-		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, db.JSON(&r.Files), &r.Urgency, &r.State, &r.Reason,
-			db.Stamp(&r.Created), db.Stamp(&r.NotBefore), &r.Waits, &r.Joined, db.Stamp(&r.NotAfter), db.Stamp(&r.Ended), db.JSON(&r.Deliveries))
+		err := rs.Scan(&r.ID, &r.Key, &r.Cause.Kind, &r.Cause.ID, &r.Cause.Step, &r.To, &r.Body, sqlite.JSON(&r.Files), &r.Urgency, &r.State, &r.Reason,
+			sqlite.Stamp(&r.Created), sqlite.Stamp(&r.NotBefore), &r.Waits, &r.Joined, sqlite.Stamp(&r.NotAfter), sqlite.Stamp(&r.Ended), sqlite.JSON(&r.Deliveries))
 		return r, err
 	})
 }
@@ -150,9 +150,9 @@ func (s *View) SessionRows(ctx context.Context, f event.Filter) ([]SessionRow, e
 func (s *View) sessionRows(ctx context.Context, where string, args ...any) ([]SessionRow, error) {
 	rs, err := s.read.QueryContext(ctx, `SELECT id, key, title, kind, watermark, created, archived, (SELECT count(*) FROM items i WHERE i.session = sessions.id),
 		(SELECT count(*) FROM turns t WHERE t.session = sessions.id) FROM sessions WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (SessionRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (SessionRow, error) {
 		var r SessionRow
-		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, db.Stamp(&r.Created), db.Stamp(&r.Archived), &r.Items, &r.Turns)
+		err := rs.Scan(&r.ID, &r.Key, &r.Title, &r.Kind, &r.Watermark, sqlite.Stamp(&r.Created), sqlite.Stamp(&r.Archived), &r.Items, &r.Turns)
 		return r, err
 	})
 }
@@ -196,9 +196,9 @@ func (s *View) questionRows(ctx context.Context, where string, args ...any) ([]Q
 	rs, err := s.read.QueryContext(ctx, `SELECT id, code, subject, coalesce(turn, 0), text, options, pattern, address, asked, until, state, answer,
 		coalesce((SELECT coalesce(nullif(i.sender, ''), i.source) FROM inbox i WHERE i.seq = answered_by), ''), coalesce((SELECT i.received FROM inbox i WHERE i.seq = answered_by), 0)
 		FROM questions WHERE `+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (QuestionRow, error) {
 		var r QuestionRow
-		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, db.JSON(&r.Options), &r.Pattern, &r.To, db.Stamp(&r.Asked), db.Stamp(&r.Until), &r.State, &r.Answer, &r.By, db.Stamp(&r.When))
+		err := rs.Scan(&r.ID, &r.Code, &r.Subject, &r.Turn, &r.Text, sqlite.JSON(&r.Options), &r.Pattern, &r.To, sqlite.Stamp(&r.Asked), sqlite.Stamp(&r.Until), &r.State, &r.Answer, &r.By, sqlite.Stamp(&r.When))
 		r.Pattern = netguard.Defang(r.Pattern)
 		return r, err
 	})
@@ -236,9 +236,9 @@ func (s *View) AuditRows(ctx context.Context, f event.Filter) ([]AuditRow, error
 
 func (s *View) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
 	rs, err := s.read.QueryContext(ctx, "SELECT seq, at, coalesce(turn, 0), call_id, tool, actor, trust, verdict, reason, summary, args_hash, outcome, took_us / 1000, tainted, cwd, exit_code, bytes_in, bytes_out, result_hash, warnings FROM (SELECT *, iif(judged, decision, 'not judged') AS verdict FROM audit) WHERE "+where, args...) // #nosec G202 -- constants
-	return db.Collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (AuditRow, error) {
 		var r AuditRow
-		err := rs.Scan(&r.Seq, db.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
+		err := rs.Scan(&r.Seq, sqlite.Stamp(&r.At), &r.Turn, &r.Call, &r.Tool, &r.Actor, &r.Trust, &r.Decision, &r.Reason, &r.Summary, &r.Hash, &r.Outcome, &r.MS,
 			&r.Tainted, &r.Cwd, &r.Exit, &r.In, &r.Out, &r.Result, &r.Warnings)
 		return r, err
 	})

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"hob/daemon/store/db"
+	"hob/daemon/sqlite"
 
 	"hob/daemon/event"
 )
@@ -174,7 +174,7 @@ func (c *chain) fireNode(ctx context.Context, id int64) error {
 	var outcome, reason string
 	var late int64
 	err := c.view.read.QueryRowContext(ctx, `SELECT f.id, f.trigger, iif(t.kind IN ('watch', 'hook'), 'event ', 'slot ') || f.key, f.due, f.outcome, f.reason, f.late_us
-		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.id = ?`, id).Scan(&n.ID, &job, &n.Title, db.Stamp(&n.At), &outcome, &reason, &late)
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE f.id = ?`, id).Scan(&n.ID, &job, &n.Title, sqlite.Stamp(&n.At), &outcome, &reason, &late)
 	if err != nil {
 		return err
 	}

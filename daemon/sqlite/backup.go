@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// Unfinished ends the name of a copy that is being written.
+const Unfinished = ".part"
+
+// Backup writes a consistent copy of the database with VACUUM INTO to a path outside its own folder, and its digest beside it. A file that is
+// there already is not overwritten.
+func (d *DB) Backup(ctx context.Context, path string) error {
+	if dir := filepath.Dir(path); dir == filepath.Dir(d.path) {
+		return event.NewFault(event.Invalid, "choose another folder", "the state folder itself is no place for a backup")
+	} else if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("backup folder: %w", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("backup %s: %w", path, os.ErrExist)
+	}
+	fail.Point("backup")
+	part := path + Unfinished
+	if err := remove(part); err != nil {
+		return fmt.Errorf("remove an unfinished backup: %w", err)
+	}
+	if err := d.copyTo(ctx, part); err != nil {
+		return errors.Join(err, remove(part), remove(part+"-journal"))
+	}
+	fail.Point("backup.written")
+	if err := finishFile(part, path); err != nil {
+		return err
+	}
+	if err := putDigest(path); err != nil {
+		return errors.Join(err, RemoveCopy(path))
+	}
+	return nil
+}
+
+// sizeOf is the size of a file in bytes, 0 when it is not there.
+func sizeOf(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.Size()
+}
+
+// finishFile makes a written file durable and gives it its name.
+func finishFile(from, to string) error {
+	if err := syncFile(from); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("name %s: %w", to, err)
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+// syncFile makes what stands in a file durable, and readable for the owner only.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0o600) // #nosec G304 -- a file that hob has just written
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable. Windows keeps no folder open for that, and needs none.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// copyFile copies a file that nobody writes to. to must not be there.
+func copyFile(ctx context.Context, from, to string) (err error) {
+	src, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", from, err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- a name of hob's own
+	if err != nil {
+		return fmt.Errorf("make %s: %w", to, err)
+	}
+	_, err = io.Copy(dst, interruptible{ctx, src})
+	if err = errors.Join(err, dst.Sync(), dst.Close()); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
+
+// interruptible ends reading when its context does.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // of one copy
+	r   io.Reader
+}
+
+func (i interruptible) Read(b []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(b)
+}
+
+// RemoveCopy removes a copy and its digest.
+func RemoveCopy(path string) error { return errors.Join(remove(path+Digest), remove(path)) }
+
+// remove removes a file; that it is not there is as good.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+)
+
+// executor runs statements: the writer's session, or a reader's transaction.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Statements kept at most; hob's own are fewer, each a constant.
+const mostStatements = 512
+
+// session is the one writing connection with the statements that it has prepared: preparing them at each use was a fifth of a turn.
+type session struct {
+	conn *sql.Conn
+	kept map[string]*sql.Stmt
+}
+
+// prepared finds a statement, or prepares it.
+func (s *session) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := s.kept[query]; ok {
+		return st, nil
+	}
+	st, err := s.conn.PrepareContext(ctx, query)
+	if err == nil && len(s.kept) < mostStatements {
+		s.kept[query] = st
+	}
+	return st, err
+}
+
+// ExecContext runs a statement.
+func (s *session) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	st, err := s.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(ctx, args...)
+}
+
+// QueryContext runs a query.
+func (s *session) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := s.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// QueryRowContext runs a query for one row; an error of the preparation comes with the row.
+func (s *session) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	st, err := s.prepared(ctx, query)
+	if err != nil {
+		return s.conn.QueryRowContext(ctx, query, args...) // the same error once more, where Scan returns it
+	}
+	return st.QueryRowContext(ctx, args...)
+}
+
+// transact runs f between BEGIN and COMMIT, and undoes everything when either fails.
+func (s *session) transact(ctx context.Context, f func() error) error {
+	if _, err := s.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	err := f()
+	if err == nil {
+		if _, err = s.ExecContext(ctx, "COMMIT"); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("commit: %w", err)
+	}
+	return errors.Join(err, s.rollBack(ctx))
+}
+
+// rollBack ends the transaction. SQLite may have done so by itself, after an error such as a full disk: then there is none to end.
+func (s *session) rollBack(ctx context.Context) error {
+	_, err := s.ExecContext(ctx, "ROLLBACK")
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code() == sqliteError {
+		return nil
+	}
+	return err
+}

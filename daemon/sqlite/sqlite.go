@@ -1,0 +1,259 @@
+// Package sqlite is one SQLite file: one writer goroutine whose waiting closures share a commit, a small pool of
+// readers, bells that ring after a commit, and migrations. It knows no table.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"modernc.org/sqlite" // the driver
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+)
+
+// Oldest SQLite that does not lose rows at a WAL reset.
+const oldestSQLite = "3.51.3"
+
+// Errors of Open.
+var (
+	ErrLocked  = errors.New("another hob is running with this home")
+	ErrNewer   = errors.New("the database was written by a newer hob")
+	ErrCorrupt = errors.New("the database is damaged")
+	ErrNetwork = errors.New("the home is on a network file system")
+)
+
+// Options of a database.
+type Options struct {
+	Path       string                  // of the file; its folder is made when missing, and locked
+	Migrations fs.FS                   // numbered .sql files
+	Backups    string                  // the folder into which a lost database is rescued; "": that of Path
+	Lost       func(what string) error // why none may be made when the file "is missing" or "is empty"; nil: one may
+	Now        func() time.Time
+	Log        *slog.Logger // nil: nowhere
+}
+
+// DB is an open database. Its methods are safe for concurrent use.
+type DB struct {
+	path  string
+	now   func() time.Time
+	read  *Readers
+	write *writer
+	lock  *os.File
+	bells bells
+}
+
+// Open locks the folder, opens or makes the database and migrates it.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	dir := filepath.Dir(o.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state folder: %w", err)
+	}
+	if err := refuseNetwork(dir); err != nil {
+		return nil, err
+	}
+	lock, err := takeLock(filepath.Join(dir, "hob.lock"))
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &DB{path: o.Path, now: o.Now, lock: lock}
+	if err := d.start(ctx, o); err != nil {
+		return nil, errors.Join(Plain(err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) start(ctx context.Context, o Options) error {
+	if err := begin(d.path, o.Lost); err != nil {
+		return err
+	}
+	db, err := open(d.path, "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(4194304)"+darwinSync())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	d.write = newWriter(ctx, db, &d.bells, o)
+	if err := checkVersion(ctx, db); err != nil {
+		return err
+	}
+	if err := migrate(ctx, db, o.Migrations, d.path); err != nil {
+		return err
+	}
+	readers, err := open(d.path, "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	readers.SetMaxOpenConns(4)
+	readers.SetMaxIdleConns(4)
+	d.read = &Readers{db: readers, kept: map[string]*sql.Stmt{}}
+	return d.write.start()
+}
+
+// Reader is the pool of readers.
+func (d *DB) Reader() *Readers { return d.read }
+
+// Wait returns a channel that is closed at the next commit that rings the bell. Take it before reading, or a commit
+// may slip in between.
+func (d *DB) Wait(b Bell) <-chan struct{} { return d.bells.wait(b) }
+
+// Once runs f in a goroutine that Close waits for.
+func (d *DB) Once(name string, f func() error) { d.write.group.Once(name, f) }
+
+// View runs a closure of reads over one snapshot.
+func (d *DB) View(ctx context.Context, f func(*Conn) error) error {
+	return d.read.snapshot(ctx, func(tx *sql.Tx) error { return f(&Conn{on: tx, ctx: ctx, Now: d.now()}) })
+}
+
+// ended joins the error of a finished transaction, unless it was finished already.
+func ended(err, done error) error {
+	if errors.Is(done, sql.ErrTxDone) {
+		return err
+	}
+	return errors.Join(err, done)
+}
+
+// copyTo writes a consistent copy with VACUUM INTO, over a connection of its own: the readers' may write nothing, not even elsewhere,
+// and the writer must not wait.
+func (d *DB) copyTo(ctx context.Context, to string) (err error) {
+	db, err := open(d.path, "mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
+		return Plain(fmt.Errorf("write copy: %w", err))
+	}
+	return nil
+}
+
+// Close serves what is queued, closes the connections and releases the lock.
+func (d *DB) Close() error {
+	var errs []error
+	if d.read != nil {
+		errs = append(errs, d.read.db.Close())
+	}
+	if d.write != nil {
+		errs = append(errs, d.write.stop())
+	}
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// begin makes an empty database file that only the owner can read, where there is none, before SQLite opens it; its log inherits the mode. The
+// log of a database that is gone keeps its content under another name: SQLite would delete it.
+func begin(path string, lost func(what string) error) error {
+	info, err := os.Lstat(path)
+	what := "is missing"
+	switch {
+	case err == nil && info.Size() > 0:
+		return nil
+	case err == nil:
+		what = "is empty"
+	case !errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("look at the database: %w", err)
+	}
+	if lost != nil {
+		if err := lost(what); err != nil {
+			return err
+		}
+	}
+	if sizeOf(path+"-wal") > 0 {
+		if err := os.Rename(path+"-wal", path+".lost-wal"); err != nil {
+			return fmt.Errorf("keep the log of a lost database: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // #nosec G304 -- the state folder's own file
+	if err != nil {
+		return fmt.Errorf("make database: %w", err)
+	}
+	fail.Point("database.created")
+	return errors.Join(f.Chmod(0o600), f.Close())
+}
+
+// open opens a database file by its path, whatever characters that has.
+func open(path, query string) (*sql.DB, error) {
+	dsn := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}).String()
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return db, nil
+}
+
+func darwinSync() string {
+	if runtime.GOOS != "darwin" {
+		return ""
+	}
+	return "&_pragma=fullfsync(1)&_pragma=checkpoint_fullfsync(1)"
+}
+
+func checkVersion(ctx context.Context, db *sql.DB) error {
+	var v string
+	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&v); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	if older(v, oldestSQLite) {
+		return fmt.Errorf("SQLite %s is too old: %s is the oldest that keeps all rows", v, oldestSQLite)
+	}
+	return nil
+}
+
+func older(v, than string) bool {
+	var a, b [3]int
+	_, err := fmt.Sscanf(v, "%d.%d.%d", &a[0], &a[1], &a[2])
+	_, err2 := fmt.Sscanf(than, "%d.%d.%d", &b[0], &b[1], &b[2])
+	if err != nil || err2 != nil {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+// Primary result codes of SQLite (sqlite.org/rescode.html).
+const (
+	sqliteError    = 1
+	sqliteIOErr    = 10
+	sqliteCorrupt  = 11
+	sqliteFull     = 13
+	sqliteNotADB   = 26
+	sqliteReadOnly = 8
+	sqliteCantOpen = 14
+)
+
+// Plain names the kind of an error of the driver.
+func Plain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := &event.Fault{Kind: event.Unavailable, Err: fmt.Errorf("%w: %w", ErrStorage, err)}
+	switch e.Code() & 0xff {
+	case sqliteCorrupt, sqliteNotADB:
+		f.Text, f.Hint = ErrCorrupt.Error(), "stop hob; then hob backup list and hob backup restore PATH"
+		f.Err = fmt.Errorf("%w: %w", ErrCorrupt, f.Err)
+	case sqliteFull:
+		f.Text, f.Hint = "the disk is full: nothing was stored", "free some space"
+	case sqliteIOErr:
+		f.Text, f.Hint = "the disk fails: it does not take what is written, or give back what was", "look at the disk and at the system's log; hob backup restore PATH puts a backup in the place of the database"
+	case sqliteReadOnly, sqliteCantOpen:
+		f.Text, f.Hint = "the database cannot be written", "check the rights of the state folder"
+	default:
+		return err
+	}
+	return f
+}

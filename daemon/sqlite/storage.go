@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"hob/daemon/event"
+)
+
+// Errors that say that nothing can be stored.
+var (
+	// ErrStorage marks all of them: a full or failing disk, a damaged database, files that are no longer those that were opened.
+	ErrStorage = errors.New("the database cannot store")
+	// ErrMoved is that of files that were deleted or replaced: it does not pass by itself.
+	ErrMoved = fmt.Errorf("%w: its files were deleted or replaced", ErrStorage)
+)
+
+// How often the writer looks at its files and tries again when there is nothing to write, and how often others may make it try.
+const (
+	lookEvery = 30 * time.Second
+	tryEvery  = time.Second
+)
+
+// Storage is whether the database stores what it is given.
+type Storage struct {
+	Fault *event.Fault // why it does not; nil: it does
+	Since time.Time    // wall time of the first failure
+}
+
+// condition remembers the outcome of the last commit, so that a look at it writes nothing.
+type condition struct {
+	mu      sync.Mutex
+	storage Storage
+	damaged bool // a damaged database does not become whole by a commit that works
+	tried   time.Time
+}
+
+func (c *condition) read() (Storage, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.storage, c.tried
+}
+
+func (c *condition) failing() bool {
+	s, _ := c.read()
+	return s.Fault != nil
+}
+
+// note takes in the outcome of a commit and reports whether that changed anything. Errors that say nothing about the storage change nothing.
+func (c *condition) note(err error, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tried = now
+	if err == nil {
+		well := c.storage.Fault == nil || c.damaged
+		if !well {
+			c.storage = Storage{}
+		}
+		return !well
+	}
+	fault, ok := event.AsFault(err)
+	if !ok || !errors.Is(err, ErrStorage) {
+		return false
+	}
+	c.damaged = c.damaged || errors.Is(err, ErrCorrupt)
+	was := c.storage.Fault
+	if c.storage.Fault = fault; was == nil {
+		c.storage.Since = now
+	}
+	return was == nil || was.Text != fault.Text
+}
+
+// files are the database and its log as they were opened. They are only looked at by name: closing any descriptor of them would drop
+// SQLite's locks.
+type files struct {
+	path    string
+	mu      sync.Mutex
+	was     [2]fs.FileInfo
+	rescued string // a copy of all that was acknowledged, made when the files were lost; "": none
+}
+
+// moved is an error when a name no longer leads to the file that was opened, by device and inode. An open file cannot be replaced on Windows.
+func (f *files) moved() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, end := range [...]string{"", "-wal"} {
+		now, err := os.Lstat(f.path + end)
+		switch was := f.was[i]; {
+		case was == nil && err == nil:
+			f.was[i] = now
+		case was != nil && errors.Is(err, fs.ErrNotExist), was != nil && err == nil && !os.SameFile(was, now):
+			return f.fault()
+		}
+	}
+	return nil
+}
+
+func (f *files) fault() *event.Fault {
+	hint := "stop hob; then hob backup list and hob backup restore PATH"
+	if f.rescued != "" {
+		hint = "all that was acknowledged is in a copy: stop hob, then hob backup restore " + f.rescued
+	}
+	return &event.Fault{Kind: event.Unavailable, Text: "the database was deleted or replaced while hob was running: nothing can be stored", Hint: hint, Err: ErrMoved}
+}
+
+// note takes in the outcome of a commit, and rescues what there is when the files are lost.
+func (w *writer) note(err error) {
+	if !w.condition.note(err, w.now()) {
+		return
+	}
+	if f, ok := event.AsFault(err); ok {
+		w.log.Error("the database cannot store", "what", f.Text, "err", f.Err)
+	} else {
+		w.log.Info("the database stores again")
+	}
+	if errors.Is(err, ErrMoved) {
+		w.rescue()
+	}
+	w.bells.ring(BellStorage)
+}
+
+// rescue writes all that was acknowledged into a copy. SQLite's own connection still has the files, under whatever name or none. When only
+// the log has lost its name, its content also goes into the database.
+func (w *writer) rescue() {
+	to := filepath.Join(w.folder, "hob-rescued-"+w.now().UTC().Format("20060102-150405")+".db")
+	part := to + Unfinished
+	_, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+	err = errors.Join(err, os.MkdirAll(w.folder, 0o700), remove(part))
+	if err == nil {
+		_, err = w.session.conn.ExecContext(w.ctx, "VACUUM INTO ?", part)
+	}
+	if err == nil {
+		err = finishFile(part, to)
+	}
+	if err == nil {
+		err = putDigest(to)
+	}
+	if err != nil {
+		w.log.Error("what was stored could not be rescued into a copy", "err", errors.Join(Plain(err), remove(part)))
+		return
+	}
+	w.files.mu.Lock()
+	w.files.rescued = to
+	w.files.mu.Unlock()
+	w.condition.note(w.files.moved(), w.now()) // its hint names the copy
+	w.log.Warn("what was stored is rescued in a copy", "path", to)
+}
+
+// Storage is whether the database stores, by the last commit. When that failed, or the files are not those that were opened, it is tried again
+// with one small commit, at most once a second.
+func (d *DB) Storage(ctx context.Context) Storage {
+	w := d.write
+	s, tried := w.condition.read()
+	if s.Fault == nil && w.files.moved() == nil || s.Fault != nil && w.now().Sub(tried).Abs() < tryEvery {
+		return s
+	}
+	c := &closure{f: func(*Conn) error { return nil }, done: make(chan error, 1)}
+	if err := w.put(c); err != nil {
+		return s
+	}
+	timer := time.NewTimer(tryEvery)
+	defer timer.Stop()
+	select {
+	case <-c.done: //nolint:errcheck // its error is in the condition
+	case <-ctx.Done():
+	case <-timer.C: // a disk that hangs
+	}
+	s, _ = w.condition.read()
+	return s
+}

@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Micros is a time as stored: microseconds since 1970, 0 for none.
+func Micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// Time is a stored time.
+func Time(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+// Stamp scans a stored time into t.
+func Stamp(t *time.Time) sql.Scanner { return stamp{t} }
+
+// stamp scans a stored time.
+type stamp struct{ to *time.Time }
+
+func (s stamp) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*s.to = time.Time{}
+	case int64:
+		*s.to = Time(v)
+	default:
+		return fmt.Errorf("time: want an integer, got %T", src)
+	}
+	return nil
+}
+
+// JSON scans a JSON column into the value that to points to; NULL leaves it alone.
+func JSON(to any) sql.Scanner { return blob{to} }
+
+// blob scans a JSON column into a value; NULL leaves it alone.
+type blob struct{ to any }
+
+func (b blob) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		return nil
+	case string:
+		return json.Unmarshal([]byte(v), b.to)
+	case []byte:
+		return json.Unmarshal(v, b.to)
+	default:
+		return fmt.Errorf("json: want text, got %T", src)
+	}
+}
+
+// Doc is a value as a JSON column. The types that are stored always marshal.
+func Doc(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode %T: %w", v, err)
+	}
+	return string(b), nil
+}
+
+// Ref is a foreign key that may be absent.
+func Ref(id int64) sql.NullInt64 { return sql.NullInt64{Int64: id, Valid: id != 0} }
+
+// Text is bytes as a text column, nil as NULL.
+func Text(b []byte) sql.NullString { return sql.NullString{String: string(b), Valid: b != nil} }
+
+// Bit is a truth value as a column.
+func Bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Collect scans all rows of a query into a list, never nil. It takes the query's own results, so that a query is one line.
+func Collect[T any](rs *sql.Rows, err error, scan func(*sql.Rows) (T, error)) (list []T, e error) {
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err := rs.Close(); e == nil {
+			e = err
+		}
+	}()
+	list = []T{}
+	for rs.Next() {
+		v, err := scan(rs)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rs.Err()
+}

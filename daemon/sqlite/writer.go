@@ -1,0 +1,220 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"hob/daemon/fail"
+	"hob/daemon/sys"
+)
+
+// Closures of one shared commit at most.
+const batch = 256
+
+// ErrClosed is a write after the store was closed.
+var ErrClosed = errors.New("the database is closed")
+
+// writer owns the one writing connection. Closures that wait share a commit, each in its own savepoint.
+type writer struct {
+	ctx     context.Context //nolint:containedctx // never ends: a transaction is not cut short, its caller waits for it
+	db      *sql.DB
+	session *session
+	bells   *bells
+	now     func() time.Time
+	log     *slog.Logger
+	queue   chan *closure
+	group   *sys.Group
+	mu      sync.RWMutex
+	closed  bool
+
+	files     files
+	folder    string // where a copy is rescued to
+	probe     string // a statement that writes one page and changes nothing
+	condition condition
+}
+
+type closure struct {
+	f    func(*Conn) error
+	done chan error
+	err  error
+}
+
+func newWriter(ctx context.Context, db *sql.DB, b *bells, o Options) *writer {
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, bells: b, now: o.Now, log: o.Log, queue: make(chan *closure, batch), files: files{path: o.Path}, folder: cmp.Or(o.Backups, filepath.Dir(o.Path))}
+	w.group = sys.NewGroup(o.Log, nil)
+	return w
+}
+
+// start takes the connection and serves.
+func (w *writer) start() error {
+	conn, err := w.db.Conn(w.ctx)
+	if err != nil {
+		return fmt.Errorf("take the writing connection: %w", err)
+	}
+	w.session = &session{conn: conn, kept: map[string]*sql.Stmt{}}
+	var schema int
+	if err := conn.QueryRowContext(w.ctx, "PRAGMA user_version").Scan(&schema); err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	w.probe = fmt.Sprintf("PRAGMA user_version = %d", schema)
+	if err := w.files.moved(); err != nil {
+		return err
+	}
+	w.group.Once("store writer", w.run)
+	return nil
+}
+
+// stop serves what is queued and closes the connection.
+func (w *writer) stop() error {
+	w.mu.Lock()
+	w.closed = true
+	close(w.queue)
+	w.mu.Unlock()
+	w.group.Wait()
+	if w.session == nil {
+		return w.db.Close()
+	}
+	return errors.Join(w.session.conn.Close(), w.db.Close())
+}
+
+// Write runs f inside a transaction and returns when that is committed, also when ctx ends meanwhile.
+// f touches only SQL; an error of f undoes its own changes and nobody else's.
+func (d *DB) Write(ctx context.Context, f func(*Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &closure{f: f, done: make(chan error, 1)}
+	if err := d.write.put(c); err != nil {
+		return err
+	}
+	return <-c.done
+}
+
+func (w *writer) put(c *closure) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return ErrClosed
+	}
+	w.queue <- c
+	return nil
+}
+
+// Quiet time after the last commit before the log is copied into the database.
+const idleGap = time.Second
+
+// run serves closures. In the first idle gap after a commit it copies the log into the database, so that no commit has to.
+func (w *writer) run() error {
+	idle := time.NewTimer(idleGap)
+	defer idle.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case first, ok := <-w.queue:
+			if !ok {
+				return nil
+			}
+			w.commit(w.gather(first))
+			idle.Reset(idleGap)
+		case <-idle.C:
+			w.checkpoint()
+		case <-look.C:
+			if w.condition.failing() || w.files.moved() != nil {
+				w.commit(nil)
+			}
+		}
+	}
+}
+
+// checkpoint never waits for readers; what they still need stays in the log for the next time.
+func (w *writer) checkpoint() {
+	fail.Point("checkpoint")
+	if _, err := w.session.conn.ExecContext(w.ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		w.log.Warn("checkpoint", "err", Plain(err))
+	}
+}
+
+func (w *writer) gather(first *closure) []*closure {
+	all := []*closure{first}
+	for len(all) < batch {
+		select {
+		case c, ok := <-w.queue:
+			if !ok {
+				return all
+			}
+			all = append(all, c)
+		default:
+			return all
+		}
+	}
+	return all
+}
+
+// commit runs a batch in one transaction and tells each caller.
+func (w *writer) commit(all []*closure) {
+	var rung Bell
+	err := w.files.moved()
+	if err == nil {
+		rung, err = w.transact(all)
+	}
+	w.note(err)
+	for _, c := range all {
+		c.done <- errors.Join(c.err, err)
+	}
+	if err == nil {
+		w.bells.ring(rung)
+	}
+}
+
+func (w *writer) transact(all []*closure) (Bell, error) {
+	tx := &Conn{on: w.session, ctx: w.ctx, Now: w.now()}
+	err := w.session.transact(w.ctx, func() (err error) {
+		for _, c := range all {
+			if c.err, err = w.guarded(tx, c); err != nil {
+				return err
+			}
+		}
+		if w.condition.failing() { // a commit that writes nothing would prove nothing
+			return tx.Run(w.probe)
+		}
+		return nil
+	})
+	return tx.rung, Plain(err)
+}
+
+// guarded runs one closure in its savepoint. own is the closure's error, err one that ends the whole batch.
+func (w *writer) guarded(tx *Conn, c *closure) (own, err error) {
+	if err := tx.Run("SAVEPOINT one"); err != nil {
+		return nil, err
+	}
+	before := tx.rung
+	own = shielded(func() error { return c.f(tx) })
+	if own != nil {
+		if own = Plain(own); errors.Is(own, ErrStorage) { // SQLite may have undone the whole transaction
+			return own, own
+		}
+		tx.rung = before
+		if err := tx.Run("ROLLBACK TO one"); err != nil {
+			return own, err
+		}
+	}
+	return own, tx.Run("RELEASE one")
+}
+
+// shielded turns a panic into an error, so that one bad closure does not take the writer with it.
+func shielded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", sys.ErrPanic, p)
+		}
+	}()
+	return f()
+}

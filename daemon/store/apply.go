@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/policy"
+	"hob/daemon/tasks"
+	"hob/scheduler"
+	"hob/scheduler/watch"
+	"hob/tools"
+)
+
+// record commits changes that come from outside a turn.
+func (s *core) record(ctx context.Context, list []tools.Change) error {
+	s.note(list)
+	return s.write(ctx, func(tx *Tx) error { return applyAll(tx, 0, list) })
+}
+
+// applyAll applies the changes of hob's own rows that tools, commands and the agent hand over.
+func applyAll(tx *Tx, turn int64, list []tools.Change) error {
+	for _, c := range list {
+		if err := applyChange(tx, turn, c); err != nil {
+			return fmt.Errorf("apply %T: %w", c, err)
+		}
+	}
+	return nil
+}
+
+func applyChange(tx *Tx, turn int64, c tools.Change) error {
+	switch c := c.(type) {
+	case event.Out:
+		return queueOut(tx, c)
+	case event.In:
+		return mustAccept(tx, c)
+	case event.Event:
+		return addEvent(tx, c)
+	case policy.Entry:
+		return addAudit(tx, c)
+	case tools.Mark:
+		return tx.core.marks.Add(tx, turn, c.Path, c.Why)
+	case tasks.Change:
+		return applyTask(tx, c)
+	case tools.Spawn:
+		return spawnSubagent(tx, c)
+	case tools.Halt:
+		return haltNamedSubagent(tx, c)
+	case tools.Await:
+		return checkAwait(tx, c)
+	default:
+		return applyTrigger(tx, c)
+	}
+}
+
+// applyTrigger applies the changes of jobs and file watches.
+func applyTrigger(tx *Tx, c tools.Change) error {
+	switch c := c.(type) {
+	case scheduler.Put:
+		return putJob(tx, c.Job)
+	case scheduler.Remove:
+		return removeJob(tx, c.ID)
+	case scheduler.Pause:
+		return pauseJob(tx, c)
+	case scheduler.RunNow:
+		return runNow(tx, c)
+	case watch.Put:
+		_, err := putTrigger(tx, kindWatch, c.Watch.Trigger, c.Watch, time.Time{})
+		return err
+	case watch.Drop:
+		return dropWatch(tx, c.ID)
+	case watch.Pause:
+		return pauseTrigger(tx, kindWatch, c.ID, c.Paused, time.Time{})
+	default:
+		return fmt.Errorf("unknown kind of change: %T", c)
+	}
+}
+
+func removeJob(tx *Tx, id int64) error {
+	k, err := jobKind(tx, id)
+	if err != nil {
+		return err
+	}
+	return removeTrigger(tx, k, id)
+}
+
+func pauseJob(tx *Tx, c scheduler.Pause) error {
+	k, err := jobKind(tx, c.ID)
+	if err != nil {
+		return err
+	}
+	return pauseTrigger(tx, k, c.ID, c.Paused, c.Due)
+}
+
+func dropWatch(tx *Tx, id int64) error {
+	if err := removeTrigger(tx, kindWatch, id); err != nil {
+		return err
+	}
+	return tx.Run("DELETE FROM snapshots WHERE watch = ?", id)
+}

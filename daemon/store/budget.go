@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"hob/daemon/store/view"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+)
+
+// Budget is the spending of a day.
+type Budget struct {
+	Day            string       `json:"day"`            // in the owner's zone
+	PerDayMicros   int64        `json:"per_day_micros"` // below 0: no cap
+	UsedMicros     int64        `json:"used_micros"`
+	ReservedMicros int64        `json:"reserved_micros"`
+	PerDayTokens   int64        `json:"tokens_per_day"` // cap for models whose price is not known; below 0: no cap
+	Set            bool         `json:"set"`            // a cap by the owner, instead of the config\'s
+	UsedTokens     int64        `json:"tokens_used"`
+	ReservedTokens int64        `json:"tokens_reserved"`
+	Sources        []view.Spent `json:"sources,omitempty"` // who it was spent for, the dearest first; only in what Spent returns
+}
+
+// MarshalJSON writes the money of tokens without a known price as null.
+func (b Budget) MarshalJSON() ([]byte, error) {
+	type plain Budget
+	return json.Marshal(struct {
+		plain
+		UsedMicros view.Cost `json:"used_micros"`
+	}{plain(b), view.CostOf(b.UsedMicros, b.UsedTokens)})
+}
+
+// exceededBy reports whether a cap does not allow an amount.
+func (b Budget) exceededBy(a turn.Amount) bool {
+	money := b.UsedMicros + b.ReservedMicros
+	if a.Micros > 0 {
+		return b.PerDayMicros >= 0 && money+a.Micros > b.PerDayMicros
+	}
+	if b.PerDayMicros >= 0 && money >= b.PerDayMicros {
+		return true // the server may tell a cost afterwards
+	}
+	return b.PerDayTokens >= 0 && b.UsedTokens+b.ReservedTokens+a.Tokens > b.PerDayTokens
+}
+
+// day is the day of an instant in the owner's zone.
+func (s *core) day(t time.Time) string {
+	zone, err := time.LoadLocation(s.opt.Zone())
+	if err != nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format(time.DateOnly)
+}
+
+// reserveSpend books what a model request may cost before it starts, on the day, and on the turn's source.
+func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
+	b, err := readBudget(tx)
+	if err != nil {
+		return err
+	}
+	if b.exceededBy(p.Reserve) {
+		return fmt.Errorf("turn %d: %w", t.ID, turn.ErrBudget)
+	}
+	if err := warnBudget(tx, b, p.Reserve); err != nil {
+		return err
+	}
+	return tx.spendRows().reserve(t.ID, b.Day, p.Reserve)
+}
+
+// book is the ledger as one transaction sees it.
+func (tx *Tx) spendRows() spendRows { return spendRows{Tx: tx, Day: tx.core.day} }
+
+func readBudget(tx *Tx) (Budget, error) {
+	p := tx.core.opt.Policy()
+	b := Budget{Day: tx.core.day(tx.Now), PerDayMicros: p.PerDayMicros, PerDayTokens: p.PerDayTokens}
+	for key, to := range map[string]*int64{keyDayMoney: &b.PerDayMicros, keyDayCount: &b.PerDayTokens} {
+		v, err := readSetting(tx, key)
+		if err != nil {
+			return b, err
+		}
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			*to, b.Set = n, true
+		}
+	}
+	err := tx.One("SELECT reserved_tokens, used_tokens, reserved_micros, used_micros FROM spend WHERE day = ? AND scope = ?", []any{b.Day, allScope},
+		&b.ReservedTokens, &b.UsedTokens, &b.ReservedMicros, &b.UsedMicros)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return b, err
+}
+
+// warnBudget tells the owner once a day that 80 % of a cap is reached.
+func warnBudget(tx *Tx, b Budget, r turn.Amount) error {
+	money := b.PerDayMicros > 0 && 10*(b.UsedMicros+b.ReservedMicros+r.Micros) >= 8*b.PerDayMicros
+	tokens := b.PerDayTokens > 0 && r.Micros == 0 && 10*(b.UsedTokens+b.ReservedTokens+r.Tokens) >= 8*b.PerDayTokens
+	if !money && !tokens {
+		return nil
+	}
+	return addNotice(tx, "budget:80:"+b.Day, tx.core.epoch, "80 % of today's budget is used or reserved. To raise it: hob budget set --per-day AMOUNT or --tokens-per-day N")
+}
+
+// Spent returns today's budget, and who it was spent for.
+func (s Spending) Spent(ctx context.Context) (Budget, error) {
+	var b Budget
+	err := s.core.view(ctx, func(tx *Tx) (err error) {
+		b, err = readBudget(tx)
+		return err
+	})
+	if err == nil {
+		b.Sources, err = view.Sources(ctx, s.core.read(), b.Day)
+	}
+	return b, err
+}
+
+// Cap is a new daily cap, as in [budget]: 0 spends nothing, -1 is no cap. nil leaves one alone.
+type Cap struct {
+	Micros, Tokens *int64
+	Config         bool // both are the config's again
+}
+
+// SetBudget stores caps that hold instead of the configured ones.
+func (s Spending) SetBudget(ctx context.Context, c Cap) (Budget, error) {
+	var b Budget
+	err := s.core.write(ctx, func(tx *Tx) (err error) {
+		for key, v := range map[string]*int64{keyDayMoney: c.Micros, keyDayCount: c.Tokens} {
+			text := ""
+			switch {
+			case v != nil:
+				text = strconv.FormatInt(*v, 10)
+			case !c.Config:
+				continue
+			}
+			if err := putSetting(tx, key, text); err != nil {
+				return err
+			}
+		}
+		b, err = readBudget(tx)
+		return err
+	})
+	return b, err
+}
+
+// addNotice tells the owner something once; cause is the row that it is about.
+func addNotice(tx *Tx, key string, cause int64, body string) error {
+	return queueOut(tx, event.Out{Key: "notice:" + key, Cause: event.Cause{Kind: event.ByNotice, ID: max(cause, 1)}, To: event.ToOwner, Body: body, Urgency: event.Urgent})
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/policy"
+	"hob/daemon/sqlite"
+)
+
+// longestLabel is how many bytes a button may have so that every platform shows it whole.
+const maxButtonLabel = 40
+
+// Below returns what the reader of a message can choose: buttons, for an owner whose channel has them and under a text that no files follow;
+// else they are numbered words at the end of the text, which comes back with them.
+func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Address) bool) (text string, buttons []channels.Choice, err error) {
+	if len(o.Buttons) == 0 {
+		return o.Body, nil, nil
+	}
+	long := slices.ContainsFunc(o.Buttons, func(label string) bool { return len(policy.Visible(label)) > maxButtonLabel })
+	if long || len(o.Files) > 0 || !slices.Contains(owner, o.To) || !has(o.To) {
+		text = o.Body + "\n"
+		for i, label := range o.Buttons {
+			text += fmt.Sprintf("\n%d. %s", i+1, policy.Visible(label))
+		}
+		return text, nil, nil
+	}
+	foreign, err := foreignCause(tx, o.Cause)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, label := range o.Buttons {
+		label = policy.Visible(label)
+		buttons = append(buttons, channels.Choice{Label: label, Data: channels.Words(label, foreign)})
+	}
+	return o.Body, buttons, nil
+}
+
+// foreign reports whether somebody else's text may speak through a cause: pressing a button must not make the owner's words of it.
+func foreignCause(tx *Tx, c event.Cause) (yes bool, err error) {
+	if c.Kind != event.ByTurn {
+		return false, nil
+	}
+	err = tx.One("SELECT t.asker <> 'owner' OR t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = ?", []any{c.ID}, &yes)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return yes, err
+}
+
+// Draw stores the buttons of an outbox row.
+func putButtons(tx *Tx, outbox int64, buttons []channels.Choice) error {
+	if len(buttons) == 0 {
+		return nil
+	}
+	doc, err := sqlite.Doc(buttons)
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE outbox SET choices = ? WHERE id = ?", doc, outbox)
+}
+
+// Drawn are the buttons of an outbox row, nil when there are none.
+func readButtons(tx *Tx, outbox int64) (buttons []channels.Choice, err error) {
+	err = tx.One("SELECT choices FROM outbox WHERE id = ?", []any{outbox}, sqlite.JSON(&buttons))
+	return buttons, err
+}

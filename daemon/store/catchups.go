@@ -1,0 +1,154 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/daemon/store/backup"
+)
+
+// How long the owner's question waits for more of what a channel has from before a restore.
+const (
+	catchupWait    = 5 * time.Second // after the last of it
+	catchupListed  = 10              // messages that the question shows
+	catchupDropped = "the owner said: drop it (sent before the restore)"
+	catchupTaken   = "the owner said: take it up (sent before the restore)"
+)
+
+// hold keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
+// not say when something was sent, it is something that is said now.
+func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
+	if a.In.Origin.Sent.IsZero() {
+		return false, nil
+	}
+	note, ok, err := backup.RestoredIn(tx.Conn)
+	if err != nil || !ok || !a.In.Origin.Sent.Before(note.At) {
+		return false, err
+	}
+	var answer string
+	err = tx.One("SELECT answer FROM catchups WHERE source = ? AND restored = ?", []any{a.In.Source, sqlite.Micros(note.At)}, &answer)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return false, fmt.Errorf("look for what is held: %w", err)
+	case answer == "take":
+		return false, nil
+	case answer == "drop":
+		a.State, a.Reason = inboxDropped, catchupDropped
+		return false, nil
+	}
+	a.State, a.Reason = inboxHeld, note.Unanswered()
+	return false, tx.Run(`INSERT INTO catchups (source, restored, due) VALUES (?1, ?2, ?3) ON CONFLICT (source) DO UPDATE
+		SET due = excluded.due, question = iif(restored = ?2, question, NULL), answer = iif(restored = ?2, answer, ''), restored = ?2`,
+		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(catchupWait)))
+}
+
+// Ask asks the owner about what channels have brought from before a restore, once for each, when no more of it comes.
+func askCatchups(tx *Tx) error {
+	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c catchup, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if err := c.ask(tx); err != nil {
+			return fmt.Errorf("ask about what %s brought: %w", c.source, err)
+		}
+	}
+	return nil
+}
+
+// catchup is what a channel has brought from before a restore.
+type catchup struct {
+	source   string
+	restored time.Time
+}
+
+// ours are the rows that a restore holds, of one source.
+const heldByRestore = " FROM inbox WHERE state = 'held' AND source = ? AND reason LIKE 'restored from a backup%'"
+
+func (c catchup) ask(tx *Tx) error {
+	rs, err := tx.Query("SELECT sender, iif(sent > 0, sent, received), parts"+heldByRestore+" ORDER BY seq", c.source) // #nosec G202 -- constants
+	held, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (in event.In, err error) {
+		return in, rs.Scan(&in.Sender, sqlite.Stamp(&in.Origin.Sent), sqlite.JSON(&in.Parts))
+	})
+	if err != nil {
+		return err
+	}
+	if len(held) == 0 { // the owner was faster
+		return tx.Run("DELETE FROM catchups WHERE source = ?", c.source)
+	}
+	q := turn.Question{
+		Subject: turn.AboutRestore, Tool: c.source, Text: catchupText(c.source, c.restored, held),
+		Options: []string{"take them up", "drop them"}, To: event.ToOwner, Until: turn.UntilAnswered(),
+	}
+	id, err := askOwner(tx, &q)
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE catchups SET question = ? WHERE source = ?", id, c.source)
+}
+
+// asked is the question: how many they are, and the beginnings of the first.
+func catchupText(source string, restored time.Time, held []event.In) string {
+	const stamp = "2006-01-02 15:04 MST"
+	what, they := "1 message that was", "it"
+	if len(held) > 1 {
+		what, they = fmt.Sprintf("%d messages that were", len(held)), "them"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Channel %s brought %s sent before my database was restored (%s). Whether I have answered %s since the backup I cannot know, so I hold %s:",
+		source, what, restored.UTC().Format(stamp), they, they)
+	for _, in := range held[:min(len(held), catchupListed)] {
+		text := in.Text()
+		if text == "" {
+			text = "[a file]"
+		}
+		fmt.Fprintf(&b, "\n- %s %s: %s", in.Origin.Sent.UTC().Format("01-02 15:04"), channels.Foreign(in.Sender), channels.Foreign(text))
+	}
+	if n := len(held) - catchupListed; n > 0 {
+		fmt.Fprintf(&b, "\n- and %d more: hob inbox list --state held", n)
+	}
+	fmt.Fprintf(&b, "\n\nTake %s up now, or drop %s?", they, they)
+	return b.String()
+}
+
+// settle ends the holding of what a channel brought, in order, and returns how many messages that were.
+func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int, error) {
+	rs, err := tx.Query("SELECT seq"+heldByRestore+" ORDER BY seq", source) // #nosec G202 -- constants
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
+	if err != nil {
+		return 0, err
+	}
+	for _, seq := range list {
+		if err := tx.Run("UPDATE inbox SET state = ?, reason = ?, not_after = 0 WHERE seq = ?", state, reason, seq); err != nil {
+			return 0, err
+		}
+		if state == inboxQueued {
+			continue
+		}
+		if err := noteNotAnswered(tx, seq, state); err != nil {
+			return 0, err
+		}
+	}
+	tx.Ring(sqlite.BellInbox | sqlite.BellCommands)
+	return len(list), nil
+}
+
+// Answered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
+func catchupAnswered(tx *Tx, q turn.Question) error {
+	answer, state, reason := "drop", inboxDropped, catchupDropped
+	if q.Answer != turn.AnswerNo {
+		answer, state, reason = "take", inboxQueued, catchupTaken
+	}
+	if _, err := settleCatchup(tx, q.Tool, state, reason); err != nil {
+		return err
+	}
+	return tx.Run("UPDATE catchups SET answer = ? WHERE source = ? AND question = ?", answer, q.Tool, q.ID)
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+)
+
+// Limits of what /clean carries over, in characters: of one entry, and of all. The newest entries are kept.
+const (
+	maxTranscriptEntry = 2_000
+	maxTranscript      = 40_000
+)
+
+// entry is one item of a transcript, as far as Clean looks at it.
+type transcriptEntry struct {
+	seq, inbox, size   int64
+	kind, tool, source string
+	text, args         string
+	trust              event.Trust
+}
+
+// Clean begins a new conversation under a key that knows of the old one only what is the owner's or was said before anything
+// foreign had been read; all else is left out and named by a handle. The old one is archived. It returns a sentence for the owner.
+func cleanSession(tx *Tx, key string) (string, error) {
+	var old int64
+	var kind string
+	var mark event.Trust
+	err := tx.One("SELECT id, kind, watermark FROM sessions WHERE key = ? AND archived = 0", []any{key}, &old, &kind, &mark)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "There is nothing to clean: the conversation is empty.", nil
+	case err != nil:
+		return "", err
+	case mark == event.Owner:
+		return "There is nothing to clean: no foreign text has been read in this conversation.", nil
+	}
+	list, last, err := readTranscript(tx, old)
+	if err != nil {
+		return "", fmt.Errorf("read transcript: %w", err)
+	}
+	if err := tx.Run("UPDATE sessions SET archived = ? WHERE id = ?", sqlite.Micros(tx.Now), old); err != nil {
+		return "", err
+	}
+	fresh, err := tx.Insert("INSERT INTO sessions (key, kind, watermark, created) VALUES (?, ?, 'owner', ?)", key, kind, sqlite.Micros(tx.Now))
+	if err != nil {
+		return "", err
+	}
+	text, left := writeTranscript(list)
+	if text != "" && last != 0 {
+		parts, err := sqlite.Doc(event.Say(text))
+		if err != nil {
+			return "", err
+		}
+		if err := tx.Run("INSERT INTO items (session, turn, step, role, kind, parts, trust, source) VALUES (?, ?, 0, 'user', 'note', ?, 'owner', 'hob')", fresh, last, parts); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("Cleaned: %s left out and named by handles. The old conversation is kept as session %d.", countForeign(left), old), nil
+}
+
+func countForeign(n int) string {
+	if n == 1 {
+		return "1 piece of foreign or derived text is"
+	}
+	return fmt.Sprintf("%d pieces of foreign or derived text are", n)
+}
+
+// entries reads the items of the session's ended turns, and the newest of those turns.
+func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, err error) {
+	rs, err := tx.Query(`SELECT i.seq, coalesce(i.inbox, 0), i.kind, i.tool, i.source, coalesce(i.args, ''), i.trust, length(i.parts),
+		coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')
+		FROM items i JOIN turns t ON t.id = i.turn WHERE i.session = ? AND t.ended > 0 AND i.kind <> 'reasoning' ORDER BY i.seq`, session)
+	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (transcriptEntry, error) {
+		var e transcriptEntry
+		err := rs.Scan(&e.seq, &e.inbox, &e.kind, &e.tool, &e.source, &e.args, &e.trust, &e.size, &e.text)
+		return e, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	err = tx.One("SELECT coalesce(max(id), 0) FROM turns WHERE session = ? AND ended > 0", []any{session}, &last)
+	return list, last, err
+}
+
+// transcript writes the entries down, the newest up to the limit, and counts the handles among them.
+func writeTranscript(list []transcriptEntry) (text string, handles int) {
+	var lines []string
+	size := 0
+	for i := len(list) - 1; i >= 0 && size < maxTranscript; i-- {
+		line := list[i].line()
+		if list[i].trust != event.Owner {
+			handles++
+		}
+		lines = append(lines, line)
+		size += len(line)
+	}
+	if len(lines) == 0 {
+		return "", 0
+	}
+	var b strings.Builder
+	b.WriteString("[hob] The owner has cleaned this conversation. So far, with what came from elsewhere left out:")
+	for i := len(lines) - 1; i >= 0; i-- {
+		b.WriteString("\n" + lines[i])
+	}
+	return b.String(), handles
+}
+
+// line is an entry in words. Of what is not the owner's nothing stands in it but numbers and hob's own words.
+func (e transcriptEntry) line() string {
+	if e.trust != event.Owner {
+		return e.handle()
+	}
+	switch e.kind {
+	case "input":
+		return "Owner: " + shortened(e.text)
+	case "call":
+		return "You called " + e.tool + " " + shortened(e.args)
+	case "result":
+		return e.tool + " answered: " + shortened(e.text)
+	case "text":
+		return "You: " + shortened(e.text)
+	default:
+		return shortened(e.text)
+	}
+}
+
+func (e transcriptEntry) handle() string {
+	what := map[string]string{"input": "message", "call": "call", "result": "result", "text": "answer of yours"}[e.kind]
+	if what == "" {
+		what = "note"
+	}
+	number := e.seq
+	if e.inbox != 0 {
+		number = e.inbox
+	}
+	return fmt.Sprintf("[%s #%d, %s, left out: it is, or was written after, foreign text]", what, number, sizeText(e.size))
+}
+
+func shortened(text string) string {
+	if r := []rune(text); len(r) > maxTranscriptEntry {
+		return string(r[:maxTranscriptEntry]) + "…"
+	}
+	return text
+}
+
+func sizeText(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d KB", (n+512)/1024)
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hob/channels"
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+)
+
+// message is what an edit is about: a message that was let in, as it is after the edits before this one.
+type editedMessage struct {
+	seq    int64 // of the message as it came first
+	kind   event.Kind
+	person string
+	chat   event.Address
+
+	row   int64        // that has its present text,
+	state string       // the state of that,
+	parts []event.Part // and what is in it
+	text  string       // as it was written last
+}
+
+// edit puts the new text of a message in the place of one that nobody has read. What was read already stays read: then the edit is an input
+// of its own, which says what there was before. An edit never becomes a command, and counts as typed only in the place of what does.
+func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
+	if a.In.Origin.Edits == "" {
+		return false, nil
+	}
+	m, err := readEdited(tx, a.In)
+	if errors.Is(err, sql.ErrNoRows) {
+		a.In.Typed = false
+		return false, nil // it was not let in then, and is now
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for what was edited: %w", err)
+	}
+	same, err := m.same(tx, a)
+	if err != nil {
+		return false, err
+	}
+	waits := m.state == string(inboxQueued) || m.state == string(inboxHeld)
+	switch {
+	case same || !m.by(a.In) || m.kind != event.Message && channels.KindOf(a.In.Text()) == event.Command:
+		a.Receipt.Inbox = m.row
+		return true, nil
+	case m.kind != event.Message: // what was a command is none now
+		a.In.Typed = false
+		return false, nil
+	case waits:
+		a.Receipt = event.Receipt{Inbox: m.row, New: true}
+		return true, m.replace(tx, *a)
+	}
+	a.edits = &m
+	a.In.Typed = false
+	a.In.Parts = append(event.Say(textBefore(m.text)), a.In.Parts...)
+	return false, nil
+}
+
+// before tells the model that it reads an edit.
+func textBefore(text string) string {
+	return "[edited message, before: " + channels.Excerpt(text) + "]"
+}
+
+// readMessage finds what an edit is about: sql.ErrNoRows when it was never let in.
+func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
+	err = tx.One("SELECT seq, kind, person, reply_to FROM inbox WHERE source = ? AND ext_id = ?", []any{in.Source, in.Origin.Edits}, &m.seq, &m.kind, &m.person, &m.chat)
+	if err != nil {
+		return m, err
+	}
+	var text sql.NullString
+	err = tx.One(`SELECT i.seq, i.state, i.parts, e.text FROM inbox i LEFT JOIN edits e ON e.id = (SELECT max(id) FROM edits WHERE message = ?1)
+		WHERE i.seq = coalesce(e.inbox, ?1)`, []any{m.seq}, &m.row, &m.state, sqlite.JSON(&m.parts), &text)
+	if m.text = text.String; !text.Valid {
+		m.text = event.TextOf(m.parts)
+	}
+	return m, err
+}
+
+// by reports whether who wrote the message wrote an input too, in the same chat, wherever in that. Older rows do not say who it was.
+func (m editedMessage) by(in event.In) bool {
+	return (m.person == in.Origin.Person || m.person == "") && roomOf(m.chat) == roomOf(in.ReplyTo)
+}
+
+// room is an address without a thread in it.
+func roomOf(a event.Address) string {
+	name, _, _ := strings.Cut(string(a), "/")
+	return name
+}
+
+// same reports whether an edit changes nothing, as when a platform adds the preview of a link, or was seen before.
+func (m editedMessage) same(tx *Tx, a *arrival) (bool, error) {
+	var seen bool
+	if err := tx.One("SELECT EXISTS (SELECT 1 FROM edits WHERE source = ? AND ext_id = ?)", []any{a.In.Source, a.In.ExtID}, &seen); err != nil || seen {
+		return seen, err
+	}
+	if strings.TrimSpace(a.In.Text()) != strings.TrimSpace(m.text) {
+		return false, nil
+	}
+	had := map[string]bool{}
+	for _, p := range m.parts {
+		if p.Artifact == "" {
+			continue
+		}
+		var sum string
+		if err := tx.One("SELECT sha256 FROM artifacts WHERE id = ?", []any{p.Artifact}, &sum); err != nil {
+			return false, fmt.Errorf("look for a file of the message: %w", err)
+		}
+		had[sum] = true
+	}
+	for _, f := range a.Files {
+		if !had[f.SHA256] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// replace puts an edit in the place of the text that waits. An edit without files leaves those that are there.
+func (m editedMessage) replace(tx *Tx, a arrival) error {
+	parts := slices.Clone(a.In.Parts)
+	if len(a.Files) == 0 {
+		for _, p := range m.parts {
+			if p.Kind != event.Text {
+				parts = append(parts, p)
+			}
+		}
+	}
+	if m.row != m.seq { // its text is an edit of what was read
+		var read string
+		if err := tx.One(`SELECT coalesce((SELECT text FROM edits WHERE message = ?1 AND inbox <> ?2 ORDER BY id DESC LIMIT 1),
+			(SELECT json_extract(parts, '$[0].text') FROM inbox WHERE seq = ?1), '')`, []any{m.seq, m.row}, &read); err != nil {
+			return err
+		}
+		parts = append(event.Say(textBefore(read)), parts...)
+	}
+	doc, err := sqlite.Doc(parts)
+	if err != nil {
+		return err
+	}
+	if err := tx.Run("UPDATE inbox SET parts = ?, typed = min(typed, ?), tainted = max(tainted, ?) WHERE seq = ?", doc, sqlite.Bit(a.In.Typed), sqlite.Bit(a.In.Tainted), m.row); err != nil {
+		return err
+	}
+	return m.record(tx, a, m.row)
+}
+
+// record notes an edit, and in which row its text stands.
+func (m editedMessage) record(tx *Tx, a arrival, row int64) error {
+	number, text := int64(0), a.In.Text()
+	if a.Seq == 0 {
+		number = a.Number
+	} else {
+		text = event.TextOf(a.In.Parts[1:]) // without the words before it
+	}
+	return tx.Run("INSERT INTO edits (source, ext_id, message, inbox, number, text) VALUES (?, ?, ?, ?, ?, ?)", a.In.Source, a.In.ExtID, m.seq, row, number, text)
+}
+
+// TakeBack drops a message that nobody has read, with its edits, when who wrote it has deleted it.
+func takeBack(tx *Tx, w channels.Withdrawal) error {
+	m, err := readEdited(tx, event.In{Source: w.Source, Origin: event.Origin{Edits: w.ExtID}})
+	if errors.Is(err, sql.ErrNoRows) || err == nil && (w.Person == "" || !m.by(event.In{ReplyTo: w.Chat, Origin: event.Origin{Person: w.Person}})) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for what was deleted: %w", err)
+	}
+	n, err := tx.Change("UPDATE inbox SET state = 'dropped', reason = 'whoever wrote it has deleted it' WHERE seq = ? AND state IN ('queued', 'held')", m.row)
+	if err != nil || n == 0 {
+		return err
+	}
+	return noteNotAnswered(tx, m.row, inboxDropped)
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+)
+
+// ofJobs are the kinds that fire by a schedule.
+const ofJobs = "kind IN ('job', 'heartbeat')"
+
+const jobColumns = "id, name, body, due, paused, broken, failures, hold, version"
+
+// unreadable begins what is said of a row that cannot be read.
+const unreadable = "its row cannot be read: "
+
+func scanJob(rs *sql.Rows) (scheduler.Job, error) { return scanJobAfter(rs) }
+
+// scanJobAfter reads a job whose columns stand behind others.
+func scanJobAfter(rs *sql.Rows, before ...any) (scheduler.Job, error) {
+	var j scheduler.Job
+	var row scheduler.Job
+	var body string
+	if err := rs.Scan(append(before, &row.ID, &row.Name, &body, sqlite.Stamp(&row.Due), &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold), &row.Version)...); err != nil {
+		return j, err
+	}
+	if err := json.Unmarshal([]byte(body), &j); err != nil {
+		// A spoilt row disables only itself: it is shown, and Job refuses it.
+		j = scheduler.Job{}
+		j.Broken = unreadable + err.Error()
+		row.Broken = j.Broken
+	}
+	j.ID, j.Name, j.Due, j.Paused, j.Broken, j.Failures, j.Hold, j.Version = row.ID, row.Name, row.Due, row.Paused, row.Broken, row.Failures, row.Hold, row.Version
+	return j, nil
+}
+
+// AllJobs lists all jobs by name.
+func (d Triggers) AllJobs(ctx context.Context) ([]scheduler.Job, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 ORDER BY name")
+	return sqlite.Collect(rs, err, scanJob)
+}
+
+// Job reads one job.
+func (d Triggers) Job(ctx context.Context, id int64) (scheduler.Job, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?", id)
+	list, err := sqlite.Collect(rs, err, scanJob)
+	switch {
+	case err != nil:
+		return scheduler.Job{}, err
+	case len(list) == 0:
+		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %d", id)
+	case list[0].Spec == "" && list[0].Broken != "":
+		return list[0], fmt.Errorf("%w: %s", scheduler.ErrUnreadable, strings.TrimPrefix(list[0].Broken, unreadable))
+	default:
+		return list[0], nil
+	}
+}
+
+// JobNamed finds a live job by its name or id.
+func (d Triggers) JobNamed(ctx context.Context, name string) (scheduler.Job, error) {
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil || strconv.FormatInt(id, 10) != name {
+		id = 0 // it is a name only
+	}
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND name = ?1 UNION ALL SELECT "+jobColumns+" FROM triggers WHERE "+ofJobs+" AND removed = 0 AND id = ?2 AND name <> ?1 LIMIT 1", name, id)
+	list, err := sqlite.Collect(rs, err, scanJob)
+	if err != nil {
+		return scheduler.Job{}, err
+	}
+	if len(list) == 0 {
+		return scheduler.Job{}, event.NewFault(event.Missing, "hob cron list shows them", "there is no job %s", name)
+	}
+	return list[0], nil
+}
+
+// Moved lists the jobs whose due instant may have changed since a version, with the newest version; due is zero for those that no longer fire.
+func (d Triggers) Moved(ctx context.Context, since int64) ([]scheduler.Entry, int64, error) {
+	newest := since
+	rs, err := d.core.read().QueryContext(ctx, "SELECT id, CASE WHEN paused = 1 OR broken <> '' OR removed > 0 THEN 0 ELSE due END, version FROM triggers WHERE "+ofJobs+" AND version > ?", since)
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (scheduler.Entry, error) {
+		var e scheduler.Entry
+		var version int64
+		err := rs.Scan(&e.ID, sqlite.Stamp(&e.Due), &version)
+		newest = max(newest, version)
+		return e, err
+	})
+	return list, newest, err
+}
+
+// NextJob is the earliest due instant of all jobs, and the job's name; zero when nothing is due any more.
+func (d Triggers) NextJob(ctx context.Context) (time.Time, string, error) {
+	var due time.Time
+	var name string
+	err := d.core.read().QueryRowContext(ctx, "SELECT due, name FROM triggers INDEXED BY triggers_due WHERE kind = 'job' AND removed = 0 AND paused = 0 AND broken = '' AND due > 0 ORDER BY due LIMIT 1").Scan(sqlite.Stamp(&due), &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return due, "", nil
+	}
+	return due, name, err
+}
+
+// putJob makes a job, or replaces the one with its ID: then what was due of the old one, or waits to run, is missed.
+func putJob(tx *Tx, j scheduler.Job) error {
+	if j.ID != 0 {
+		if err := endUnserved(tx, j.ID, j, "its schedule was changed"); err != nil {
+			return err
+		}
+		if err := callOffFires(tx, j.ID, scheduler.MissedOut, "the job was changed"); err != nil {
+			return err
+		}
+	}
+	_, err := putTrigger(tx, kindOfJob(j), j.Trigger, j, j.Due)
+	return err
+}
+
+// handKey is the key of a run by hand: "run:ID".
+func handKey(c scheduler.RunNow) string {
+	return strings.TrimPrefix(c.In.ExtID, fmt.Sprintf("job:%d:", c.Job.ID))
+}
+
+// runNow queues one run by hand: its fire and its inbox row.
+func runNow(tx *Tx, c scheduler.RunNow) error {
+	slot := scheduler.Slot{Key: handKey(c), Due: tx.Now, State: scheduler.StateQueued, Reason: "run by hand"}
+	if err := inCircles(tx, c); err != nil {
+		return err
+	}
+	id, err := addFire(tx, c.Job.ID, slot)
+	if err != nil || id == 0 {
+		return err
+	}
+	c.In.Fire = id
+	return mustAccept(tx, c.In)
+}
+
+// mostByTurns is how often turns may run a job within ten minutes: jobs that run themselves, or each other, would never end.
+const mostByTurns = 30
+
+// inCircles refuses a run that a turn asks for when turns have run the job too often of late. What people start by hand does not count.
+func inCircles(tx *Tx, c scheduler.RunNow) error {
+	const byTurn = "run:t*" // calls of turns are named t1_2
+	var often bool
+	err := tx.One("SELECT ?1 GLOB ?2 AND count(*) >= ?3 FROM fires WHERE trigger = ?4 AND key GLOB ?2 AND key <> ?1 AND created > ?5",
+		[]any{handKey(c), byTurn, mostByTurns, c.Job.ID, sqlite.Micros(tx.Now.Add(-watchBusyTime))}, &often)
+	if err == nil && often {
+		err = event.NewFault(event.Clash, "hob cron run "+c.Job.Name+" starts it by hand", "job %s was run %d times within ten minutes by turns of hob's own: perhaps jobs run each other", c.Job.Name, mostByTurns)
+	}
+	return err
+}

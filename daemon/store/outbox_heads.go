@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"hob/channels"
+	"hob/daemon/sqlite"
+)
+
+// What there is to do: an open part is one that has not arrived, or that shows a draft whose text is known; a draft is in its line until it is shown.
+const (
+	openPart    = "(d.state <> 'sent' OR d.draft = 1 AND o.state = 'ready')"
+	outboxHeads = `SELECT min(id) FROM outbox WHERE state = 'ready' AND not_before <= ?1
+		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
+)
+
+// Heads finds, per address, the oldest unfinished row that is not held, when its time has come, with its parts and with those that waited with
+// it. What was being sent in an epoch before this one is interrupted.
+func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, error) {
+	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
+			(SELECT count(*) FROM deliveries d WHERE d.outbox = o.id), coalesce(p.state = 'sending', 0), coalesce(p.state = 'sent', 0), coalesce(p.remote_id, ''), coalesce(p.final, 0)
+		FROM outbox o LEFT JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
+		WHERE o.id IN (`+outboxHeads+`)
+			AND (p.outbox IS NULL OR (p.state IN ('ready', 'sent') AND p.next_at <= ?1) OR (p.state = 'sending' AND p.epoch < ?2))
+		ORDER BY o.id LIMIT ?3`, sqlite.Micros(now), epoch, limit)
+	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
+		var r channels.Row
+		err := rs.Scan(&r.ID, &r.To, &r.Standing, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Cut)
+		return r, err
+	})
+	for i := range rows {
+		if err == nil {
+			rows[i].Todo, err = openDeliveries(tx, rows[i].ID)
+		}
+		if err == nil {
+			rows[i].Quiet, err = quietWaiters(tx, rows[i], now)
+		}
+	}
+	return rows, err
+}
+
+func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
+	rs, err := tx.Query("SELECT part, body, file, nonce, attempts, unsure, tried FROM deliveries WHERE outbox = ? AND (state <> 'sent' OR draft = 1) ORDER BY part", id)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Delivery, error) {
+		d := channels.Delivery{Outbox: id}
+		err := rs.Scan(&d.Part, &d.Body, sqlite.JSON(&d.File), &d.Nonce, &d.Attempts, &d.Unsure, sqlite.Stamp(&d.Tried))
+		return d, err
+	})
+}
+
+// waiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
+// out as one.
+func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, error) {
+	if r.Parts > 0 || r.Urgent {
+		return nil, nil
+	}
+	const line = " FROM outbox o WHERE address = ?1 AND id >= ?2 AND state = 'ready' AND not_before <= ?3 AND "
+	rs, err := tx.Query(`SELECT id, body, created`+line+`id < coalesce((SELECT id`+line+`NOT (waits = 'quiet' AND standing = ?5 AND reply_ref = '' AND cause_kind <> 'question'
+			AND files IS NULL AND choices IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id)) ORDER BY id LIMIT 1), ?4) ORDER BY id`,
+		r.To, r.ID, sqlite.Micros(now), int64(math.MaxInt64), r.Standing) // #nosec G202 -- constants
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (w channels.Waiter, err error) {
+		return w, rs.Scan(&w.ID, &w.Body, sqlite.Stamp(&w.At))
+	})
+}
+
+// Due is when a row could become ready by itself: one whose time has not come, or the next try of a head of line; zero when none will.
+func outboxDue(ctx context.Context, read *sqlite.Readers, now time.Time) (time.Time, error) {
+	var next sql.NullInt64
+	err := read.QueryRowContext(ctx, `SELECT min(t) FROM (
+		SELECT min(not_before) AS t FROM outbox WHERE state = 'ready' AND not_before > ?1
+		UNION ALL SELECT min(p.next_at) FROM outbox o JOIN deliveries p ON p.outbox = o.id AND p.part = (SELECT min(part) FROM deliveries d WHERE d.outbox = o.id AND `+openPart+`)
+			WHERE o.id IN (`+outboxHeads+`) AND p.state IN ('ready', 'sent') AND p.next_at > ?1)`, sqlite.Micros(now)).Scan(&next)
+	return sqlite.Time(next.Int64), err
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+)
+
+// gateTime is how long a report waits for what the gates of new slots say: a look takes a minute at most.
+const gateWait = 2 * time.Minute
+
+// Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
+// marks are one commit, so that a crash neither loses nor repeats it. Whether a slot runs whose gate has not been looked at, nobody knows: the
+// message waits for that as long as a look may take; a job whose slot waits longer, behind another run or a failure, is told by itself.
+func (d Triggers) Report(ctx context.Context) error {
+	var some bool
+	if err := d.core.read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fires f WHERE "+untoldFires+")").Scan(&some); err != nil || !some {
+		return err
+	}
+	return d.core.write(ctx, func(tx *Tx) error {
+		var looking bool
+		err := tx.One("SELECT EXISTS (SELECT 1 FROM fires WHERE told = 1 AND state = 'due' AND created > ?)", []any{sqlite.Micros(tx.Now.Add(-gateWait))}, &looking)
+		if err != nil || looking {
+			return err
+		}
+		newest, list, err := overdueJobs(tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Run("UPDATE fires AS f SET told = 2 WHERE " + untoldFires); err != nil {
+			return err
+		}
+		text := scheduler.Away(list)
+		if text == "" {
+			return nil
+		}
+		return addNotice(tx, fmt.Sprintf("away:%d", newest), newest, text)
+	})
+}
+
+// untold are the slots that can be told: those of a job go together, and not before it is known whether the newest runs.
+const untoldFires = "f.told = 1 AND f.trigger NOT IN (SELECT e.trigger FROM fires e INDEXED BY fires_due WHERE e.state = 'due' AND e.told = 1)"
+
+// overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
+// nor are those whose gate stayed shut, with the older ones that they stand for. Where the gate could not be looked at, all of
+// them are missed.
+func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
+	const runs = "f.outcome IN ('', 'ran') OR f.outcome = 'failed' AND f.turn IS NOT NULL"
+	rs, err := tx.Query(`SELECT t.name, coalesce(json_extract(t.body, '$.zone'), ''), min(f.due), max(f.due), max(max(f.created, f.due + f.late_us)), max(f.id),
+		coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'missed' OR f.outcome = 'failed' AND f.turn IS NULL), 0), coalesce(sum(f.stands) FILTER (WHERE f.outcome = 'coalesced'), 0),
+		count(*) FILTER (WHERE `+runs+`), coalesce(max(f.late_us) FILTER (WHERE `+runs+`), 0) * 1000, sum(f.outcome = 'skipped') > 0, sum(f.outcome = 'failed' AND f.turn IS NULL) > 0, f.unstored
+		FROM fires f JOIN triggers t ON t.id = f.trigger WHERE `+untoldFires+` AND t.kind <> ? GROUP BY t.id, f.unstored ORDER BY min(f.due), t.name`, kindHeartbeat) // #nosec G202 -- constants
+	list, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (scheduler.Overdue, error) {
+		var o scheduler.Overdue
+		var id int64
+		var shut, blind bool
+		err := rs.Scan(&o.Job, &o.Zone, sqlite.Stamp(&o.First), sqlite.Stamp(&o.Last), sqlite.Stamp(&o.Until), &id, &o.Gone, &o.Stood, &o.Runs, &o.Late, &shut, &blind, &o.Unstored)
+		switch {
+		case o.Runs > 0:
+		case blind:
+			o.Gone, o.Stood = o.Gone+o.Stood, 0
+		case shut:
+			o.Stood = 0
+		}
+		newest = max(newest, id)
+		return o, err
+	})
+	return newest, list, err
+}
+
+// Awoke marks the slots of jobs that were waiting when hob stopped, and so begin late: the owner is to be told of them, as of those that came
+// due while it was not running. last is when hob was seen at work before.
+func markLate(tx *Tx, last time.Time) error {
+	if last.IsZero() || tx.Now.Sub(last) <= scheduler.Downtime {
+		return nil
+	}
+	return tx.Run(`UPDATE fires SET told = 1, late_us = ?1 - due WHERE state <> 'done' AND state IN ('due', 'queued') AND told = 0 AND due < ?1 - ?2
+		AND EXISTS (SELECT 1 FROM triggers t WHERE t.id = fires.trigger AND t.kind = 'job')`, sqlite.Micros(tx.Now), scheduler.Downtime.Microseconds())
+}
+
+// remindOfWaiting tells the owner, once a day of the job's own zone, that a job waits because its last run does.
+func remindOfWaiting(tx *Tx, j scheduler.Job, open int64) error {
+	var due time.Time
+	var turn int64
+	var why string
+	err := tx.One("SELECT f.due, t.id, t.why FROM fires f JOIN turns t ON t.id = f.turn WHERE f.id = ? AND f.state = 'waiting'", []any{open}, sqlite.Stamp(&due), &turn, &why)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // it is queued or runs, and will end by itself
+	}
+	if err != nil {
+		return err
+	}
+	zone, err := scheduler.Zone(j.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	text := fmt.Sprintf("Job %s waits for its run of %s, which is %s. What comes due meanwhile is folded into that run. To look at it: hob turns show %d",
+		j.Name, due.In(zone).Format("Mon 2 Jan 15:04"), why, turn)
+	return addNotice(tx, fmt.Sprintf("job:%d:waits:%s", j.ID, tx.Now.In(zone).Format(time.DateOnly)), open, text)
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+
+	"hob/tools"
+)
+
+// Ended follows the end of a turn, in its commit. With a parent that was stopped or given up its sub-agents end too; those in the
+// background outlive any other end. The end of a sub-agent wakes whoever waits for it; when nobody does, its result becomes an
+// inbox row of the conversation that spawned it. It reports whether the turn was a sub-agent's.
+func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool, err error) {
+	if state == turn.Stopped || state == turn.Dead {
+		if _, err := haltSubagents(tx, "t.parent = ? AND t.ended = 0", id); err != nil {
+			return false, err
+		}
+	}
+	c, err := readEndedChild(tx, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read sub-agent: %w", err)
+	}
+	if err := addEvent(tx, event.Event{Type: "child.finished", Session: c.key, Turn: c.parent, Data: map[string]any{
+		"agent": c.Child.Agent, "turn": id, "title": c.title, "state": state, "why": why,
+	}}); err != nil {
+		return true, err
+	}
+	if fail.Broken("forget-child") {
+		return true, nil
+	}
+	woken, err := wakeParent(tx, c)
+	if err != nil || woken || !c.background || state == turn.Stopped {
+		return true, err
+	}
+	return true, reportToParent(tx, c)
+}
+
+// over is a sub-agent's turn that has just ended, and where its result goes.
+type endedChild struct {
+	turn.Child
+	parent     int64
+	key        string // of the parent's session
+	title      string
+	call       string
+	background bool
+	asker      event.Trust
+	reply      event.Address
+}
+
+func readEndedChild(tx *Tx, id int64) (endedChild, error) {
+	c := endedChild{Child: turn.Child{Turn: id}}
+	err := tx.One(`SELECT c.agent, t.state, t.text, t.why, t.tainted = 1 OR s.watermark <> 'owner', t.parent, ps.key, s.title, c.call_id, c.background, t.asker, p.reply_to
+		FROM children c JOIN turns t ON t.id = c.turn JOIN sessions s ON s.id = t.session JOIN turns p ON p.id = t.parent JOIN sessions ps ON ps.id = p.session
+		WHERE c.turn = ?`, []any{id}, &c.Child.Agent, &c.Child.State, &c.Child.Text, &c.Child.Why, &c.Child.Tainted, &c.parent, &c.key, &c.title, &c.call, &c.background, &c.asker, &c.reply)
+	return c, err
+}
+
+// wake meets the waits for a sub-agent. Whoever reads what it has read is tainted as it is.
+func wakeParent(tx *Tx, c endedChild) (bool, error) {
+	rs, err := tx.Query("UPDATE waits SET met = ?, how = ? WHERE kind = 'child' AND met = 0 AND subject = ? RETURNING turn",
+		sqlite.Micros(tx.Now), strconv.FormatInt(c.Child.Turn, 10), c.Child.Agent)
+	waiting, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) })
+	if err != nil {
+		return false, fmt.Errorf("wake: %w", err)
+	}
+	for _, id := range waiting {
+		tx.Ring(sqlite.BellInbox)
+		if !c.Child.Tainted {
+			continue
+		}
+		if err := lowerTrust(tx, id, "what sub-agent "+c.Child.Agent+" has read"); err != nil {
+			return false, fmt.Errorf("hand on taint: %w", err)
+		}
+	}
+	return len(waiting) > 0, nil
+}
+
+// report puts the result of a sub-agent that nobody waits for into the inbox.
+func reportToParent(tx *Tx, c endedChild) error {
+	name := "sub-agent " + c.Child.Agent
+	if c.title != "" {
+		name += " (" + c.title + ")"
+	}
+	text := name + " has done its task:\n" + turn.CutChild(c.Child.Text)
+	if c.Child.State != turn.Done {
+		text = name + " did not finish: " + c.Child.Why
+	}
+	rank := event.RankRest
+	if c.asker == event.Owner {
+		rank = event.RankResumed // what the owner asked for goes on
+	}
+	_, err := acceptIn(tx, event.In{
+		Source: "sub-agent", ExtID: c.call, Session: c.key, Kind: event.Report, Rank: rank, Trust: c.asker, ReplyTo: c.reply,
+		Tainted: c.Child.Tainted, Parts: event.Say(text), Received: tx.Now,
+	})
+	return err
+}
+
+// haltAll stops the sub-agents that a condition names: one that runs is marked, and its lane ends it; the others end here.
+func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
+	list, err := readSubagents(tx, where, args...)
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range list {
+		if err := haltSubagent(tx, k); err != nil {
+			return 0, fmt.Errorf("stop sub-agent %s: %w", k.agent, err)
+		}
+	}
+	return len(list), nil
+}
+
+func haltSubagent(tx *Tx, k subagent) error {
+	if !k.running {
+		return endTurn(tx, k.turn, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"})
+	}
+	tx.Ring(sqlite.BellInbox)
+	return tx.Run("UPDATE children SET halt = 1 WHERE turn = ?", k.turn)
+}
+
+// haltAgent stops one sub-agent for a model.
+func haltNamedSubagent(tx *Tx, h tools.Halt) error {
+	k, found, err := newestSubagent(tx, h.Agent)
+	switch {
+	case err != nil:
+		return err
+	case !found || h.Session != 0 && k.parentSession != h.Session:
+		return noSubagent(h.Agent)
+	case k.over:
+		return nil
+	}
+	return haltSubagent(tx, k)
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/sqlite"
+)
+
+// Subagents is the queue of sub-agents' turns. It is safe for concurrent use; each method is one transaction.
+type Subagents struct{ core *core }
+
+// TakeChild claims the oldest sub-agent's turn that can go on. held are those that are being stepped: one that is marked as running
+// and is none of them was left by an error. False: there is nothing to do. In safe mode nothing goes on.
+func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bool, err error) {
+	var work bool
+	err = k.core.read().QueryRowContext(ctx, `SELECT (EXISTS (SELECT 1 FROM turns WHERE parent IS NOT NULL AND state = 'ready') AND NOT EXISTS (SELECT 1 FROM settings WHERE key = 'safe_mode'))
+		OR (SELECT count(*) FROM turns WHERE parent IS NOT NULL AND state = 'running') > ?`, len(held)).Scan(&work)
+	if err != nil || !work {
+		return 0, false, err
+	}
+	list, err := json.Marshal(append([]int64{}, held...)) // never null
+	if err != nil {
+		return 0, false, fmt.Errorf("encode held turns: %w", err)
+	}
+	err = k.core.write(ctx, func(tx *Tx) error {
+		id = 0
+		left, err := tx.Change("UPDATE turns SET state = 'ready' WHERE state = 'running' AND parent IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?))", string(list))
+		if err == nil && left > 0 {
+			err = tx.spendRows().bookOrphans()
+		}
+		if err != nil {
+			return fmt.Errorf("take back sub-agents: %w", err)
+		}
+		id, err = claimSubagent(tx)
+		return err
+	})
+	return id, id != 0, err
+}
+
+// claimNext claims the first ready sub-agent that is not to stop and has attempts left; 0: there is none.
+func claimSubagent(tx *Tx) (int64, error) {
+	for {
+		var id int64
+		var halt bool
+		err := tx.One(`SELECT coalesce(min(t.id), 0), coalesce(max(c.halt), 0) FROM turns t JOIN children c ON c.turn = t.id
+			WHERE t.id = (SELECT min(id) FROM turns WHERE parent IS NOT NULL AND state = 'ready') AND NOT EXISTS (SELECT 1 FROM settings WHERE key = 'safe_mode')`, nil, &id, &halt)
+		if err != nil || id == 0 {
+			return 0, err
+		}
+		if halt {
+			if err := endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "it was stopped before it ended"}); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if alive, err := resumeTurn(tx, id); err != nil || alive {
+			return id, err
+		}
+	}
+}
+
+// Halted lists the sub-agents that run and are to stop.
+func (k Subagents) Halted(ctx context.Context) ([]int64, error) {
+	rs, err := k.core.read().QueryContext(ctx, "SELECT c.turn FROM turns t JOIN children c ON c.turn = t.id WHERE t.state = 'running' AND t.parent IS NOT NULL AND c.halt = 1")
+	return sqlite.Collect(rs, err, scanID)
+}
+
+func scanID(rs *sql.Rows) (id int64, err error) { return id, rs.Scan(&id) }
+
+// DrainChildren puts the sub-agents that run back without counting an attempt: the next start goes on with them.
+func (k Subagents) DrainChildren(ctx context.Context) error {
+	return k.core.write(ctx, func(tx *Tx) error {
+		return tx.Run("UPDATE turns SET state = 'ready', attempts = max(attempts - 1, 0) WHERE state = 'running' AND parent IS NOT NULL")
+	})
+}
+
+// StopChildren stops all sub-agents, and the turns that are parked for one. It returns how many sub-agents that were.
+func (k Commands) StopChildren(ctx context.Context) (n int, err error) {
+	err = k.core.write(ctx, func(tx *Tx) error {
+		if err := tx.One("SELECT count(*) FROM turns WHERE parent IS NOT NULL AND ended = 0", nil, &n); err != nil || n == 0 {
+			return err
+		}
+		rs, err := tx.Query("SELECT t.id FROM turns t JOIN waits w ON w.turn = t.id AND w.call_id = t.parked_on WHERE t.state = 'waiting' AND w.kind = 'child' AND w.met = 0")
+		parked, err := sqlite.Collect(rs, err, scanID)
+		if err != nil {
+			return fmt.Errorf("look for parked turns: %w", err)
+		}
+		if err := stopTurns(tx, parked); err != nil {
+			return err
+		}
+		_, err = haltSubagents(tx, "t.ended = 0")
+		return err
+	})
+	return n, err
+}
+
+// StopParked ends all turns that do not run, sub-agents with their parents, and returns how many.
+func (k Commands) StopParked(ctx context.Context) (n int, err error) {
+	err = k.core.write(ctx, func(tx *Tx) error {
+		rs, err := tx.Query("SELECT id FROM turns WHERE state IN ('waiting', 'ready')")
+		ids, err := sqlite.Collect(rs, err, scanID)
+		if err != nil {
+			return err
+		}
+		n = len(ids)
+		return stopTurns(tx, ids)
+	})
+	return n, err
+}
+
+func stopTurns(tx *Tx, ids []int64) error {
+	for _, id := range ids {
+		if err := endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopTurn ends one turn that the thread does not step at the moment; a sub-agent that runs ends as soon as its lane knows. False: it has ended already.
+func (k Commands) StopTurn(ctx context.Context, id int64) (stopped bool, err error) {
+	err = k.core.write(ctx, func(tx *Tx) error {
+		var n int
+		if err := tx.One("SELECT count(*) FROM turns WHERE id = ? AND ended = 0", []any{id}, &n); err != nil || n == 0 {
+			return err
+		}
+		stopped = true
+		if n, err := haltSubagents(tx, "t.id = ? AND t.state = 'running'", id); err != nil || n > 0 {
+			return err
+		}
+		return endTurn(tx, id, turn.Finish{State: turn.Stopped, Why: "stopped by the owner"})
+	})
+	return stopped, err
+}

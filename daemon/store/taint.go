@@ -1,0 +1,39 @@
+package store
+
+import (
+	"hob/daemon/event"
+)
+
+// Lower notes that a turn has read foreign text: the turn is tainted from now on, and so is its conversation.
+func lowerTrust(tx *Tx, turn int64, from string) error {
+	if from == "" {
+		return nil
+	}
+	if err := tx.Run("UPDATE turns SET tainted = 1, foreign_from = iif(foreign_from = '', ?, foreign_from) WHERE id = ?", from, turn); err != nil {
+		return err
+	}
+	n, err := tx.Change("UPDATE sessions SET watermark = ?, foreign_from = ? WHERE watermark = ? AND id = (SELECT session FROM turns WHERE id = ?)", event.Public, from, event.Owner, turn)
+	if err != nil || n == 0 {
+		return err
+	}
+	// What the owner allowed for the rest of a turn he allowed to one that had read nothing foreign.
+	return tx.Run(`UPDATE questions SET answer = 'once' WHERE answer = 'turn' AND state IN ('answered', 'consumed')
+		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
+}
+
+// Enter does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and
+// files, which the model sees as they are.
+func lowerTrustBy(tx *Tx, turn int64, in event.In) error {
+	switch {
+	case in.Trust != event.Owner:
+		return lowerTrust(tx, turn, "a message from "+in.Source)
+	case in.Tainted:
+		return lowerTrust(tx, turn, "words that "+in.Source+" brought")
+	}
+	for _, p := range in.Parts {
+		if p.Kind != event.Text {
+			return lowerTrust(tx, turn, "a file in a message")
+		}
+	}
+	return nil
+}

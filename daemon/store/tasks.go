@@ -1,0 +1,170 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hob/daemon/agent/turn"
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+	"hob/daemon/tasks"
+)
+
+// columns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.
+const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
+	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
+
+const taskTables = ` FROM tasks k LEFT JOIN inbox i ON k.state = 'queued' AND i.source = 'task' AND i.ext_id = k.id || '/' || k.attempt LEFT JOIN turns t ON t.id = i.turn AND t.ended = 0 `
+
+func scanTask(rs *sql.Rows) (tasks.Task, error) {
+	var t tasks.Task
+	err := rs.Scan(&t.ID, &t.Title, &t.Prompt, &t.State, sqlite.JSON(&t.BlockedBy), sqlite.Stamp(&t.NotBefore), &t.Priority, &t.Attempt,
+		&t.Trust, &t.Tainted, &t.Typed, &t.ReplyTo, &t.Result, &t.Turn, sqlite.Stamp(&t.Created), sqlite.Stamp(&t.Ended))
+	return t, err
+}
+
+// related are the tasks that a rule over some of them needs: all that have not come to an end that lasts, those named, and those that
+// any of these wait for. Its one parameter is a JSON list of numbers.
+const relatedTasks = `WITH some AS (SELECT id, blocked_by FROM tasks WHERE state NOT IN ('done', 'cancelled') OR id IN (SELECT value FROM json_each(?1)))
+	SELECT ` + taskColumns + taskTables + `WHERE k.id IN (SELECT id FROM some UNION SELECT b.value FROM some, json_each(some.blocked_by) b)`
+
+func collectBacklog(rs *sql.Rows, err error) (tasks.Backlog, error) {
+	list, err := sqlite.Collect(rs, err, scanTask)
+	b := tasks.Backlog{}
+	for _, t := range list {
+		b[t.ID] = t
+	}
+	return b, err
+}
+
+func readBacklog(tx *Tx, ids ...int64) (tasks.Backlog, error) {
+	doc, err := sqlite.Doc(ids)
+	if err != nil {
+		return nil, err
+	}
+	b, err := collectBacklog(tx.Query(relatedTasks, doc))
+	if err != nil {
+		return nil, fmt.Errorf("read the backlog: %w", err)
+	}
+	return b, nil
+}
+
+func addTask(tx *Tx, t tasks.Task) error {
+	b, err := readBacklog(tx, t.BlockedBy...)
+	if err != nil {
+		return err
+	}
+	t.Created = tx.Now
+	step, err := b.Add(t)
+	if err != nil {
+		return err
+	}
+	return runTaskStep(tx, step)
+}
+
+func reviseTask(tx *Tx, r tasks.Revision) error {
+	ids := []int64{r.ID}
+	if r.BlockedBy != nil {
+		ids = append(ids, *r.BlockedBy...)
+	}
+	b, err := readBacklog(tx, ids...)
+	if err != nil {
+		return err
+	}
+	step, err := b.Revise(r, tx.Now)
+	if err != nil {
+		return err
+	}
+	return runTaskStep(tx, step)
+}
+
+// End ends the task that a turn ran, if it ran one: what the turn has said is its summary, why tells what went wrong.
+func endTask(tx *Tx, id int64, state turn.Status, why string) error {
+	o := tasks.Outcome{State: taskOutcome(state), Turn: id, At: tx.Now}
+	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
+		WHERE t.id = ?`, []any{id}, &o.ExtID, &o.Text, &o.Tainted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.State != tasks.Done {
+		o.Text = why
+	}
+	number, _, _ := strings.Cut(o.ExtID, "/")
+	task, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return fmt.Errorf("task of turn %d: %w", id, err)
+	}
+	b, err := readBacklog(tx, task)
+	if err != nil {
+		return err
+	}
+	return runTaskStep(tx, b.End(task, o))
+}
+
+// outcome is what a turn's end makes of its task. What the owner has stopped nobody wants any more.
+func taskOutcome(state turn.Status) tasks.State {
+	switch state {
+	case turn.Done:
+		return tasks.Done
+	case turn.Stopped:
+		return tasks.Cancelled
+	default:
+		return tasks.Failed
+	}
+}
+
+// carryOut writes down a step of the backlog.
+func runTaskStep(tx *Tx, s tasks.Step) error {
+	for _, t := range s.Tasks { // before their inbox rows change: a row that is withdrawn is not the newest attempt's any more
+		if err := writeTask(tx, t); err != nil {
+			return fmt.Errorf("write task %d: %w", t.ID, err)
+		}
+	}
+	for _, ext := range s.Withdrawn {
+		if err := tx.Run("UPDATE inbox SET state = 'dropped', reason = 'the task was changed' WHERE source = 'task' AND ext_id = ? AND state = 'queued'", ext); err != nil {
+			return fmt.Errorf("withdraw %s: %w", ext, err)
+		}
+	}
+	for _, in := range s.Inputs {
+		if err := mustAccept(tx, in); err != nil {
+			return err
+		}
+		if fail.Broken("task-twice") {
+			in.ExtID += "/2"
+			if err := mustAccept(tx, in); err != nil {
+				return err
+			}
+		}
+	}
+	t := s.Ended
+	if t == nil {
+		return nil
+	}
+	if err := addEvent(tx, event.Event{Type: "task.finished", Session: t.Key(), Turn: t.Turn, Data: map[string]any{"task": t.ID, "state": t.State, "result": t.Result}}); err != nil || s.Notice == "" {
+		return err
+	}
+	return queueOut(tx, event.Out{Key: "notice:task:" + t.ExtID(), Cause: event.Cause{Kind: event.ByNotice, ID: t.ID}, To: event.ToOwner, Body: s.Notice, Urgency: event.Urgent})
+}
+
+// write stores a task as it is now.
+func writeTask(tx *Tx, t tasks.Task) error {
+	if t.BlockedBy == nil {
+		t.BlockedBy = []int64{}
+	}
+	blockers, err := sqlite.Doc(t.BlockedBy)
+	if err != nil {
+		return err
+	}
+	return tx.Run(`INSERT INTO tasks (id, title, prompt, state, blocked_by, not_before, priority, attempt, trust, tainted, typed, reply_to, result, turn, created, ended)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET title = excluded.title, prompt = excluded.prompt, state = excluded.state, blocked_by = excluded.blocked_by, not_before = excluded.not_before,
+		priority = excluded.priority, attempt = excluded.attempt, trust = excluded.trust, tainted = excluded.tainted, typed = excluded.typed, result = excluded.result, turn = excluded.turn, ended = excluded.ended`,
+		t.ID, t.Title, t.Prompt, t.State, blockers, sqlite.Micros(t.NotBefore), t.Priority, t.Attempt, t.Trust, sqlite.Bit(t.Tainted), sqlite.Bit(t.Typed), t.ReplyTo, t.Result, sqlite.Ref(t.Turn), sqlite.Micros(t.Created), sqlite.Micros(t.Ended))
+}

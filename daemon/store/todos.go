@@ -1,0 +1,89 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/daemon/tasks"
+)
+
+// First is a query for the seq of the inbox row of the most important task that can run now, if the row of seq and source before it is
+// a task's; else for that seq. The tasks' place in the inbox is that of the oldest of them; which of them takes it, their priority says.
+// Its parameters ?1 and ?2 are the instant and the highest rank.
+const firstTask = `SELECT iif(source <> 'task', seq, (SELECT i.seq FROM inbox i JOIN tasks k ON k.id = CAST(i.ext_id AS INTEGER)
+	WHERE i.state = 'queued' AND i.source = 'task' AND i.not_before <= ?1 AND i.rank <= ?2 ORDER BY k.priority DESC, i.seq LIMIT 1)) FROM `
+
+// Plan is the tool whose questions Answer follows.
+const planTool = tasks.PlanTool
+
+// Yes is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
+func planApproval(tool string) (answer string, ok bool) { return tasks.Approve, tool == planTool }
+
+// Apply writes a change. What follows from it is written in the same commit.
+func applyTask(tx *Tx, c tasks.Change) error {
+	switch c := c.(type) {
+	case tasks.Todos:
+		return putTodos(tx, c)
+	case tasks.Planning:
+		return beginPlan(tx, c)
+	case tasks.Add:
+		return addTask(tx, c.Task)
+	case tasks.Revision:
+		return reviseTask(tx, c)
+	default:
+		return fmt.Errorf("unknown change %T of the work", c)
+	}
+}
+
+// sessionOf is the session that a change is about: its number, or the live one of its key.
+func sessionOf(tx *Tx, id int64, key string) (int64, error) {
+	if id != 0 {
+		return id, nil
+	}
+	if key == "" {
+		key = "main"
+	}
+	err := tx.One("SELECT id FROM sessions WHERE key = ? AND archived = 0", []any{key}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, event.NewFault(event.Missing, "write to it first: hob chat", "there is no conversation %s yet", key)
+	}
+	return id, err
+}
+
+func putTodos(tx *Tx, c tasks.Todos) error {
+	if err := tasks.CheckTodos(c.List); err != nil {
+		return err
+	}
+	id, err := sessionOf(tx, c.Session, c.Key)
+	if err != nil {
+		return err
+	}
+	if err := tx.Run("DELETE FROM todos WHERE session = ?", id); err != nil {
+		return err
+	}
+	for i, t := range c.List {
+		if err := tx.Run("INSERT INTO todos (session, n, content, status, active_form) VALUES (?, ?, ?, ?, ?)", id, i+1, t.Content, t.Status, t.ActiveForm); err != nil {
+			return fmt.Errorf("write todo %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func beginPlan(tx *Tx, c tasks.Planning) error {
+	id, err := sessionOf(tx, c.Session, c.Key)
+	if err != nil {
+		return err
+	}
+	return tx.Run("INSERT INTO plans (session, since) VALUES (?, ?) ON CONFLICT (session) DO NOTHING", id, sqlite.Micros(tx.Now))
+}
+
+// Answer ends the plan mode of a turn's session if the owner's answer to its plan is a yes.
+func planAnswered(tx *Tx, turn int64, text string) error {
+	if !tasks.Approved(text) {
+		return nil
+	}
+	return tx.Run("DELETE FROM plans WHERE session = (SELECT session FROM turns WHERE id = ?)", turn)
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+)
+
+// kind of a trigger, as its row has it.
+type triggerKind string
+
+// The kinds of triggers, and how people and commands call them.
+const (
+	kindJob       triggerKind = "job"
+	kindHeartbeat triggerKind = "heartbeat"
+	kindWatch     triggerKind = "watch"
+	kindHook      triggerKind = "hook"
+)
+
+// listed is the command that lists the triggers of a kind.
+func (k triggerKind) listed() string {
+	switch k {
+	case kindWatch:
+		return "hob watch list"
+	case kindHook:
+		return "hob hook list"
+	default:
+		return "hob cron list"
+	}
+}
+
+// noun is what people call a trigger of the kind.
+func (k triggerKind) noun() string {
+	switch k {
+	case kindHook:
+		return "webhook"
+	case kindHeartbeat:
+		return "job"
+	default:
+		return string(k)
+	}
+}
+
+// titled is the noun at the beginning of a sentence.
+func (k triggerKind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
+
+// put makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
+func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.Time) (int64, error) {
+	doc, err := sqlite.Doc(body)
+	if err != nil {
+		return 0, err
+	}
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return 0, err
+	}
+	tx.Ring(sqlite.BellJobs)
+	if t.ID == 0 {
+		id, err := tx.Insert("INSERT INTO triggers (kind, name, body, due, paused, broken, failures, hold, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			k, t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.Hold), version)
+		if err == nil && id == 0 {
+			return 0, event.NewFault(event.Clash, "choose another name, or change that one", "there is a %s named %s already", k.noun(), t.Name)
+		}
+		return id, err
+	}
+	n, err := tx.Change("UPDATE triggers SET name = ?, body = ?, due = ?, paused = ?, broken = ?, failures = ?, hold = ?, version = ? WHERE id = ? AND kind = ? AND removed = 0",
+		t.Name, doc, sqlite.Micros(due), sqlite.Bit(t.Paused), t.Broken, t.Failures, sqlite.Micros(t.Hold), version, t.ID, k)
+	return t.ID, k.found(n, err, t.ID)
+}
+
+// remove takes a trigger away; its fires stay, and those that have not begun never will.
+func removeTrigger(tx *Tx, k triggerKind, id int64) error {
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Ring(sqlite.BellJobs)
+	if err := endUnserved(tx, id, scheduler.Job{}, "the job was removed"); err != nil {
+		return err
+	}
+	n, err := tx.Change("UPDATE triggers SET removed = ?, due = 0, secret = '', version = ? WHERE id = ? AND kind = ? AND removed = 0", sqlite.Micros(tx.Now), version, id, k)
+	if err := k.found(n, err, id); err != nil {
+		return err
+	}
+	return callOffFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
+}
+
+// callOff ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
+func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
+	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
+		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
+	if err != nil {
+		return fmt.Errorf("drop what waits: %w", err)
+	}
+	err = tx.Run(`UPDATE fires SET state = 'done', outcome = ?, reason = ?, note = '', ended = ? WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued')
+		AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.fire = fires.id AND i.state = 'joined')`, outcome, why, sqlite.Micros(tx.Now), id)
+	if err != nil {
+		return fmt.Errorf("end what is due: %w", err)
+	}
+	return nil
+}
+
+// pause stops a trigger with all that waits to run, or lets it go on with due as its next slot.
+func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) error {
+	version, err := nextTriggerVersion(tx)
+	if err != nil {
+		return err
+	}
+	tx.Ring(sqlite.BellJobs)
+	if paused {
+		if err := endUnserved(tx, id, scheduler.Job{}, "the job was paused"); err != nil {
+			return err
+		}
+		if err := callOffFires(tx, id, scheduler.MissedOut, "the "+k.noun()+" was paused"); err != nil {
+			return err
+		}
+	}
+	n, err := tx.Change("UPDATE triggers SET paused = ?, due = ?, failures = 0, hold = 0, version = ? WHERE id = ? AND kind = ? AND removed = 0", sqlite.Bit(paused), sqlite.Micros(due), version, id, k)
+	return k.found(n, err, id)
+}
+
+// found turns a change that hit no trigger into a fault.
+func (k triggerKind) found(n int64, err error, id int64) error {
+	if err == nil && n == 0 {
+		return event.NewFault(event.Clash, k.listed()+" shows what there is", "there is no %s %d", k.noun(), id)
+	}
+	return err
+}
+
+// nextVersion is the number of a change: the runner finds what has changed by it.
+func nextTriggerVersion(tx *Tx) (int64, error) {
+	var v int64
+	err := tx.One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)
+	return v, err
+}

@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+	"hob/tools"
+)
+
+// Triggers are jobs and the heartbeat, and the fires of all triggers. It is safe for concurrent use; each method is one transaction. Which slots are
+// due is the scheduler's to say.
+type Triggers struct{ core *core }
+
+var _ scheduler.Store = Triggers{}
+
+// Record applies changes of triggers.
+func (d Triggers) Record(ctx context.Context, list ...tools.Change) error {
+	return d.core.record(ctx, list)
+}
+
+// JobsBell rings when a trigger was made or changed.
+func (d Triggers) JobsBell() <-chan struct{} { return d.core.db.Wait(sqlite.BellJobs) }
+
+// mustAccept stores the inbox row of a new fire; a row of that id that is there already is somebody else's.
+func mustAccept(tx *Tx, in event.In) error {
+	r, err := acceptIn(tx, in)
+	if err == nil && !r.New {
+		return fmt.Errorf("there is an inbox row %s %s already", in.Source, in.ExtID)
+	}
+	return err
+}

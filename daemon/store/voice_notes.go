@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"hob/daemon/event"
+	"hob/daemon/sqlite"
+	"hob/daemon/transcribe"
+)
+
+// Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
+func unheardNotes(ctx context.Context, r *sqlite.Readers, turn int64) ([]transcribe.Note, error) {
+	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
+		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, turn)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (n transcribe.Note, err error) {
+		return n, rs.Scan(&n.Item, sqlite.JSON(&n.Part))
+	})
+}
+
+// Hear puts a text behind a voice note that nobody has listened to.
+func hearNote(tx *Tx, turn int64, n transcribe.Note, text string) error {
+	var parts []event.Part
+	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, turn}, sqlite.JSON(&parts)); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(parts, func(p event.Part) bool { return p.Voice && !p.Heard && p.Artifact == n.Artifact })
+	if at < 0 {
+		return fmt.Errorf("item %d has no note %s that nobody has listened to", n.Item, n.Artifact)
+	}
+	parts[at].Heard = true
+	doc, err := sqlite.Doc(slices.Insert(parts, at+1, event.Say(text)...))
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE items SET parts = ? WHERE seq = ?", doc, n.Item)
+}

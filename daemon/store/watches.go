@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fail"
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+	"hob/scheduler/watch"
+	"hob/tools"
+)
+
+// Watches are the file watches as the watcher sees it. Its methods are safe for concurrent use; each is one transaction.
+type Watches struct{ core *core }
+
+var _ watch.Store = Watches{}
+
+const watchColumns = "id, name, body, paused, broken, failures, hold"
+
+func scanWatch(rs *sql.Rows) (watch.Watch, error) {
+	var w watch.Watch
+	var row scheduler.Trigger
+	var body string
+	if err := rs.Scan(&row.ID, &row.Name, &body, &row.Paused, &row.Broken, &row.Failures, sqlite.Stamp(&row.Hold)); err != nil {
+		return w, err
+	}
+	if err := json.Unmarshal([]byte(body), &w); err != nil {
+		w = watch.Watch{} // a spoilt row disables only itself
+		row.Broken = fmt.Sprintf("its row cannot be read: %v", err)
+	}
+	w.ID, w.Name, w.Paused, w.Broken, w.Failures, w.Hold = row.ID, row.Name, row.Paused, row.Broken, row.Failures, row.Hold
+	return w, nil
+}
+
+// AllWatches lists all watches by name.
+func (d Watches) AllWatches(ctx context.Context) ([]watch.Watch, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 ORDER BY name")
+	return sqlite.Collect(rs, err, scanWatch)
+}
+
+// WatchNamed finds a live watch by its name or id.
+func (d Watches) WatchNamed(ctx context.Context, name string) (watch.Watch, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND (name = ?1 OR cast(id AS TEXT) = ?1) ORDER BY name = ?1 DESC LIMIT 1", name)
+	list, err := sqlite.Collect(rs, err, scanWatch)
+	if err != nil {
+		return watch.Watch{}, err
+	}
+	if len(list) == 0 {
+		return watch.Watch{}, event.NewFault(event.Missing, "hob watch list shows them", "there is no watch %s", name)
+	}
+	return list[0], nil
+}
+
+// Looks is how far the watches have come, by their ids.
+func (d Watches) Looks(ctx context.Context) (map[int64]watch.Look, error) {
+	looks := map[int64]watch.Look{}
+	rs, err := d.core.read().QueryContext(ctx, "SELECT id, trouble, EXISTS (SELECT 1 FROM snapshots WHERE watch = id AND path = '.') FROM triggers WHERE kind = 'watch' AND removed = 0")
+	_, err = sqlite.Collect(rs, err, func(rs *sql.Rows) (id int64, err error) {
+		var l watch.Look
+		err = rs.Scan(&id, &l.Trouble, &l.Ready)
+		looks[id] = l
+		return id, err
+	})
+	return looks, err
+}
+
+// Watches lists the watches that look at something now.
+func (s Watches) Watches(ctx context.Context) ([]watch.Watch, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT "+watchColumns+" FROM triggers WHERE kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '' ORDER BY id")
+	list, err := sqlite.Collect(rs, err, scanWatch)
+	live := list[:0]
+	for _, w := range list {
+		if w.Broken == "" {
+			live = append(live, w)
+		}
+	}
+	return live, err
+}
+
+// Record applies changes of watches.
+func (s Watches) Record(ctx context.Context, list ...tools.Change) error {
+	return s.core.record(ctx, list)
+}
+
+// Snapshot is what a watch last saw of each path, in the order of paths and without their texts.
+func (s Watches) Snapshot(ctx context.Context, id int64) ([]watch.File, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT path, dir, ino, size, mtime, hash, version, gone FROM snapshots WHERE watch = ? ORDER BY path", id)
+	return sqlite.Collect(rs, err, func(rs *sql.Rows) (f watch.File, err error) {
+		var ino int64
+		err = rs.Scan(&f.Path, &f.Dir, &ino, &f.Size, &f.Mtime, &f.Hash, &f.Version, &f.Gone)
+		f.Ino = uint64(ino) // #nosec G115 -- as it was put
+		return f, err
+	})
+}
+
+// Text is the text of a small file as the watch last saw it, nil when there is none.
+func (s Watches) Text(ctx context.Context, id int64, path string) ([]byte, error) {
+	rs, err := s.core.read().QueryContext(ctx, "SELECT text FROM snapshots WHERE watch = ? AND path = ?", id, path)
+	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (text []byte, err error) { return text, rs.Scan(&text) })
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// Saw commits what a watch has seen: the rows of its snapshot, the fire and the inbox row. A key that has a fire already puts the rows
+// and nothing else; of a watch that was removed or paused meanwhile nothing is put: it is watch.ErrStopped.
+func (s Watches) Saw(ctx context.Context, seen watch.Seen) error {
+	if seen.In != nil && fail.Broken("snapshot-before-event") {
+		if err := s.core.write(ctx, func(tx *Tx) error { return putSnapshot(tx, seen.Watch.ID, seen.Files) }); err != nil {
+			return err
+		}
+		fail.Point("snapshot.between")
+	}
+	return s.core.write(ctx, func(tx *Tx) error {
+		var live bool
+		err := tx.One("SELECT EXISTS (SELECT 1 FROM triggers WHERE id = ? AND kind = 'watch' AND removed = 0 AND paused = 0 AND broken = '')", []any{seen.Watch.ID}, &live)
+		if err == nil && !live {
+			err = fmt.Errorf("watch %d: %w", seen.Watch.ID, watch.ErrStopped)
+		}
+		if err != nil {
+			return err
+		}
+		if seen.In != nil {
+			if err := fireWatch(tx, seen); err != nil {
+				return err
+			}
+		}
+		return putSnapshot(tx, seen.Watch.ID, seen.Files)
+	})
+}
+
+// fireWatch writes the fire and the inbox row of what was seen, unless both are there already.
+func fireWatch(tx *Tx, seen watch.Seen) error {
+	held, err := readHeldFire(tx, seen.Watch.ID)
+	if err != nil {
+		return err
+	}
+	until, busy, err := watchHeldUntil(tx, seen.Watch.ID) // before this commit adds a fire
+	if err != nil {
+		return err
+	}
+	slot := scheduler.Slot{Key: seen.Key, Due: tx.Now, State: scheduler.StateQueued}
+	if !until.IsZero() {
+		slot.Reason = "held for " + until.Sub(tx.Now).Round(time.Second).String()
+	}
+	if held.seq != 0 {
+		slot.State, slot.Outcome, slot.Reason = scheduler.StateDone, scheduler.Coalesced, fmt.Sprintf("told with #%d", held.fire)
+	}
+	fire, err := addFire(tx, seen.Watch.ID, slot)
+	switch {
+	case err != nil || fire == 0:
+		return err
+	case held.seq != 0:
+		return held.add(tx, seen.In.Parts)
+	}
+	in := *seen.In
+	in.Fire, in.NotBefore = fire, until
+	if fail.Broken("fire-in-two") {
+		acceptApart(tx, in)
+		return nil
+	}
+	if err := mustAccept(tx, in); err != nil || !busy {
+		return err
+	}
+	return tellWatchBusy(tx, seen.Watch.Trigger)
+}
+
+// A watch that fires more often than this within the time is held: its own turns may be what changes the files.
+const (
+	maxWatchFires = 30
+	watchBusyTime = 10 * time.Minute
+)
+
+// calmAt is the instant before which the next fire of a watch must not run: the end of ten minutes in which it has fired thirty times
+// (busy), or of the pause after a failure; zero when there is none.
+func watchHeldUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
+	var begun time.Time
+	err = tx.One(`SELECT coalesce((SELECT created FROM fires WHERE trigger = ?1 AND outcome <> 'coalesced' ORDER BY id DESC LIMIT 1 OFFSET ?2), 0), hold
+		FROM triggers WHERE id = ?1`, []any{id, maxWatchFires - 1}, sqlite.Stamp(&begun), sqlite.Stamp(&until))
+	if end := begun.Add(watchBusyTime); err == nil && !begun.IsZero() && end.After(tx.Now) && !begun.After(tx.Now) { // a clock that was ahead says nothing
+		busy = true
+		if end.After(until) {
+			until = end
+		}
+	}
+	if !until.After(tx.Now) {
+		until = time.Time{}
+	}
+	return until, busy, err
+}
+
+// tellBusy tells the owner, once a day, that a watch is held.
+func tellWatchBusy(tx *Tx, t scheduler.Trigger) error {
+	text := fmt.Sprintf("Watch %s has fired %d times within 10 minutes, perhaps because its own turns change what it watches. What it sees from now on is told together, at the end of "+
+		"that time. hob watch pause %s stops it.", t.Name, maxWatchFires, t.Name)
+	return addNotice(tx, fmt.Sprintf("watch:%d:busy:%s", t.ID, tx.Now.UTC().Format(time.DateOnly)), t.ID, text)
+}
+
+// held is the inbox row of a watch that must not run yet; the zero held is none.
+type heldFire struct {
+	seq, fire int64
+	parts     []event.Part
+}
+
+func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
+	err = tx.One(`SELECT i.seq, f.id, i.parts FROM fires f JOIN inbox i ON i.fire = f.id
+		WHERE f.trigger = ? AND f.state = 'queued' AND i.state = 'queued' AND i.not_before > ? ORDER BY i.seq LIMIT 1`, []any{id, sqlite.Micros(tx.Now)}, &h.seq, &h.fire, sqlite.JSON(&h.parts))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return h, err
+}
+
+// mostHeld bounds the text of a held row, in bytes; what comes beyond it is in the files themselves.
+const maxHeldText = 48 << 10
+
+// beyond stands for what a held row has no room for.
+const heldOverflow = "More has changed since than is told here: look at the files themselves."
+
+// add puts what was seen behind what is held; the prompt, the first part of both, stands there already.
+func (h heldFire) add(tx *Tx, parts []event.Part) error {
+	last := h.parts[len(h.parts)-1]
+	switch more := parts[min(1, len(parts)):]; {
+	case last.Text == heldOverflow:
+		return nil
+	case len(event.TextOf(h.parts))+len(event.TextOf(more)) > maxHeldText:
+		h.parts = append(h.parts, event.Say(heldOverflow)...)
+	default:
+		h.parts = append(h.parts, more...)
+	}
+	doc, err := sqlite.Doc(h.parts)
+	if err != nil {
+		return err
+	}
+	return tx.Run("UPDATE inbox SET parts = ? WHERE seq = ?", doc, h.seq)
+}
+
+// putFiles puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
+// does.
+func putSnapshot(tx *Tx, id int64, files []watch.File) error {
+	for _, f := range files {
+		if f.Gone {
+			if err := tx.Run("DELETE FROM snapshots WHERE watch = ? AND path = ?", id, f.Path); err != nil {
+				return fmt.Errorf("drop the snapshot of %s: %w", f.Path, err)
+			}
+			continue
+		}
+		err := tx.Run(`INSERT INTO snapshots (watch, path, dir, ino, size, mtime, hash, version, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (watch, path) DO UPDATE SET dir = excluded.dir, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, hash = excluded.hash,
+				version = excluded.version, text = iif(excluded.text IS NULL AND excluded.hash = hash, text, excluded.text), gone = 0`,
+			id, f.Path, sqlite.Bit(f.Dir), int64(f.Ino), f.Size, f.Mtime, f.Hash, f.Version, f.Text) // #nosec G115 -- read back as it was
+		if err != nil {
+			return fmt.Errorf("put the snapshot of %s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+// Trouble notes what a watch cannot see, or sees late, "" for nothing, and tells the owner once a day of the same.
+func (s Watches) Trouble(ctx context.Context, id int64, text string) error {
+	return s.core.write(ctx, func(tx *Tx) error {
+		var name string
+		err := tx.One("UPDATE triggers SET trouble = ? WHERE id = ? AND kind = 'watch' AND removed = 0 RETURNING name", []any{text, id}, &name)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // it was removed meanwhile
+		}
+		if err != nil || text == "" {
+			return err
+		}
+		sum := sha256.Sum256([]byte(text))
+		key := fmt.Sprintf("watch:%d:%s:%s", id, hex.EncodeToString(sum[:6]), tx.Now.UTC().Format(time.DateOnly))
+		return addNotice(tx, key, id, fmt.Sprintf("Watch %s: %s", name, text))
+	})
+}

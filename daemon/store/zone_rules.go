@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"hob/daemon/sqlite"
+	"hob/scheduler"
+)
+
+var _ scheduler.Zones = Triggers{}
+
+// keyZones is the setting with the print of the zones' rules by which due instants were worked out.
+const keyZones = "zone_rules"
+
+// ZoneRules is the print that was noted last.
+func (d Triggers) ZoneRules(ctx context.Context) (string, error) {
+	var print string
+	err := d.core.read().QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyZones).Scan(&print)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return print, err
+}
+
+// Crons lists live jobs with a cron spec that are due some day, by id.
+func (d Triggers) Crons(ctx context.Context, after int64, most int) ([]scheduler.Job, error) {
+	rs, err := d.core.read().QueryContext(ctx, "SELECT "+jobColumns+" FROM triggers NOT INDEXED WHERE id > ? AND "+ofJobs+" AND removed = 0 AND broken = '' AND due > 0 AND json_extract(body, '$.spec') LIKE 'cron %' ORDER BY id LIMIT ?", after, most)
+	return sqlite.Collect(rs, err, scanJob)
+}
+
+// Redate moves due instants, and notes the print of the rules that they follow.
+func (d Triggers) Redate(ctx context.Context, print string, list []scheduler.Redated) error {
+	return d.core.write(ctx, func(tx *Tx) error {
+		for _, r := range list {
+			err := tx.Run("UPDATE triggers SET due = ? WHERE id = ? AND due = ? AND version = ? AND removed = 0", sqlite.Micros(r.Due), r.Job.ID, sqlite.Micros(r.Job.Due), r.Job.Version)
+			if err != nil {
+				return fmt.Errorf("move job %d: %w", r.Job.ID, err)
+			}
+		}
+		return putSetting(tx, keyZones, print)
+	})
+}
