@@ -76,7 +76,7 @@ type parts struct {
 	runner   *scheduler.Runner
 	watcher  *watch.Watcher
 	written  watch.Ledger // what hob's own tools wrote
-	desk     *agent.Desk
+	desk     *agent.CommandHandler
 	thread   *agent.Thread
 	lanes    *agent.Lanes
 	registry *runtime.Registry
@@ -189,7 +189,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 	}
 	s := agent.Settings{
 		Zone: d.zoneName(), Owner: c.Owner.Name, Known: append([]event.Address{event.ToOwner, event.CLI}, d.owner()...), Friends: visitors(d).friends(),
-		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Lean: func() string { return prompt.Lean(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
+		Mode: policy.Mode(c.Guard.Mode), Safe: safe != "" || err != nil, System: d.system, Heartbeat: func() string { return prompt.Heartbeat(d.config().Owner.Name) }, Workspace: d.live.Load().kit.Guard.Workspace(),
 	}
 	s.Limits.Requests, s.Limits.Running = c.Turn.MaxSteps, c.Turn.MaxRunning
 	return s
@@ -198,7 +198,7 @@ func (d conf) settings(ctx context.Context) agent.Settings {
 // system is the stable part of the prompt.
 func (d conf) system(guest bool) string {
 	text, err := prompt.System(d.opt.workspace(), d.config().Owner.Name, guest, func(path string) (prompt.File, error) {
-		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, prompt.MostRead)
+		text, at, err := fsguard.Text(d.live.Load().kit.Guard, path, prompt.MaxRead)
 		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil {

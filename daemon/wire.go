@@ -36,9 +36,9 @@ var (
 	_ scheduler.Zones     = store.Triggers{} // and moves them when the rules of a zone change
 	_ scheduler.Leaps     = store.Triggers{} // or takes them back when the clock was wrong
 	_ agent.Queue         = store.Turns{}    // the thread takes rows
-	_ agent.Ledger        = store.Turns{}    // and commits steps
+	_ agent.Turns         = store.Turns{}    // and commits steps
 	_ agent.Prompts       = store.Turns{}
-	_ agent.Family        = store.Subagents{} // the lanes of sub-agents
+	_ agent.Children      = store.Subagents{} // the lanes of sub-agents
 	_ agent.Commands      = store.Commands{}  // the desk serves commands
 	_ agent.Conversations = store.Commands{}
 	_ agent.Outgoing      = store.Commands{}
@@ -60,22 +60,22 @@ func (d *daemon) wire(out, in stage) error {
 	}
 	d.store.Marks().Sum = func(path string) (string, error) { return fsguard.Sum(d.live.Load().kit.Guard, path) }
 	d.dispatch = &agent.Dispatch{
-		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Shelf: d.shelf, Settings: conf{d}.settings, Grants: d.store.Turns.Grants, Clock: d.clock, Log: d.log,
-		Lacks: func(name string) string { return d.live.Load().kit.Lacks(name) },
+		Set: liveSet{d}, Guests: guestSet{liveSet{d}}, Artifacts: d.shelf, Settings: conf{d}.settings, Grants: d.store.Turns.Grants, Clock: d.clock, Log: d.log,
+		Unavailable: func(name string) string { return d.live.Load().kit.Lacks(name) },
 		Hooks: &toolset.ToolHooks{
 			List: func() []toolset.ToolHook { return d.live.Load().hooks }, Dir: d.opt.workspace(), Environ: runtime.HandedOn(os.Environ()), Log: d.log, Begins: workshop{d}.hookBegins,
 		},
 	}
 	d.thread = &agent.Thread{
-		Queue: d.store.Turns, Ledger: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
-		Fallback: agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
-		Hear:     d.ears().Hear,
-		Settings: conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
+		Queue: d.store.Turns, Turns: d.store.Turns, Prompts: d.store.Turns, Dispatch: d.dispatch, Models: d.chain, Switched: conf{d}.switched,
+		Fallback:   agent.Fallback{Model: conf{d}.interpreter(""), Understands: func(text string) bool { return builtin.Understands(text, phrases{d}) }},
+		Transcribe: d.ears().Hear,
+		Settings:   conf{d}.settings, Feed: &d.feed, Clock: d.clock, Jitter: rand.Float64, Log: d.log, // #nosec G404 -- spreads retries
 	}
-	d.lanes = &agent.Lanes{Thread: d.thread, Family: d.store.Subagents, Named: func(ctx context.Context, name string) *llm.Chain {
+	d.lanes = &agent.Lanes{Thread: d.thread, Children: d.store.Subagents, Named: func(ctx context.Context, name string) *llm.Chain {
 		return conf{d}.registry().Lineup(ctx, d.config(), name).Chain
 	}}
-	d.desk = &agent.Desk{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Board: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
+	d.desk = &agent.CommandHandler{Commands: d.store.Commands, Conversations: d.store.Commands, Outgoing: d.store.Commands, Reports: board{d}, Stop: d.thread.Stop, Use: conf{d}.useModel, Clock: d.clock, Log: d.log}
 	d.thread.Boundary = d.desk.Serve
 	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsBell), d.log)
 	d.runner.FollowClock(d.store.Triggers)

@@ -25,7 +25,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 		said.Text += cutOff
 	}
 	usage := a.info.Bill(said.Usage)
-	c := turn.Commit{Items: r.spoken(a, said)}
+	c := turn.Commit{Items: r.answerItems(a, said)}
 	c.Steps = []turn.Step{{N: a.step.N, Kind: turn.ModelStep, State: turn.Over, Model: a.info.Name(), Usage: usage, Started: a.step.Started, Ended: r.Clock.Wall()}}
 	if over > 0 {
 		note := r.item(a.st, a.step.N, llm.Note, fmt.Sprintf("(%d more calls of this answer were left out: at most %d are taken at once)", over, maxCalls))
@@ -38,9 +38,9 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 	}
 	switch {
 	case len(said.Calls) > 0:
-		return calls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length)
+		return toolCalls{r, a.st}.judge(ctx, c, a.step.N, said.Finish == llm.Length)
 	case blank(said.Text):
-		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: speechless(said, a.info)})
+		return r.finish(ctx, a.st, c, turn.Finish{State: turn.Failed, Why: emptyReason(said, a.info)})
 	}
 	if first := r.Models().First().Info(); a.info.Bare && first.Provider != a.info.Provider {
 		said.Text += "\n(The model cannot be reached: the built-in interpreter did this.)"
@@ -49,7 +49,7 @@ func (r *run) answered(ctx context.Context, a attempt, said llm.Answer) error {
 }
 
 // speechless says why an answer has neither text nor calls.
-func speechless(said llm.Answer, info llm.Info) string {
+func emptyReason(said llm.Answer, info llm.Info) string {
 	switch said.Finish {
 	case llm.Length:
 		return fmt.Sprintf("the model used its whole limit of %d tokens before it said anything (raise max_output_tokens, or lower thinking)", info.MaxOutput)
@@ -63,7 +63,7 @@ func speechless(said llm.Answer, info llm.Info) string {
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // spoken is an answer as items. Calls get ids of hob's own; the provider's stay in raw.
-func (r *run) spoken(a attempt, said llm.Answer) []llm.Item {
+func (r *run) answerItems(a attempt, said llm.Answer) []llm.Item {
 	var items []llm.Item
 	add := func(it llm.Item) {
 		it.Provider, it.Model = a.info.Provider, a.info.Model

@@ -229,7 +229,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 	})
 }
 
-func asking(r *rig) {
+func modelCalls(r *rig) {
 	r.with(r.parking("ask", func(r *rig) tools.Wait {
 		return tools.Wait{Kind: tools.ForQuestion, Until: r.clock.Wall().Add(7 * 24 * time.Hour), Ask: &tools.Ask{Text: "tea or coffee?"}}
 	}))
@@ -252,7 +252,7 @@ func TestPlainTextAnswersTheOnlyAsk(t *testing.T) {
 		if row := r.inbox(seq); row.State != "done" || row.Turn != 0 {
 			t.Errorf("the answer's row is %+v", row)
 		}
-	}, asking)
+	}, modelCalls)
 }
 
 func TestSeveralAsksNeedACode(t *testing.T) {
@@ -269,7 +269,7 @@ func TestSeveralAsksNeedACode(t *testing.T) {
 		r.ask("/answer " + second + " coffee, black")
 		r.wantStates(turn.Waiting, turn.Done, turn.Done)
 		contains(t, r.results(2)[0], "the owner answered: coffee, black")
-	}, asking)
+	}, modelCalls)
 }
 
 func TestReplyToTheMessageOfAQuestion(t *testing.T) {
@@ -287,7 +287,7 @@ func TestReplyToTheMessageOfAQuestion(t *testing.T) {
 		r.post(in)
 		r.settle()
 		r.wantStates(turn.Done, turn.Waiting)
-	}, asking)
+	}, modelCalls)
 }
 
 func TestNoAnswerToAnAsk(t *testing.T) {
@@ -297,7 +297,7 @@ func TestNoAnswerToAnAsk(t *testing.T) {
 		r.settle()
 		r.wantStates(turn.Done)
 		contains(t, r.results(1)[0], "no answer")
-	}, asking)
+	}, modelCalls)
 }
 
 // A turn that waits a second time must not be woken by what it has waited for before.
@@ -327,7 +327,7 @@ func TestAsksTwice(t *testing.T) {
 		if ms := r.turns()[0].Attempts; ms != 1 {
 			t.Errorf("%d attempts: parks do not count", ms)
 		}
-	}, asking)
+	}, modelCalls)
 }
 
 func TestTypedCommandIsItsOwnApproval(t *testing.T) {

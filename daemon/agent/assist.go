@@ -19,7 +19,7 @@ const assistSystem = `You work on one text for a tool. Do what the request says 
 
 // assisted gives a result that needs a model the model's answer: one request without tools, reserved like every other. What went
 // wrong becomes the result; the tool's own text is never lost for it.
-func (r calls) assisted(ctx context.Context, j Judged, result tools.Result) tools.Result {
+func (r toolCalls) assisted(ctx context.Context, j Judged, result tools.Result) tools.Result {
 	if result.Code != tools.AssistRequired || result.Assist == nil {
 		return result
 	}
@@ -36,13 +36,13 @@ func (r calls) assisted(ctx context.Context, j Judged, result tools.Result) tool
 }
 
 // assist asks the first model of the chain once.
-func (r calls) assist(ctx context.Context, ask tools.Assist) (string, error) {
+func (r toolCalls) assist(ctx context.Context, ask tools.Assist) (string, error) {
 	model := r.Models().First()
 	info := model.Info()
 	if info.Bare {
 		return "", errors.New("the built-in interpreter cannot work on texts")
 	}
-	st, err := r.Ledger.Load(ctx, r.id)
+	st, err := r.Turns.Load(ctx, r.id)
 	if err != nil {
 		return "", fmt.Errorf("load turn %d: %w", r.id, err)
 	}
@@ -53,13 +53,13 @@ func (r calls) assist(ctx context.Context, ask tools.Assist) (string, error) {
 	a.size = size{bytes: len(assistSystem) + len(event.TextOf(a.req.Messages[0].Parts)) + 64}
 	if !info.Local {
 		a.step.Reserve = a.size.reserve(info)
-		if _, err := r.Ledger.Begin(ctx, turn.Begin{Turn: r.id, Step: a.step, Alone: true, Ran: r.ran()}); err != nil {
+		if _, err := r.Turns.Begin(ctx, turn.Begin{Turn: r.id, Step: a.step, Alone: true, Ran: r.ran()}); err != nil {
 			return "", fmt.Errorf("reserve: %w", err)
 		}
 	}
 	answer, err := model.Answer(ctx, a.req, func(llm.Delta) { r.progress() })
 	if err != nil {
-		return "", errors.Join(err, asking{r.run}.lost(context.WithoutCancel(ctx), a, err, ""))
+		return "", errors.Join(err, modelCalls{r.run}.closeFailed(context.WithoutCancel(ctx), a, err, ""))
 	}
 	a.step.State, a.step.Usage, a.step.Ended = turn.Over, info.Price.Of(answer.Usage), r.Clock.Wall()
 	if err := r.commit(context.WithoutCancel(ctx), turn.Commit{Steps: []turn.Step{a.step}}); err != nil {
@@ -74,7 +74,7 @@ func (r calls) assist(ctx context.Context, ask tools.Assist) (string, error) {
 // fitted puts a text between two others and cuts it to what a model takes beside its answer.
 func fitted(before, text, after string, info llm.Info) string {
 	if info.Context > 0 {
-		text = cut(text, max((info.Context-assistOutput)*fewBytes-len(before)-len(after)-len(assistSystem), 1_000))
+		text = cut(text, max((info.Context-assistOutput)*minBytesPerToken-len(before)-len(after)-len(assistSystem), 1_000))
 	}
 	return before + text + after
 }

@@ -92,7 +92,7 @@ func kinship(parent, child func(ctx context.Context, last string, q llm.Request)
 	}
 }
 
-func says(text string) func(context.Context, string, llm.Request) (llm.Answer, error) {
+func usable(text string) func(context.Context, string, llm.Request) (llm.Answer, error) {
 	return func(context.Context, string, llm.Request) (llm.Answer, error) { return llmtest.Say(text), nil }
 }
 
@@ -196,7 +196,7 @@ func TestFourLanes(t *testing.T) {
 		r.settle()
 		mu.Lock()
 		defer mu.Unlock()
-		if most != agent.MostLanes {
+		if most != agent.MaxLanes {
 			t.Errorf("%d ran at once", most)
 		}
 		for _, one := range r.turns() {
@@ -280,9 +280,9 @@ func TestCrashAfterAChild(t *testing.T) {
 		dir = first.snapshot()
 		return llmtest.Say("not in the copy"), nil
 	}
-	bubble(t, kinship(parent, says("found")), func(r *rig) {
+	bubble(t, kinship(parent, usable("found")), func(r *rig) {
 		r.ask("go")
-		r.reborn(dir, kinship(spawns(), says("must not run again")), func(n *rig) {
+		r.reborn(dir, kinship(spawns(), usable("must not run again")), func(n *rig) {
 			n.settle()
 			n.wantStates(turn.Done, turn.Done)
 			n.wantBodies("heard: found")
@@ -470,7 +470,7 @@ func TestTaintOfChildren(t *testing.T) {
 			}
 		}, lanes, foreign)
 	}
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), says("clean")), func(r *rig) {
+	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), usable("clean")), func(r *rig) {
 		r.post(stranger("go"))
 		r.settle()
 		if st, err := r.store.Turns.Load(context.Background(), 1); err != nil || !st.Turn.Tainted {

@@ -46,7 +46,7 @@ func TestResumeAndModel(t *testing.T) {
 			return task(map[string]any{"prompt": "p", "model": "huge"}), nil
 		}
 		return llmtest.Say("heard: " + last), nil
-	}, says("found")), func(r *rig) {
+	}, usable("found")), func(r *rig) {
 		r.ask("go")
 		r.ask("again")
 		r.wantStates(turn.Done, turn.Done, turn.Done, turn.Done)

@@ -20,10 +20,10 @@ import (
 )
 
 // Results over this many bytes go to the shelf, unless their tool pages itself.
-const shelfOver = 32 << 10
+const artifactOver = 32 << 10
 
 // previewOf a shelved result, in bytes.
-const previewOf = 2 << 10
+const previewBytes = 2 << 10
 
 // Set is the tools that there are.
 type Set interface {
@@ -38,15 +38,15 @@ const ChildActor = "child"
 
 // Dispatch is the one place where tools are called: by the thread and by the local API. It is safe for concurrent use.
 type Dispatch struct {
-	Set      Set
-	Guests   Set                      // for calls of others than the owner; nil: as Set
-	Lacks    func(name string) string // why a tool that there is cannot work here, "" when it can; nil: each can
-	Shelf    Shelf
-	Settings func(ctx context.Context) Settings
-	Grants   func(ctx context.Context) ([]policy.Grant, error)
-	Hooks    Hooks
-	Clock    sys.Clock
-	Log      *slog.Logger
+	Set         Set
+	Guests      Set                      // for calls of others than the owner; nil: as Set
+	Unavailable func(name string) string // why a tool that there is cannot work here, "" when it can; nil: each can
+	Artifacts   Artifacts
+	Settings    func(ctx context.Context) Settings
+	Grants      func(ctx context.Context) ([]policy.Grant, error)
+	Hooks       Hooks
+	Clock       sys.Clock
+	Log         *slog.Logger
 }
 
 // Hooks are the owner's own commands around calls. Nil in Dispatch: there are none.
@@ -94,7 +94,7 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 		set = d.Guests
 	}
 	tool, ok := set.Find(call.Name)
-	if why := d.lacks(call.Name); !ok && why != "" {
+	if why := d.unavailable(call.Name); !ok && why != "" {
 		return j.refuse(tools.Fail(tools.ConfigError, "hob tool list --all says what each tool needs, hob config validate what is wrong with the config", "the tool %q cannot work here: %s", call.Name, why))
 	}
 	if !ok {
@@ -127,11 +127,11 @@ func (d *Dispatch) Judge(ctx context.Context, a Actor, call tools.Call) Judged {
 	return j
 }
 
-func (d *Dispatch) lacks(name string) string {
-	if d.Lacks == nil {
+func (d *Dispatch) unavailable(name string) string {
+	if d.Unavailable == nil {
 		return ""
 	}
-	return d.Lacks(name)
+	return d.Unavailable(name)
 }
 
 func (j Judged) refuse(r tools.Result) Judged {
@@ -265,11 +265,11 @@ func (d *Dispatch) shielded(ctx context.Context, j Judged) (r tools.Result) {
 // bounded puts a large result on the shelf and leaves an id, a summary and a preview.
 func (d *Dispatch) bounded(ctx context.Context, j Judged, r tools.Result) tools.Result {
 	r.Content = strings.ToValidUTF8(r.Content, "\uFFFD")
-	if len(r.Content) <= shelfOver || j.Tool.Spec().SelfPaging {
+	if len(r.Content) <= artifactOver || j.Tool.Spec().SelfPaging {
 		return r
 	}
 	id, err := d.keep(ctx, j, r)
-	preview := cut(r.Content, previewOf)
+	preview := cut(r.Content, previewBytes)
 	if err != nil {
 		d.Log.Error("shelve result", "tool", j.Call.Name, "err", err)
 		r.Content = fmt.Sprintf("[%d bytes, of which these are the first; the rest could not be kept: %v]\n%s", len(r.Content), err, preview)
@@ -287,9 +287,9 @@ func (d *Dispatch) keep(ctx context.Context, j Judged, r tools.Result) (string, 
 		from = "a turn that had read foreign text"
 	}
 	if from != "" {
-		return d.Shelf.KeepForeign(ctx, name, from, []byte(r.Content))
+		return d.Artifacts.KeepForeign(ctx, name, from, []byte(r.Content))
 	}
-	return d.Shelf.Keep(ctx, name, []byte(r.Content))
+	return d.Artifacts.Keep(ctx, name, []byte(r.Content))
 }
 
 // cut shortens a text to at most n bytes, at a rune's border.

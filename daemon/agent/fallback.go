@@ -18,7 +18,7 @@ type Fallback struct {
 }
 
 // fellBack reports whether the interpreter has taken over this turn.
-func (r asking) fellBack(st turn.State, chain *llm.Chain) bool {
+func (r modelCalls) fellBack(st turn.State, chain *llm.Chain) bool {
 	if r.Fallback.Model == nil {
 		return false
 	}
@@ -27,7 +27,7 @@ func (r asking) fellBack(st turn.State, chain *llm.Chain) bool {
 }
 
 // down is the end when no model answered, or one has failed and the built-in interpreter can do it: the built-in interpreter answers what it fully understands, else the turn fails.
-func (r asking) down(ctx context.Context, st turn.State, n int, cause error) error {
+func (r modelCalls) fallBackOrFail(ctx context.Context, st turn.State, n int, cause error) error {
 	if r.mayFallBack(st) {
 		a := attempt{st: st, info: r.Fallback.Model.Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
 		if err := r.prepare(ctx, &a); err != nil {
@@ -42,7 +42,7 @@ func (r asking) down(ctx context.Context, st turn.State, n int, cause error) err
 }
 
 // errTired stands for models that have all failed a moment ago.
-var errTired = errors.New("no model has answered lately")
+var errAllFailed = errors.New("no model has answered lately")
 
 // reason is what the owner reads when no model answered.
 func reason(err error) string {
@@ -68,7 +68,7 @@ func reason(err error) string {
 }
 
 // mayFallBack is true for the owner's own chat, at the first step, with a full match of the grammar.
-func (r asking) mayFallBack(st turn.State) bool {
+func (r modelCalls) mayFallBack(st turn.State) bool {
 	if r.Fallback.Model == nil || st.Turn.Asker != event.Owner || st.Turn.Fire != 0 {
 		return false
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // MostLanes is how many sub-agents are stepped at the same time. Further ones wait for a lane.
-const MostLanes = 4
+const MaxLanes = 4
 
 // Family gives the lanes their turns.
-type Family interface {
+type Children interface {
 	// TakeChild claims the oldest sub-agent's turn that can go on; held are those that are being stepped. False: none.
 	TakeChild(ctx context.Context, held []int64) (int64, bool, error)
 	// Halted lists the turns of sub-agents that run and are to stop.
@@ -30,9 +30,9 @@ type Family interface {
 // Lanes steps the turns of sub-agents, beside the thread and by the same loop. Its rows say what is to be done; what it holds in
 // memory is only who is being stepped.
 type Lanes struct {
-	Thread *Thread // that the sub-agents belong to
-	Family Family
-	Named  func(ctx context.Context, model string) *llm.Chain // the models behind a name
+	Thread   *Thread // that the sub-agents belong to
+	Children Children
+	Named    func(ctx context.Context, model string) *llm.Chain // the models behind a name
 
 	mu      sync.Mutex // guards what follows
 	running map[int64]context.CancelCauseFunc
@@ -45,7 +45,7 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 	defer func() {
 		stop()
 		lanes.Wait()
-		err = errors.Join(err, l.Family.DrainChildren(context.WithoutCancel(ctx)))
+		err = errors.Join(err, l.Children.DrainChildren(context.WithoutCancel(ctx)))
 	}()
 	freed := make(chan struct{}, 1)
 	for ctx.Err() == nil {
@@ -78,10 +78,10 @@ func wait(ctx context.Context, bell, freed <-chan struct{}) {
 func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{}) error {
 	for {
 		held := l.held()
-		if len(held) >= MostLanes {
+		if len(held) >= MaxLanes {
 			return nil
 		}
-		id, ok, err := l.Family.TakeChild(ctx, held)
+		id, ok, err := l.Children.TakeChild(ctx, held)
 		if err != nil {
 			return fmt.Errorf("take a sub-agent: %w", err)
 		}
@@ -91,7 +91,7 @@ func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{
 		ctx, cancel := context.WithCancelCause(ctx)
 		l.hold(id, cancel)
 		lanes.Once(fmt.Sprintf("sub-agent's turn %d", id), func() error {
-			defer ring(freed)
+			defer signal(freed)
 			defer l.release(id)
 			defer cancel(nil)
 			return l.step(ctx, id)
@@ -99,7 +99,7 @@ func (l *Lanes) fill(ctx context.Context, lanes *sys.Group, freed chan<- struct{
 	}
 }
 
-func ring(bell chan<- struct{}) {
+func signal(bell chan<- struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:
@@ -109,7 +109,7 @@ func ring(bell chan<- struct{}) {
 // step runs one sub-agent's turn until it ends. After an error the row still says that it runs, and the next TakeChild counts an
 // attempt.
 func (l *Lanes) step(ctx context.Context, id int64) error {
-	st, err := l.Thread.Ledger.Load(ctx, id)
+	st, err := l.Thread.Turns.Load(ctx, id)
 	if err != nil && ctx.Err() != nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (l *Lanes) step(ctx context.Context, id int64) error {
 
 // halt stops the sub-agents whose rows say that they are to stop.
 func (l *Lanes) halt(ctx context.Context) error {
-	ids, err := l.Family.Halted(ctx)
+	ids, err := l.Children.Halted(ctx)
 	if err != nil {
 		return fmt.Errorf("look who is to stop: %w", err)
 	}

@@ -109,7 +109,7 @@ func TestLimitsOfWhatGoesOn(t *testing.T) {
 			return use("shell", "x"), nil
 		}
 		return llmtest.Say("heard: " + last), nil
-	}, says("found")), func(r *rig) {
+	}, usable("found")), func(r *rig) {
 		r.runLimited(`{"tools": ["sessions_spawn"]}`)
 		r.wantStates(turn.Done, turn.Done, turn.Done)
 		if contains(t, r.lastBody(), "this job may only call sessions_spawn"); r.times("shell") != 0 || len(r.questions()) != 0 {

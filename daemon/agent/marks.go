@@ -17,7 +17,7 @@ const (
 )
 
 // Kept are the changes of a result that hold. Those of a call that failed do not, but for marks: it may have written files before.
-func Kept(result tools.Result) []tools.Change {
+func KeptChanges(result tools.Result) []tools.Change {
 	if !result.IsError {
 		return result.Changes
 	}
@@ -35,16 +35,16 @@ func Kept(result tools.Result) []tools.Change {
 func marks(ctx context.Context, j Judged, taint string, limited bool, since time.Time) []tools.Change {
 	switch {
 	case taint != "" || j.Call.Tainted:
-		return named(j, byTainted)
+		return marksOfPaths(j, byTainted)
 	case limited:
-		return append(named(j, byLimited), swept(ctx, j, since)...)
+		return append(marksOfPaths(j, byLimited), marksOfTraces(ctx, j, since)...)
 	default:
 		return nil
 	}
 }
 
 // named are the marks of the files that a call names. What a command writes its tool finds out itself.
-func named(j Judged, why string) []tools.Change {
+func marksOfPaths(j Judged, why string) []tools.Change {
 	var list []tools.Change
 	for _, p := range j.Intent.Paths {
 		if p.Write && p.Area != tools.Scratch && !slices.Contains(j.Intent.Scopes, tools.Exec) {
@@ -56,7 +56,7 @@ func named(j Judged, why string) []tools.Change {
 
 // swept are the marks of what a command of a run with limits has written. Its tool looks for that after foreign text only: it is asked as
 // for such a turn.
-func swept(ctx context.Context, j Judged, since time.Time) []tools.Change {
+func marksOfTraces(ctx context.Context, j Judged, since time.Time) []tools.Change {
 	t, ok := j.Tool.(tools.Tracer)
 	if !ok || since.IsZero() {
 		return nil
@@ -73,7 +73,7 @@ func swept(ctx context.Context, j Judged, since time.Time) []tools.Change {
 }
 
 // traces are the marks of what a call may have written before it was cut off.
-func (r calls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
+func (r toolCalls) traces(ctx context.Context, a turn.Resolve) []tools.Change {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	if j.Tool == nil {
 		return nil

@@ -54,11 +54,11 @@ type rig struct {
 	shelved  map[string]string
 	ext      int
 
-	small  llm.Model                       // that sub-agents can be given
-	ledger func(agent.Ledger) agent.Ledger // stands before the store
+	small  llm.Model                     // that sub-agents can be given
+	ledger func(agent.Turns) agent.Turns // stands before the store
 	thread *agent.Thread
 	lanes  *agent.Lanes
-	desk   *agent.Desk
+	desk   *agent.CommandHandler
 	group  *sys.Group
 	stop   context.CancelFunc
 }
@@ -147,18 +147,18 @@ func (r *rig) wire() {
 		defer r.mu.Unlock()
 		return agent.Settings{Zone: "Europe/Berlin", Known: []event.Address{chat}, Mode: r.mode, Limits: r.limits, System: func(bool) string { return "you are hob" }}
 	}
-	dispatch := &agent.Dispatch{Set: set, Shelf: r, Settings: settings, Grants: r.store.Turns.Grants, Clock: r.clock, Log: log}
+	dispatch := &agent.Dispatch{Set: set, Artifacts: r, Settings: settings, Grants: r.store.Turns.Grants, Clock: r.clock, Log: log}
 	r.thread = &agent.Thread{
-		Queue: r.store.Turns, Ledger: r.store.Turns, Prompts: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
+		Queue: r.store.Turns, Turns: r.store.Turns, Prompts: r.store.Turns, Dispatch: dispatch, Models: r.models, Fallback: r.fallback,
 		Switched: r.onSwitch,
 		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.Desk{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Board: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	r.desk = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.ledger != nil {
-		r.thread.Ledger = r.ledger(r.store.Turns)
+		r.thread.Turns = r.ledger(r.store.Turns)
 	}
 	r.thread.Boundary = r.desk.Serve
-	r.lanes = &agent.Lanes{Thread: r.thread, Family: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
+	r.lanes = &agent.Lanes{Thread: r.thread, Children: r.store.Subagents, Named: func(context.Context, string) *llm.Chain { return llm.NewChain(r.small) }}
 }
 
 // board answers the commands that only look.

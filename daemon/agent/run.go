@@ -38,7 +38,7 @@ func (r *run) ran() time.Duration {
 func (r *run) loop(ctx context.Context) error {
 	for !r.over {
 		r.progress()
-		st, err := r.Ledger.Load(ctx, r.id)
+		st, err := r.Turns.Load(ctx, r.id)
 		if err != nil {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
@@ -73,13 +73,13 @@ func (r *run) carryOut(ctx context.Context, st turn.State, action turn.Action) e
 	case turn.Say:
 		return r.say(ctx, st, a.Text)
 	case turn.Request:
-		return asking{r}.request(ctx, st)
+		return modelCalls{r}.request(ctx, st)
 	case turn.Execute:
-		return calls{r, st}.execute(ctx, a)
+		return toolCalls{r, st}.execute(ctx, a)
 	case turn.Probe:
-		return calls{r, st}.probe(ctx, a)
+		return toolCalls{r, st}.probe(ctx, a)
 	case turn.Resolve:
-		return calls{r, st}.resolve(ctx, a)
+		return toolCalls{r, st}.resolve(ctx, a)
 	case turn.Park:
 		return r.commit(ctx, turn.Commit{Park: &a})
 	case turn.Finish:
@@ -94,7 +94,7 @@ func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errStopped):
-		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Stopped, Why: stopWord(st.Turn)})
+		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Stopped, Why: stopReason(st.Turn)})
 	case errors.Is(err, errDeadline):
 		why := fmt.Sprintf("it ran for %s, the limit of one turn", st.Limits.Running)
 		return r.finish(context.WithoutCancel(ctx), st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: why})
@@ -104,7 +104,7 @@ func (r *run) interrupted(ctx context.Context, st turn.State, err error) error {
 }
 
 // stopWord is why a turn was stopped: a sub-agent not only by the owner, but by its parent too.
-func stopWord(t turn.Turn) string {
+func stopReason(t turn.Turn) string {
 	if t.Parent != 0 {
 		return "it was stopped before it ended"
 	}
@@ -113,10 +113,10 @@ func stopWord(t turn.Turn) string {
 
 // commit writes a step; a commit that parks or ends the turn ends the loop.
 func (r *run) commit(ctx context.Context, c turn.Commit) error {
-	c = r.shown(ctx, c)
+	c = r.defanged(ctx, c)
 	c.Turn = r.id
 	c.Ran = r.ran()
-	if err := r.Ledger.Commit(ctx, c); err != nil {
+	if err := r.Turns.Commit(ctx, c); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	r.over = c.Park != nil || c.End != nil
@@ -139,7 +139,7 @@ func (r *run) item(st turn.State, step int, kind llm.Kind, text string) llm.Item
 
 // finish ends the turn: what it says, its rows and its outbox row are one commit.
 func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.Finish) error {
-	if out, ok := r.lastWord(st.Turn, f); ok {
+	if out, ok := r.finalMessage(st.Turn, f); ok {
 		c.Changes = append([]tools.Change{out}, c.Changes...)
 	}
 	if f.State == turn.Done {
@@ -153,7 +153,7 @@ func (r *run) finish(ctx context.Context, st turn.State, c turn.Commit, f turn.F
 }
 
 // lastWord is the outbox row of a turn's end, if it says anything to anybody.
-func (r *run) lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
+func (r *run) finalMessage(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	if t.Parent != 0 {
 		return event.Out{}, false // its parent reads it
 	}
@@ -166,7 +166,7 @@ func (r *run) lastWord(t turn.Turn, f turn.Finish) (event.Out, bool) {
 	}
 	if f.State == turn.Failed {
 		out.Body = "I could not finish this: " + f.Why + "."
-		if place := r.ownersPlace(t); place != out.To || out.To == event.ToNone {
+		if place := r.ownerAddress(t); place != out.To || out.To == event.ToNone {
 			out.To, out.ReplyRef = event.ToOwner, "" // errors go to the owner only
 		}
 		if t.Asker != event.Owner { // one an hour from each session: strangers must not flood him

@@ -28,7 +28,7 @@ type Queue interface {
 }
 
 // Ledger reads and writes the rows of a turn.
-type Ledger interface {
+type Turns interface {
 	// Load reads all rows that decide what the turn does next, but for its limits.
 	Load(ctx context.Context, id int64) (turn.State, error)
 	// Transcript reads the items of a session, oldest first.
@@ -42,7 +42,7 @@ type Ledger interface {
 }
 
 // Shelf keeps results that are too large for the transcript.
-type Shelf interface {
+type Artifacts interface {
 	// Keep stores bytes and returns the artifact's id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
 	// KeepForeign does the same with somebody else's text; source says where it is from.
@@ -51,15 +51,15 @@ type Shelf interface {
 
 // Settings is what the agent takes from the config; it is read anew at each use.
 type Settings struct {
-	Zone    string
-	Owner   string          // the owner's name, "" when not known
-	Known   []event.Address // the owner's addresses
-	Friends []event.Address // of the people whom the config calls known
-	Mode    policy.Mode
-	Safe    bool
-	Limits  turn.Limits
-	System  func(guest bool) string // the stable part of the prompt, for the owner or for somebody else; it reads files
-	Lean    func() string           // the same for the heartbeat: a small one
+	Zone      string
+	Owner     string          // the owner's name, "" when not known
+	Known     []event.Address // the owner's addresses
+	Friends   []event.Address // of the people whom the config calls known
+	Mode      policy.Mode
+	Safe      bool
+	Limits    turn.Limits
+	System    func(guest bool) string // the stable part of the prompt, for the owner or for somebody else; it reads files
+	Heartbeat func() string           // the same for the heartbeat: a small one
 
 	Workspace string // absolute
 }

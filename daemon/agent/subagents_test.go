@@ -133,7 +133,7 @@ func TestMostOpenChildren(t *testing.T) {
 func TestErrorInALane(t *testing.T) {
 	for _, broken := range []func(){func() {}, func() { panic("broken") }} {
 		n := 0
-		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), says("found")), func(r *rig) {
+		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), usable("found")), func(r *rig) {
 			r.ask("go")
 			r.wantStates(turn.Done, turn.Done)
 			if c := r.turns()[1]; c.Attempts != 2 {
@@ -143,7 +143,7 @@ func TestErrorInALane(t *testing.T) {
 				t.Errorf("it says %q", r.lastBody())
 			}
 		}, lanes, func(r *rig) {
-			r.ledger = func(l agent.Ledger) agent.Ledger {
+			r.ledger = func(l agent.Turns) agent.Turns {
 				return brokenOnce{l, func(id int64) error {
 					if id != 2 {
 						return nil
@@ -187,7 +187,7 @@ func TestSendToASession(t *testing.T) {
 
 // brokenOnce is a ledger whose reading goes wrong when a test says so.
 type brokenOnce struct {
-	agent.Ledger
+	agent.Turns
 	fault func(id int64) error
 }
 
@@ -195,7 +195,7 @@ func (b brokenOnce) Load(ctx context.Context, id int64) (turn.State, error) {
 	if err := b.fault(id); err != nil {
 		return turn.State{}, err
 	}
-	return b.Ledger.Load(ctx, id)
+	return b.Turns.Load(ctx, id)
 }
 
 // What another lane has in flight is not counted as lost when one sub-agent is taken back.
@@ -224,7 +224,7 @@ func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
 		}
 	}, lanes, func(r *rig) {
 		asked = make(chan struct{})
-		r.ledger = func(l agent.Ledger) agent.Ledger {
+		r.ledger = func(l agent.Turns) agent.Turns {
 			return brokenOnce{l, func(id int64) error {
 				if id != 3 || failed {
 					return nil

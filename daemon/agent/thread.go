@@ -18,7 +18,7 @@ import (
 // Waking times of the thread.
 const (
 	longestSleep = 30 * time.Second // timers stand still while the machine sleeps
-	tellAfter    = 3 * time.Second  // whoever waits longer is told how many are ahead
+	notifyAfter  = 3 * time.Second  // whoever waits longer is told how many are ahead
 )
 
 // Causes that end a turn's context.
@@ -29,20 +29,20 @@ var (
 
 // Thread owns all main turns: it takes the highest-ranked row and steps its turn until it ends or parks.
 type Thread struct {
-	Queue    Queue
-	Ledger   Ledger
-	Prompts  Prompts
-	Dispatch *Dispatch
-	Models   func() *llm.Chain // the configured ones, read at each request
-	Fallback Fallback          // when every model is down
-	Settings func(ctx context.Context) Settings
-	Boundary func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
-	Switched func(s Switch) event.Out                       // what the owner is told when another model has answered
-	Hear     func(ctx context.Context, turn int64) error    // puts what is said in a turn's voice notes into its inputs; nil: there are none
-	Feed     *event.Feed
-	Clock    sys.Clock
-	Jitter   func() float64 // in [0,1), spreads retries
-	Log      *slog.Logger
+	Queue      Queue
+	Turns      Turns
+	Prompts    Prompts
+	Dispatch   *Dispatch
+	Models     func() *llm.Chain // the configured ones, read at each request
+	Fallback   Fallback          // when every model is down
+	Settings   func(ctx context.Context) Settings
+	Boundary   func(ctx context.Context, q turn.Queued) error // serves the commands that wait for a turn's boundary
+	Switched   func(s Switch) event.Out                       // what the owner is told when another model has answered
+	Transcribe func(ctx context.Context, turn int64) error    // puts what is said in a turn's voice notes into its inputs; nil: there are none
+	Feed       *event.Feed
+	Clock      sys.Clock
+	Jitter     func() float64 // in [0,1), spreads retries
+	Log        *slog.Logger
 
 	mu      sync.Mutex // guards what follows
 	running int64      // the turn that is being stepped, 0: none
@@ -117,7 +117,7 @@ func (t *Thread) step(ctx context.Context, id int64) error {
 	t.hold(id, cancel)
 	defer t.hold(0, nil)
 	waiters := sys.NewGroup(t.Log, nil)
-	waiters.Once("queue", func() error { return t.tellWaiting(ctx) })
+	waiters.Once("queue", func() error { return t.notifyWaiting(ctx) })
 	defer waiters.Wait()
 	defer cancel(nil)
 	return newRun(t, id).loop(ctx)
@@ -130,15 +130,15 @@ func (t *Thread) hold(id int64, cancel context.CancelCauseFunc) {
 }
 
 // tellWaiting tells those who wait more than a few seconds how many are in front of them, while a turn runs.
-func (t *Thread) tellWaiting(ctx context.Context) error {
-	tick := time.NewTicker(tellAfter)
+func (t *Thread) notifyWaiting(ctx context.Context) error {
+	tick := time.NewTicker(notifyAfter)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := t.Queue.Ahead(ctx, t.Clock.Wall().Add(-tellAfter)); err != nil && ctx.Err() == nil {
+			if err := t.Queue.Ahead(ctx, t.Clock.Wall().Add(-notifyAfter)); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("tell the queue: %w", err)
 			}
 		}

@@ -99,7 +99,7 @@ func (t Calls) settle(ctx context.Context, entry policy.Entry, r tools.Result) (
 	}
 	entry = agent.Ended(entry, r)
 	changes := []tools.Change{entry}
-	changes = append(changes, agent.Kept(r)...)
+	changes = append(changes, agent.KeptChanges(r)...)
 	err := t.Store.RecordFrom(context.WithoutCancel(ctx), t.input(entry), changes...)
 	if f, ok := event.AsFault(err); ok {
 		return tools.Fail(tools.Conflict, f.Hint, "%s", f.Text), nil

@@ -64,7 +64,7 @@ func TestNamesAreForeignToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := prompt.System(ws, "", false, func(path string) (prompt.File, error) {
-		text, at, err := fsguard.Text(g, path, prompt.MostRead)
+		text, at, err := fsguard.Text(g, path, prompt.MaxRead)
 		return prompt.File{Path: at.Path, Text: text, Foreign: at.Foreign}, err
 	})
 	if err != nil || strings.Contains(text, "IGNORE ALL") {

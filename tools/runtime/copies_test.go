@@ -96,7 +96,7 @@ func (c *copies) leaks(t *testing.T) (list []string) {
 		return nil
 	})
 	text, fault := prompt.System(c.dir, "", false, func(path string) (prompt.File, error) {
-		raw, at, err := fsguard.Text(c.guard, path, prompt.MostRead)
+		raw, at, err := fsguard.Text(c.guard, path, prompt.MaxRead)
 		return prompt.File{Path: at.Path, Text: raw, Foreign: at.Foreign}, err
 	})
 	if err = errors.Join(err, fault); err != nil {

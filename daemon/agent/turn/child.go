@@ -9,7 +9,7 @@ import (
 )
 
 // mostOfChild is how many bytes of a sub-agent's answer its parent reads. The rest is cut, never shelved.
-const mostOfChild = 32 << 10
+const maxChildAnswer = 32 << 10
 
 // Kin is what a turn has to do with others: with the sub-agents that it waits for or, when it is one, with its parent.
 type Kin struct {
@@ -86,11 +86,11 @@ func (c Child) result() tools.Result {
 
 // CutChild shortens a sub-agent's answer to what its parent reads, at a character's border, and says so.
 func CutChild(text string) string {
-	if len(text) <= mostOfChild {
+	if len(text) <= maxChildAnswer {
 		return text
 	}
 	note := fmt.Sprintf("\n(cut: the answer has %d bytes)", len(text))
-	n := mostOfChild - len(note)
+	n := maxChildAnswer - len(note)
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}

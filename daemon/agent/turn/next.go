@@ -36,7 +36,7 @@ type Limits struct {
 const (
 	maxSame   = 3
 	maxRounds = 3
-	maxCircle = 4 // calls of one round
+	maxCycle  = 4 // calls of one round
 )
 
 // Action is what a turn does now. The agent carries it out, commits what came of it, and asks again.
@@ -132,9 +132,9 @@ func exceeded(s State) string {
 		return fmt.Sprintf("it ran for %s, the limit of one turn", s.Limits.Running)
 	case repeats(s.Items) >= maxSame:
 		return fmt.Sprintf("it made the same call %d times in a row%s", maxSame, lastFault(s.Items))
-	case circle(s.Items) > 0:
-		return fmt.Sprintf("it made the same %d calls over and over, with the same results", circle(s.Items))
-	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && settled(s):
+	case cycle(s.Items) > 0:
+		return fmt.Sprintf("it made the same %d calls over and over, with the same results", cycle(s.Items))
+	case s.Limits.Requests > 0 && requests >= s.Limits.Requests && readyToAsk(s):
 		return fmt.Sprintf("it needed more than %d model requests, the limit of one turn", s.Limits.Requests)
 	default:
 		return ""
@@ -156,7 +156,7 @@ func lastFault(items []llm.Item) string {
 }
 
 // settled reports whether the turn would now ask the model again.
-func settled(s State) bool {
+func readyToAsk(s State) bool {
 	for _, step := range s.Steps {
 		if step.Kind == ToolStep && step.State != Over && step.State != Lost {
 			return false
@@ -188,10 +188,10 @@ func repeats(items []llm.Item) int {
 
 // circle finds the shortest round of two calls or more that ends the turn's calls maxRounds times, each time with the same
 // results, and returns its length; 0: there is none.
-func circle(items []llm.Item) int {
+func cycle(items []llm.Item) int {
 	var done []string // calls with their results, newest first
 	results := map[string]string{}
-	for i := len(items) - 1; i >= 0 && len(done) < maxRounds*maxCircle; i-- {
+	for i := len(items) - 1; i >= 0 && len(done) < maxRounds*maxCycle; i-- {
 		switch it := items[i]; it.Kind {
 		case llm.Input:
 			i = 0 // what was said before has been answered since
@@ -205,7 +205,7 @@ func circle(items []llm.Item) int {
 			done = append(done, it.Tool+"\x00"+string(it.Args)+"\x00"+result)
 		}
 	}
-	for n := 2; n <= maxCircle && n*maxRounds <= len(done); n++ {
+	for n := 2; n <= maxCycle && n*maxRounds <= len(done); n++ {
 		if repeated(done, n) {
 			return n
 		}

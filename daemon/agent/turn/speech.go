@@ -38,7 +38,7 @@ func SpeechOf(guarded bool, items []llm.Item) Speech {
 		case it.Kind == llm.Input && it.Envelope != nil && it.Envelope.Typed && it.Trust == event.Owner:
 			s.typed, s.given = append(s.typed, text), append(s.given, netguard.Links(text)...)
 		case it.Kind == llm.Input && it.Envelope != nil && (it.Envelope.Kind == event.Message || it.Envelope.Kind == event.Fire) && it.Source != "sessions_spawn",
-			it.Kind == llm.ResultOf && !it.IsError && brings(calls[it.CallID]):
+			it.Kind == llm.ResultOf && !it.IsError && quotesForeignText(calls[it.CallID]):
 			s.read = append(s.read, text)
 		}
 	}
@@ -47,7 +47,7 @@ func SpeechOf(guarded bool, items []llm.Item) Speech {
 
 // brings reports whether the result of a call is somebody else's text as it stands. Most tools repeat what a model gave them, and so does a file of
 // the scratch folder, which tainted turns write, and a page that a model was asked about. The built-in interpreter chooses no words.
-func brings(call llm.Item) bool {
+func quotesForeignText(call llm.Item) bool {
 	name, args := call.Tool, call.Args
 	if inner, its, ok := tools.Inner(args); ok && name == tools.Catalog {
 		name, args = inner, its
@@ -79,12 +79,12 @@ func (s Speech) keeps(address string) bool {
 	if len(links) > 0 && slices.Contains(s.given, links[0]) {
 		return true
 	}
-	stands := func(text string) bool { return standsIn(text, address) }
+	stands := func(text string) bool { return containsWhole(text, address) }
 	return slices.ContainsFunc(s.typed, stands) || slices.ContainsFunc(s.read, stands)
 }
 
 // standsIn reports whether an address stands in a text as a whole one: not as the beginning or the end of another.
-func standsIn(text, address string) bool {
+func containsWhole(text, address string) bool {
 	for {
 		at := strings.Index(text, address)
 		if at < 0 {

@@ -49,16 +49,16 @@ type Conversations interface {
 }
 
 // Board writes the short texts that /status, /queue, /jobs, /usage, /why and /quiet answer with.
-type Board interface {
+type Reports interface {
 	Text(ctx context.Context, topic, arg string) (string, error)
 }
 
 // Desk is the control goroutine: it serves instant commands at once, also while a turn runs and with every model down.
-type Desk struct {
+type CommandHandler struct {
 	Commands      Commands
 	Conversations Conversations
 	Outgoing      Outgoing
-	Board         Board
+	Reports       Reports
 	Stop          func(id int64) int64                                   // of the running turn; Thread.Stop
 	Use           func(ctx context.Context, name string) (string, error) // asks another model first and says so; "" says which one is asked now
 	Clock         sys.Clock
@@ -69,10 +69,10 @@ type Desk struct {
 func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"} }
 
 // Run serves commands until ctx ends.
-func (d *Desk) Run(ctx context.Context) error {
+func (h *CommandHandler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		bell := d.Commands.CommandsBell()
-		q, ok, err := d.Commands.Command(ctx, Boundary())
+		bell := h.Commands.CommandsBell()
+		q, ok, err := h.Commands.Command(ctx, Boundary())
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take a command: %w", err)
 		}
@@ -83,7 +83,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := d.Serve(ctx, q); err != nil && ctx.Err() == nil {
+		if err := h.Serve(ctx, q); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("serve %s: %w", cut(q.In.Text(), 40), err)
 		}
 	}
@@ -91,40 +91,40 @@ func (d *Desk) Run(ctx context.Context) error {
 }
 
 // Serve answers one command, instant or not.
-func (d *Desk) Serve(ctx context.Context, q turn.Queued) error {
+func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	name, text := q.In.Word(), strings.TrimSpace(q.In.Text())
 	arg := strings.TrimSpace(text[min(len(name), len(text)):])
 	if q.In.Trust != event.Owner {
-		return d.Commands.Reply(ctx, q, "")
+		return h.Commands.Reply(ctx, q, "")
 	}
 	switch name {
 	case "/help":
-		return d.Commands.Reply(ctx, q, helpText)
+		return h.Commands.Reply(ctx, q, helpText)
 	case "/status", "/queue", "/jobs", "/usage", "/why":
-		return d.board(ctx, q, name[1:], arg)
+		return h.report(ctx, q, name[1:], arg)
 	case "/stop":
-		return d.stop(ctx, q, arg)
+		return h.stop(ctx, q, arg)
 	case "/approve":
-		return d.approve(ctx, q, arg)
+		return h.approve(ctx, q, arg)
 	case "/deny":
-		return d.decide(ctx, q, arg, turn.AnswerNo, "/deny CODE")
+		return h.decide(ctx, q, arg, turn.AnswerNo, "/deny CODE")
 	case "/answer":
 		code, text, _ := strings.Cut(arg, " ")
-		return d.decide(ctx, q, code, strings.TrimSpace(text), "/answer CODE TEXT")
+		return h.decide(ctx, q, code, strings.TrimSpace(text), "/answer CODE TEXT")
 	case "/quiet":
-		return d.quiet(ctx, q, arg)
+		return h.quiet(ctx, q, arg)
 	case "/cancel":
-		return d.cancel(ctx, q, arg)
+		return h.cancel(ctx, q, arg)
 	case "/new":
-		return d.Conversations.Fresh(ctx, q)
+		return h.Conversations.Fresh(ctx, q)
 	case "/clean":
-		return d.Conversations.Clean(ctx, q)
+		return h.Conversations.Clean(ctx, q)
 	case "/retry":
-		return d.Conversations.Again(ctx, q)
+		return h.Conversations.Again(ctx, q)
 	case "/model":
-		return d.use(ctx, q, arg)
+		return h.use(ctx, q, arg)
 	default:
-		return d.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", cut(name, 40)))
+		return h.Commands.Reply(ctx, q, fmt.Sprintf("There is no command %s. /help lists them.", cut(name, 40)))
 	}
 }
 
@@ -140,19 +140,19 @@ const helpText = `/status  what hob is doing      /queue   what waits
 /model [NAME]  which model is asked first (/model default: the config's)
 Everything else you write goes to the agent.`
 
-func (d *Desk) board(ctx context.Context, q turn.Queued, topic, arg string) error {
-	text, err := d.Board.Text(ctx, topic, arg)
-	return d.reply(ctx, q, text, err)
+func (h *CommandHandler) report(ctx context.Context, q turn.Queued, topic, arg string) error {
+	text, err := h.Reports.Text(ctx, topic, arg)
+	return h.reply(ctx, q, text, err)
 }
 
 // use serves /model. Done twice, after a crash in between, it comes to the same.
-func (d *Desk) use(ctx context.Context, q turn.Queued, name string) error {
-	text, err := d.Use(ctx, name)
-	return d.reply(ctx, q, text, err)
+func (h *CommandHandler) use(ctx context.Context, q turn.Queued, name string) error {
+	text, err := h.Use(ctx, name)
+	return h.reply(ctx, q, text, err)
 }
 
 // reply ends a command with a text, or with the sentence of a fault.
-func (d *Desk) reply(ctx context.Context, q turn.Queued, text string, err error) error {
+func (h *CommandHandler) reply(ctx context.Context, q turn.Queued, text string, err error) error {
 	if f, ok := event.AsFault(err); ok {
 		text, err = f.Text, nil
 		if f.Hint != "" {
@@ -162,27 +162,27 @@ func (d *Desk) reply(ctx context.Context, q turn.Queued, text string, err error)
 	if err != nil {
 		return err
 	}
-	return d.Commands.Reply(ctx, q, text)
+	return h.Commands.Reply(ctx, q, text)
 }
 
-func (d *Desk) stop(ctx context.Context, q turn.Queued, arg string) error {
+func (h *CommandHandler) stop(ctx context.Context, q turn.Queued, arg string) error {
 	if arg != "" && arg != "all" {
-		return d.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
+		return h.Commands.Reply(ctx, q, "Say /stop, or /stop all.")
 	}
-	stopped := d.Stop(0)
-	children, err := d.Conversations.StopChildren(ctx)
+	stopped := h.Stop(0)
+	children, err := h.Conversations.StopChildren(ctx)
 	if err != nil {
 		return err
 	}
 	text := stoppedText(stopped, children)
 	if arg == "all" {
-		n, err := d.Conversations.StopParked(ctx)
+		n, err := h.Conversations.StopParked(ctx)
 		if err != nil {
 			return err
 		}
 		text += fmt.Sprintf(" %s.", parked(n))
 	}
-	return d.Commands.Reply(ctx, q, text)
+	return h.Commands.Reply(ctx, q, text)
 }
 
 func stoppedText(id int64, children int) string {
@@ -216,47 +216,47 @@ func parked(n int) string {
 	}
 }
 
-func (d *Desk) approve(ctx context.Context, q turn.Queued, arg string) error {
+func (h *CommandHandler) approve(ctx context.Context, q turn.Queued, arg string) error {
 	code, scope, _ := strings.Cut(arg, " ")
 	scope = strings.ToLower(strings.TrimSpace(scope))
 	if scope == "" {
 		scope = turn.AnswerOnce
 	}
 	if !slices.Contains([]string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerAlways}, scope) {
-		return d.Commands.Reply(ctx, q, "Say /approve CODE, /approve CODE turn or /approve CODE always.")
+		return h.Commands.Reply(ctx, q, "Say /approve CODE, /approve CODE turn or /approve CODE always.")
 	}
-	return d.decide(ctx, q, code, scope, "/approve CODE")
+	return h.decide(ctx, q, code, scope, "/approve CODE")
 }
 
-func (d *Desk) decide(ctx context.Context, q turn.Queued, code, answer, usage string) error {
+func (h *CommandHandler) decide(ctx context.Context, q turn.Queued, code, answer, usage string) error {
 	if code == "" || answer == "" {
-		return d.Commands.Reply(ctx, q, "Say "+usage+".")
+		return h.Commands.Reply(ctx, q, "Say "+usage+".")
 	}
-	return d.Commands.Decide(ctx, q, code, answer)
+	return h.Commands.Decide(ctx, q, code, answer)
 }
 
 // The longest that /quiet may hold messages back.
 const longestQuiet = 7 * 24 * time.Hour
 
-func (d *Desk) quiet(ctx context.Context, q turn.Queued, arg string) error {
-	now := d.Clock.Wall()
+func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) error {
+	now := h.Clock.Wall()
 	switch arg {
 	case "":
-		return d.board(ctx, q, "quiet", "")
+		return h.report(ctx, q, "quiet", "")
 	case "off":
-		return d.Outgoing.Hush(ctx, q, now, "I speak again.")
+		return h.Outgoing.Hush(ctx, q, now, "I speak again.")
 	}
 	length, err := time.ParseDuration(arg)
 	if err != nil || length <= 0 || length > longestQuiet {
-		return d.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
+		return h.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
 	}
-	return d.Outgoing.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
+	return h.Outgoing.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
 }
 
-func (d *Desk) cancel(ctx context.Context, q turn.Queued, arg string) error {
+func (h *CommandHandler) cancel(ctx context.Context, q turn.Queued, arg string) error {
 	id, err := strconv.ParseInt(strings.TrimPrefix(arg, "#"), 10, 64)
 	if err != nil {
-		return d.Commands.Reply(ctx, q, "Say /cancel ID, with the number of a message that is not sent yet.")
+		return h.Commands.Reply(ctx, q, "Say /cancel ID, with the number of a message that is not sent yet.")
 	}
-	return d.Outgoing.Cancel(ctx, q, id)
+	return h.Outgoing.Cancel(ctx, q, id)
 }

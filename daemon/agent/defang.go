@@ -17,11 +17,11 @@ import (
 
 // speech is how what the turn says may be shown now; more are items that its session gets in the commit that shows it. Without the session's items
 // nothing is excepted.
-func (r *run) speech(ctx context.Context, guarded bool, more []llm.Item) turn.Speech {
+func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.Speech {
 	if !guarded {
 		return turn.Speech{}
 	}
-	items, err := r.Ledger.Transcript(context.WithoutCancel(ctx), r.turn.Session)
+	items, err := r.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
 	if err != nil {
 		r.Log.Warn("all addresses of a turn are shown dead: its session cannot be read", "turn", r.id, "err", err)
 	}
@@ -29,11 +29,11 @@ func (r *run) speech(ctx context.Context, guarded bool, more []llm.Item) turn.Sp
 }
 
 // shown is a commit as people may read it: all that a turn says to anybody goes through here, or through stream. The items stay as they were said.
-func (r *run) shown(ctx context.Context, c turn.Commit) turn.Commit {
+func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
 	if !r.turn.Heard() && c.Taint == "" || c.End == nil && c.Question == nil && len(c.Changes)+len(c.Events) == 0 {
 		return c
 	}
-	s := r.speech(ctx, true, c.Items)
+	s := r.defanger(ctx, true, c.Items)
 	if c.End != nil {
 		end := *c.End
 		end.Text, end.Why, end.Fault = s.Shown(end.Text), s.Shown(end.Why), s.Shown(end.Fault)
@@ -41,12 +41,12 @@ func (r *run) shown(ctx context.Context, c turn.Commit) turn.Commit {
 	}
 	if c.Question != nil {
 		q := *c.Question
-		q.Text, q.Options = s.Shown(q.Text), each(s, q.Options)
+		q.Text, q.Options = s.Shown(q.Text), defangAll(s, q.Options)
 		c.Question = &q
 	}
 	c.Changes, c.Events = slices.Clone(c.Changes), slices.Clone(c.Events)
 	for i, change := range c.Changes {
-		c.Changes[i] = changeShown(s, change)
+		c.Changes[i] = defangChange(s, change)
 	}
 	for i, e := range c.Events {
 		e.Data = maps.Clone(e.Data)
@@ -61,12 +61,12 @@ func (r *run) shown(ctx context.Context, c turn.Commit) turn.Commit {
 }
 
 // changeShown is a message, or a row of the audit, as people may read it.
-func changeShown(s turn.Speech, change tools.Change) tools.Change {
+func defangChange(s turn.Speech, change tools.Change) tools.Change {
 	switch c := change.(type) {
 	case event.Out:
-		c.Body, c.Buttons, c.Files = s.Shown(c.Body), each(s, c.Buttons), slices.Clone(c.Files)
+		c.Body, c.Buttons, c.Files = s.Shown(c.Body), defangAll(s, c.Buttons), slices.Clone(c.Files)
 		for i := range c.Files {
-			c.Files[i].Name = fileShown(c.Files[i].Name)
+			c.Files[i].Name = defangFileName(c.Files[i].Name)
 		}
 		return c
 	case policy.Entry:
@@ -77,12 +77,12 @@ func changeShown(s turn.Speech, change tools.Change) tools.Change {
 }
 
 // fileShown is the name of a file that stands above it in a chat: it is no place, and keeps its ending.
-func fileShown(name string) string {
+func defangFileName(name string) string {
 	end := max(strings.LastIndexByte(name, '.'), 0)
 	return strings.NewReplacer(".", "_", "@", "_", "。", "_", "．", "_", "｡", "_").Replace(name[:end]) + name[end:]
 }
 
-func each(s turn.Speech, list []string) []string {
+func defangAll(s turn.Speech, list []string) []string {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i] = s.Shown(list[i])
@@ -91,8 +91,8 @@ func each(s turn.Speech, list []string) []string {
 }
 
 // stream hands pieces of the answer to whoever looks. Where somebody else may speak through them they are held to a word's end; end hands out the rest.
-func (r asking) stream(ctx context.Context, st turn.State, n int) (piece func(llm.Delta), end func()) {
-	offset, held, s := 0, "", r.speech(ctx, st.Turn.Heard(), nil)
+func (r modelCalls) stream(ctx context.Context, st turn.State, n int) (piece func(llm.Delta), end func()) {
+	offset, held, s := 0, "", r.defanger(ctx, st.Turn.Heard(), nil)
 	publish := func(text string) {
 		if text != "" {
 			r.Feed.Publish(event.Live{Turn: r.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key})

@@ -18,7 +18,7 @@ func unsettled(j Judged) Judged {
 
 // alike are those of the later calls whose tool the question is about already: they would ask as well when their turn comes, so one question
 // covers them, and their steps wait for it.
-func alike(steps []turn.Step, asks, later []Judged) (more []Judged) {
+func coveredByQuestion(steps []turn.Step, asks, later []Judged) (more []Judged) {
 	for _, j := range later {
 		if !slices.ContainsFunc(asks, func(a Judged) bool { return a.Call.Name == j.Call.Name }) {
 			continue
@@ -34,7 +34,7 @@ func alike(steps []turn.Step, asks, later []Judged) (more []Judged) {
 }
 
 // preceded says that a call of the same answer has run since this one was asked about, and may have changed something.
-func preceded(steps []turn.Step, a turn.Execute) bool {
+func ranSinceAsked(steps []turn.Step, a turn.Execute) bool {
 	ran := false
 	for _, s := range steps {
 		switch {

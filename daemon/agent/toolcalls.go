@@ -26,7 +26,7 @@ const (
 )
 
 // calls carries out what a turn does with the calls of an answer.
-type calls struct {
+type toolCalls struct {
 	*run
 	st turn.State
 }
@@ -35,7 +35,7 @@ type calls struct {
 // what it names is only made by a call before it, waits for its turn and is judged then; where the answer asks anyway, its arguments are in the
 // same question.
 // Calls of an answer that was cut at its limit may be cut themselves: none of them runs.
-func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
+func (r toolCalls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) error {
 	r.st = r.st.With(c.Items)
 	var asks []Judged
 	var first *Judged
@@ -77,14 +77,14 @@ func (r calls) judge(ctx context.Context, c turn.Commit, n int, cutOff bool) err
 		c.Steps = append(c.Steps, step)
 	}
 	if len(asks) > 0 {
-		c.Question, c.Wait = r.approval(append(asks, alike(c.Steps, asks, later)...)), approvalOf(asks[0])
+		c.Question, c.Wait = r.approval(append(asks, coveredByQuestion(c.Steps, asks, later)...)), approvalOf(asks[0])
 	}
 	return r.begin(ctx, c, first)
 }
 
 // begin commits a judged answer. When its first open call may run and has an effect, its intent is in the same commit.
-func (r calls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
-	if first == nil || !needsIntent(*first) || same(r.st) {
+func (r toolCalls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
+	if first == nil || !needsIntent(*first) || repeatsItself(r.st) {
 		err := r.commit(ctx, c)
 		fail.Point("answer.committed")
 		return err
@@ -110,7 +110,7 @@ func (r calls) begin(ctx context.Context, c turn.Commit, first *Judged) error {
 }
 
 // same reports whether the turn repeats itself and will be ended instead.
-func same(st turn.State) bool {
+func repeatsItself(st turn.State) bool {
 	_, ends := turn.Next(st).(turn.Finish)
 	return ends
 }
@@ -121,7 +121,7 @@ func needsIntent(j Judged) bool {
 }
 
 // call is what a tool gets to see of a call.
-func (r calls) call(it llm.Item) tools.Call {
+func (r toolCalls) call(it llm.Item) tools.Call {
 	return tools.Call{
 		ID: it.CallID, Turn: r.id, Session: r.st.Turn.Session, Key: r.st.Turn.Key, Name: it.Tool, Args: it.Args,
 		ReplyTo: r.st.Turn.ReplyTo, Trust: r.st.Turn.Asker, Zone: r.set.Zone, Now: r.Clock.Wall(), Words: ownWords(r.st),
@@ -131,7 +131,7 @@ func (r calls) call(it llm.Item) tools.Call {
 
 // tainted reports whether foreign text may speak through a call. The built-in interpreter makes its calls out of the owner's own
 // words alone, whatever else has been read.
-func (r calls) tainted(it llm.Item) bool {
+func (r toolCalls) tainted(it llm.Item) bool {
 	return r.st.Turn.Tainted && (it.Provider != llm.Builtin || ownWords(r.st) == "")
 }
 
@@ -151,10 +151,10 @@ func ownWords(st turn.State) string {
 }
 
 // actorOf is who makes a judged call.
-func (r calls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Call.ID)) }
+func (r toolCalls) actorOf(j Judged) Actor { return r.actor(callItem(r.st, j.Call.ID)) }
 
 // actor is who makes a call.
-func (r calls) actor(it llm.Item) Actor {
+func (r toolCalls) actor(it llm.Item) Actor {
 	t := r.st.Turn
 	a := Actor{Name: "thread", Trust: t.Asker, Tainted: r.tainted(it), Rights: t.Rights, Only: t.Only, Limited: t.Limited(), Reply: t.ReplyTo, Given: r.given}
 	if t.Parent != 0 {
@@ -169,8 +169,8 @@ func (r calls) actor(it llm.Item) Actor {
 }
 
 // given are the web addresses that the owner has typed in this conversation.
-func (r calls) given(ctx context.Context) ([]string, error) {
-	items, err := r.Ledger.Transcript(ctx, r.st.Turn.Session)
+func (r toolCalls) given(ctx context.Context) ([]string, error) {
+	items, err := r.Turns.Transcript(ctx, r.st.Turn.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -183,12 +183,12 @@ func (r calls) given(ctx context.Context) ([]string, error) {
 	return links, nil
 }
 
-func (r calls) stepOf(n int, j Judged) turn.Step {
+func (r toolCalls) stepOf(n int, j Judged) turn.Step {
 	return turn.Step{N: n, Kind: turn.ToolStep, State: turn.Allowed, CallID: j.Call.ID, Tool: j.Call.Name, Effect: j.Intent.Effect, Hash: j.Hash()}
 }
 
 // approval is the one question about all calls of an answer that need asking, and the wait for its answer.
-func (r calls) approval(asks []Judged) *turn.Question {
+func (r toolCalls) approval(asks []Judged) *turn.Question {
 	sum := sha256.New()
 	var lines []string
 	if len(asks) > 1 {
@@ -202,7 +202,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 	q := &turn.Question{
 		Subject: turn.AboutCalls, Turn: r.id, CallID: asks[0].Call.ID, Tool: asks[0].Call.Name, Text: strings.Join(lines, "\n"),
 		Options:    []string{turn.AnswerOnce, turn.AnswerTurn, turn.AnswerNo},
-		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: r.ownersPlace(r.st.Turn),
+		ActionHash: hex.EncodeToString(sum.Sum(nil)[:16]), Until: r.Clock.Wall().Add(approvalOpen), To: r.ownerAddress(r.st.Turn),
 	}
 	if pattern := policy.Pattern(asks[0].Intent); len(asks) == 1 && pattern != "" {
 		q.Pattern = pattern
@@ -216,7 +216,7 @@ func (r calls) approval(asks []Judged) *turn.Question {
 
 // ownersPlace is where the owner is asked, and told what went wrong: in the chat he asked from, else at his first address. A job may
 // answer to somebody else; what it asks is not for him.
-func (r *run) ownersPlace(t turn.Turn) event.Address {
+func (r *run) ownerAddress(t turn.Turn) event.Address {
 	if t.Asker == event.Owner && slices.Contains(r.set.Known, t.ReplyTo) {
 		return t.ReplyTo
 	}
@@ -224,17 +224,17 @@ func (r *run) ownersPlace(t turn.Turn) event.Address {
 }
 
 // execute runs a call that turn.Next has released.
-func (r calls) execute(ctx context.Context, a turn.Execute) error {
+func (r toolCalls) execute(ctx context.Context, a turn.Execute) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	asks := j.Decision.Verdict == policy.Ask
 	same := j.Hash() == a.Step.Hash || a.Step.Hash == unsettled(j).Hash() && inOwnRows(j.Intent)
 	switch {
 	case j.Fault != nil:
 		return r.done(ctx, a.Step, j, *j.Fault)
-	case asks && !same && a.Approved != nil && preceded(r.st.Steps, a):
+	case asks && !same && a.Approved != nil && ranSinceAsked(r.st.Steps, a):
 		j.Decision.Reason += "; the calls before it have changed what it would touch"
 		return r.askAgain(ctx, a.Step, j)
-	case (asks && a.Again || a.Approved != nil && (asks || !preceded(r.st.Steps, a))) && !same:
+	case (asks && a.Again || a.Approved != nil && (asks || !ranSinceAsked(r.st.Steps, a))) && !same:
 		return r.done(ctx, a.Step, j, tools.Fail(tools.Conflict, "ask again", "not run: what the call would touch has changed since it was approved"))
 	case a.Approved == nil && asks && !a.Again:
 		return r.askAgain(ctx, a.Step, j)
@@ -255,7 +255,7 @@ func (r calls) execute(ctx context.Context, a turn.Execute) error {
 }
 
 // askAgain asks for a call that was allowed when the answer came and is not any more, or is another one by now.
-func (r calls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
+func (r toolCalls) askAgain(ctx context.Context, step turn.Step, j Judged) error {
 	step.State, step.Question, step.Hash = turn.Asked, turn.Asks, j.Hash()
 	return r.commit(ctx, turn.Commit{Steps: []turn.Step{step}, Question: r.approval([]Judged{j}), Wait: approvalOf(j)})
 }
@@ -266,7 +266,7 @@ func approvalOf(j Judged) *turn.Wait {
 	return &turn.Wait{CallID: j.Call.ID, Kind: tools.ForQuestion, Question: turn.Asks}
 }
 
-func (r calls) approved(j Judged, q *turn.Question) policy.Entry {
+func (r toolCalls) approved(j Judged, q *turn.Question) policy.Entry {
 	e := r.Dispatch.Entry(r.actorOf(j), j)
 	if q != nil {
 		e.Decision = policy.Decision{Verdict: policy.Allow, Reason: "approved: question " + q.Code + " (" + q.Answer + ")"}
@@ -275,7 +275,7 @@ func (r calls) approved(j Judged, q *turn.Question) policy.Entry {
 }
 
 // perform runs a call whose intent is committed, and commits its result.
-func (r calls) perform(ctx context.Context, step turn.Step, j Judged) error {
+func (r toolCalls) perform(ctx context.Context, step turn.Step, j Judged) error {
 	fail.Point("tool.started")
 	start := r.Clock.Mono()
 	result := r.assisted(ctx, j, r.Dispatch.Run(ctx, j))
@@ -290,7 +290,7 @@ func (r calls) perform(ctx context.Context, step turn.Step, j Judged) error {
 }
 
 // park leaves the turn with a wait; the call's result is made when the wait is over.
-func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait, result tools.Result) error {
+func (r toolCalls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait, result tools.Result) error {
 	ran := step
 	step.State = turn.Parked
 	c := turn.Commit{
@@ -304,7 +304,7 @@ func (r calls) park(ctx context.Context, step turn.Step, j Judged, w tools.Wait,
 			until = r.Clock.Wall().Add(askOpen)
 		}
 		c.Wait.Until, c.Wait.Question = time.Time{}, turn.Asks
-		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.ownersPlace(r.st.Turn)}
+		c.Question = &turn.Question{Subject: turn.AboutAsk, Turn: r.id, CallID: j.Call.ID, Tool: j.Call.Name, Text: w.Ask.Text, Options: w.Ask.Options, Until: until, To: r.ownerAddress(r.st.Turn)}
 	}
 	e := r.Dispatch.Entry(r.actorOf(j), j)
 	e.Outcome = "waits"
@@ -322,12 +322,12 @@ func refused(err error) (*event.Fault, bool) {
 	return fault, ok && fault.Kind != event.Unavailable
 }
 
-func (r calls) done(ctx context.Context, step turn.Step, j Judged, result tools.Result) error {
+func (r toolCalls) done(ctx context.Context, step turn.Step, j Judged, result tools.Result) error {
 	return r.doneIn(ctx, step, j, result, 0)
 }
 
 // doneIn commits a call's result: the item, the step, what it changed in hob's own rows, and the audit row.
-func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
+func (r toolCalls) doneIn(ctx context.Context, step turn.Step, j Judged, result tools.Result, took time.Duration) error {
 	step.State, step.Ended = turn.Over, r.Clock.Wall()
 	item := callItem(r.st, step.CallID)
 	taint := j.Taint(result)
@@ -340,7 +340,7 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	if j.Fault == nil {
 		c.Changes = append(c.Changes, marks(ctx, j, taint, r.st.Turn.Limited(), step.Started)...)
 	}
-	c.Changes = append(c.Changes, Kept(result)...) // a command knows best why what it wrote is foreign
+	c.Changes = append(c.Changes, KeptChanges(result)...) // a command knows best why what it wrote is foreign
 	entry := r.entry(j, result)
 	entry.Took = took
 	c.Changes = append(c.Changes, entry)
@@ -356,7 +356,7 @@ func (r calls) doneIn(ctx context.Context, step turn.Step, j Judged, result tool
 	return err
 }
 
-func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
+func (r toolCalls) commitResult(ctx context.Context, c turn.Commit, result tools.Result) error {
 	end, ok := result.Next.(tools.End)
 	if !ok || result.IsError {
 		return r.commit(ctx, c)
@@ -368,7 +368,7 @@ func (r calls) commitResult(ctx context.Context, c turn.Commit, result tools.Res
 	return r.finish(ctx, r.st, c, f)
 }
 
-func (r calls) entry(j Judged, result tools.Result) policy.Entry {
+func (r toolCalls) entry(j Judged, result tools.Result) policy.Entry {
 	e := Ended(r.Dispatch.Entry(r.actorOf(j), j), result)
 	if j.Decision.Verdict == policy.Ask {
 		e.Decision = policy.Decision{Verdict: policy.Allow} // the row of the intent says who approved it
@@ -376,12 +376,12 @@ func (r calls) entry(j Judged, result tools.Result) policy.Entry {
 	return e
 }
 
-func (r calls) started(j Judged) event.Event {
+func (r toolCalls) started(j Judged) event.Event {
 	return event.Event{Type: "tool.started", Session: r.st.Turn.Key, Turn: r.id, Data: map[string]any{"call": j.Call.ID, "tool": j.Call.Name, "summary": j.Intent.Summary}}
 }
 
 // probe asks the tool whether an interrupted run took effect; if not, it runs again.
-func (r calls) probe(ctx context.Context, a turn.Probe) error {
+func (r toolCalls) probe(ctx context.Context, a turn.Probe) error {
 	j := r.Dispatch.Judge(ctx, r.actor(a.Call), r.call(a.Call))
 	prober, ok := j.Tool.(tools.Prober)
 	if !ok || j.Fault != nil {
@@ -399,7 +399,7 @@ func (r calls) probe(ctx context.Context, a turn.Probe) error {
 }
 
 // resolve gives a call a result without running it.
-func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
+func (r toolCalls) resolve(ctx context.Context, a turn.Resolve) error {
 	if a.Lost && fail.Broken("repeat-once") {
 		return r.execute(ctx, turn.Execute{Step: a.Step, Call: a.Call, Again: true})
 	}
@@ -426,7 +426,7 @@ func (r calls) resolve(ctx context.Context, a turn.Resolve) error {
 }
 
 // unrun is the audit row of a call that was resolved without a run. One that has its row already keeps that one's decision.
-func (r calls) unrun(a turn.Resolve, outcome string) policy.Entry {
+func (r toolCalls) unrun(a turn.Resolve, outcome string) policy.Entry {
 	e := r.Dispatch.Entry(r.actor(a.Call), Judged{Call: r.call(a.Call), Decision: policy.Decision{Verdict: policy.Allow}})
 	e.ArgsHash, e.Outcome = a.Step.Hash, outcome
 	if a.Step.Started.IsZero() {

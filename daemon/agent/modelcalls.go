@@ -46,11 +46,11 @@ type attempt struct {
 }
 
 // asking carries out what a turn asks of models.
-type asking struct{ *run }
+type modelCalls struct{ *run }
 
 // request sends the transcript to the models of the chain until one answers, and commits the answer.
-func (r asking) request(ctx context.Context, st turn.State) error {
-	if err := r.hear(ctx, &st); err != nil {
+func (r modelCalls) request(ctx context.Context, st turn.State) error {
+	if err := r.transcribe(ctx, &st); err != nil {
 		return err
 	}
 	chain := r.Models()
@@ -62,7 +62,7 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 		return err
 	}
 	if plan.Tired() && r.mayFallBack(st) {
-		return r.down(ctx, st, nextStep(st), errTired)
+		return r.fallBackOrFail(ctx, st, nextStep(st), errAllFailed)
 	}
 	for n := nextStep(st); ; n++ {
 		a := attempt{st: st, info: plan.Model().Info(), step: turn.Step{N: n, Kind: turn.ModelStep, State: turn.Intent}}
@@ -73,7 +73,7 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: turn.ErrBudget})
 			continue // a cheaper one may go on
 		case errors.Is(err, turn.ErrBudget):
-			return r.down(ctx, st, n, err)
+			return r.fallBackOrFail(ctx, st, n, err)
 		case err != nil:
 			return r.unprepared(ctx, st, err)
 		}
@@ -88,7 +88,7 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 		case err != nil:
 			return err
 		case next == llm.GiveUp:
-			return r.down(ctx, st, n+1, fault)
+			return r.fallBackOrFail(ctx, st, n+1, fault)
 		case next == llm.Another && plan.Rests(a.info, r.Clock.Wall()):
 			news = append(news, Switch{Session: st.Turn.Key, From: a.info, Cause: fault})
 		}
@@ -99,8 +99,8 @@ func (r asking) request(ctx context.Context, st turn.State) error {
 }
 
 // unprepared ends a turn whose request could not be made.
-func (r asking) unprepared(ctx context.Context, st turn.State, err error) error {
-	if spent := (*spentError)(nil); errors.As(err, &spent) {
+func (r modelCalls) unprepared(ctx context.Context, st turn.State, err error) error {
+	if spent := (*tokenLimitError)(nil); errors.As(err, &spent) {
 		return r.finish(ctx, st, turn.Commit{}, turn.Finish{State: turn.Failed, Why: spent.Error()})
 	}
 	if errors.Is(err, turn.ErrOpenCall) {
@@ -110,8 +110,8 @@ func (r asking) unprepared(ctx context.Context, st turn.State, err error) error 
 }
 
 // plan begins a request: which models are there, which of them rest, and for which the conversation is too long.
-func (r asking) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
-	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
+func (r modelCalls) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm.Plan, []Switch, error) {
+	items, err := r.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -124,9 +124,9 @@ func (r asking) plan(ctx context.Context, st turn.State, chain *llm.Chain) (*llm
 }
 
 // failed closes a failed attempt and says what comes, after how long a wait.
-func (r asking) failed(ctx context.Context, plan *llm.Plan, a attempt, fault error) (wait time.Duration, next llm.Next, err error) {
+func (r modelCalls) failed(ctx context.Context, plan *llm.Plan, a attempt, fault error) (wait time.Duration, next llm.Next, err error) {
 	if ctx.Err() != nil {
-		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.lost(ctx, a, fault, ""))
+		return 0, llm.GiveUp, errors.Join(context.Cause(ctx), r.closeFailed(ctx, a, fault, ""))
 	}
 	wait, next = plan.Failed(fault, r.Clock.Wall(), r.Jitter(), patience(ctx))
 	if r.mayFallBack(a.st) { // no other try would do it better, and none as soon
@@ -142,7 +142,7 @@ func (r asking) failed(ctx context.Context, plan *llm.Plan, a attempt, fault err
 		word = fmt.Sprintf("%s does not answer (%s); trying again in %s.", name, cut(why, 200), wait.Round(time.Second/10))
 		r.Log.Warn("model call failed, trying again", "turn", r.id, "model", name, "wait", wait, "err", why)
 	}
-	return wait, next, r.lost(ctx, a, fault, word)
+	return wait, next, r.closeFailed(ctx, a, fault, word)
 }
 
 // patience is how long a turn may still run.
@@ -163,9 +163,9 @@ func nextStep(st turn.State) int {
 }
 
 // ask sends a prepared request to one model. All its errors are the model's.
-func (r asking) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
+func (r modelCalls) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answer, error) {
 	if !a.size.fits(a.info) {
-		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the conversation has about %d tokens, %s takes %d", a.size.likely(), a.info.Name(), a.info.Context)}
+		return llm.Answer{}, &llm.Error{Fault: llm.TooLarge, Text: fmt.Sprintf("the conversation has about %d tokens, %s takes %d", a.size.estimate(), a.info.Name(), a.info.Context)}
 	}
 	fail.Point("model.inflight")
 	piece, end := r.stream(ctx, a.st, a.step.N)
@@ -175,7 +175,7 @@ func (r asking) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answe
 	}
 	end()
 	fail.Point("answer.complete")
-	if says(answer) {
+	if usable(answer) {
 		return answer, nil
 	}
 	a.usage = a.info.Bill(answer.Usage)
@@ -183,14 +183,14 @@ func (r asking) ask(ctx context.Context, model llm.Model, a *attempt) (llm.Answe
 }
 
 // says reports whether an answer can be worked with. One that was cut or refused before it said anything says at least that.
-func says(a llm.Answer) bool {
+func usable(a llm.Answer) bool {
 	return len(a.Calls) > 0 || !blank(a.Text) || a.Finish == llm.Length || a.Finish == llm.Filtered
 }
 
 // prepare lets waiting messages join, reserves the cost and renders the request. Who joined changes the state: the answer goes to
 // him.
-func (r asking) prepare(ctx context.Context, a *attempt) error {
-	items, err := r.Ledger.Transcript(ctx, a.st.Turn.Session)
+func (r modelCalls) prepare(ctx context.Context, a *attempt) error {
+	items, err := r.Turns.Transcript(ctx, a.st.Turn.Session)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
@@ -199,7 +199,7 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.size = sizeOf(items, head)
-	if err := within(a.st.Turn.Mandate, a.size, a.info); err != nil {
+	if err := checkTokenLimit(a.st.Turn.Mandate, a.size, a.info); err != nil {
 		return err
 	}
 	a.step.Model, a.step.Started = a.info.Name(), r.Clock.Wall()
@@ -207,7 +207,7 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 	if !a.info.Local {
 		begin.Ran = r.ran()
 	}
-	begun, err := r.Ledger.Begin(ctx, begin)
+	begun, err := r.Turns.Begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin request: %w", err)
 	}
@@ -222,19 +222,19 @@ func (r asking) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return fmt.Errorf("render session %s: %w", a.st.Turn.Key, err)
 	}
-	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.roomIn(a.st.Turn.Mandate, a.info)}
+	a.req = llm.Request{System: head.system, Tools: head.tools, Messages: messages, MaxOutput: a.size.maxAnswerWithin(a.st.Turn.Mandate, a.info)}
 	return nil
 }
 
 // reread takes in what has joined.
-func (r asking) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
+func (r modelCalls) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) {
 	if err := r.reload(ctx, st); err != nil {
 		return nil, err
 	}
-	if err := r.hear(ctx, st); err != nil {
+	if err := r.transcribe(ctx, st); err != nil {
 		return nil, err
 	}
-	items, err := r.Ledger.Transcript(ctx, st.Turn.Session)
+	items, err := r.Turns.Transcript(ctx, st.Turn.Session)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -242,8 +242,8 @@ func (r asking) reread(ctx context.Context, st *turn.State) ([]llm.Item, error) 
 }
 
 // reload reads the turn and its items anew.
-func (r asking) reload(ctx context.Context, st *turn.State) error {
-	now, err := r.Ledger.Load(ctx, r.id)
+func (r modelCalls) reload(ctx context.Context, st *turn.State) error {
+	now, err := r.Turns.Load(ctx, r.id)
 	if err != nil {
 		return fmt.Errorf("load turn %d: %w", r.id, err)
 	}
@@ -252,24 +252,24 @@ func (r asking) reload(ctx context.Context, st *turn.State) error {
 }
 
 // hear lets the turn's voice notes be listened to, before a model sees them for the first time.
-func (r asking) hear(ctx context.Context, st *turn.State) error {
-	if r.Hear == nil || !slices.ContainsFunc(st.Items, unheard) {
+func (r modelCalls) transcribe(ctx context.Context, st *turn.State) error {
+	if r.Transcribe == nil || !slices.ContainsFunc(st.Items, untranscribed) {
 		return nil
 	}
-	if err := r.Hear(ctx, r.id); err != nil {
+	if err := r.Transcribe(ctx, r.id); err != nil {
 		return fmt.Errorf("listen to voice notes: %w", err)
 	}
 	return r.reload(ctx, st)
 }
 
-func unheard(it llm.Item) bool {
+func untranscribed(it llm.Item) bool {
 	return it.Kind == llm.Input && slices.ContainsFunc(it.Parts, func(p event.Part) bool { return p.Voice && !p.Heard })
 }
 
 // snapshot is the session's prefix; a bare model reads none, so none is kept for it.
-func (r asking) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
+func (r modelCalls) snapshot(ctx context.Context, st turn.State, info llm.Info) (p prefix, err error) {
 	guest := st.Turn.Asker != event.Owner
-	fresh := func() (string, []llm.Tool) { return r.fresh(st.Turn.Key, guest) }
+	fresh := func() (string, []llm.Tool) { return r.newPrefix(st.Turn.Key, guest) }
 	if info.Bare {
 		p.system, p.tools = fresh()
 		return p, nil
@@ -291,7 +291,7 @@ func schemas(specs []tools.Spec) []llm.Tool {
 
 // lost closes the step of a failed request, and tells whoever looks what comes. What may have been billed counts as all that was
 // reserved where nobody says how much it was.
-func (r asking) lost(ctx context.Context, a attempt, cause error, word string) error {
+func (r modelCalls) closeFailed(ctx context.Context, a attempt, cause error, word string) error {
 	var c turn.Commit
 	step := a.step
 	step.State, step.Ended, step.Why, step.Fault = turn.Lost, r.Clock.Wall(), cut(cause.Error(), 500), llm.FaultOf(cause)
