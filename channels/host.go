@@ -27,13 +27,13 @@ type Section struct {
 
 // HostConfig is what a host works with. All fields are needed.
 type HostConfig struct {
-	Inbox   Keeper
-	Desk    Desk
-	Clock   sys.Clock
-	Log     *slog.Logger
-	Go      func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
-	Changed func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block
-	Back    func(channel string)                                                  // told when one direction of a channel works again: what waits for its next try there need not wait any more; must not block
+	Inbox     InboxStore
+	Admission Admission
+	Clock     sys.Clock
+	Log       *slog.Logger
+	Go        func(ctx context.Context, name string, f func(context.Context) error) // keeps f running, e.g. spawn.Group.Go
+	Changed   func(ChannelHealth)                                                   // told when a state of health changes or is proven for the first time; must not block
+	Back      func(channel string)                                                  // told when one direction of a channel works again: what waits for its next try there need not wait any more; must not block
 }
 
 // Backoff between two runs of a channel that stopped receiving. A rest is no longer than shortBackoff or a twentieth of the time since it last
@@ -52,12 +52,12 @@ type Host struct {
 	HostConfig
 	mu   sync.Mutex
 	want map[string]Section // nil until the first Replace
-	have map[string]*tenant
+	have map[string]*runningChannel
 	wake chan struct{}
 }
 
-// tenant is one channel that runs.
-type tenant struct {
+// runningChannel is one channel that runs.
+type runningChannel struct {
 	Section
 	gauge gauge
 	stop  context.CancelFunc
@@ -69,7 +69,7 @@ type tenant struct {
 
 // NewHost makes a host without channels.
 func NewHost(c HostConfig) *Host {
-	return &Host{HostConfig: c, have: map[string]*tenant{}, wake: make(chan struct{}, 1)}
+	return &Host{HostConfig: c, have: map[string]*runningChannel{}, wake: make(chan struct{}, 1)}
 }
 
 // Replace sets the channels, by name. Those that are new or have changed are (re)started by Run, those that are gone are stopped,
@@ -102,7 +102,7 @@ func (h *Host) Run(ctx context.Context) error {
 
 // reconcile stops what is not wanted any more, waits for its end, and starts what is wanted and does not run.
 func (h *Host) reconcile(ctx context.Context) {
-	var ending []*tenant
+	var ending []*runningChannel
 	h.mu.Lock()
 	for name, t := range h.have {
 		if s, ok := h.want[name]; !ok || !t.serves(s) {
@@ -123,7 +123,7 @@ func (h *Host) reconcile(ctx context.Context) {
 }
 
 // serves reports whether a channel is what a section asks for. What could not be made is made as soon as it can be.
-func (t *tenant) serves(s Section) bool {
+func (t *runningChannel) serves(s Section) bool {
 	if s.Print != t.Print || s.Kind != t.Kind {
 		return false
 	}
@@ -131,10 +131,10 @@ func (t *tenant) serves(s Section) bool {
 }
 
 // openMissing starts the channels that are wanted and do not run.
-func (h *Host) openMissing(ctx context.Context) []*tenant {
+func (h *Host) openMissing(ctx context.Context) []*runningChannel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var opened []*tenant
+	var opened []*runningChannel
 	for name, s := range h.want {
 		if h.have[name] == nil {
 			t := h.open(ctx, name, s)
@@ -157,11 +157,11 @@ func (h *Host) end() {
 }
 
 // open starts a channel.
-func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
+func (h *Host) open(ctx context.Context, name string, s Section) *runningChannel {
 	own, stop := context.WithCancel(ctx)
 	now := h.Clock.Wall()
 	well := Direction{State: OK, Since: now}
-	t := &tenant{Section: s, stop: stop, ended: make(chan struct{})}
+	t := &runningChannel{Section: s, stop: stop, ended: make(chan struct{})}
 	t.gauge.h = ChannelHealth{Name: name, Kind: s.Kind, Receiving: well, Sending: well, Print: s.Print}
 	if s.Channel == nil {
 		close(t.ended)
@@ -170,7 +170,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 		return t
 	}
 	more, _ := AudienceOf(s.Channel)
-	in := &door{Keeper: h.Inbox, desk: h.Desk, name: name, more: more, now: h.Clock.Wall, well: func() {
+	in := &channelInbox{InboxStore: h.Inbox, admission: h.Admission, name: name, more: more, now: h.Clock.Wall, well: func() {
 		if !t.refused.Load() {
 			h.note(t, receiving, nil)
 		}
@@ -180,7 +180,7 @@ func (h *Host) open(ctx context.Context, name string, s Section) *tenant {
 }
 
 // receive runs one channel again and again until ctx ends.
-func (h *Host) receive(ctx context.Context, t *tenant, in Inbox) error {
+func (h *Host) receive(ctx context.Context, t *runningChannel, in Inbox) error {
 	rest, well := firstRest, h.Clock.Mono()
 	for ctx.Err() == nil {
 		start := h.Clock.Mono()
@@ -216,7 +216,7 @@ func spread(d time.Duration) time.Duration {
 }
 
 // once runs a channel a single time. It counts as well again after a while without a failure. A panic is an error like any other.
-func (h *Host) once(ctx context.Context, t *tenant, in Inbox) (err error) {
+func (h *Host) once(ctx context.Context, t *runningChannel, in Inbox) (err error) {
 	own, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.AfterFunc(calm, func() {
@@ -241,7 +241,7 @@ func (h *Host) once(ctx context.Context, t *tenant, in Inbox) (err error) {
 const meetTime = 30 * time.Second
 
 // meet asks for the account, once for as long as the section is the same, before anything is received: who is let in depends on it.
-func (h *Host) meet(ctx context.Context, t *tenant) (err error) {
+func (h *Host) meet(ctx context.Context, t *runningChannel) (err error) {
 	if t.met.Load() {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (h *Host) meet(ctx context.Context, t *tenant) (err error) {
 			return fmt.Errorf("ask which account it is: %w", err)
 		}
 	}
-	if err := h.Desk.Met(ctx, t.gauge.read().Name, account); err != nil {
+	if err := h.Admission.Met(ctx, t.gauge.read().Name, account); err != nil {
 		return fmt.Errorf("note which account it is: %w", err)
 	}
 	t.met.Store(true)
@@ -320,7 +320,7 @@ func (h *Host) Health() []ChannelHealth {
 	return all
 }
 
-func (h *Host) note(t *tenant, pick func(*ChannelHealth) *Direction, err error) {
+func (h *Host) note(t *runningChannel, pick func(*ChannelHealth) *Direction, err error) {
 	health, changed, back := t.gauge.note(h.Clock.Wall(), pick, err)
 	if changed {
 		h.Changed(health)

@@ -199,7 +199,7 @@ func TestHostTellsWhatIsBack(t *testing.T) {
 		in := &channelstest.Inbox{}
 		var wg sync.WaitGroup
 		h := channels.NewHost(channels.HostConfig{
-			Inbox: in, Desk: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
+			Inbox: in, Admission: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Go:      func(ctx context.Context, _ string, f func(context.Context) error) { wg.Go(func() { _ = f(ctx) }) },
 			Changed: func(channels.ChannelHealth) {},
 			Back:    func(name string) { back = append(back, name) },

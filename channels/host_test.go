@@ -51,7 +51,7 @@ func hosting(t *testing.T, f func(t *testing.T, h *channels.Host, changes *[]cha
 		var changes []channels.ChannelHealth
 		in := &channelstest.Inbox{}
 		h := channels.NewHost(channels.HostConfig{
-			Inbox: in, Desk: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
+			Inbox: in, Admission: in, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler),
 			Go: func(ctx context.Context, _ string, f func(context.Context) error) {
 				wg.Go(func() {
 					if err := f(ctx); err != nil {
@@ -245,7 +245,7 @@ func TestHostMeetsBeforeItReceives(t *testing.T) {
 			return listen(ctx, n, in)
 		}}
 		r, asked, g := &register{Inbox: &channelstest.Inbox{}, ear: e}, 0, sys.NewGroup(slog.New(slog.DiscardHandler), nil)
-		h := channels.NewHost(channels.HostConfig{Inbox: r, Desk: r, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
+		h := channels.NewHost(channels.HostConfig{Inbox: r, Admission: r, Clock: sys.RealClock(), Log: slog.New(slog.DiscardHandler), Go: g.Go, Changed: func(channels.ChannelHealth) {}, Back: func(string) {}})
 		h.Replace(map[string]channels.Section{"a": {Kind: "ear", Channel: known{e, &asked}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

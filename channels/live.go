@@ -25,12 +25,12 @@ const (
 // Outbox 0: there is no draft yet.
 type Growth struct {
 	Delivery
-	Turn     int64
-	Standing Standing // of To, when the draft was begun
-	Shown    string   // the platform's id of the message that shows the draft; "" as long as it has not arrived
-	Doing    string   // what the tool does that runs, "" when none does
-	Parked   bool     // the turn waits,
-	For      string   // for this: question, timer, …
+	Turn   int64
+	Right  Right  // of To, when the draft was begun
+	Shown  string // the platform's id of the message that shows the draft; "" as long as it has not arrived
+	Doing  string // what the tool does that runs, "" when none does
+	Parked bool   // the turn waits,
+	For    string // for this: question, timer, …
 }
 
 // Opening is a draft to begin.
@@ -219,7 +219,7 @@ func (l *Live) tend(ctx context.Context, g Growth) (again bool, err error) {
 
 // hidden reports whether a draft shows nothing more to whom it was begun for.
 func (l *Live) hidden(g Growth) bool {
-	why, err := guard{l.Pump}.lost(g.To, g.Standing)
+	why, err := guard{l.Pump}.lost(g.To, g.Right)
 	return why != "" || err != nil
 }
 

@@ -162,10 +162,10 @@ type rig struct {
 	owner []event.Address
 	away  map[string]error
 	sent  []error
-	right map[event.Address]channels.Standing // of others than the owner
-	blank map[event.Address]bool              // it cannot be told what they are
-	slow  time.Duration                       // between reading the outbox and handing the rows on
-	stale int                                 // how often the store was asked for what could not be
+	right map[event.Address]channels.Right // of others than the owner
+	blank map[event.Address]bool           // it cannot be told what they are
+	slow  time.Duration                    // between reading the outbox and handing the rows on
+	stale int                              // how often the store was asked for what could not be
 }
 
 // slowStore hands on rows that may have changed since they were read.
@@ -216,14 +216,14 @@ func newRig(script ...string) *rig {
 }
 
 // standing is what an address is now.
-func (r *rig) standing(to event.Address) (channels.Standing, error) {
+func (r *rig) standing(to event.Address) (channels.Right, error) {
 	r.mouth.mu.Lock()
 	defer r.mouth.mu.Unlock()
 	if r.blank[to] {
 		return "", errPlain
 	}
 	if slices.Contains(r.owner, to) {
-		return channels.Owned, nil
+		return channels.OwnerRight, nil
 	}
 	return r.right[to], nil
 }
@@ -283,8 +283,8 @@ func (r *rig) process(ctx context.Context, t *testing.T) bool {
 	var wg sync.WaitGroup
 	p := channels.NewPump(channels.Config{
 		Store: store, Channel: r.channel, Owner: func() []event.Address { return r.owner }, Zone: func() *time.Location { return time.UTC },
-		Standing: r.standing,
-		Report:   func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },
+		Right:  r.standing,
+		Report: func(_ string, err error) { r.mouth.mu.Lock(); r.sent = append(r.sent, err); r.mouth.mu.Unlock() },
 		Once: func(_ string, f func() error) {
 			wg.Go(func() { _ = f() }) // an error leaves the row for the next round
 		},

@@ -40,7 +40,7 @@ func (h *house) as(account string) {
 func (h *house) standing(id int64) string {
 	h.t.Helper()
 	r := h.pairing(id)
-	for _, c := range h.Lobby.Channels() {
+	for _, c := range h.Admin.Channels() {
 		if c.Name == "x" {
 			return fmt.Sprintf("%s by %q; owner %v, lapsed %v", r.State, r.Account, c.Owner, c.Lapsed)
 		}
@@ -81,7 +81,7 @@ func TestPairingHoldsForOneAccount(t *testing.T) {
 	if more := len(h.told()) - len(told); more != 1 {
 		t.Errorf("the owner was told %d times: %q", more, h.told())
 	}
-	if list, err := h.Lobby.Pairings(t.Context(), event.Filter{State: "lapsed"}); err != nil || len(list) != 1 {
+	if list, err := h.Admin.Pairings(t.Context(), event.Filter{State: "lapsed"}); err != nil || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	h.close()

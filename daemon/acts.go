@@ -6,13 +6,13 @@ import (
 	"math"
 	"strconv"
 
+	"hob/channels/admin"
 	"hob/daemon/agent"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/llm/codex"
-	"hob/daemon/lobby"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/daemon/webhooks"
@@ -27,7 +27,7 @@ type acts struct {
 	reach  func(event.Address) bool
 	models roster
 	hooks  *webhooks.Desk
-	lobby  lobby.Desk
+	admin  admin.Service
 	shelf  artifacts.Store
 }
 
@@ -51,7 +51,7 @@ func (a acts) Act(ctx context.Context, act api.Act) (any, error) {
 	case "hooks":
 		return a.hooks.Act(ctx, act)
 	case "channels", "pairings":
-		return a.lobby.Act(ctx, act)
+		return a.admin.Act(ctx, act)
 	case "backup":
 		return a.backup(ctx, act.Args["path"])
 	case "send":

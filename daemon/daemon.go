@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/config"
 	"hob/daemon/agent"
 	"hob/daemon/artifacts"
@@ -23,7 +24,6 @@ import (
 	"hob/daemon/jobs"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
-	"hob/daemon/lobby"
 	"hob/daemon/policy"
 	"hob/daemon/probe"
 	"hob/daemon/prompt"
@@ -72,7 +72,7 @@ type daemon struct {
 type parts struct {
 	tools    *toolset.Deps
 	host     *channels.Host
-	gaps     *lobby.Teller // of messages that may be missing on channels
+	gaps     *admin.GapNotices // of messages that may be missing on channels
 	runner   *scheduler.Runner
 	watcher  *watch.Watcher
 	written  watch.Ledger // what hob's own tools wrote

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/store"
 	"hob/daemon/sys"
 	"hob/scheduler"
@@ -36,16 +36,16 @@ var Moves = Status.moves
 type House struct {
 	Host  *channels.Host
 	Store *store.Store
-	Lobby lobby.Desk
-	Gaps  *lobby.Teller
+	Admin admin.Service
+	Gaps  *admin.GapNotices
 	Owner func() []event.Address
 	// Standing is by what right an address hears from hob now.
-	Standing func(event.Address) (channels.Standing, error)
-	group    *sys.Group
+	Right func(event.Address) (channels.Right, error)
+	group *sys.Group
 }
 
 // OpenHouse opens the house of a home. keep may stand between the host and what keeps its inputs.
-func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.Keeper) channels.Keeper) (*House, error) {
+func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels.InboxStore) channels.InboxStore) (*House, error) {
 	d := &daemon{opt: Options{Home: home, Version: "test"}, clock: c, ids: sys.RandomIDs(), log: slog.New(slog.DiscardHandler)}
 	if err := d.opt.prepare(); err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels
 		return nil, err
 	}
 	group := sys.NewGroup(d.log, nil)
-	d.gaps = visitors{d}.teller()
+	d.gaps = visitors{d}.gapNotices()
 	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keep(keeper{d}), Desk: visitors{d}.porter(), Clock: c, Log: d.log, Go: group.Go,
+		Inbox: keep(keeper{d}), Admission: visitors{d}.admission(), Clock: c, Log: d.log, Go: group.Go,
 		Changed: func(h channels.ChannelHealth) { // told at once, so that no change is told together with the next one
 			if err := (notices{d}).tellTrouble(context.WithoutCancel(ctx), h.Name); err != nil {
 				panic(err)
@@ -65,7 +65,7 @@ func OpenHouse(ctx context.Context, home string, c sys.Clock, keep func(channels
 		},
 		Back: func(string) {},
 	})
-	return &House{Host: d.host, Store: d.store, Lobby: visitors{d}.lobby(), Gaps: d.gaps, Owner: d.owner, Standing: visitors{d}.standing, group: group}, nil
+	return &House{Host: d.host, Store: d.store, Admin: visitors{d}.admin(), Gaps: d.gaps, Owner: d.owner, Right: visitors{d}.standing, group: group}, nil
 }
 
 // Close ends the house; the context that the host runs in has ended.

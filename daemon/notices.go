@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/prompt"
 	"hob/daemon/store"
 	"hob/scheduler"
@@ -35,7 +35,7 @@ func (d notices) tellProblems(ctx context.Context) error {
 		d.log.Warn("config", "problem", list[i])
 	}
 	err := d.settle(ctx, toldConfig, func(known string) (string, store.Notice, error) {
-		now, news := lobby.News(known, list)
+		now, news := admin.NewLines(known, list)
 		n := store.Notice{To: d.elsewhere("")}
 		if len(news) > 0 {
 			n.Text = "There is something wrong with the config:\n" + strings.Join(news, "\n") +
@@ -104,7 +104,7 @@ func (d notices) channelChanged(ctx context.Context, h channels.ChannelHealth) {
 
 // tellTrouble tells the owner how a channel does now: what has changed since it was asked for is in it, in whatever order the changes are told.
 func (d notices) tellTrouble(ctx context.Context, name string) error {
-	return d.troubles(ctx, func(all lobby.Troubles) (n store.Notice) {
+	return d.troubles(ctx, func(all admin.HealthNotices) (n store.Notice) {
 		for _, h := range overview(d).channelHealth() {
 			if h.Name == name && !h.Unfit {
 				n.To = d.elsewhere(name)
@@ -117,19 +117,19 @@ func (d notices) tellTrouble(ctx context.Context, name string) error {
 
 // onlyTroubles forgets the trouble with channels that the config does not have any more.
 func (d notices) onlyTroubles(ctx context.Context, names []string) error {
-	return d.troubles(ctx, func(all lobby.Troubles) store.Notice {
+	return d.troubles(ctx, func(all admin.HealthNotices) store.Notice {
 		all.Only(names)
 		return store.Notice{}
 	})
 }
 
 // troubles lets f change what is known of the trouble with channels, and say what the owner is told of it.
-func (d notices) troubles(ctx context.Context, f func(lobby.Troubles) store.Notice) error {
+func (d notices) troubles(ctx context.Context, f func(admin.HealthNotices) store.Notice) error {
 	return d.settle(ctx, toldChannels, func(known string) (string, store.Notice, error) {
-		all, err := lobby.ReadTroubles(known)
+		all, err := admin.ReadHealthNotices(known)
 		if err != nil {
 			d.log.Error("what the owner was told of channels is forgotten", "err", err)
-			all = lobby.Troubles{}
+			all = admin.HealthNotices{}
 		}
 		n := f(all)
 		return all.String(), n, nil

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/channels/channelstest"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/store/view"
 )
 
@@ -114,7 +114,7 @@ func TestARefusedTokenIsToldAtOnce(t *testing.T) {
 }
 
 // channel is a channel as the API shows it.
-func (r *running) channel(name string) (c lobby.Channel) {
+func (r *running) channel(name string) (c admin.Channel) {
 	r.t.Helper()
 	if err := r.client.Show(r.t.Context(), "channels", name, &c); err != nil {
 		r.t.Fatal(err)

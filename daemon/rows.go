@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"hob/channels/admin"
 	"hob/daemon/api"
 	"hob/daemon/event"
 	"hob/daemon/jobs"
 	"hob/daemon/llm/codex"
-	"hob/daemon/lobby"
 	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
@@ -30,7 +30,7 @@ type rows struct {
 	status   func(ctx context.Context) (Status, error)
 	models   roster
 	work     store.Tasks
-	lobby    lobby.Desk
+	admin    admin.Service
 	hide     func(string) string // takes the values of secrets out of a text
 }
 
@@ -91,9 +91,9 @@ func (r rows) list(ctx context.Context, resource string, f event.Filter) (any, e
 	case "marks":
 		return r.marks(ctx, f.State != event.NamesOnly)
 	case "channels":
-		return r.lobby.Channels(), nil
+		return r.admin.Channels(), nil
 	case "pairings":
-		return r.lobby.Pairings(ctx, f)
+		return r.admin.Pairings(ctx, f)
 	default:
 		return nil, event.NewFault(event.Missing, "", "there is nothing called %s", resource)
 	}
@@ -130,13 +130,13 @@ func (r rows) show(ctx context.Context, resource, id string) (any, error) {
 		}
 		return r.work.Task(ctx, n)
 	case "channels":
-		return r.lobby.Named(id)
+		return r.admin.Named(id)
 	case "pairings":
 		n, err := number("pairing", id)
 		if err != nil {
 			return nil, err
 		}
-		return r.lobby.Pairing(ctx, n)
+		return r.admin.Pairing(ctx, n)
 	default:
 		return r.view.One(ctx, resource, id)
 	}

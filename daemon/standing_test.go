@@ -17,35 +17,35 @@ func TestByWhatRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHouse(t, home)
-	is := func(when string, to event.Address, want channels.Standing, sure bool) {
+	is := func(when string, to event.Address, want channels.Right, sure bool) {
 		t.Helper()
-		if got, err := h.Standing(to); got != want || (err == nil) != sure {
+		if got, err := h.Right(to); got != want || (err == nil) != sure {
 			t.Errorf("%s: %s is %q, %v; want %q", when, to, got, err, want)
 		}
 	}
 	b := h.begin("x")
 	h.says(h.x, h.by("7", b.Code))
 	h.as("A")
-	is("paired", "x:7", channels.Owned, true)
-	is("paired", "x:5", channels.Owned, true)
-	is("paired", "x:8", channels.Unnamed, true)
-	is("paired", "broken:8", channels.Unnamed, false)
-	is("paired", "gone:8", channels.Unnamed, false)
+	is("paired", "x:7", channels.OwnerRight, true)
+	is("paired", "x:5", channels.OwnerRight, true)
+	is("paired", "x:8", channels.NoRight, true)
+	is("paired", "broken:8", channels.NoRight, false)
+	is("paired", "gone:8", channels.NoRight, false)
 
 	h.Host.Replace(map[string]channels.Section{"x": {Kind: "station", Print: "silent", Channel: station{newPlace(), ""}}})
-	is("no account yet", "x:7", channels.Owned, false)
-	is("no account yet", "x:5", channels.Owned, true)
+	is("no account yet", "x:7", channels.OwnerRight, false)
+	is("no account yet", "x:5", channels.OwnerRight, true)
 	h.as("B")
-	is("another account", "x:7", channels.Unnamed, true)
+	is("another account", "x:7", channels.NoRight, true)
 	h.as("A")
-	is("the account of then", "x:7", channels.Owned, true)
+	is("the account of then", "x:7", channels.OwnerRight, true)
 
 	if err := h.Store.Pairings.Revoke(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	is("revoked", "x:7", channels.Unnamed, true)
+	is("revoked", "x:7", channels.NoRight, true)
 	x := newPlace()
 	x.Known = []string{"7"}
 	h.Host.Replace(map[string]channels.Section{"x": {Kind: "place", Print: "known", Channel: x}})
-	is("named", "x:7", channels.Named, true)
+	is("named", "x:7", channels.NamedRight, true)
 }

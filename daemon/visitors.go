@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/store"
 )
 
@@ -16,7 +16,7 @@ type keeper struct {
 	*daemon
 }
 
-var _ channels.Keeper = keeper{}
+var _ channels.InboxStore = keeper{}
 
 // Accept commits inputs and a cursor.
 func (k keeper) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([]event.Receipt, error) {
@@ -42,13 +42,13 @@ func (k keeper) Cursor(ctx context.Context, source, identity string) (string, er
 type visitors struct{ *daemon }
 
 // porter lets them in.
-func (v visitors) porter() lobby.Porter {
-	return lobby.Porter{Register: v.store.Pairings, Owner: v.owner, Say: v.store.Events.Tell, Elsewhere: notices(v).elsewhere, Gaps: v.gaps}
+func (v visitors) admission() admin.Admission {
+	return admin.Admission{PairingIndex: v.store.Pairings, Owner: v.owner, Say: v.store.Events.Tell, Elsewhere: notices(v).elsewhere, Gaps: v.gaps}
 }
 
 // teller tells of what may be missing on channels.
-func (v visitors) teller() *lobby.Teller {
-	return lobby.NewTeller(lobby.TellerConfig{
+func (v visitors) gapNotices() *admin.GapNotices {
+	return admin.NewGapNotices(admin.GapNoticesConfig{
 		Settle: func(ctx context.Context, f func(string) (string, event.Address, string)) error {
 			return notices(v).settle(ctx, toldGaps, func(known string) (string, store.Notice, error) {
 				now, to, text := f(known)
@@ -99,23 +99,23 @@ func (v visitors) friends() []event.Address {
 
 // standing is by what right an address hears from hob now. An error: it cannot be told before the channel has said which account hob has there,
 // because a pairing counts for one account only.
-func (v visitors) standing(to event.Address) (channels.Standing, error) {
+func (v visitors) standing(to event.Address) (channels.Right, error) {
 	right := store.RecipientRights{Owner: v.owner(), Named: v.named}.Of(to)
 	if slices.Contains(v.store.Pairings.Paired(), to) && !slices.Contains(v.config().Owner.Addresses, string(to)) && !v.host.Met(to.Channel()) {
 		return right, fmt.Errorf("channel %s has not said yet which account it is", to.Channel())
 	}
-	if right == channels.Owned {
+	if right == channels.OwnerRight {
 		return right, nil
 	}
 	_, err := v.host.Names(to) // or its section cannot be used at this moment
 	return right, err
 }
 
-// lobby is the channels and the pairings as the API sees them.
-func (v visitors) lobby() lobby.Desk {
-	p := v.porter()
-	return lobby.Desk{Config: lobby.Config{
-		Book: v.store.Pairings, Health: overview(v).channelHealth, Find: v.host.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: v.secrets.Text, Letters: lobby.Letters, Now: v.clock.Wall,
+// admin is the channels and the pairings as the API sees them.
+func (v visitors) admin() admin.Service {
+	p := v.admission()
+	return admin.Service{Config: admin.Config{
+		PairingStore: v.store.Pairings, Health: overview(v).channelHealth, Find: v.host.Channel, Owners: p.Owners, Lapsed: p.Lapsed, Hide: v.secrets.Text, RandomLetters: admin.RandomLetters, Now: v.clock.Wall,
 		Send: func(ctx context.Context, to event.Address, text string) (int64, error) {
 			return v.store.Outbox.Send(ctx, event.In{
 				Source: "api", ExtID: v.ids.Code(16), Session: "main", Kind: event.Command, Rank: event.RankOwner, Trust: event.Owner,

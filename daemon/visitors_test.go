@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/daemon"
 	"hob/daemon/agent/turn"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/store/view"
 	"hob/daemon/sys"
 )
@@ -47,7 +47,7 @@ func (*place) Send(context.Context, channels.Delivery) (string, error) { return 
 
 // full is a keeper that can be made to fail.
 type full struct {
-	channels.Keeper
+	channels.InboxStore
 	fails *atomic.Bool
 }
 
@@ -57,7 +57,7 @@ func (f full) Accept(ctx context.Context, ins []event.In, c *channels.Cursor) ([
 	if f.fails.Load() {
 		return nil, errFull
 	}
-	return f.Keeper.Accept(ctx, ins, c)
+	return f.InboxStore.Accept(ctx, ins, c)
 }
 
 // house is a home with the channels x, y and news, of which the last has no persons.
@@ -78,7 +78,7 @@ func newHouse(t *testing.T, home string) *house {
 	h.x.Groups = []string{"club"}
 	c := sys.ShiftedClock(func() time.Duration { return time.Duration(h.ahead.Load()) })
 	var err error
-	h.House, err = daemon.OpenHouse(t.Context(), home, c, func(k channels.Keeper) channels.Keeper { return full{k, h.full} })
+	h.House, err = daemon.OpenHouse(t.Context(), home, c, func(k channels.InboxStore) channels.InboxStore { return full{k, h.full} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +137,13 @@ func (h *house) by(person, text string) channels.Message {
 	return channels.Message{ID: fmt.Sprintf("m%d", h.n), From: channels.Person{ID: person, Name: "Sam"}, Chat: channels.Chat{ID: person}, Text: text}
 }
 
-func (h *house) begin(channel string) lobby.Begun {
+func (h *house) begin(channel string) admin.Begun {
 	h.t.Helper()
-	out, err := h.Lobby.Act(h.t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: channel})
+	out, err := h.Admin.Act(h.t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: channel})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	b, ok := out.(lobby.Begun)
+	b, ok := out.(admin.Begun)
 	if !ok || b.State != channels.PairingOpen || b.Left != channels.PairingTries {
 		h.t.Fatalf("%+v", out)
 	}
@@ -152,7 +152,7 @@ func (h *house) begin(channel string) lobby.Begun {
 
 func (h *house) pairing(id int64) channels.PairingRow {
 	h.t.Helper()
-	r, err := h.Lobby.Pairing(h.t.Context(), id)
+	r, err := h.Admin.Pairing(h.t.Context(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestPairingBindsAnOwner(t *testing.T) {
 	h.says(h.y, h.by("7", "on another channel"))
 	same(t, "after a restart", h.inbox(), "owner main /status", "owner main "+b.Code[:4], "owner main back again")
 
-	out, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)})
+	out, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)})
 	if r, ok := out.(channels.PairingRow); err != nil || !ok || r.State != channels.PairingRevoked {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -233,7 +233,7 @@ func TestPairingBindsAnOwner(t *testing.T) {
 	if list := h.inbox(); len(list) != 3 || len(h.Owner()) != 0 {
 		t.Errorf("who was revoked is still heard: %q, %q", list, h.Owner())
 	}
-	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)}); !isKind(err, event.Clash) {
+	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "revoke", ID: fmt.Sprint(b.ID)}); !isKind(err, event.Clash) {
 		t.Errorf("revoked twice: %v", err)
 	}
 	again := h.begin("x")
@@ -364,7 +364,7 @@ func TestPairingOutlivesACrash(t *testing.T) {
 func TestLobby(t *testing.T) {
 	h := newHouse(t, t.TempDir())
 	start := func(name string) error {
-		_, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: name})
+		_, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "start", ID: name})
 		return err
 	}
 	h.says(h.x, h.by("9", "is anybody there?")) // all of them are opened
@@ -381,21 +381,21 @@ func TestLobby(t *testing.T) {
 	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "token: it is missing") {
 		t.Errorf("a channel that is down: %q", b.Notes)
 	}
-	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingOver {
+	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingOver {
 		t.Errorf("ended: %+v, %v", h.pairing(b.ID), err)
 	}
 	b = h.begin("x")
 	h.says(h.x, h.by("7", b.Code))
-	if _, err := h.Lobby.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingBound {
+	if _, err := h.Admin.Act(t.Context(), api.Act{Resource: "pairings", Verb: "end", ID: fmt.Sprint(b.ID)}); err != nil || h.pairing(b.ID).State != channels.PairingBound {
 		t.Errorf("an end must not unbind: %+v, %v", h.pairing(b.ID), err)
 	}
 	var shown []string
-	for _, c := range h.Lobby.Channels() {
+	for _, c := range h.Admin.Channels() {
 		shown = append(shown, fmt.Sprintf("%s %s %s %s %v %v %v", c.Name, c.Kind, c.Receiving.State, c.Sending.State, c.Pairs, c.Owner, c.Groups))
 	}
 	same(t, "channels", shown, "broken place down down false [] []", "news mute ok not tried false [] []", "x place ok not tried true [7] [club]", "y place ok not tried true [] []")
 	h.Host.Sent("x", nil) // U38
-	if x := h.Lobby.Channels()[2]; x.Sending.State != channels.OK {
+	if x := h.Admin.Channels()[2]; x.Sending.State != channels.OK {
 		t.Errorf("when something was sent: %+v", x.Sending)
 	}
 }
@@ -403,9 +403,9 @@ func TestLobby(t *testing.T) {
 // TestChannelTrial tries channels out, and sends only when asked to, and only to the owner.
 func TestChannelTrial(t *testing.T) {
 	h := newHouse(t, t.TempDir())
-	test := func(name, send string) (lobby.Trial, error) {
-		out, err := h.Lobby.Act(t.Context(), api.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
-		tr, _ := out.(lobby.Trial)
+	test := func(name, send string) (admin.Trial, error) {
+		out, err := h.Admin.Act(t.Context(), api.Act{Resource: "channels", Verb: "test", ID: name, Args: map[string]string{"send": send}})
+		tr, _ := out.(admin.Trial)
 		return tr, err
 	}
 	h.says(h.x, h.by("9", "is anybody there?"))
@@ -438,20 +438,20 @@ func TestWhatASectionMakesTheOwners(t *testing.T) {
 	if got := h.Owner(); !slices.Equal(got, []event.Address{"alerts:talk", "alerts:more"}) {
 		t.Fatalf("the owner's addresses are %q", got)
 	}
-	if s, err := h.Standing("alerts:talk"); err != nil || s != channels.Owned {
+	if s, err := h.Right("alerts:talk"); err != nil || s != channels.OwnerRight {
 		t.Errorf("he hears there as %q, %v", s, err)
 	}
 	if _, _, err := h.Store.Questions.UseOrAsk(t.Context(), turn.Question{Subject: turn.AboutCall, ActionHash: "h", Text: "May I?", To: event.ToOwner, Until: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := h.Store.Outbox.Ready(t.Context(), time.Now(), 9)
-	if err != nil || len(rows) != 1 || rows[0].To != "alerts:talk" || rows[0].Standing != channels.Owned {
+	if err != nil || len(rows) != 1 || rows[0].To != "alerts:talk" || rows[0].Right != channels.OwnerRight {
 		t.Errorf("the question goes to %+v, %v", rows, err)
 	}
 	act := func(resource, verb, id string) (any, error) {
-		return h.Lobby.Act(t.Context(), api.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
+		return h.Admin.Act(t.Context(), api.Act{Resource: resource, Verb: verb, ID: id, Args: map[string]string{"send": "true"}})
 	}
-	if out, err := act("channels", "test", "alerts"); err != nil || out.(lobby.Trial).To != "alerts:talk" {
+	if out, err := act("channels", "test", "alerts"); err != nil || out.(admin.Trial).To != "alerts:talk" {
 		t.Errorf("channels test --send: %+v, %v", out, err)
 	}
 	for hint, do := range map[string][3]string{

@@ -86,9 +86,9 @@ func (d *daemon) wire(out, in stage) error {
 		return err
 	}
 	d.watcher = watch.NewWatcher(d.store.Watches, d.clock, in.values("watch bell", d.store.Triggers.JobsBell), &d.written, watch.Ground{Guard: d.live.Load().kit.Guard, State: state}, d.log)
-	d.gaps = visitors{d}.teller()
+	d.gaps = visitors{d}.gapNotices()
 	d.host = channels.NewHost(channels.HostConfig{
-		Inbox: keeper{d}, Desk: visitors{d}.porter(), Clock: d.clock, Log: d.log, Go: in.Go,
+		Inbox: keeper{d}, Admission: visitors{d}.admission(), Clock: d.clock, Log: d.log, Go: in.Go,
 		Changed: func(h channels.ChannelHealth) { notices{d}.channelChanged(context.WithoutCancel(in.ctx), h) },
 		Back: func(name string) {
 			in.Once("send over "+name+" again", func() error { return d.store.Outbox.Hasten(context.WithoutCancel(in.ctx), name) })
@@ -96,7 +96,7 @@ func (d *daemon) wire(out, in stage) error {
 	})
 	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Standing: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
+		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}
@@ -192,8 +192,8 @@ func (o Options) instance() string { return sys.Digest(o.Home) }
 // api is what the local API is made of.
 func (d *daemon) api(c *cli.Channel) api.Deps {
 	return api.Deps{
-		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: d.store.Tasks, lobby: visitors{d}.lobby(), hide: d.secrets.Text},
-		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, lobby: visitors{d}.lobby(), shelf: d.shelf},
+		Messages: poster{c, d.group}, Rows: rows{view: d.view, budget: d.store.Spending.Spent, grants: d.store.Turns.Grants, marks: d.store.Questions.MarkRows, schedule: d.schedule(), watches: conf{d}.watches(), hooks: d.webhooks, status: overview{d}.status, models: roster{d}, work: d.store.Tasks, admin: visitors{d}.admin(), hide: d.secrets.Text},
+		Acts:   acts{store: d.store, thread: d.thread, ids: d.ids, clock: d.clock, reach: addresses{d}.reach, models: roster{d}, hooks: d.webhooks, admin: visitors{d}.admin(), shelf: d.shelf},
 		Tools:  toolcall.Calls{Dispatch: d.dispatch, Store: d.store.Questions, IDs: d.ids, Clock: d.clock, Absent: liveSet{d}.Missing},
 		Events: events{d.store}, Feed: &d.feed, Health: overview{d}, Hooks: d.webhooks, Plain: plain, Log: d.log,
 	}

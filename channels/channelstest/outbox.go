@@ -25,10 +25,10 @@ type Part struct {
 type OutRow struct {
 	event.Out
 	ID       int64
-	State    string            // ready, held, done, dead, expired, joined
-	Standing channels.Standing // of its address, as Stand says it was when the message was queued
-	Quiet    bool              // it waits, or has waited, through quiet hours
-	Joined   int64             // the row that carries its text
+	State    string         // ready, held, done, dead, expired, joined
+	Standing channels.Right // of its address, as Stand says it was when the message was queued
+	Quiet    bool           // it waits, or has waited, through quiet hours
+	Joined   int64          // the row that carries its text
 	Reason   string
 	Created  time.Time
 	Queued   time.Time
@@ -53,7 +53,7 @@ type Outbox struct {
 	asked []int64
 	fail  int
 	quiet func(event.Address, time.Time) time.Time
-	stand func(event.Address) channels.Standing
+	stand func(event.Address) channels.Right
 	Wake  chan struct{} // give it to the pump
 }
 
@@ -120,7 +120,7 @@ func (o *Outbox) Hush(end func(event.Address, time.Time) time.Time) {
 }
 
 // Stand says by what right addresses hear from hob when something is queued for them from now on; without it they have none.
-func (o *Outbox) Stand(of func(event.Address) channels.Standing) {
+func (o *Outbox) Stand(of func(event.Address) channels.Right) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stand = of
@@ -216,7 +216,7 @@ func (o *process) Ready(_ context.Context, now time.Time, limit int) ([]channels
 
 func (o *process) head(r *OutRow, now time.Time) (channels.Row, bool) {
 	row := channels.Row{
-		ID: r.ID, To: r.To, Standing: r.Standing, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
+		ID: r.ID, To: r.To, Right: r.Standing, Body: r.Body, ReplyRef: r.ReplyRef, Urgent: r.Urgency == event.Urgent, Cause: r.Cause.Kind,
 		Queued: r.Queued, NotAfter: r.NotAfter, Parts: len(r.Parts), Files: r.Files,
 	}
 	for _, p := range r.Parts {

@@ -47,7 +47,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 		group.Wait()
 	})
 	s.Host = channels.NewHost(channels.HostConfig{
-		Inbox: s.In, Desk: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.Hasten,
+		Inbox: s.In, Admission: s.In, Clock: c.Clock, Log: slog.New(slog.DiscardHandler), Go: group.Go, Changed: func(channels.ChannelHealth) {}, Back: s.Out.Hasten,
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
 	pump := channels.NewPump(channels.Config{

@@ -255,7 +255,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.rig.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
-		Owner: func() []event.Address { return []event.Address{chat} }, Standing: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
+		Owner: func() []event.Address { return []event.Address{chat} }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
 		Once: s.group.Once, Wake: bell("out", s.rig.store.Outbox.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
@@ -353,11 +353,11 @@ func (s *shown) wantAnywhere(want ...string) {
 
 // wantRows checks the outbox: "STATE BODY".
 // standing is by what right the chat hears from hob.
-func (s *shown) standing(event.Address) (channels.Standing, error) {
+func (s *shown) standing(event.Address) (channels.Right, error) {
 	if s.revoked.Load() {
-		return channels.Unnamed, nil
+		return channels.NoRight, nil
 	}
-	return channels.Owned, nil
+	return channels.OwnerRight, nil
 }
 
 func (s *shown) wantRows(want ...string) {

@@ -55,7 +55,7 @@ func TestABreathIsClaimedWhole(t *testing.T) { synctest.Test(t, aBreathIsClaimed
 func aBreathIsClaimedWhole(t *testing.T) {
 	s := fresh(t)
 	s.together("one", "two")
-	s.later(channels.BurstPause)
+	s.later(channels.DebouncePause)
 	s = s.crash()
 	if s.take() == 0 {
 		t.Fatal("after the pause nothing is taken")
@@ -73,7 +73,7 @@ func aCommandBeforeABreath(t *testing.T) {
 	s := fresh(t)
 	s.accept(status)
 	s.together("one", "two")
-	s.later(channels.BurstPause)
+	s.later(channels.DebouncePause)
 	s.take()
 	s = s.crash()
 	s.wantReadings([]string{"one", "two"})
@@ -82,7 +82,7 @@ func aCommandBeforeABreath(t *testing.T) {
 	s.together("one")
 	s.accept(status)
 	s.together("two")
-	s.later(channels.BurstPause)
+	s.later(channels.DebouncePause)
 	s.wantReadings([]string{"one"}, []string{"two"})
 }
 
@@ -96,9 +96,9 @@ func aBreathKilledInTheMiddle(t *testing.T) {
 		taken bool // hob is there again, and reads the first before the second comes
 		want  [][]string
 	}{
-		{apart: channels.BurstPause - time.Millisecond, want: [][]string{{"one", "two"}}},
-		{apart: channels.BurstPause, want: [][]string{{"one", "two"}}},
-		{apart: channels.BurstPause, taken: true, want: [][]string{{"one"}, {"two"}}},
+		{apart: channels.DebouncePause - time.Millisecond, want: [][]string{{"one", "two"}}},
+		{apart: channels.DebouncePause, want: [][]string{{"one", "two"}}},
+		{apart: channels.DebouncePause, taken: true, want: [][]string{{"one"}, {"two"}}},
 	} {
 		s := fresh(t)
 		s.accept(typed("one"))
@@ -108,7 +108,7 @@ func aBreathKilledInTheMiddle(t *testing.T) {
 			s.done(s.take())
 		}
 		s.accept(typed("two"))
-		s.later(channels.BurstPause)
+		s.later(channels.DebouncePause)
 		s.take()
 		s = s.crash()
 		s.wantReadings(c.want[len(c.want)-1:]...)
@@ -130,8 +130,8 @@ func theEndOfABurstDividesNoBreath(t *testing.T) {
 		step   time.Duration
 		wait   time.Duration // from the two to the claim
 	}{
-		"the first is the nineteenth":               {before: channels.BurstMost - 2},
-		"the first is the twentieth":                {before: channels.BurstMost - 1},
+		"the first is the nineteenth":               {before: channels.DebounceMessages - 2},
+		"the first is the twentieth":                {before: channels.DebounceMessages - 1},
 		"they come shortly before the third second": {before: 7, step: 420 * time.Millisecond, wait: 60 * time.Millisecond},
 		"they come when it is over":                 {before: 7, step: 430 * time.Millisecond},
 	} {
@@ -158,7 +158,7 @@ func TestAnEditWhileItsMessageJoins(t *testing.T) { synctest.Test(t, anEditWhile
 func anEditWhileItsMessageJoins(t *testing.T) {
 	s := fresh(t)
 	s.together("one")
-	s.later(channels.BurstPause)
+	s.later(channels.DebouncePause)
 	id := s.take()
 	in := typed("by moon")
 	in.ExtID = "a"
@@ -196,7 +196,7 @@ func aPressIsNotOvertaken(t *testing.T) {
 	for command, state := range map[string]string{"/answer CODE #1": "queued", "/answer OTHER #1": "done"} {
 		s := fresh(t)
 		s.together("may I?")
-		s.later(channels.BurstPause)
+		s.later(channels.DebouncePause)
 		id := s.take()
 		q := turn.Question{Subject: turn.AboutAsk, Turn: id, CallID: "c", Text: "tea?", Options: []string{"green", "black"}, Until: s.now().Add(time.Hour), To: chat}
 		if err := s.Turns.Commit(t.Context(), turn.Commit{Turn: id, Question: &q}); err != nil {

@@ -38,13 +38,13 @@ func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.Growth, 
 		UNION ALL `+growingColumns+` FROM outbox o JOIN turns t ON t.id = o.cause_id JOIN deliveries d ON d.outbox = o.id AND d.part = 0 WHERE o.state = 'draft'`)
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (g channels.Growth, err error) {
 		g.Parts = 1
-		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown, &g.Standing)
+		return g, rs.Scan(&g.Turn, &g.Parked, &g.For, &g.Doing, &g.Outbox, &g.To, &g.ReplyRef, &g.Body, &g.Nonce, &g.Unsure, &g.Shown, &g.Right)
 	})
 }
 
 // Open begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
 // told how many are ahead of him, that message becomes the draft.
-func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Standing) error {
+func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Right) error {
 	var ref string
 	err := tx.One(`SELECT reply_ref FROM turns WHERE id = ?1 AND ended = 0 AND reply_to = ?2 AND NOT EXISTS (SELECT 1 FROM outbox WHERE key IN (?3, ?4))`,
 		[]any{o.Turn, o.To, finalKey(o.Turn), draftKey(o.Turn)}, &ref)
@@ -68,7 +68,7 @@ func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Standi
 // message is what a draft becomes, with the right by which it goes to its address.
 type draftMessage struct {
 	event.Out
-	standing channels.Standing
+	standing channels.Right
 }
 
 func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
@@ -100,7 +100,7 @@ func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, err
 
 // Fill gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
 // address can change what it has sent. False: there is no draft at this address, the text is a message of its own.
-func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Standing, edits func(event.Address) bool) (bool, error) {
+func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits func(event.Address) bool) (bool, error) {
 	if o.Cause.Kind != event.ByTurn || o.Key != finalKey(o.Cause.ID) {
 		return false, nil
 	}

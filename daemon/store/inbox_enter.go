@@ -147,7 +147,7 @@ func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	if n == 0 {
 		first = now
 	}
-	a.burst, in.NotBefore = true, channels.Burst(first, n+1, now)
+	a.burst, in.NotBefore = true, channels.Debounce(first, n+1, now)
 	if n == 0 {
 		return false, nil
 	}

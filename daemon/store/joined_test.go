@@ -93,7 +93,7 @@ func quickMessagesAreOneTurn(t *testing.T) {
 		t.Fatal("it was taken before the pause was over")
 	}
 	next, err := s.Turns.NextWake(t.Context())
-	if wait := next.Sub(s.now()); err != nil || wait <= 0 || wait > channels.BurstPause {
+	if wait := next.Sub(s.now()); err != nil || wait <= 0 || wait > channels.DebouncePause {
 		t.Errorf("the thread wakes in %s, %v", wait, err)
 	}
 	s.later(150 * time.Millisecond)
@@ -122,13 +122,13 @@ func anEndlessWriterIsRead(t *testing.T) {
 		t.Errorf("after 3.15 s %q are read", read)
 	}
 	s = fresh(t)
-	for i := range channels.BurstMost {
+	for i := range channels.DebounceMessages {
 		if id := s.take(); id != 0 {
 			t.Fatalf("message %d: taken before", i)
 		}
 		s.accept(typed(fmt.Sprint(i)))
 	}
-	if _, read := s.joined(); len(read) != channels.BurstMost {
+	if _, read := s.joined(); len(read) != channels.DebounceMessages {
 		t.Errorf("of twenty %q are read", read)
 	}
 }

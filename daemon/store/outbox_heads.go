@@ -28,7 +28,7 @@ func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, e
 		ORDER BY o.id LIMIT ?3`, sqlite.Micros(now), epoch, limit)
 	rows, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (channels.Row, error) {
 		var r channels.Row
-		err := rs.Scan(&r.ID, &r.To, &r.Standing, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Cut)
+		err := rs.Scan(&r.ID, &r.To, &r.Right, &r.Body, &r.ReplyRef, &r.Urgent, &r.Cause, sqlite.Stamp(&r.Queued), sqlite.Stamp(&r.NotAfter), sqlite.JSON(&r.Files), &r.Parts, &r.Interrupted, &r.Drafted, &r.Shown, &r.Cut)
 		return r, err
 	})
 	for i := range rows {
@@ -60,7 +60,7 @@ func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, err
 	const line = " FROM outbox o WHERE address = ?1 AND id >= ?2 AND state = 'ready' AND not_before <= ?3 AND "
 	rs, err := tx.Query(`SELECT id, body, created`+line+`id < coalesce((SELECT id`+line+`NOT (waits = 'quiet' AND standing = ?5 AND reply_ref = '' AND cause_kind <> 'question'
 			AND files IS NULL AND choices IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = o.id)) ORDER BY id LIMIT 1), ?4) ORDER BY id`,
-		r.To, r.ID, sqlite.Micros(now), int64(math.MaxInt64), r.Standing) // #nosec G202 -- constants
+		r.To, r.ID, sqlite.Micros(now), int64(math.MaxInt64), r.Right) // #nosec G202 -- constants
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (w channels.Waiter, err error) {
 		return w, rs.Scan(&w.ID, &w.Body, sqlite.Stamp(&w.At))
 	})

@@ -16,36 +16,36 @@ type RecipientRights struct {
 }
 
 // Of is the right that an address has now.
-func (r RecipientRights) Of(to event.Address) channels.Standing {
+func (r RecipientRights) Of(to event.Address) channels.Right {
 	switch {
 	case slices.Contains(r.Owner, to):
-		return channels.Owned
+		return channels.OwnerRight
 	case r.Named != nil && r.Named(to):
-		return channels.Named
+		return channels.NamedRight
 	}
-	return channels.Unnamed
+	return channels.NoRight
 }
 
 // Behind is the right by which a message is queued for its address. Who has written from there hears by the right by which he was let in, whatever
 // has become of that meanwhile. To an address at which a pairing once bound the owner, and that is nobody's now, nothing goes but what he sends
 // there himself.
-func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Standing, error) {
+func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Right, error) {
 	asker, err := askerAt(tx, o)
 	now := r.Of(o.To)
 	switch {
 	case err != nil:
 		return now, err
 	case asker == event.Owner:
-		return channels.Owned, nil
-	case asker != "" && now == channels.Unnamed:
-		return channels.Named, nil
-	case now != channels.Unnamed || o.Cause.Kind == event.ByCommand:
+		return channels.OwnerRight, nil
+	case asker != "" && now == channels.NoRight:
+		return channels.NamedRight, nil
+	case now != channels.NoRight || o.Cause.Kind == event.ByCommand:
 		return now, nil
 	}
 	var once bool
 	err = tx.One("SELECT EXISTS (SELECT 1 FROM pairings WHERE person <> '' AND channel = ? AND person = ?)", []any{o.To.Channel(), o.To.Local()}, &once)
 	if once {
-		now = channels.Owned
+		now = channels.OwnerRight
 	}
 	return now, err
 }

@@ -18,16 +18,16 @@ func person(id string, trust event.Trust) event.In {
 }
 
 // rightOf is the right by which the message of a key was queued.
-func (s *shop) rightOf(key string) channels.Standing {
+func (s *shop) rightOf(key string) channels.Right {
 	s.t.Helper()
-	return channels.Standing(one[string](s, "SELECT standing FROM outbox WHERE key = ?", key))
+	return channels.Right(one[string](s, "SELECT standing FROM outbox WHERE key = ?", key))
 }
 
 // asked takes an input up, and returns its turn.
 func (s *shop) asked(in event.In) int64 {
 	s.t.Helper()
 	s.accept(in)
-	s.later(channels.BurstLife)
+	s.later(channels.DebounceMax)
 	id := s.take()
 	if id == 0 {
 		s.t.Fatal("no turn")
@@ -54,20 +54,20 @@ func TestTheRightOfAMessage(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause event.Cause
 		to    event.Address
-		want  channels.Standing
+		want  channels.Right
 	}{
-		"an answer to the owner":              {said(turns[paired]), "telegram:1", channels.Owned},
-		"an answer to somebody known":         {said(turns[known]), "telegram:2", channels.Named},
-		"an answer to who is known no more":   {said(turns[stranger]), "telegram:3", channels.Named},
-		"an answer to who is no owner now":    {said(turns[former]), "telegram:9", channels.Owned},
-		"the owner asks for word to another":  {said(turns[paired]), "telegram:4", channels.Unnamed},
-		"and to somebody known":               {said(turns[paired]), "telegram:2", channels.Named},
-		"a job's to the owner":                {said(job), "mail:me", channels.Owned},
-		"a job's to who was an owner":         {said(job), "telegram:9", channels.Owned},
-		"a job's to somebody else":            {said(job), "telegram:4", channels.Unnamed},
-		"a notice to who was an owner":        {notice, "telegram:9", channels.Owned},
-		"a notice to the owner":               {notice, event.ToOwner, channels.Owned},
-		"the same person on another platform": {notice, "matrix:9", channels.Unnamed},
+		"an answer to the owner":              {said(turns[paired]), "telegram:1", channels.OwnerRight},
+		"an answer to somebody known":         {said(turns[known]), "telegram:2", channels.NamedRight},
+		"an answer to who is known no more":   {said(turns[stranger]), "telegram:3", channels.NamedRight},
+		"an answer to who is no owner now":    {said(turns[former]), "telegram:9", channels.OwnerRight},
+		"the owner asks for word to another":  {said(turns[paired]), "telegram:4", channels.NoRight},
+		"and to somebody known":               {said(turns[paired]), "telegram:2", channels.NamedRight},
+		"a job's to the owner":                {said(job), "mail:me", channels.OwnerRight},
+		"a job's to who was an owner":         {said(job), "telegram:9", channels.OwnerRight},
+		"a job's to somebody else":            {said(job), "telegram:4", channels.NoRight},
+		"a notice to who was an owner":        {notice, "telegram:9", channels.OwnerRight},
+		"a notice to the owner":               {notice, event.ToOwner, channels.OwnerRight},
+		"the same person on another platform": {notice, "matrix:9", channels.NoRight},
 	} {
 		if err := s.Questions.Record(t.Context(), event.Out{Key: name, Cause: c.cause, To: c.to, Body: "b", Urgency: event.Urgent}); err != nil {
 			t.Fatal(err)
@@ -88,8 +88,8 @@ func TestTheRightOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		if want := channels.Standing(one[string](s, "SELECT standing FROM outbox WHERE id = ?", r.ID)); r.Standing != want {
-			t.Errorf("the pump reads %q for row %d, want %q", r.Standing, r.ID, want)
+		if want := channels.Right(one[string](s, "SELECT standing FROM outbox WHERE id = ?", r.ID)); r.Right != want {
+			t.Errorf("the pump reads %q for row %d, want %q", r.Right, r.ID, want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestRetryAsksForNoOldRight(t *testing.T) {
 	if err := s.Outbox.RetryOut(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.rightOf("k"); got != channels.Unnamed {
+	if got := s.rightOf("k"); got != channels.NoRight {
 		t.Errorf("it has the right %q", got)
 	}
 	if err := s.Outbox.RetryOut(t.Context(), 2); err == nil {
@@ -121,17 +121,17 @@ func TestTheRightOfADraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := one[string](s, "SELECT key FROM outbox WHERE state = 'draft'")
-	if got := s.rightOf(key); got != channels.Owned {
+	if got := s.rightOf(key); got != channels.OwnerRight {
 		t.Errorf("the draft has the right %q", got)
 	}
 	grown, err := s.Outbox.Growing(t.Context())
-	if err != nil || len(grown) != 1 || grown[0].Standing != channels.Owned {
+	if err != nil || len(grown) != 1 || grown[0].Right != channels.OwnerRight {
 		t.Errorf("%+v, %v", grown, err)
 	}
 	if err := s.Questions.Record(t.Context(), event.Out{Key: key, Cause: event.Cause{Kind: event.ByTurn, ID: id}, To: "telegram:1", Body: "done", Urgency: event.Urgent}); err != nil {
 		t.Fatal(err)
 	}
-	if got, state := s.rightOf(key), one[string](s, "SELECT state FROM outbox"); got != channels.Owned || state != "ready" {
+	if got, state := s.rightOf(key), one[string](s, "SELECT state FROM outbox"); got != channels.OwnerRight || state != "ready" {
 		t.Errorf("the answer is %s with the right %q", state, got)
 	}
 }

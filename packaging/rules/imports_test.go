@@ -40,7 +40,7 @@ var table = []row{
 	{pkg: "daemon/watches", may: words("config/schema daemon/policy scheduler scheduler/watch tools tools/automation"), event: true},              // file watches, as tools, API and config see them
 	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/policy tools tools/automation"), event: true},                     // jobs as tools, API and config see them
 	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/policy daemon/api"), event: true},                          // webhooks as API, config and senders see them
-	{pkg: "daemon/lobby", may: words("channels daemon/api"), event: true},                                                                         // channels and pairings as the API sees them
+	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                       // channels and pairings as the API sees them, and what the owner is told of them
 	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},                            // how a gate looks at the world
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},

@@ -25,22 +25,22 @@ func (r *rig) later(d time.Duration, f func()) {
 // a better one, or had none, hears as before.
 func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 	for name, c := range map[string]struct {
-		then, now channels.Standing
+		then, now channels.Right
 		why       string
 	}{
-		"still the owner":         {channels.Owned, channels.Owned, ""},
-		"still named":             {channels.Named, channels.Named, ""},
-		"named, and paired since": {channels.Named, channels.Owned, ""},
-		"written to by a call":    {channels.Unnamed, channels.Unnamed, ""},
-		"nobody, and named since": {channels.Unnamed, channels.Named, ""},
-		"a pairing taken back":    {channels.Owned, channels.Unnamed, "it is no address of the owner's any more"},
-		"the owner, known now":    {channels.Owned, channels.Named, "it is no address of the owner's any more"},
-		"no longer named":         {channels.Named, channels.Unnamed, "the config does not name it any more"},
+		"still the owner":         {channels.OwnerRight, channels.OwnerRight, ""},
+		"still named":             {channels.NamedRight, channels.NamedRight, ""},
+		"named, and paired since": {channels.NamedRight, channels.OwnerRight, ""},
+		"written to by a call":    {channels.NoRight, channels.NoRight, ""},
+		"nobody, and named since": {channels.NoRight, channels.NamedRight, ""},
+		"a pairing taken back":    {channels.OwnerRight, channels.NoRight, "it is no address of the owner's any more"},
+		"the owner, known now":    {channels.OwnerRight, channels.NamedRight, "it is no address of the owner's any more"},
+		"no longer named":         {channels.NamedRight, channels.NoRight, "the config does not name it any more"},
 	} {
 		story(t, nil, func(t *testing.T, r *rig) {
 			const to = "plain:other"
-			r.right = map[event.Address]channels.Standing{to: c.then}
-			r.box.Stand(func(a event.Address) channels.Standing { return r.right[a] })
+			r.right = map[event.Address]channels.Right{to: c.then}
+			r.box.Stand(func(a event.Address) channels.Right { return r.right[a] })
 			r.mouth.stuck = to
 			r.say(to, "the code is 7")
 			r.later(time.Minute, func() { r.right[to], r.mouth.stuck = c.now, "" })
@@ -64,8 +64,8 @@ func TestPumpTurnsAwayWhoHasLostHisRight(t *testing.T) {
 func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
 		const to = "plain:other"
-		r.right = map[event.Address]channels.Standing{to: channels.Named}
-		r.box.Stand(func(a event.Address) channels.Standing { return r.right[a] })
+		r.right = map[event.Address]channels.Right{to: channels.NamedRight}
+		r.box.Stand(func(a event.Address) channels.Right { return r.right[a] })
 		r.mouth.slow = map[event.Address]time.Duration{to: time.Second}
 		r.say(to, words(100))
 		r.later(500*time.Millisecond, func() { delete(r.right, to) })
@@ -80,7 +80,7 @@ func TestPumpTurnsAwayBetweenTwoParts(t *testing.T) {
 // As long as it cannot be told whose an address is, what is meant for it waits, and nobody else does.
 func TestPumpWaitsUntilItKnowsWhoseAnAddressIs(t *testing.T) {
 	story(t, nil, func(t *testing.T, r *rig) {
-		r.box.Stand(func(event.Address) channels.Standing { return channels.Owned })
+		r.box.Stand(func(event.Address) channels.Right { return channels.OwnerRight })
 		r.blank = map[event.Address]bool{"plain:me": true}
 		r.say("plain:me", "patience")
 		r.say("keyed:me", "meanwhile")

@@ -1,4 +1,4 @@
-package lobby
+package admin
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"hob/daemon/event"
 )
 
-// Register is where a porter looks up who was paired.
-type Register interface {
+// PairingIndex is where a porter looks up who was paired.
+type PairingIndex interface {
 	// Meet says which account hob has on a channel from now on, and returns the pairings that do not count with it.
 	Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
 	// Lapsed lists the addresses of all such pairings.
@@ -20,22 +20,22 @@ type Register interface {
 	Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error)
 }
 
-// Porter says who may write on the channels. Every field must be set. He is safe for concurrent use.
-type Porter struct {
-	Register  Register
-	Owner     func() []event.Address                                                     // the owner's addresses, of the config and by pairing
-	Say       func(ctx context.Context, key string, to event.Address, text string) error // queues a message, once for a key
-	Elsewhere func(channel string) event.Address                                         // where the owner hears of trouble with a channel
-	Gaps      *Teller                                                                    // tells of gaps
+// Admission says who may write on the channels. Every field must be set. He is safe for concurrent use.
+type Admission struct {
+	PairingIndex PairingIndex
+	Owner        func() []event.Address                                                     // the owner's addresses, of the config and by pairing
+	Say          func(ctx context.Context, key string, to event.Address, text string) error // queues a message, once for a key
+	Elsewhere    func(channel string) event.Address                                         // where the owner hears of trouble with a channel
+	Gaps         *GapNotices                                                                // tells of gaps
 }
 
-var _ channels.Desk = Porter{}
+var _ channels.Admission = Admission{}
 
 // Owners are the owner's ids on a channel.
-func (p Porter) Owners(channel string) []string { return on(channel, p.Owner()) }
+func (p Admission) Owners(channel string) []string { return on(channel, p.Owner()) }
 
 // Lapsed are the ids of those who were paired on a channel with another account than hob has now.
-func (p Porter) Lapsed(channel string) []string { return on(channel, p.Register.Lapsed()) }
+func (p Admission) Lapsed(channel string) []string { return on(channel, p.PairingIndex.Lapsed()) }
 
 // on are the ids of addresses on a channel.
 func on(channel string, list []event.Address) (ids []string) {
@@ -48,8 +48,8 @@ func on(channel string, list []event.Address) (ids []string) {
 }
 
 // Met lets the pairings of a channel count that were made with the account that hob has there now. About the others the owner is told.
-func (p Porter) Met(ctx context.Context, channel, account string) error {
-	lapsed, err := p.Register.Meet(ctx, channel, account)
+func (p Admission) Met(ctx context.Context, channel, account string) error {
+	lapsed, err := p.PairingIndex.Meet(ctx, channel, account)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (p Porter) Met(ctx context.Context, channel, account string) error {
 
 // Try shows a message to the channel's pairing. Whoever is bound by it is told so, and so is the owner elsewhere, once each: a code that
 // somebody else has typed must not go unseen.
-func (p Porter) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
-	tried, err := p.Register.Try(ctx, channel, m)
+func (p Admission) Try(ctx context.Context, channel string, m channels.Message) (channels.Tried, error) {
+	tried, err := p.PairingIndex.Try(ctx, channel, m)
 	if err != nil || tried != channels.Bound || !slices.Contains(p.Owners(channel), m.From.ID) {
 		return tried, err
 	}
@@ -86,11 +86,11 @@ func named(name string) string {
 }
 
 // Missed tells the owner that messages on a channel may be missing.
-func (p Porter) Missed(ctx context.Context, channel string, gap channels.Gap) error {
+func (p Admission) Missed(ctx context.Context, channel string, gap channels.Gap) error {
 	return p.Gaps.Missed(ctx, channel, gap)
 }
 
 // tell tells the owner something about a channel, on another one, once for a key.
-func (p Porter) tell(ctx context.Context, channel, key, text string) error {
+func (p Admission) tell(ctx context.Context, channel, key, text string) error {
 	return p.Say(ctx, key, p.Elsewhere(channel), text)
 }

@@ -22,7 +22,7 @@ func TestBurst(t *testing.T) {
 		"too many":                        {time.Second, 20, 0},
 		"the first comes from the future": {-time.Hour, 2, 0},
 	} {
-		if got := channels.Burst(start.Add(-c.since), c.messages, start).Sub(start); got != c.want {
+		if got := channels.Debounce(start.Add(-c.since), c.messages, start).Sub(start); got != c.want {
 			t.Errorf("%s: waits %s, want %s", name, got, c.want)
 		}
 	}

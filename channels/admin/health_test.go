@@ -1,4 +1,4 @@
-package lobby_test
+package admin_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hob/channels"
-	"hob/daemon/lobby"
+	"hob/channels/admin"
 )
 
 // The sides of a channel, as they can be.
@@ -53,10 +53,10 @@ func TestTrouble(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all lobby.Troubles
+			var all admin.HealthNotices
 			for i, c := range changes {
 				var err error
-				if all, err = lobby.ReadTroubles(all.String()); err != nil { // as it is kept
+				if all, err = admin.ReadHealthNotices(all.String()); err != nil { // as it is kept
 					t.Fatal(err)
 				}
 				var text string
@@ -74,11 +74,11 @@ func TestTrouble(t *testing.T) {
 }
 
 func TestTroublesAreKept(t *testing.T) {
-	if got := (lobby.Troubles{}).String(); got != "" {
+	if got := (admin.HealthNotices{}).String(); got != "" {
 		t.Errorf("none are kept as %q", got)
 	}
-	all := lobby.Troubles{"a": {Print: "1", Deaf: true}, "b": {Print: "2", Mute: true, Heard: true, Sent: true}}
-	back, err := lobby.ReadTroubles(all.String())
+	all := admin.HealthNotices{"a": {Print: "1", Deaf: true}, "b": {Print: "2", Mute: true, Heard: true, Sent: true}}
+	back, err := admin.ReadHealthNotices(all.String())
 	if err != nil || len(back) != 2 || back["a"] != all["a"] || back["b"] != all["b"] {
 		t.Errorf("read back %+v, %v", back, err)
 	}
@@ -86,7 +86,7 @@ func TestTroublesAreKept(t *testing.T) {
 	if len(back) != 1 || back["b"] != all["b"] {
 		t.Errorf("of b only: %+v", back)
 	}
-	if _, err := lobby.ReadTroubles("{"); err == nil {
+	if _, err := admin.ReadHealthNotices("{"); err == nil {
 		t.Error("half a list was read")
 	}
 }
@@ -105,11 +105,11 @@ func TestNews(t *testing.T) {
 		{[]string{"b"}, []string{"b"}},
 	} {
 		var news []string
-		if known, news = lobby.News(known, c.lines); !slices.Equal(news, c.news) {
+		if known, news = admin.NewLines(known, c.lines); !slices.Equal(news, c.news) {
 			t.Errorf("list %d: news %q, want %q", i, news, c.news)
 		}
 	}
-	if known, _ = lobby.News(known, nil); known != "" {
+	if known, _ = admin.NewLines(known, nil); known != "" {
 		t.Errorf("where nothing is wrong, %q is kept", known)
 	}
 }

@@ -1,6 +1,6 @@
-// Package lobby is the channels of the config as people see them, and the pairings by which somebody who writes on one becomes the owner. It
+// Package admin is the channels of the config as people see them, and the pairings by which somebody who writes on one becomes the owner. It
 // keeps no rows and runs no channel: the store and the host do.
-package lobby
+package admin
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"hob/daemon/event"
 )
 
-// Book is where pairings are kept.
-type Book interface {
+// PairingStore is where pairings are kept.
+type PairingStore interface {
 	// Begin stores a new pairing; one that was open on the same channel is over.
 	Begin(ctx context.Context, p channels.Pairing) (id int64, err error)
 	// End closes a pairing that is still open; it never unbinds anybody.
@@ -29,29 +29,29 @@ type Book interface {
 	Revoke(ctx context.Context, id int64) error
 }
 
-// Config is what a Desk works with. Every field must be set.
+// Config is what a Service works with. Every field must be set.
 type Config struct {
-	Book    Book
-	Health  func() []channels.ChannelHealth                                         // of all channels, without secrets
-	Find    func(name string) (channels.Channel, error)                             // wraps channels.ErrNoChannel when there is none of that name
-	Owners  func(channel string) []string                                           // the owner's ids on a channel
-	Lapsed  func(channel string) []string                                           // the ids of pairings with another account than hob has there now
-	Send    func(ctx context.Context, to event.Address, text string) (int64, error) // the id of the outbox row
-	Hide    func(text string) string                                                // takes secrets out
-	Letters func(alphabet string, n int) string                                     // nobody can guess them
-	Now     func() time.Time
+	PairingStore  PairingStore
+	Health        func() []channels.ChannelHealth                                         // of all channels, without secrets
+	Find          func(name string) (channels.Channel, error)                             // wraps channels.ErrNoChannel when there is none of that name
+	Owners        func(channel string) []string                                           // the owner's ids on a channel
+	Lapsed        func(channel string) []string                                           // the ids of pairings with another account than hob has there now
+	Send          func(ctx context.Context, to event.Address, text string) (int64, error) // the id of the outbox row
+	Hide          func(text string) string                                                // takes secrets out
+	RandomLetters func(alphabet string, n int) string                                     // nobody can guess them
+	Now           func() time.Time
 }
 
-// Desk shows channels, and makes, shows and revokes pairings. It is safe for concurrent use.
-type Desk struct{ Config }
+// Service shows channels, and makes, shows and revokes pairings. It is safe for concurrent use.
+type Service struct{ Config }
 
-// Letters draws n letters from an alphabet by the operating system's randomness.
-func Letters(alphabet string, n int) string {
+// RandomLetters draws n letters from an alphabet by the operating system's randomness.
+func RandomLetters(alphabet string, n int) string {
 	text := make([]byte, n)
 	for i := range text {
 		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
 		if err != nil {
-			panic("lobby: no randomness: " + err.Error())
+			panic("admin: no randomness: " + err.Error())
 		}
 		text[i] = alphabet[at.Int64()]
 	}
@@ -68,58 +68,58 @@ type Begun struct {
 }
 
 // Pairings lists the newest pairings.
-func (d Desk) Pairings(ctx context.Context, f event.Filter) ([]channels.PairingRow, error) {
-	return d.Book.List(ctx, d.Now(), f.State, f.Limit)
+func (s Service) Pairings(ctx context.Context, f event.Filter) ([]channels.PairingRow, error) {
+	return s.PairingStore.List(ctx, s.Now(), f.State, f.Limit)
 }
 
 // Pairing is one of them.
-func (d Desk) Pairing(ctx context.Context, id int64) (channels.PairingRow, error) {
-	return d.Book.Row(ctx, d.Now(), id)
+func (s Service) Pairing(ctx context.Context, id int64) (channels.PairingRow, error) {
+	return s.PairingStore.Row(ctx, s.Now(), id)
 }
 
 // Act carries out a verb: start of a channel's pairing, end and revoke of one, test of a channel.
-func (d Desk) Act(ctx context.Context, act api.Act) (any, error) {
+func (s Service) Act(ctx context.Context, act api.Act) (any, error) {
 	switch act.Verb {
 	case "start":
-		return d.start(ctx, act.ID)
+		return s.start(ctx, act.ID)
 	case "test":
-		return d.test(ctx, act.ID, act.Args["send"] == "true")
+		return s.test(ctx, act.ID, act.Args["send"] == "true")
 	}
 	id, err := strconv.ParseInt(act.ID, 10, 64)
 	if err != nil {
 		return nil, event.NewFault(event.Invalid, "hob pairing list shows them", "%q is not the id of a pairing", act.ID)
 	}
 	if act.Verb == "end" {
-		err = d.Book.End(ctx, id)
+		err = s.PairingStore.End(ctx, id)
 	} else {
-		err = d.Book.Revoke(ctx, id)
+		err = s.PairingStore.Revoke(ctx, id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d.Pairing(ctx, id)
+	return s.Pairing(ctx, id)
 }
 
 // start begins a pairing. A channel that does not work now may work before the code has expired.
-func (d Desk) start(ctx context.Context, name string) (Begun, error) {
-	ch, unfit, err := d.find(name)
+func (s Service) start(ctx context.Context, name string) (Begun, error) {
+	ch, unfit, err := s.find(name)
 	if err != nil {
 		return Begun{}, err
 	}
 	if _, persons := channels.AudienceOf(ch); ch != nil && !persons {
 		return Begun{}, event.NewFault(event.Refused, ways(name, ch), "nobody can be paired on %s: who writes there cannot be told apart", name)
 	}
-	p, code := channels.NewPairing(name, d.Letters, d.Now())
-	id, err := d.Book.Begin(ctx, p)
+	p, code := channels.NewPairing(name, s.RandomLetters, s.Now())
+	id, err := s.PairingStore.Begin(ctx, p)
 	if err != nil {
 		return Begun{}, err
 	}
-	row, err := d.Pairing(ctx, id)
-	b := Begun{PairingRow: row, Code: code, Notes: d.obstacles(name, unfit)}
+	row, err := s.Pairing(ctx, id)
+	b := Begun{PairingRow: row, Code: code, Notes: s.obstacles(name, unfit)}
 	if l, ok := ch.(channels.Linker); ok {
 		var bad error
-		if b.Link, b.URL, bad = d.link(ctx, l); bad != nil {
-			b.Notes = append(b.Notes, "the link to its chat is not known: "+d.Hide(bad.Error()))
+		if b.Link, b.URL, bad = s.link(ctx, l); bad != nil {
+			b.Notes = append(b.Notes, "the link to its chat is not known: "+s.Hide(bad.Error()))
 		}
 	}
 	return b, err
@@ -140,18 +140,18 @@ func ways(name string, ch channels.Channel) string {
 // linkTime is how long a platform may take to say what hob is called there: a code must not wait long.
 const linkTime = 5 * time.Second
 
-func (d Desk) link(ctx context.Context, l channels.Linker) (text, url string, err error) {
+func (s Service) link(ctx context.Context, l channels.Linker) (text, url string, err error) {
 	ctx, stop := context.WithTimeout(ctx, linkTime)
 	defer stop()
 	return l.Link(ctx)
 }
 
 // find looks a channel up. One whose section cannot be used is there too, as nil, with the reason.
-func (d Desk) find(name string) (ch channels.Channel, unfit, err error) {
+func (s Service) find(name string) (ch channels.Channel, unfit, err error) {
 	if name == event.CLI.Channel() {
 		return nil, nil, event.NewFault(event.Refused, "hob channels list shows the other channels", "the command line is always there, and yours: cli needs no pairing, no section and no test")
 	}
-	ch, err = d.Find(name)
+	ch, err = s.Find(name)
 	if errors.Is(err, channels.ErrNoChannel) {
 		return nil, nil, event.NewFault(event.Missing, "hob channels list shows those that there are; hob channels add makes one", "there is no channel %s", name)
 	}
@@ -159,12 +159,12 @@ func (d Desk) find(name string) (ch channels.Channel, unfit, err error) {
 }
 
 // obstacles says why a code may not arrive.
-func (d Desk) obstacles(name string, unfit error) []string {
+func (s Service) obstacles(name string, unfit error) []string {
 	notes := []string{}
 	if unfit != nil {
-		return append(notes, d.Hide(unfit.Error()))
+		return append(notes, s.Hide(unfit.Error()))
 	}
-	for _, h := range d.Health() {
+	for _, h := range s.Health() {
 		if h.Name == name && h.Receiving.State != channels.OK {
 			notes = append(notes, "channel "+name+" does not receive now: "+h.Receiving.LastError)
 		}

@@ -1,4 +1,4 @@
-package lobby
+package admin
 
 import (
 	"context"
@@ -25,12 +25,12 @@ type Channel struct {
 }
 
 // Channels lists the channels of the config, by name.
-func (d Desk) Channels() []Channel {
+func (s Service) Channels() []Channel {
 	list := []Channel{}
-	for _, h := range d.Health() {
+	for _, h := range s.Health() {
 		h = h.Shown()
-		c := Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, d.Owners(h.Name)...), Lapsed: append([]string{}, d.Lapsed(h.Name)...), Groups: []string{}}
-		if ch, err := d.Find(h.Name); err == nil {
+		c := Channel{Name: h.Name, Kind: h.Kind, Unfit: h.Unfit, Receiving: h.Receiving, Sending: h.Sending, Owner: append([]string{}, s.Owners(h.Name)...), Lapsed: append([]string{}, s.Lapsed(h.Name)...), Groups: []string{}}
+		if ch, err := s.Find(h.Name); err == nil {
 			var a channels.Audience
 			a, c.Pairs = channels.AudienceOf(ch)
 			c.Groups = append(c.Groups, a.Groups...)
@@ -44,11 +44,11 @@ func (d Desk) Channels() []Channel {
 }
 
 // Named is one of them.
-func (d Desk) Named(name string) (Channel, error) {
-	all := d.Channels()
+func (s Service) Named(name string) (Channel, error) {
+	all := s.Channels()
 	i := slices.IndexFunc(all, func(c Channel) bool { return c.Name == name })
 	if i < 0 {
-		_, _, err := d.find(name)
+		_, _, err := s.find(name)
 		if err == nil { // it is new, and the host has not opened it yet
 			err = event.NewFault(event.Unavailable, "try again in a moment", "channel %s is being opened", name)
 		}
@@ -73,34 +73,34 @@ const testTime = 30 * time.Second
 const greeting = "hob can reach you here"
 
 // test tries a channel out. It sends nothing unless that was asked for, and then to the owner.
-func (d Desk) test(ctx context.Context, name string, send bool) (Trial, error) {
-	ch, unfit, err := d.find(name)
+func (s Service) test(ctx context.Context, name string, send bool) (Trial, error) {
+	ch, unfit, err := s.find(name)
 	if err != nil {
 		return Trial{}, err
 	}
 	t := Trial{Channel: name, Works: []string{}}
 	if unfit != nil {
-		t.Fault = d.Hide(unfit.Error())
+		t.Fault = s.Hide(unfit.Error())
 		return t, nil
 	}
-	if t.Works, err = d.tried(ctx, name, ch); err != nil {
-		t.Fault = d.Hide(err.Error())
+	if t.Works, err = s.tried(ctx, name, ch); err != nil {
+		t.Fault = s.Hide(err.Error())
 		return t, nil
 	}
 	if !send {
 		return t, nil
 	}
-	owners := d.Owners(name)
+	owners := s.Owners(name)
 	if len(owners) == 0 {
 		return t, event.NewFault(event.Clash, ways(name, ch), "nobody to send to: %s is bound to no owner yet", name)
 	}
 	t.To = event.Address(name + ":" + owners[0])
-	t.Outbox, err = d.Send(ctx, t.To, greeting)
+	t.Outbox, err = s.Send(ctx, t.To, greeting)
 	return t, err
 }
 
 // tried asks the adapter what works; one that has no test says so by its health.
-func (d Desk) tried(ctx context.Context, name string, ch channels.Channel) ([]string, error) {
+func (s Service) tried(ctx context.Context, name string, ch channels.Channel) ([]string, error) {
 	if t, ok := ch.(channels.Tester); ok {
 		ctx, stop := context.WithTimeout(ctx, testTime)
 		defer stop()
@@ -108,7 +108,7 @@ func (d Desk) tried(ctx context.Context, name string, ch channels.Channel) ([]st
 		return append([]string{}, works...), err
 	}
 	works := []string{"its section can be used"}
-	for _, h := range d.Health() {
+	for _, h := range s.Health() {
 		if h.Name != name {
 			continue
 		}

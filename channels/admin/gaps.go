@@ -1,4 +1,4 @@
-package lobby
+package admin
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (g Gaps) String() string {
 	}
 	text, err := json.Marshal(g)
 	if err != nil {
-		panic("lobby: " + err.Error()) // words and numbers
+		panic("admin: " + err.Error()) // words and numbers
 	}
 	return string(text)
 }
@@ -179,14 +179,14 @@ func (m Missing) text() string {
 	return fmt.Sprintf("from %s to %s: %s", from.Format(day), to.Format(day+zone), m.Why)
 }
 
-// Teller tells the owner of gaps. NewTeller makes one. He is safe for concurrent use.
-type Teller struct {
-	TellerConfig
+// GapNotices tells the owner of gaps. NewGapNotices makes one. He is safe for concurrent use.
+type GapNotices struct {
+	GapNoticesConfig
 	wake chan struct{}
 }
 
-// TellerConfig is what a teller works with. All fields are needed.
-type TellerConfig struct {
+// GapNoticesConfig is what a teller works with. All fields are needed.
+type GapNoticesConfig struct {
 	// Settle shows f the gaps as they are kept ("": none), and keeps what f makes of them together with the notice that f wants sent, unless its
 	// text is "". f may be asked more than once.
 	Settle    func(ctx context.Context, f func(known string) (now string, to event.Address, text string)) error
@@ -195,11 +195,11 @@ type TellerConfig struct {
 	Log       *slog.Logger
 }
 
-// NewTeller makes a teller.
-func NewTeller(c TellerConfig) *Teller { return &Teller{c, make(chan struct{}, 1)} }
+// NewGapNotices makes a teller.
+func NewGapNotices(c GapNoticesConfig) *GapNotices { return &GapNotices{c, make(chan struct{}, 1)} }
 
 // Missed notes a gap of a channel, and tells of it when it is the first for a while. It is kept when this returns without an error.
-func (t *Teller) Missed(ctx context.Context, channel string, gap channels.Gap) error {
+func (t *GapNotices) Missed(ctx context.Context, channel string, gap channels.Gap) error {
 	if _, _, err := t.settle(ctx, func(all Gaps) { all.Add(channel, gap) }); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (t *Teller) Missed(ctx context.Context, channel string, gap channels.Gap) e
 }
 
 // settle changes what is kept, and tells what there is to tell of one channel. next is when there is more; false: there is not.
-func (t *Teller) settle(ctx context.Context, change func(Gaps)) (next time.Time, more bool, err error) {
+func (t *GapNotices) settle(ctx context.Context, change func(Gaps)) (next time.Time, more bool, err error) {
 	err = t.Settle(ctx, func(known string) (string, event.Address, string) {
 		now := t.Clock.Wall()
 		all, err := ReadGaps(known)
@@ -238,7 +238,7 @@ const (
 )
 
 // Run tells of what was gathered when its time has come, also of what an earlier process has gathered, until ctx ends.
-func (t *Teller) Run(ctx context.Context) error {
+func (t *GapNotices) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, more, err := t.settle(ctx, func(Gaps) {})
 		nap := min(longNap, max(0, next.Sub(t.Clock.Wall())))
@@ -252,7 +252,7 @@ func (t *Teller) Run(ctx context.Context) error {
 }
 
 // rest waits until there is a gap, and with timed no longer than a nap.
-func (t *Teller) rest(ctx context.Context, nap time.Duration, timed bool) {
+func (t *GapNotices) rest(ctx context.Context, nap time.Duration, timed bool) {
 	if timed {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, nap)

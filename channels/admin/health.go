@@ -1,4 +1,4 @@
-package lobby
+package admin
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"hob/daemon/sys"
 )
 
-// Trouble is what the owner knows of the trouble with a channel. It outlives the process: a fault is told once, and not at each start again.
+// HealthNotice is what the owner knows of the trouble with a channel. It outlives the process: a fault is told once, and not at each start again.
 // That a fault is over is not told: what waited arrives then, and where networks come and go it would double what is said about them.
-type Trouble struct {
+type HealthNotice struct {
 	Print string `json:"print"`           // of the section that this is about: with another one it begins anew
 	Heard bool   `json:"heard,omitempty"` // it has received with this section,
 	Sent  bool   `json:"sent,omitempty"`  // or sent
@@ -24,9 +24,9 @@ type Trouble struct {
 
 // After is what the owner knows when the health of a channel has changed, and what he is to be told of it, "" when that is nothing. A deaf
 // channel is always told; that it does not send either is the same fault, and so are both of a channel that has never worked.
-func (t Trouble) After(h channels.ChannelHealth) (Trouble, string) {
+func (t HealthNotice) After(h channels.ChannelHealth) (HealthNotice, string) {
 	if t.Print != h.Print {
-		t = Trouble{Print: h.Print}
+		t = HealthNotice{Print: h.Print}
 	}
 	t.Heard, t.Sent = t.Heard || h.Receiving.Proven, t.Sent || h.Sending.Proven
 	t.Deaf, t.Mute = t.Deaf && !works(h.Receiving), t.Mute && !works(h.Sending)
@@ -60,12 +60,12 @@ func told(name string, never, before bool, what, why string) string {
 		name, how, strings.TrimRight(why, "."), name, name)
 }
 
-// Troubles are those of all channels, by name, as they are kept.
-type Troubles map[string]Trouble
+// HealthNotices are those of all channels, by name, as they are kept.
+type HealthNotices map[string]HealthNotice
 
-// ReadTroubles reads what String has written; "" is none.
-func ReadTroubles(text string) (Troubles, error) {
-	list := Troubles{}
+// ReadHealthNotices reads what String has written; "" is none.
+func ReadHealthNotices(text string) (HealthNotices, error) {
+	list := HealthNotices{}
 	if text == "" {
 		return list, nil
 	}
@@ -76,25 +76,25 @@ func ReadTroubles(text string) (Troubles, error) {
 }
 
 // String is how troubles are kept.
-func (t Troubles) String() string {
+func (t HealthNotices) String() string {
 	if len(t) == 0 {
 		return ""
 	}
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic("lobby: " + err.Error()) // words and yes or no
+		panic("admin: " + err.Error()) // words and yes or no
 	}
 	return string(text)
 }
 
 // Only forgets what is known of channels that are not among these.
-func (t Troubles) Only(names []string) {
-	maps.DeleteFunc(t, func(name string, _ Trouble) bool { return !slices.Contains(names, name) })
+func (t HealthNotices) Only(names []string) {
+	maps.DeleteFunc(t, func(name string, _ HealthNotice) bool { return !slices.Contains(names, name) })
 }
 
-// News are the lines of a list that were not in the one that known was made of, and what is known from then on. A line that stands elsewhere
+// NewLines are the lines of a list that were not in the one that known was made of, and what is known from then on. A line that stands elsewhere
 // in the config by now is the same; one that was gone for a while is new.
-func News(known string, lines []string) (now string, news []string) {
+func NewLines(known string, lines []string) (now string, news []string) {
 	before := strings.Fields(known)
 	var names []string
 	for _, line := range lines {

@@ -1,4 +1,4 @@
-package lobby_test
+package admin_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"hob/channels"
+	"hob/channels/admin"
 	"hob/daemon/event"
-	"hob/daemon/lobby"
 	"hob/daemon/sys"
 )
 
@@ -30,9 +30,9 @@ func lost(from int, lasts time.Duration, why string) channels.Gap {
 }
 
 // kept is what is kept of gaps, read again.
-func kept(t testing.TB, all lobby.Gaps) lobby.Gaps {
+func kept(t testing.TB, all admin.Gaps) admin.Gaps {
 	t.Helper()
-	again, err := lobby.ReadGaps(all.String())
+	again, err := admin.ReadGaps(all.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestGathered(t *testing.T) {
 		"overlapping":           {[]channels.Gap{lost(1, 5*time.Minute, away), lost(3, 5*time.Minute, away)}, "Messages on x may be missing, 2 times between 2026-11-21 10:01 and 2026-11-21 10:08 UTC, 7m0s in all: hob was not connected."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := lobby.Gaps{}
+			all := admin.Gaps{}
 			all.Add("x", first)
 			if channel, text := all.Tell(ten); channel != "x" || !strings.Contains(text, "from 2026-11-21 09:55 to 2026-11-21 09:56 UTC: hob was") {
 				t.Fatalf("the first one: %q, %q", channel, text)
@@ -87,7 +87,7 @@ func TestGathered(t *testing.T) {
 			}
 		})
 	}
-	all := lobby.Gaps{}
+	all := admin.Gaps{}
 	for _, gap := range many {
 		all.Add("x", gap)
 	}
@@ -98,7 +98,7 @@ func TestGathered(t *testing.T) {
 
 // TestClockSetBack: a notice of the future holds nothing back.
 func TestClockSetBack(t *testing.T) {
-	all := lobby.Gaps{}
+	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
 	all.Tell(ten.Add(24 * time.Hour))
 	all.Add("x", lost(5, time.Minute, "a"))
@@ -109,7 +109,7 @@ func TestClockSetBack(t *testing.T) {
 
 // TestForgotten: what the owner has known for long is kept no longer.
 func TestForgotten(t *testing.T) {
-	all := lobby.Gaps{}
+	all := admin.Gaps{}
 	all.Add("x", lost(0, time.Minute, "a"))
 	all.Tell(ten)
 	if all.Tell(ten.Add(20 * 24 * time.Hour)); all.String() == "" {
@@ -124,7 +124,7 @@ func TestForgotten(t *testing.T) {
 func TestEveryGapIsTold(t *testing.T) {
 	times := regexp.MustCompile(`(\d+) times`)
 	rapid.Check(t, func(t *rapid.T) {
-		all, now := lobby.Gaps{}, ten
+		all, now := admin.Gaps{}, ten
 		added, said := map[string]int{}, map[string]int{}
 		last := map[string]time.Time{}
 		tell := func() {
@@ -155,7 +155,7 @@ func TestEveryGapIsTold(t *testing.T) {
 			added[channel]++
 			tell()
 			var err error
-			if all, err = lobby.ReadGaps(all.String()); err != nil {
+			if all, err = admin.ReadGaps(all.String()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -177,8 +177,8 @@ type board struct {
 	fails int
 }
 
-func (b *board) teller(began time.Time) *lobby.Teller {
-	return lobby.NewTeller(lobby.TellerConfig{
+func (b *board) teller(began time.Time) *admin.GapNotices {
+	return admin.NewGapNotices(admin.GapNoticesConfig{
 		Settle: func(_ context.Context, f func(string) (string, event.Address, string)) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -215,7 +215,7 @@ func TestTeller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		b := &board{known: "{not JSON"}
-		run := func() (*lobby.Teller, func()) {
+		run := func() (*admin.GapNotices, func()) {
 			teller := b.teller(began)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

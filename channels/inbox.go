@@ -9,8 +9,8 @@ import (
 	"hob/daemon/event"
 )
 
-// Keeper keeps what channels receive.
-type Keeper interface {
+// InboxStore keeps what channels receive.
+type InboxStore interface {
 	// Accept commits the inputs and the cursor (nil: none) together; a pair (source, id) that is there already is passed over.
 	Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error)
 	// AcceptFiles commits an input with the contents of its file parts, in their order.
@@ -28,8 +28,8 @@ type Withdrawal struct {
 	Chat          event.Address // where
 }
 
-// Desk knows who may write.
-type Desk interface {
+// Admission knows who may write.
+type Admission interface {
 	// Met says which account hob has on a channel, "" where that is not known, before anything is received there: what was paired with another
 	// account does not count, and the owner is told so once.
 	Met(ctx context.Context, channel, account string) error
@@ -63,40 +63,40 @@ func AudienceOf(ch Channel) (a Audience, ok bool) {
 	return has.listensTo(), true
 }
 
-// door is the inbox as one channel sees it: it decides who is let in, takes only that channel's own inputs, and notes that receiving works.
-type door struct {
-	Keeper
-	desk Desk
-	name string
-	more Audience // beside the owner
-	now  func() time.Time
-	well func()
+// channelInbox is the inbox as one channel sees it: it decides who is let in, takes only that channel's own inputs, and notes that receiving works.
+type channelInbox struct {
+	InboxStore
+	admission Admission
+	name      string
+	more      Audience // beside the owner
+	now       func() time.Time
+	well      func()
 }
 
 // rules are to whom the channel listens now.
-func (d *door) rules() Rules { return d.more.rules(d.desk.Owners(d.name)) }
+func (d *channelInbox) rules() Rules { return d.more.rules(d.admission.Owners(d.name)) }
 
 // Receive lets in whom the rules let in, and commits that with the cursor.
-func (d *door) Receive(ctx context.Context, list []Message, c *Cursor) error {
-	return (&reception{door: d}).receive(ctx, list, c)
+func (d *channelInbox) Receive(ctx context.Context, list []Message, c *Cursor) error {
+	return (&reception{channelInbox: d}).receive(ctx, list, c)
 }
 
 // Gap tells the owner that messages may be missing.
-func (d *door) Gap(ctx context.Context, from, to time.Time, why string) error {
-	if err := d.desk.Missed(ctx, d.name, Gap{from, to, why}); err != nil {
+func (d *channelInbox) Gap(ctx context.Context, from, to time.Time, why string) error {
+	if err := d.admission.Missed(ctx, d.name, Gap{from, to, why}); err != nil {
 		return fmt.Errorf("tell of a gap: %w", err)
 	}
 	return nil
 }
 
 // Accept passes the inputs on.
-func (d *door) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
+func (d *channelInbox) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.Receipt, error) {
 	for _, in := range ins {
 		if in.Source != d.name {
 			return nil, fmt.Errorf("channel %q: an input with the source %q is not its own", d.name, in.Source)
 		}
 	}
-	receipts, err := d.Keeper.Accept(ctx, ins, c)
+	receipts, err := d.InboxStore.Accept(ctx, ins, c)
 	if err != nil {
 		return nil, fmt.Errorf("store what was received: %w", err)
 	}
@@ -106,7 +106,7 @@ func (d *door) Accept(ctx context.Context, ins []event.In, c *Cursor) ([]event.R
 
 // reception is one list of messages on its way in, one after the other, in the order in which they came.
 type reception struct {
-	*door
+	*channelInbox
 	in []event.In // let in, not committed yet
 }
 
@@ -123,7 +123,7 @@ func (r *reception) receive(ctx context.Context, list []Message, c *Cursor) erro
 		}
 		in, refusal := Admit(r.name, m, rules, r.now())
 		if refusal == Stranger || refusal == Admitted && m.Chat.Group == "" {
-			tried, err := r.desk.Try(ctx, r.name, m)
+			tried, err := r.admission.Try(ctx, r.name, m)
 			if err != nil {
 				return fmt.Errorf("look at a pairing: %w", err)
 			}

@@ -9,23 +9,23 @@ import (
 	"hob/daemon/event"
 )
 
-// Standing is by what right somebody at an address hears from hob.
-type Standing string
+// Right is by what right somebody at an address hears from hob.
+type Right string
 
 // The rights. Somebody without one may still be written to: by the owner's word, or by a call that he has allowed.
 const (
-	Unnamed Standing = ""
-	Named   Standing = "named" // the channel's section of the config names him, or the group
-	Owned   Standing = "owner" // it is an address of the owner's, by the config or by a pairing
+	NoRight    Right = ""
+	NamedRight Right = "named" // the channel's section of the config names him, or the group
+	OwnerRight Right = "owner" // it is an address of the owner's, by the config or by a pairing
 )
 
 // lost says why a message does not go any more to an address that had a right when it was queued, "" when it does. What was meant for the
 // owner is nobody else's to read, whoever that is to hob by now.
-func (s Standing) lost(now Standing) string {
+func (s Right) lost(now Right) string {
 	switch {
-	case s == Owned && now != Owned:
+	case s == OwnerRight && now != OwnerRight:
 		return "it is no address of the owner's any more"
-	case s == Named && now == Unnamed:
+	case s == NamedRight && now == NoRight:
 		return "the config does not name it any more"
 	}
 	return ""
@@ -57,11 +57,11 @@ func (h *Host) Met(name string) bool {
 type guard struct{ *Pump }
 
 // lost says why an address has lost a right, "" when it has not. An error: it cannot be told yet.
-func (p guard) lost(to event.Address, then Standing) (string, error) {
-	if then == Unnamed {
+func (p guard) lost(to event.Address, then Right) (string, error) {
+	if then == NoRight {
 		return "", nil
 	}
-	now, err := p.Standing(to)
+	now, err := p.Right(to)
 	if err != nil {
 		return "", fmt.Errorf("ask by what right %s hears from hob: %w", to, err)
 	}
@@ -71,7 +71,7 @@ func (p guard) lost(to event.Address, then Standing) (string, error) {
 // turnedAway ends a row whose address has lost the right by which it was queued, and leaves one alone for a while of which that cannot be told.
 // False: it may go.
 func (p guard) turnedAway(ctx context.Context, row Row, whole Delivery) bool {
-	why, err := p.lost(row.To, row.Standing)
+	why, err := p.lost(row.To, row.Right)
 	switch {
 	case err != nil:
 		p.Log.Debug("a message waits", "outbox", row.ID, "to", row.To, "err", err)
