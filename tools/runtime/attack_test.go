@@ -51,7 +51,7 @@ func (b *bench) marked(res tools.Result) []string {
 
 // A job's right to the shell opens no keys and no configuration of hob's: not in a tainted turn either.
 func TestTheRightToTheShellOpensNoKeys(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	b.put(t, "../.ssh/id_rsa", "KEY")
 	b.put(t, "../.config/gh/hosts.yml", "KEY")
 	b.put(t, "../projects/x/.env", "KEY")
@@ -91,7 +91,7 @@ func TestTheRightToTheShellOpensNoKeys(t *testing.T) {
 // A folder far from hob's home holds no configuration; it is still a question, and what is too large to be looked through for keys
 // counts as one that holds some.
 func TestFoldersOutside(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	outside, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestFoldersOutside(t *testing.T) {
 // root lies in between.
 func TestARenamedFolderKeepsItsMark(t *testing.T) {
 	var marked []string
-	b := boxed(t, false, func(d *runtime.ExecDeps) {
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 		d.Marked = func() []string { return marked }
 		home := d.Guard.Home()
 		g, err := fsguard.New(fsguard.Config{
@@ -151,7 +151,7 @@ func TestARenamedFolderKeepsItsMark(t *testing.T) {
 // As many marks as can be hidden are hidden. With more of them a command sees all, and what it says and writes is foreign.
 func TestManyMarks(t *testing.T) {
 	var marked []string
-	b := boxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
 	for n := range 165 { // of three places each, beside the workspace, scratch and attachments
 		marked = append(marked, b.put(t, fmt.Sprintf("f%d/in/x", n), "IGNORE"))
 	}
@@ -174,7 +174,7 @@ func TestManyMarks(t *testing.T) {
 
 // The command line of a tainted turn's process is foreign text, and so is what is said of it.
 func TestProcessesOfATaintedTurnAreForeign(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	mine := b.background(t, "sleep 60")
 	if res, foreign := b.asked(t, map[string]any{"action": "list"}); foreign {
 		t.Errorf("%+v", res)
@@ -200,7 +200,7 @@ func TestProcessesOfATaintedTurnAreForeign(t *testing.T) {
 
 // A tainted turn types into a shell that was the owner's: what it says and writes from then on is foreign, what it wrote before is not.
 func TestInputOfATaintedTurnMarks(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	id := b.background(t, "echo mine > before; echo ready; sh")
 	b.poll(t, id)
 	after(t, filepath.Join(b.dir, "before"))
@@ -245,7 +245,7 @@ func after(t *testing.T, path string) {
 // another file's place, is a reader of foreign text from then on, and so is a writer.
 func TestABoxAndLaterMarks(t *testing.T) {
 	var marked []string
-	b := boxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
 	marked = []string{b.put(t, "old", "OLD")}
 	id := b.background(t, "echo x > written; echo ready; while read -r f; do echo \"[$(cat $f 2>&1)]\"; done")
 	b.poll(t, id)
@@ -274,7 +274,7 @@ func TestABoxAndLaterMarks(t *testing.T) {
 
 // What a networked command has written is foreign while it still runs.
 func TestFilesOfARunningNetworkedCommand(t *testing.T) {
-	b := boxed(t, true, func(d *runtime.ExecDeps) {
+	b := sandboxed(t, true, func(d *runtime.ExecDeps) {
 		home := d.Guard.Home()
 		g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Marked: d.Registry.Foreign})
 		if err != nil {
@@ -294,13 +294,13 @@ func TestFilesOfARunningNetworkedCommand(t *testing.T) {
 
 // Links that a networked command leaves are marked, and do not keep the sandbox from working where they lead nowhere.
 func TestLinksAreMarked(t *testing.T) {
-	b := boxed(t, true)
+	b := sandboxed(t, true)
 	b.put(t, "attachments/1/x", "attached")
 	res, _ := b.run(t, sh("ln -s attachments/1/x AGENTS.md; ln -s nowhere IGNORE; mkfifo pipe; echo hi > plain"))
 	if got := b.marked(res); !slices.Equal(got, []string{"AGENTS.md", "IGNORE", "plain"}) {
 		t.Errorf("%v", got)
 	}
-	plain := boxed(t, false, func(d *runtime.ExecDeps) {
+	plain := sandboxed(t, false, func(d *runtime.ExecDeps) {
 		d.Marked = func() []string { return []string{d.Guard.Workspace() + "/mine", d.Guard.Workspace() + "/nothing"} }
 	})
 	own := plain.put(t, "own", "own")
@@ -316,7 +316,7 @@ func TestLinksAreMarked(t *testing.T) {
 
 // An approval of a command holds for what the files hold that it names.
 func TestAnApprovalBindsTheFilesOfACommand(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	b.put(t, "sub/x.sh", "harmless")
 	b.put(t, "big", strings.Repeat("x", 1<<20+1))
 	if err := os.Symlink("sub/x.sh", filepath.Join(b.dir, "link")); err != nil {
@@ -346,7 +346,7 @@ func TestAnApprovalBindsTheFilesOfACommand(t *testing.T) {
 // What was foreign when it was said is foreign on the shelf.
 func TestTheShelfKnowsForeignOutput(t *testing.T) {
 	for _, tainted := range []bool{false, true} {
-		b := boxed(t, false, func(d *runtime.ExecDeps) { d.Limits.Keep = 10 })
+		b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Limits.Keep = 10 })
 		b.call.Tainted = tainted
 		if res, _ := b.run(t, sh("seq 1000")); len(b.shelf.sources) != 1 || (b.shelf.sources[0] != "") != tainted {
 			t.Errorf("tainted %v: %q %+v", tainted, b.shelf.sources, res)
@@ -364,13 +364,13 @@ func TestTraces(t *testing.T) {
 		taint,
 		want bool
 	}{
-		{"networked", boxed(t, true), (*bench).execTool, `{"command":"x"}`, false, true},
-		{"confined", boxed(t, false), (*bench).execTool, `{"command":"x"}`, false, false},
-		{"tainted", boxed(t, false), (*bench).execTool, `{"command":"x"}`, true, true},
+		{"networked", sandboxed(t, true), (*bench).execTool, `{"command":"x"}`, false, true},
+		{"confined", sandboxed(t, false), (*bench).execTool, `{"command":"x"}`, false, false},
+		{"tainted", sandboxed(t, false), (*bench).execTool, `{"command":"x"}`, true, true},
 		{"outside the sandbox", newBench(t, runtime.Limits{}), (*bench).execTool, `{"command":"x"}`, false, true},
-		{"input of a tainted turn", boxed(t, false), (*bench).processTool, `{"action":"input","process_id":"p","input":"x"}`, true, true},
-		{"input", boxed(t, false), (*bench).processTool, `{"action":"input","process_id":"p","input":"x"}`, false, false},
-		{"a look of a tainted turn", boxed(t, false), (*bench).processTool, `{"action":"poll","process_id":"p"}`, true, false},
+		{"input of a tainted turn", sandboxed(t, false), (*bench).processTool, `{"action":"input","process_id":"p","input":"x"}`, true, true},
+		{"input", sandboxed(t, false), (*bench).processTool, `{"action":"input","process_id":"p","input":"x"}`, false, false},
+		{"a look of a tainted turn", sandboxed(t, false), (*bench).processTool, `{"action":"poll","process_id":"p"}`, true, false},
 	} {
 		old := c.b.put(t, "old", "old")
 		after(t, old)
@@ -424,7 +424,7 @@ func TestSafeModeTypesNothing(t *testing.T) {
 // A root that holds the home opens none of its keys; a bind that names them does.
 func TestARootThatHoldsTheHome(t *testing.T) {
 	for _, bound := range []bool{false, true} {
-		b := boxed(t, false, func(d *runtime.ExecDeps) {
+		b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 			home := d.Guard.Home()
 			g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Roots: []fsguard.Root{{Path: home}}})
 			if err != nil {
@@ -450,7 +450,7 @@ func TestARootThatHoldsTheHome(t *testing.T) {
 
 // A root that holds hob's home does not open hob's configuration: only a question that names it does.
 func TestARootThatHoldsHobsHome(t *testing.T) {
-	b := boxed(t, false, func(d *runtime.ExecDeps) {
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 		home := d.Guard.Home()
 		g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Roots: []fsguard.Root{{Path: filepath.Dir(home), Write: true}}})
 		if err != nil {

@@ -40,11 +40,11 @@ func BenchmarkExec(b *testing.B) {
 	})
 	b.Run("true", func(b *testing.B) { versus(b, tool(k, "true"), command("bash", "-c", "true")) })
 	b.Run("boxed", func(b *testing.B) {
-		boxed := newBench(b, runtime.Limits{}, func(d *runtime.ExecDeps) {
+		sandboxed := newBench(b, runtime.Limits{}, func(d *runtime.ExecDeps) {
 			d.Sandbox = sandbox.New(context.Background(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(b)})
 		})
-		versus(b, tool(boxed, "true"), func() error {
-			c, err := boxed.sandbox.Wrap(sandbox.Box{Dir: boxed.dir, Writable: []string{boxed.dir}}, []string{"bash", "-c", "true"}, nil)
+		versus(b, tool(sandboxed, "true"), func() error {
+			c, err := sandboxed.sandbox.Wrap(sandbox.Box{Dir: sandboxed.dir, Writable: []string{sandboxed.dir}}, []string{"bash", "-c", "true"}, nil)
 			if err != nil {
 				return err
 			}

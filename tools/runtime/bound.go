@@ -15,40 +15,45 @@ import (
 	"hob/tools/runtime/inspect"
 )
 
-// Limits of the files that an approval of a command is bound to.
+// Limits of the search for files that the approval of a command covers.
 const (
-	maxNamed     = 16       // listed one by one; the others are in the manifest
-	maxBound     = 2_000    // in all
-	maxNamedSize = 1 << 20  // bytes of a file that are read
-	maxReadSize  = 16 << 20 // bytes of all files that are read
-	maxLooked    = 20_000   // names in folders that are compared with patterns
-	maxAbove     = 12       // folders above that of a command, where a program may look for its default files
+	maxNamed     = 16       // files listed one by one; the manifest holds the others
+	maxBound     = 2_000    // files in total
+	maxNamedSize = 1 << 20  // bytes; a larger file is bound by its version
+	maxReadSize  = 16 << 20 // bytes read from all files together
+	maxLooked    = 20_000   // folder entries compared with patterns
+	maxAbove     = 12       // parent folders searched for default files
 )
 
-// named is a file that a word of a command names. Of one that is too large to be read only its version is told.
+// named is one file that the command refers to. A file that is too large to hash has a Version (see
+// FileVersion) instead of a SHA256.
 type named struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256,omitempty"`
 	Version string `json:"version,omitempty"`
 }
 
-// manifest stands for the files that are not listed one by one.
+// manifest summarises the files that are not listed one by one: their number, and one hash over
+// their paths, hashes and versions.
 type manifest struct {
 	Count  int    `json:"count"`
 	SHA256 string `json:"sha256"`
 }
 
-// binding is what an approval of a command is bound to beside the command itself, and in words what it is not bound to.
+// binding is the part of an approval besides the command itself. An approval is only valid while
+// these files are unchanged. unbound lists, in words for the owner, what the approval cannot cover.
 type binding struct {
 	files   []named
 	rest    *manifest
 	unbound []string
 }
 
-// bind finds the files that a command names, reads as its defaults, or starts as programs: an approval of "sh x.sh" is one of what x.sh holds.
+// bind collects the files that a command names, the files that its programs read by default, and
+// the programs that it starts. An approval of "sh x.sh" thereby also covers the content of x.sh.
+// The files of a remote host cannot be read, so nothing is bound there.
 func bind(e executor, at *site, in Command) binding {
 	if at.host != "" {
-		return binding{unbound: []string{"what the files and programs on " + at.host + " hold"}}
+		return binding{unbound: []string{"the contents of files and programs on " + at.host}}
 	}
 	names := inspect.Files(in.Command, e.Guard.Home(), at.cwd, newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Cwd: at.cwd}, in.Env), in.Env)
 	b := &binder{guard: e.Guard, seen: map[string]bool{}, left: maxReadSize}
@@ -67,16 +72,16 @@ func bind(e executor, at *site, in Command) binding {
 	return b.result(names)
 }
 
-// binder collects files.
+// binder collects files and keeps count of the limits above.
 type binder struct {
 	guard   *fsguard.Guard
 	seen    map[string]bool
 	files   []named
-	folders []string // that a word names
+	folders []string // folders that a word of the command names
 	left    int64    // bytes that may still be read
-	looked  int
+	looked  int      // folder entries compared with patterns
 	unbound []string
-	cut     bool // a limit was met
+	cut     bool // a limit was reached
 }
 
 func (b *binder) unsure(text string) {
@@ -85,7 +90,8 @@ func (b *binder) unsure(text string) {
 	}
 }
 
-// add takes a path, where there is something.
+// add records one path. It ignores paths that do not exist, folders, empty files and hob's own
+// state. A folder is remembered, because a program may read its default files from there.
 func (b *binder) add(path string) {
 	if b.seen[path] || unreal(path) {
 		return
@@ -117,7 +123,8 @@ func (b *binder) add(path string) {
 	b.files = append(b.files, n)
 }
 
-// expand takes the files in a folder that match a pattern of the shell: parts are those of a path.
+// expand adds the files below dir that match a shell pattern. parts are the components of the
+// pattern. It reads folder names only, and stops after maxLooked of them.
 func (b *binder) expand(dir string, parts []string) {
 	if len(parts) == 0 {
 		b.add(dir)
@@ -155,14 +162,16 @@ func (b *binder) pattern(path string) {
 	b.expand(string(filepath.Separator), strings.Split(strings.Trim(filepath.ToSlash(path), "/"), "/"))
 }
 
-// defaults takes the files that a program reads without being told their names: from its folder, or the nearest one above that has one.
+// defaults adds the files that a program reads although the command does not name them, such as a
+// Makefile. Like the programs, it looks in dir and in up to maxAbove folders above it, and stops at
+// the home.
 func (b *binder) defaults(program, dir string) {
 	for range maxAbove {
 		for _, name := range inspect.Defaults(program) {
 			b.pattern(filepath.Join(dir, name))
 		}
 		if info, err := os.Lstat(filepath.Join(dir, ".git")); program == "git" && err == nil && !info.IsDir() {
-			b.unsure("the hooks and the settings that " + filepath.Join(dir, ".git") + " leads to")
+			b.unsure("the hooks and settings that " + filepath.Join(dir, ".git") + " points to")
 		}
 		if dir == filepath.Dir(dir) || dir == b.guard.Home() {
 			return
@@ -171,38 +180,39 @@ func (b *binder) defaults(program, dir string) {
 	}
 }
 
-// result lists the first files and hashes the others into one manifest.
+// result lists the first maxNamed files one by one, and hashes the others into one manifest.
 func (b *binder) result(names inspect.Names) binding {
 	out := binding{files: b.files[:min(len(b.files), maxNamed)]}
 	if more := b.files[len(out.files):]; len(more) > 0 {
 		h := sha256.New()
 		for _, n := range more {
-			_, _ = fmt.Fprintf(h, "%q %s %s\n", n.Path, n.SHA256, n.Version) // a hash takes everything
+			_, _ = fmt.Fprintf(h, "%q %s %s\n", n.Path, n.SHA256, n.Version) // writing to a hash cannot fail
 		}
 		out.rest = &manifest{len(more), hex.EncodeToString(h.Sum(nil))}
 	}
 	if names.Cut {
-		b.unsure("files that the end of so long a command names")
+		b.unsure("files named near the end of this long command")
 	}
 	if b.cut {
 		b.unsure(fmt.Sprintf("files after the first %d", maxBound))
 	}
 	if names.Unknown {
-		b.unsure("files and programs that a variable or the output of another command names")
+		b.unsure("files and programs named by a variable or by the output of another command")
 	}
 	for _, pattern := range names.Wild {
-		b.unsure("the files that " + pattern + " stands for")
+		b.unsure("the files that match " + pattern)
 	}
-	out.unbound = append(b.unbound, "what these files and the programs read or start by themselves")
+	out.unbound = append(b.unbound, "what these files and programs read or start in turn")
 	return out
 }
 
-// unreal says of a path that the kernel makes up what is read there, perhaps never.
+// unreal reports whether the kernel generates the content of a path. Reading such a file may block
+// for ever, and its hash means nothing.
 func unreal(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/sys/") || strings.HasPrefix(path, "/dev/")
 }
 
-// sum is the hash of a file, "" when it is too large.
+// sum returns the SHA-256 of a file in hex, or "" if the file is larger than maxNamedSize.
 func sum(g *fsguard.Guard, p fsguard.Place) (string, error) {
 	f, err := g.Open(p)
 	if err != nil {

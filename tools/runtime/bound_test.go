@@ -67,10 +67,10 @@ func TestWhatAnApprovalIsBoundTo(t *testing.T) {
 		"git, a new hook":      {file: ".git/config", command: "git commit -m x", swap: func(t *testing.T, dir string) { t.Helper(); write(t, dir+"/.git/hooks/update") }},
 		"git's settings":       {file: ".git/config", command: "git status"},
 
-		"what a script reads":  {file: "i.sh", command: "sh o.sh", said: "what these files and the programs read or start by themselves"},
-		"what it imports":      {file: "i.py", command: "python3 m.py", said: "what these files and the programs read or start by themselves"},
-		"an unknown variable":  {file: "x.sh", command: "sh ${NONE:-x}.sh", said: "files and programs that a variable or the output of another command names"},
-		"an unknown PATH":      {file: "bin/tool1", command: "PATH=$(pwd)/bin:$PATH tool1", said: "programs that a variable or the output of another command names"},
+		"what a script reads":  {file: "i.sh", command: "sh o.sh", said: "what these files and programs read or start in turn"},
+		"what it imports":      {file: "i.py", command: "python3 m.py", said: "what these files and programs read or start in turn"},
+		"an unknown variable":  {file: "x.sh", command: "sh ${NONE:-x}.sh", said: "files and programs named by a variable or by the output of another command"},
+		"an unknown PATH":      {file: "bin/tool1", command: "PATH=$(pwd)/bin:$PATH tool1", said: "programs named by a variable or by the output of another command"},
 		"a form of pattern":    {file: "g1.sh", command: "sh g[[:digit:]].sh", said: "/g[[:digit:]].sh stands for"},
 		"all folders":          {file: "d/e/x.sh", command: "shopt -s globstar; cat **/x.sh | sh", said: "/**/x.sh stands for"},
 		"too many words":       {file: "x.sh", command: strings.Repeat("true a;", 800) + "sh x.sh", said: "files that the end of so long a command names"},
@@ -153,8 +153,8 @@ func TestTheManifestOfAnApproval(t *testing.T) {
 
 // TestAnApprovalOnAHost: of another machine nothing is bound, which is said.
 func TestAnApprovalOnAHost(t *testing.T) {
-	text := policy.Plea("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"what the files and programs on nas hold"}}, policy.Decision{})
-	if !strings.Contains(text, "an approval does not bind what the files and programs on nas hold") {
+	text := policy.Plea("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"the contents of files and programs on nas"}}, policy.Decision{})
+	if !strings.Contains(text, "an approval does not bind the contents of files and programs on nas") {
 		t.Error(text)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // S7: what runs in the sandbox has limits of memory, processes and temporary space, and the result says which one it met.
 func TestTheSandboxIsBounded(t *testing.T) {
 	var s *sandbox.Sandbox
-	b := boxed(t, false, func(d *runtime.ExecDeps) {
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 		s = sandbox.New(t.Context(), sandbox.Config{Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(t), Memory: 400 << 20})
 		d.Sandbox = s
 	})

@@ -17,44 +17,46 @@ import (
 
 // Times around the end of a command.
 const (
-	lastWords  = 250 * time.Millisecond // for what still writes after the shell has exited
-	stopGrace  = 800 * time.Millisecond // between TERM and KILL, so that a stop takes less than a second
-	settle     = 10 * time.Millisecond  // between two looks at who is still there
-	lookEvery  = 200 * time.Millisecond // at what a command in a sandbox takes
-	killRounds = 100                    // looks after KILL; a process in a system call may take a while
+	drainTime     = 250 * time.Millisecond // for processes that still write after the shell has exited
+	stopGrace     = 800 * time.Millisecond // between TERM and KILL, so that a stop takes less than a second
+	pollInterval  = 10 * time.Millisecond  // between two checks for remaining processes
+	limitInterval = 200 * time.Millisecond // between two checks of a sandbox's resource use
+	killRounds    = 100                    // checks after KILL; a process inside a system call takes a while to end
 )
 
-// entryTries is how often a command is tried to be started in its sandbox.
-const entryTries = 4
+// maxEntryTries limits the attempts to start one command in its sandbox.
+const maxEntryTries = 4
 
-// mostSaid is how much of what is said of a sandbox that could not be made is kept, in bytes.
-const mostSaid = 4 << 10
+// maxEntryOutput limits how much output of a failed sandbox start goes into the error, in bytes.
+const maxEntryOutput = 4 << 10
 
-// The size of a command's terminal.
+// The size of a command's terminal, in characters.
 const (
 	terminalRows    = 40
 	terminalColumns = 120
 )
 
-// order is a command ready to be started.
+// order describes a command that is ready to be started.
 type order struct {
 	argv   []string
 	env    []string
-	folder *fsguard.Place // where it runs; nil: where hob does
-	mark   string         // NAME=VALUE in the environment of everything that it starts
+	folder *fsguard.Place // working folder; nil: hob's own
+	mark   string         // NAME=VALUE, which all its processes inherit in their environment
 	limit  time.Duration
 	grace  time.Duration // between TERM and KILL when it is ended
 	pty    bool          // it runs in a terminal
-	input  bool          // its stdin stays open, to be written to
+	input  bool          // stdin stays open for process input
 
-	// wrap makes argv a command in the sandbox; nil: it is not confined. What is started then is the sandbox's own process, which knows
-	// nothing of argv and env, and ends by itself when what is in it has ended.
-	wrap  func() (*sandbox.Command, error)
-	boxes *boxes // the sandboxes that run
+	// wrap builds the sandbox around argv; nil means that the command is not confined. The process
+	// that hob then starts is the sandbox's own first process. Its own command line and environment
+	// do not contain argv and env, and it exits when everything inside it has exited.
+	wrap            func() (*sandbox.Command, error)
+	activeSandboxes *activeSandboxes // all sandboxes that run now
 }
 
-func (o *order) boxed() bool { return o.wrap != nil }
+func (o *order) sandboxed() bool { return o.wrap != nil }
 
+// reason tells why a command ended.
 type reason int
 
 const (
@@ -65,44 +67,45 @@ const (
 	overBound
 )
 
-// stop asks for the end of a command.
+// stop is a request to end a command.
 type stop struct {
 	why   reason
 	grace time.Duration // between TERM and KILL
 }
 
-// ended is how a command ended.
+// ended describes how a command ended.
 type ended struct {
 	why   reason
 	code  int
 	took  time.Duration
 	limit time.Duration
-	over  string // what of the sandbox's limits it went over, "" none
-	left  int    // processes that were still running when the shell had exited, and were ended
-	stuck int    // processes that did not end
+	over  string // the sandbox limit that it exceeded, "" none
+	left  int    // processes that outlived the shell and were ended
+	stuck int    // processes that could not be ended
 }
 
-// supervise starts a command and stays with it until nothing that it started is left, as far as the system shows who was
-// started (see kin). It tells started whether it could be started.
+// supervise starts a command and waits until none of its processes is left, as far as the system
+// can find them (see processTree). It sends the result of the start to started. The goroutine
+// belongs to the process group that proc.start was given.
 func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, started chan<- error) error {
-	// The kernel sends the parent-death signal when the thread that started the child ends, so this
-	// thread must live as long as the child does.
+	// The kernel sends the parent-death signal when the thread that started the child exits. The
+	// thread must therefore live as long as the child.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	p.text.starts()
+	p.text.markStarted()
 	r, err := begin(g, p.order)
 	if err != nil {
 		close(p.done)
-		close(p.told)
+		close(p.reported)
 		started <- err
 		return nil
 	}
-	p.begins(r)
+	p.markStarted(r)
 	started <- nil
 	drained, exited := make(chan error, 1), make(chan error, 1)
 	once("exec output", func() error { drained <- p.out.drain(r.read); return nil })
 	once("exec wait", func() error { exited <- awaitExit(r.cmd); return nil })
-	defer p.boxes.add(r, p.boxed())()
+	defer p.activeSandboxes.add(r, p.sandboxed())()
 	taken := p.watched(once, r)
 	end, err := p.watch(r, drained, exited)
 	over := taken()
@@ -114,10 +117,12 @@ func (p *proc) supervise(once func(string, func() error), g *fsguard.Guard, star
 	if end.over = over; end.why == overBound {
 		end.why = finished
 	}
-	return errors.Join(err, p.ends(end, err))
+	return errors.Join(err, p.markEnded(end, err))
 }
 
-// watched ends a command that takes more than its sandbox may, where nothing else does. The returned function says what that was.
+// watched polls the resource limits of a sandbox where the kernel does not enforce them, and stops
+// the command when it exceeds one. The returned function ends the polling and names the limit, or
+// returns "".
 func (p *proc) watched(once func(string, func() error), r *running) (taken func() string) {
 	if r.bound == nil || !r.bound.Watched() {
 		return func() string { return "" }
@@ -134,30 +139,31 @@ func (p *proc) watched(once func(string, func() error), r *running) (taken func(
 			case <-ended:
 				over <- ""
 				return nil
-			case <-time.After(lookEvery):
+			case <-time.After(limitInterval):
 			}
 		}
 	})
 	return func() string { close(ended); return <-over }
 }
 
-// watch waits for the end of a command, or brings it about.
+// watch waits until the shell exits or somebody requests a stop. Then it ends all processes that
+// are left and takes the exit code.
 func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
 	end, grace := &ended{}, p.grace
 	var waited error
 	select {
 	case waited = <-exited:
-		drainedEarly(drained, lastWords)
+		drainedEarly(drained, drainTime)
 	case s := <-p.stops:
 		end.why, grace = s.why, s.grace
 	}
-	end.left, end.stuck = r.kin(p.mark, p.boxed()).end(grace)
-	if p.boxed() || end.why != finished {
-		end.left = 0 // the sandbox ends what is in it; who was stopped left nothing
+	end.left, end.stuck = r.processTree(p.mark, p.sandboxed()).end(grace)
+	if p.sandboxed() || end.why != finished {
+		end.left = 0 // the sandbox ends its own processes; a stopped command leaves nothing
 	}
 	end.took, end.limit = p.age(), p.most()
 	if end.why != finished {
-		if end.stuck > 0 { // perhaps the shell itself, inside the kernel: it is not waited for
+		if end.stuck > 0 { // possibly the shell itself, blocked inside the kernel: do not wait for it
 			end.code = -1
 			return end, r.finish(drained)
 		}
@@ -168,13 +174,14 @@ func (p *proc) watch(r *running, drained, exited chan error) (*ended, error) {
 	return end, errors.Join(err, r.finish(drained))
 }
 
+// most returns the current time limit; setLimit may have changed it since the start.
 func (p *proc) most() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.limit
 }
 
-// reap takes the exit code. From then on the numbers of the command's processes may be those of others.
+// reap takes the exit code. From then on the kernel may reuse the process ids of the command.
 func (p *proc) reap(r *running, waited error) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +189,8 @@ func (p *proc) reap(r *running, waited error) (int, error) {
 	return exitCode(r.cmd, errors.Join(waited, reap(r.cmd)))
 }
 
-// drainedEarly waits until the output has ended, but not long: a process left in the background may hold it open.
+// drainedEarly waits up to most for the end of the output. A background process that the command
+// left may hold the output open.
 func drainedEarly(drained chan error, most time.Duration) {
 	t := time.NewTimer(most)
 	defer t.Stop()
@@ -196,20 +204,20 @@ func drainedEarly(drained chan error, most time.Duration) {
 // running is a started command.
 type running struct {
 	cmd   *osexec.Cmd
-	begun time.Time      // before it was started
+	begun time.Time      // just before the start
 	read  *os.File       // its output
-	write *os.File       // its input; nil: it has none. Of a terminal the same as read
-	bound *sandbox.Bound // of what it takes; nil: it is not confined
+	write *os.File       // its input; nil: it has none. The same file as read for a terminal
+	bound *sandbox.Bound // resource limits; nil: it is not confined
 }
 
-// begin starts a command. What runs in other sandboxes may be renaming what this one shows, and so break its start: then it is started
-// once more while they rest.
+// begin starts a command. Commands in other sandboxes can rename files while this sandbox mounts
+// them, which breaks its start. In that case begin freezes the others and tries again.
 func begin(g *fsguard.Guard, o order) (*running, error) {
-	if !o.boxed() {
+	if !o.sandboxed() {
 		return launch(g, o, nil)
 	}
 	r, err := o.enter(g)
-	for try := 1; try < entryTries && (errors.Is(err, sandbox.ErrEntry) || errors.Is(err, sandbox.ErrMoved)); try++ {
+	for try := 1; try < maxEntryTries && (errors.Is(err, sandbox.ErrEntry) || errors.Is(err, sandbox.ErrMoved)); try++ {
 		r, err = o.enterAlone(g)
 	}
 	return r, err
@@ -230,12 +238,13 @@ func (o order) enter(g *fsguard.Guard) (*running, error) {
 	return r, errors.Join(err, c.Close())
 }
 
+// enterAlone is enter while all other sandboxes are frozen.
 func (o order) enterAlone(g *fsguard.Guard) (*running, error) {
-	defer o.boxes.rest()()
+	defer o.activeSandboxes.freezeAll()()
 	return o.enter(g)
 }
 
-// launch starts the process of a command, in its sandbox when it is confined.
+// launch starts the process of a command, inside its sandbox if it is confined.
 func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, error) {
 	dir := ""
 	if o.folder != nil {
@@ -246,27 +255,27 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 		defer release()
 		dir = entered
 	}
-	r, theirs, err := streams(o)
+	r, child, err := streams(o)
 	if err != nil {
 		return nil, err
 	}
-	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // running commands is what this tool is for; the gate has decided
+	r.cmd = osexec.Command(o.argv[0], o.argv[1:]...) //nolint:gosec // this tool runs commands; the gate has allowed this one
 	r.cmd.Env = o.env
 	if confined != nil {
 		r.cmd = &osexec.Cmd{Env: []string{o.mark}}
 		confined.Prepare(r.cmd)
 	}
-	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.boxed())
+	r.cmd.Dir, r.cmd.SysProcAttr = dir, attributes(o.pty && !o.sandboxed())
 	if confined != nil {
 		r.bound = confined.Bound
 		if err := r.bound.Attach(r.cmd.SysProcAttr); err != nil {
-			return nil, errors.Join(err, theirs.close(), r.close())
+			return nil, errors.Join(err, child.close(), r.close())
 		}
 	}
-	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = theirs.in(), theirs.out, theirs.out
+	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = child.in(), child.out, child.out
 	r.begun = time.Now()
 	err = r.cmd.Start()
-	if closing := theirs.close(); err == nil && closing != nil {
+	if closing := child.close(); err == nil && closing != nil {
 		err = closing
 	}
 	if err != nil {
@@ -280,34 +289,36 @@ func launch(g *fsguard.Guard, o order, confined *sandbox.Command) (*running, err
 	return r, nil
 }
 
-// enters waits until a command has begun in its sandbox. One that does not is ended; what was said of it is the error.
+// enters waits until the command runs inside its sandbox. If the sandbox cannot be set up, it ends
+// the process, and its output becomes the error.
 func (r *running) enters(o order, confined *sandbox.Command) error {
 	err := confined.Entered()
 	if err == nil {
 		return nil
 	}
-	r.kin(o.mark, true).end(0)
-	said := make([]byte, mostSaid)
-	n, reading := 0, r.read.SetReadDeadline(time.Now().Add(lastWords))
+	r.processTree(o.mark, true).end(0)
+	said := make([]byte, maxEntryOutput)
+	n, reading := 0, r.read.SetReadDeadline(time.Now().Add(drainTime))
 	if reading == nil || errors.Is(reading, os.ErrNoDeadline) {
-		n, _ = io.ReadFull(r.read, said) // as much as there is
+		n, _ = io.ReadFull(r.read, said) // best effort: whatever is there
 	}
-	_ = r.cmd.Wait() // it says no more than that it has ended
+	_ = r.cmd.Wait() // the error only says that it has ended
 	return errors.Join(fmt.Errorf("%w: %s", err, strings.TrimSpace(strings.ToValidUTF8(string(said[:n]), "?"))), r.close())
 }
 
-// ends are the ends of its streams that a command is given.
-type ends struct{ stdin, out *os.File }
+// childFiles are the ends of the pipes or the terminal that the command gets.
+type childFiles struct{ stdin, out *os.File }
 
-// in is the command's stdin: a nil interface, which means nothing to read, when it has none.
-func (e ends) in() io.Reader {
+// in returns the command's stdin. Without stdin it returns a nil interface, which os/exec takes as
+// an empty input.
+func (e childFiles) in() io.Reader {
 	if e.stdin != nil {
 		return e.stdin
 	}
 	return nil
 }
 
-func (e ends) close() error {
+func (e childFiles) close() error {
 	err := e.out.Close()
 	if e.stdin != nil && e.stdin != e.out {
 		err = errors.Join(err, e.stdin.Close())
@@ -315,29 +326,31 @@ func (e ends) close() error {
 	return err
 }
 
-func streams(o order) (*running, ends, error) {
+// streams opens the pipes or the terminal between hob and a command.
+func streams(o order) (*running, childFiles, error) {
 	if o.pty {
 		master, terminal, err := openTerminal()
 		if err != nil {
-			return nil, ends{}, err
+			return nil, childFiles{}, err
 		}
-		return &running{read: master, write: master}, ends{terminal, terminal}, nil
+		return &running{read: master, write: master}, childFiles{terminal, terminal}, nil
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, ends{}, fmt.Errorf("make a pipe: %w", err)
+		return nil, childFiles{}, fmt.Errorf("make a pipe: %w", err)
 	}
 	widen(write)
-	r, theirs := &running{read: read}, ends{out: write}
+	r, child := &running{read: read}, childFiles{out: write}
 	if o.input {
-		if theirs.stdin, r.write, err = os.Pipe(); err != nil {
-			return nil, ends{}, errors.Join(fmt.Errorf("make a pipe: %w", err), read.Close(), write.Close())
+		if child.stdin, r.write, err = os.Pipe(); err != nil {
+			return nil, childFiles{}, errors.Join(fmt.Errorf("make a pipe: %w", err), read.Close(), write.Close())
 		}
 	}
-	return r, theirs, nil
+	return r, child, nil
 }
 
-// finish ends the reading: what a process that could not be ended still writes is not waited for.
+// finish ends the reading of the output within a second. It does not wait for processes that could
+// not be ended.
 func (r *running) finish(drained <-chan error) error {
 	if err := r.read.SetReadDeadline(time.Now().Add(time.Second)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return errors.Join(err, r.close(), <-drained)
@@ -345,7 +358,7 @@ func (r *running) finish(drained <-chan error) error {
 	return errors.Join(<-drained, r.close())
 }
 
-// close closes hob's ends of the streams; the input may have been closed before.
+// close closes hob's ends of the streams. The input may be closed already.
 func (r *running) close() error {
 	err := r.read.Close()
 	if r.write != nil && r.write != r.read {
@@ -356,7 +369,8 @@ func (r *running) close() error {
 	return err
 }
 
-// exitCode reads the exit code as shells tell it: 128 + the signal when one ended the command.
+// exitCode returns the exit code in the convention of shells: 128 + the signal if a signal ended
+// the command.
 func exitCode(cmd *osexec.Cmd, err error) (int, error) {
 	if _, ok := errors.AsType[*osexec.ExitError](err); err != nil && !ok {
 		return -1, fmt.Errorf("wait for the command: %w", err)

@@ -11,8 +11,9 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// enter opens the folder that was judged, so that a command runs there and nowhere else, whatever its name
-// means by now. The child changes into it by the descriptor, which it still has at that moment.
+// enter opens the folder that the gate has allowed. The command then starts in that folder even if
+// its path meanwhile leads elsewhere. The child changes directory through the descriptor, which is
+// still open at that moment.
 func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {
 	root, err := g.Folder(p)
 	if err != nil {
@@ -27,22 +28,24 @@ func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err e
 		dir = p.Path
 	}
 	return dir, func() {
-		_, _ = d.Close(), root.Close() // only looked through
+		_, _ = d.Close(), root.Close() // read only: nothing can be lost
 	}, nil
 }
 
-// widen makes a pipe take more at once; without the right to, it stays as it is.
+// widen enlarges the buffer of a pipe to 1 MB. Without permission the pipe keeps its size; it is
+// only slower.
 func widen(f *os.File) {
-	_, _ = unix.FcntlInt(f.Fd(), unix.F_SETPIPE_SZ, 1<<20) // only faster, never needed
+	_, _ = unix.FcntlInt(f.Fd(), unix.F_SETPIPE_SZ, 1<<20) // best effort
 }
 
-// attributes: a session of its own, so that a signal reaches the whole group and no terminal but its own
-// can be asked for passwords; killed when hob dies.
+// attributes starts the command in a session of its own. A signal then reaches its whole group, and
+// no program can ask for a password on hob's terminal. The kernel kills the command if hob dies.
 func attributes(terminal bool) *unix.SysProcAttr {
 	return &unix.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: unix.SIGKILL}
 }
 
-// awaitExit blocks until the shell has exited, and leaves it unreaped: so its number and its group's stay taken.
+// awaitExit blocks until the shell has exited, and does not reap it. Its process id and group id
+// therefore stay reserved.
 func awaitExit(cmd *osexec.Cmd) error {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -52,4 +55,5 @@ func awaitExit(cmd *osexec.Cmd) error {
 	}
 }
 
+// reap releases the process id of an exited shell.
 func reap(cmd *osexec.Cmd) error { return cmd.Wait() }

@@ -10,7 +10,8 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// enter checks the folder once more right before the start; there is no way here to start in an open folder.
+// enter checks the folder once more right before the start. These systems offer no way to start a
+// process in an open folder.
 func enter(g *fsguard.Guard, p fsguard.Place) (dir string, release func(), err error) {
 	root, err := g.Folder(p)
 	if err != nil {
@@ -25,8 +26,8 @@ func attributes(terminal bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: terminal}
 }
 
-// awaitExit reaps the shell: there is no waiting without it here. While any process of its group lives, the
-// group's number stays taken.
+// awaitExit waits for the shell and reaps it, because these systems cannot do one without the
+// other. The group id stays reserved while any process of the group lives.
 func awaitExit(cmd *osexec.Cmd) error { return cmd.Wait() }
 
 func reap(*osexec.Cmd) error { return nil }

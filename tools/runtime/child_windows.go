@@ -31,20 +31,20 @@ func reap(*osexec.Cmd) error { return nil }
 
 func signalOf(*os.ProcessState) int { return 0 }
 
-// kin is the started process alone: what it starts is not found here.
-type kin struct{ leader *os.Process }
+// processTree is the started process alone. Its children cannot be found here.
+type processTree struct{ leader *os.Process }
 
-func (r *running) kin(string, bool) kin { return kin{r.cmd.Process} }
+func (r *running) processTree(string, bool) processTree { return processTree{r.cmd.Process} }
 
-func (k kin) end(time.Duration) (left, stuck int) {
+func (k processTree) end(time.Duration) (left, stuck int) {
 	if err := k.leader.Kill(); err != nil {
-		return 0, 0 // it has exited
+		return 0, 0 // it has already exited
 	}
 	return 0, 0
 }
 
-// signal ends the process: other signals do not exist here.
-func (k kin) signal(syscall.Signal) error { return k.leader.Kill() }
+// signal ends the process: Windows has no other signals.
+func (k processTree) signal(syscall.Signal) error { return k.leader.Kill() }
 
 func pause(d time.Duration) {
 	t := time.NewTimer(d)
@@ -55,5 +55,5 @@ func signalNamed(name string) (syscall.Signal, bool) {
 	return syscall.SIGKILL, strings.TrimPrefix(strings.ToUpper(name), "SIG") == "KILL"
 }
 
-// KillOrphans finds nothing here.
+// KillOrphans does nothing on Windows.
 func KillOrphans(context.Context, string) (int, error) { return 0, nil }

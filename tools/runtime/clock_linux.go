@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changed is when a file's content, name or rights were changed last (ctime), by the system's clock.
+// changed returns when the content, name or permissions of a file last changed (ctime), by the
+// system's clock. No program can set this time back.
 func changed(info fs.FileInfo) time.Time {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(int64(s.Ctim.Sec), int64(s.Ctim.Nsec)) //nolint:unconvert // int32 on some machines
@@ -16,8 +17,8 @@ func changed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// FileClock is the time that a file would be stamped with that changes now: the clock of the kernel's last tick, which is a
-// little behind.
+// FileClock returns the time stamp that the kernel would give to a file that changes now. It is the
+// time of the last clock tick, so it is slightly behind time.Now.
 func FileClock() time.Time {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &t); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// changed is when a file was written last.
+// changed returns when a file was last written.
 func changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
-// FileClock is the time that a file would be stamped with that changes now, or a little before.
+// FileClock returns the time stamp that a file would get if it changed now, or slightly before.
 func FileClock() time.Time { return time.Now().Add(-10 * time.Millisecond) }

@@ -34,7 +34,7 @@ type copies struct {
 func newCopies(t *testing.T, network bool) *copies {
 	t.Helper()
 	c := &copies{marks: map[string]bool{}}
-	c.bench = boxed(t, network, func(d *runtime.ExecDeps) {
+	c.bench = sandboxed(t, network, func(d *runtime.ExecDeps) {
 		home := d.Guard.Home()
 		g, err := fsguard.New(fsguard.Config{Workspace: home + "/ws", State: home + "/state", Home: home, Marked: func(path string) string {
 			for dir := path; dir != "/"; dir = filepath.Dir(dir) {
@@ -276,7 +276,7 @@ func TestFilesOfACommandThatIsWaitedFor(t *testing.T) {
 func TestForeignRoots(t *testing.T) {
 	for _, outer := range []string{"", "~", "~/in"} {
 		var g *fsguard.Guard
-		b := boxed(t, false, func(d *runtime.ExecDeps) {
+		b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 			home := d.Guard.Home()
 			roots := []fsguard.Root{{Path: "~/in/Downloads", Foreign: true}}
 			if outer != "" {

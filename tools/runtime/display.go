@@ -1,4 +1,5 @@
-// This file says how commands and what they write are shown: short, cut in the middle, without what steers a terminal. It is pure.
+// This file formats commands and their output for display: short, cut in the middle, without
+// terminal control sequences. All its functions are pure.
 
 package runtime
 
@@ -10,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// brief is the first line of a command, cut for a list.
+// brief returns the first line of a command, cut to 120 characters for a list.
 func brief(command string) string {
 	first, _, more := strings.Cut(strings.TrimSpace(command), "\n")
 	if r := []rune(first); len(r) > 120 {
@@ -22,7 +23,7 @@ func brief(command string) string {
 	return first
 }
 
-// spanText is a length of time in words.
+// spanText formats a duration for people.
 func spanText(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -36,8 +37,9 @@ func spanText(d time.Duration) string {
 	}
 }
 
-// excerpt is an output of at most keep characters: its head and, behind missed bytes that are not there any more, its tail. What is cut
-// away is said. It is always valid UTF-8.
+// excerpt returns at most keep characters of an output. The output consists of head and, after
+// missed bytes that are no longer available, tail. A marker in the middle tells how much was cut.
+// The result is always valid UTF-8.
 func excerpt(head []byte, missed int64, tail []byte, keep int) string {
 	if missed == 0 && utf8.RuneCount(head) <= keep {
 		return validUTF8(head)
@@ -53,15 +55,15 @@ func excerpt(head []byte, missed int64, tail []byte, keep int) string {
 	return joined(first, cut, last)
 }
 
-// joined puts a head and a tail together, and says how many bytes are missing in between.
+// joined puts a marker with the number of cut bytes between head and tail.
 func joined(head []byte, cut int64, tail []byte) string {
 	return fmt.Sprintf("%s\n… [%s of output cut here] …\n%s", validUTF8(head), byteCount(cut), validUTF8(tail))
 }
 
-// validUTF8 is text as UTF-8, whatever it was.
+// validUTF8 replaces invalid bytes by U+FFFD.
 func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// firstBytes is the first n characters.
+// firstBytes returns the first n characters of b.
 func firstBytes(b []byte, n int) []byte {
 	end := 0
 	for ; n > 0 && end < len(b); n-- {
@@ -71,7 +73,7 @@ func firstBytes(b []byte, n int) []byte {
 	return b[:end]
 }
 
-// lastBytes is the last n characters.
+// lastBytes returns the last n characters of b.
 func lastBytes(b []byte, n int) []byte {
 	start := len(b)
 	for ; n > 0 && start > 0; n-- {
@@ -81,7 +83,7 @@ func lastBytes(b []byte, n int) []byte {
 	return b[start:]
 }
 
-// byteCount is a number of bytes in words.
+// byteCount formats a number of bytes for people.
 func byteCount(n int64) string {
 	switch {
 	case n == 1:
@@ -95,10 +97,12 @@ func byteCount(n int64) string {
 	}
 }
 
-// escapes are the sequences by which programs steer a terminal (ECMA-48, 5.4 and 5.6): CSI, OSC with its text, and the short ones.
+// escapes matches the control sequences that programs send to a terminal (ECMA-48, 5.4 and 5.6):
+// CSI, OSC with its text, and the short ones.
 var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
 
-// plainText is what a terminal's output says, without colours and the like. A line that was overwritten (\r) is shown as it stood last.
+// plainText removes colours and other control sequences from a terminal's output. Of a line that
+// was overwritten (\r) it keeps the last version.
 func plainText(text string) string {
 	text = escapes.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, "\r\n", "\n")

@@ -1,4 +1,4 @@
-// This file makes the environment that commands get. It hands none of hob's secrets on.
+// This file builds the environment of commands. It passes on none of hob's secrets.
 
 package runtime
 
@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// Mark is the variable by which hob finds the processes of a call again. Its value is INSTANCE/CALL/NONCE.
+// CallMark is the variable that identifies the processes of one call. Its value is
+// INSTANCE/CALL/NONCE.
 const CallMark = "HOB_CALL"
 
-// handedOn says whether a variable of hob's own environment is handed on. Everything else, secrets above all, is not.
+// handedOn reports whether commands inherit a variable of hob's own environment. This is an allow
+// list: anything else may be a secret.
 func handedOn(name string) bool {
 	return strings.HasPrefix(name, "LC_") || slices.Contains([]string{
 		"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR",
@@ -19,7 +21,8 @@ func handedOn(name string) bool {
 	}, name)
 }
 
-// HandedOn is what of an environment is handed on to commands: nothing that could be a secret.
+// HandedOn returns the part of an environment that commands inherit. It contains nothing that could
+// be a secret.
 func HandedOn(own []string) []string {
 	return slices.DeleteFunc(slices.Clone(own), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -27,17 +30,18 @@ func HandedOn(own []string) []string {
 	})
 }
 
-// environSetting is where a command runs, as far as its environment depends on it.
+// environSetting holds the facts about a command that its environment depends on.
 type environSetting struct {
 	Home, Zone, Cwd string
-	Mark            string // value of the variable Mark
-	Boxed           bool   // in the sandbox, which has temporary folders of its own
+	Mark            string // value of CallMark
+	Sandboxed       bool   // in a sandbox, which has its own temporary folders
 	PTY             bool   // in a terminal
-	Remote          bool   // on a host: ssh needs the owner's agent
+	Remote          bool   // on a remote host: ssh needs the owner's agent
 }
 
-// newEnviron makes the environment of a command, sorted by name: hob's own as far as it is allowed,
-// sensible values for what a service lacks, and what the call gives. That of a host is ssh's: what the call gives is not for it.
+// newEnviron builds the environment of a command, sorted by name: the allowed part of hob's own,
+// defaults for variables that a service lacks, and the variables of the call. On a remote host this
+// is the environment of the local ssh, so it excludes the variables of the call.
 func newEnviron(own []string, s environSetting, given map[string]string) []string {
 	env := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": s.Home, "LANG": "C.UTF-8",
@@ -48,7 +52,7 @@ func newEnviron(own []string, s environSetting, given map[string]string) []strin
 	for _, kv := range own {
 		name, value, _ := strings.Cut(kv, "=")
 		temporary := name == "TMPDIR" || name == "TEMP" || name == "TMP"
-		if value != "" && (handedOn(name) && !(s.Boxed && temporary) || s.Remote && name == "SSH_AUTH_SOCK") {
+		if value != "" && (handedOn(name) && !(s.Sandboxed && temporary) || s.Remote && name == "SSH_AUTH_SOCK") {
 			env[name] = value
 		}
 	}
@@ -64,8 +68,9 @@ func newEnviron(own []string, s environSetting, given map[string]string) []strin
 	return environPairs(env)
 }
 
-// shell is the shell that commands are written for: bash, else sh; "" if there is neither. look finds a program. The user's own
-// shell is not asked for: that of a service's user is often one that lets nobody in.
+// shell returns the path of the shell that commands are written for: bash, else sh, or "" if there
+// is neither. look finds a program. The user's login shell is ignored, because that of a service
+// account often refuses to run.
 func shell(look func(name string) (path string, err error)) string {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := look(name); err == nil {
@@ -84,10 +89,10 @@ func environPairs(env map[string]string) []string {
 	return list
 }
 
-// badVariable says what is wrong with the name of a variable; "" is nothing.
+// badVariable returns what is wrong with the name of a variable, or "".
 func badVariable(name string) string {
 	if name == CallMark {
-		return CallMark + " is hob's own"
+		return CallMark + " is reserved for hob"
 	}
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -101,8 +106,9 @@ func badVariable(name string) string {
 	return ""
 }
 
-// Steering reports whether a variable can make programs run other code than their command line says: shells and interpreters, and what
-// the dynamic loader and the C library read (ld.so(8), the variables that they ignore in a setuid program).
+// Steering reports whether a variable can make programs run other code than their command line
+// says. The list covers shells, interpreters, and the variables of the dynamic loader and the C
+// library (ld.so(8), those ignored in setuid programs).
 func Steering(name string) bool {
 	return Loading(name) || slices.Contains([]string{
 		"PATH", "BASH_ENV", "ENV", "IFS", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PERL5OPT", "PERL5LIB",
@@ -111,7 +117,7 @@ func Steering(name string) bool {
 	}, name)
 }
 
-// Loading reports whether a variable has code loaded into every program that starts.
+// Loading reports whether a variable loads code into every program that starts.
 func Loading(name string) bool {
 	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || name == "GLIBC_TUNABLES" || name == "GCONV_PATH"
 }

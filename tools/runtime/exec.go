@@ -1,5 +1,15 @@
-// Package runtime holds the tools that run programs. It starts and ends processes; it decides nothing about
-// permission, and hands none of hob's secrets on.
+// Package runtime holds the tools that run programs: exec (one shell command), process (commands in
+// the background) and tmux (terminals that outlive hob).
+//
+// A call of exec passes through these steps: site decides where the command runs (host, sandbox,
+// folder) and whose text its output will be; bind lists the files that an approval covers; intent
+// hands all of this to the gate. If the gate allows the call, run builds an order, proc.supervise
+// starts the process and collects its output, and report turns the end into a result. After a
+// while, or on request, the Registry adopts the process: it goes on in the background, and its end
+// becomes a Report to the session that started it.
+//
+// The package starts and ends processes. It never decides about permission, and passes none of
+// hob's secrets on to programs.
 package runtime
 
 import (
@@ -21,20 +31,21 @@ import (
 	"hob/tools"
 )
 
-// maxCommand is what Linux takes as one argument (MAX_ARG_STRLEN), less a byte for its end.
+// maxCommand is the maximum length of one argument on Linux (MAX_ARG_STRLEN), less one byte for its
+// terminator.
 const maxCommand = 128<<10 - 1
 
-// Limits are keys of [tools.exec]; zero values mean the defaults.
+// Limits are keys of [tools.exec]. Zero values mean the defaults, which each field names.
 type Limits struct {
-	Timeout    time.Duration // when a call names none; 30 min
-	Least      time.Duration // a smaller one is raised to it; 10 s
-	Most       time.Duration // a bigger one is lowered to it; 24 h
-	Yield      time.Duration // how long a foreground command is waited for; then it goes on in the background; 2 min
-	Life       time.Duration // how long a background process may run when its call names no timeout; 1 h
+	Timeout    time.Duration // when the call sets none; 30 min
+	Least      time.Duration // minimum; a smaller timeout is raised to it; 10 s
+	Most       time.Duration // maximum; a larger timeout is lowered to it; 24 h
+	Yield      time.Duration // a foreground command moves to the background after this; 2 min
+	Life       time.Duration // time limit of a background process whose call sets no timeout; 1 h
 	Background int           // processes in the background at once; 10
 	Keep       int           // characters of output shown; 100,000
 	Preview    int           // characters of a background process's output shown at a time; 10,000
-	Shelf      int           // bytes of output shelved; 10 MB
+	Shelf      int           // bytes of output stored as an artifact; 10 MB
 	Grace      time.Duration // between TERM and KILL; 800 ms
 }
 
@@ -46,6 +57,7 @@ func (l Limits) filled() Limits {
 	}
 }
 
+// or returns v, or fallback if v is the zero value.
 func or[T comparable](v, fallback T) T {
 	var zero T
 	if v == zero {
@@ -54,30 +66,30 @@ func or[T comparable](v, fallback T) T {
 	return v
 }
 
-// Artifacts is the shelf that whole outputs go to. It does not hold on to data.
+// Artifacts stores whole outputs on disk. It does not retain data after a call returns.
 type Artifacts interface {
 	// Keep stores data under a name for people and returns its id.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
-	// KeepForeign does so with somebody else's text; source says in a few words where it is from.
+	// KeepForeign does the same for foreign text; source briefly says where the text comes from.
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
-// ExecDeps is what exec works with.
+// ExecDeps holds the dependencies and settings of the tools exec and process.
 type ExecDeps struct {
 	Guard     *fsguard.Guard
 	Artifacts Artifacts
 	Spawn     *sys.Group
-	Registry  *Registry        // where commands run on in the background; one for the life of the process. nil: they cannot
+	Registry  *Registry        // background commands; one for the life of the daemon. nil: nothing runs in the background
 	Sandbox   *sandbox.Sandbox // nil: commands are not confined
 	Hosts     map[string]Host  // by name
 	Marked    func() []string  // paths that hold foreign text, absolute; nil: there are none
-	Environ   []string         // hob's own environment, of which little is handed on
-	Instance  string           // marks hob's processes; no slash in it. KillOrphans finds them by it
+	Environ   []string         // hob's own environment; commands inherit little of it
+	Instance  string           // marks this instance's processes for KillOrphans; no slash in it
 	Limits    Limits
-	SSH       []string // the command line of ssh; nil: "ssh", which goes by the owner's own configuration
+	SSH       []string // the command line of ssh; nil: "ssh" with the owner's own configuration
 }
 
-// Command is what exec takes.
+// Command is the input of exec.
 type Command struct {
 	Command     string            `json:"command" jsonschema:"shell command" min:"1"`
 	Description string            `json:"description,omitempty" jsonschema:"what it is for"`
@@ -89,7 +101,7 @@ type Command struct {
 	Host        string            `json:"host,omitempty" jsonschema:"a configured machine"`
 }
 
-// Outcome is what exec answers.
+// Outcome is the output of exec.
 type Outcome struct {
 	ExitCode   *int   `json:"exit_code,omitempty" jsonschema:"exit code; 128 + the signal when one ended it; missing while it runs"`
 	ProcessID  string `json:"process_id,omitempty" jsonschema:"of a command that goes on in the background"`
@@ -102,12 +114,13 @@ type Outcome struct {
 	Host       string `json:"host,omitempty" jsonschema:"the machine it ran on, when that is another one"`
 }
 
-// Ran says where the command ran, and its exit code when it has ended.
+// Ran returns the folder of the command, and its exit code if it has ended.
 func (o Outcome) Ran() (cwd string, exit *int) { return o.Cwd, o.ExitCode }
 
-// NewExec makes the tool exec: one shell command, in a session of its own. In the foreground nothing of it outlives the call,
-// but that a long one goes on in the background. The shell is bash, else sh; on Windows cmd /C, without the looks into the
-// command that the five denials need.
+// NewExec builds the tool exec, which runs one shell command in a session of its own. No process of
+// a foreground command outlives the call, unless the command takes longer than Limits.Yield: then
+// it continues in the background. The shell is bash, else sh. On Windows it is cmd /C, whose
+// commands package inspect cannot read, so the five denials do not apply there.
 func NewExec(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	e := executor{d, shellArgs(d.Sandbox.Program)}
@@ -119,9 +132,10 @@ func NewExec(d ExecDeps) tools.Tool {
 
 type executor struct {
 	ExecDeps
-	shell []string // argv before the command; nil: there is no shell
+	shell []string // the arguments before the command; nil: there is no shell
 }
 
+// shellArgs returns the beginning of every command line, or nil if there is no shell.
 func shellArgs(look func(string) (string, error)) []string {
 	if goruntime.GOOS == "windows" {
 		return []string{"cmd", "/C"}
@@ -132,8 +146,10 @@ func shellArgs(look func(string) (string, error)) []string {
 	return nil
 }
 
+// intent describes the call to the gate. The canonical bytes hold everything that an approval
+// depends on, including the hashes of the files that the command names.
 func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.Intent, error) {
-	if err := sound(in); err != nil {
+	if err := validate(in); err != nil {
 		return tools.Intent{}, err
 	}
 	at, err := e.site(call, in)
@@ -153,29 +169,29 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 		Background bool      `json:"background,omitempty"`
 		PTY        bool      `json:"pty,omitempty"`
 		Files      []named   `json:"files,omitempty"`
-		More       *manifest `json:"more,omitempty"` // files that are not listed
+		More       *manifest `json:"more,omitempty"` // the files that are not listed
 	}{
 		"exec", append(slices.Clone(e.shell), in.Command), at.cwd, at.cwdID(), environPairs(in.Env),
 		at.where(), e.Hosts[at.host].Address, at.network, in.Background, in.PTY, bound.files, bound.rest,
 	})
-	v := at.look(e, in)
+	v := at.inspect(e, in)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if Steering(name) {
 			v.Warnings = append(v.Warnings, "sets "+brief(name+"="+in.Env[name])+", which can make programs run other code")
 		}
 	}
 	scopes := at.scopes(call)
-	if !at.boxed && at.host == "" && slices.ContainsFunc(slices.Collect(maps.Keys(in.Env)), Loading) && !slices.Contains(scopes, tools.Config) {
-		scopes = append(scopes, tools.Config) // no right to the shell covers it: the owner is shown it, or it does not run
+	if !at.sandboxed && at.host == "" && slices.ContainsFunc(slices.Collect(maps.Keys(in.Env)), Loading) && !slices.Contains(scopes, tools.Config) {
+		scopes = append(scopes, tools.Config) // a grant of the shell does not cover this: the owner must see it
 	}
 	i := tools.Intent{
-		Effect: tools.Once, Scopes: scopes, Sandboxed: at.boxed, Foreign: at.foreign,
+		Effect: tools.Once, Scopes: scopes, Sandboxed: at.sandboxed, Foreign: at.foreign,
 		Summary: "run: " + brief(in.Command), Canonical: canonical, Warnings: v.Warnings, Unbound: bound.unbound, Denied: v.Denied, Keep: at,
 	}
 	if at.host != "" {
 		i.Summary, i.Hosts = "run on "+at.host+": "+brief(in.Command), []string{e.Hosts[at.host].Address}
 	} else {
-		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.boxed && inAny(fsguard.ForeignFolders(e.Guard.Workspace()), at.cwd)
+		reads := call.Tainted || at.folder.Area == fsguard.RootRO || at.sandboxed && inAny(fsguard.ForeignFolders(e.Guard.Workspace()), at.cwd)
 		i.Paths = []tools.Path{tools.PathOf(*at.folder, !reads)}
 		if at.unsure {
 			i.Paths[0].Area = tools.Sensitive
@@ -185,11 +201,12 @@ func (e executor) intent(_ context.Context, call tools.Call, in Command) (tools.
 	return i, err
 }
 
-// unseen is the hint about a placeholder.
-const unseen = "it stands for a value that you were not shown: let the program read it where it is kept"
+// hiddenSecret is the hint for a call that contains a placeholder instead of a secret.
+const hiddenSecret = "it stands for a value that you were not shown: let the program read it where it is kept"
 
-// sound refuses what no shell could be given, and what is no command any more since a secret was taken out of it.
-func sound(in Command) error {
+// validate refuses commands that a shell cannot be given, and commands in which a placeholder has
+// replaced a secret.
+func validate(in Command) error {
 	if len(in.Command) > maxCommand {
 		return tools.Refuse(tools.Validation, "write it to a file and run that", "the command is longer than %d KB", (maxCommand+1)>>10)
 	}
@@ -197,7 +214,7 @@ func sound(in Command) error {
 		return tools.Refuse(tools.Validation, "", "the command holds a NUL byte")
 	}
 	if name := secret.Placeholder(nil, []byte(in.Command)); name != "" {
-		return tools.Refuse(tools.Validation, unseen, "the command holds the placeholder %s", name)
+		return tools.Refuse(tools.Validation, hiddenSecret, "the command holds the placeholder %s", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		if bad := badVariable(name); bad != "" {
@@ -207,13 +224,13 @@ func sound(in Command) error {
 			return tools.Refuse(tools.Validation, "", "env.%s holds a NUL byte", name)
 		}
 		if mark := secret.Placeholder(nil, []byte(in.Env[name])); mark != "" {
-			return tools.Refuse(tools.Validation, unseen, "env.%s holds the placeholder %s", name, mark)
+			return tools.Refuse(tools.Validation, hiddenSecret, "env.%s holds the placeholder %s", name, mark)
 		}
 	}
 	return nil
 }
 
-// folder is where a command on this machine runs.
+// folder resolves the working folder of a command on this machine.
 func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
 	p, err := e.Guard.Resolve(call.Workdir, or(in.Workdir, "."))
 	if err != nil {
@@ -230,8 +247,9 @@ func (e executor) folder(call tools.Call, in Command) (fsguard.Place, error) {
 	return p, nil
 }
 
+// run starts the command and waits for it, or moves it to the background at once.
 func (e executor) run(ctx context.Context, call tools.Call, in Command, intent tools.Intent) (tools.Result, error) {
-	if err := sound(in); err != nil {
+	if err := validate(in); err != nil {
 		return tools.Result{}, err
 	}
 	at, ok := intent.Keep.(*site)
@@ -241,7 +259,7 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 			return tools.Result{}, err
 		}
 	}
-	if v := at.look(e, in); v.Denied != "" {
+	if v := at.inspect(e, in); v.Denied != "" {
 		return tools.Fail(tools.Denied, "", "%s", v.Denied), nil
 	}
 	p, err := e.ready(ctx, call, in, at)
@@ -253,41 +271,42 @@ func (e executor) run(ctx context.Context, call tools.Call, in Command, intent t
 			return tools.Result{}, err
 		}
 	}
-	defer e.Registry.waits(p.text)()
+	defer e.Registry.track(p.text)()
 	if err := p.start(e.Spawn, e.Guard); err != nil {
 		if in.Background {
 			e.Registry.drop(p)
 		}
-		if errors.Is(err, fsguard.ErrMoved) || errors.Is(err, fs.ErrNotExist) && at.folder != nil && !at.boxed {
+		if errors.Is(err, fsguard.ErrMoved) || errors.Is(err, fs.ErrNotExist) && at.folder != nil && !at.sandboxed {
 			return tools.Fail(tools.Conflict, "look again, then repeat the call", "the folder %s changed before the command started", at.cwd), nil
 		}
 		return tools.Result{}, err
 	}
 	if in.Background {
-		return e.goesOn(p, ""), nil
+		return e.backgroundResult(p, ""), nil
 	}
 	return e.wait(ctx, p), nil
 }
 
-// ready makes a command ready to be started.
+// ready prepares a command for its start.
 func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *site) (*proc, error) {
 	mark := e.Instance + "/" + call.ID + "/" + sys.RandomIDs().Code(16)
-	env := newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Boxed: at.boxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
+	env := newEnviron(e.Environ, environSetting{Home: e.Guard.Home(), Zone: call.Zone, Cwd: at.cwd, Mark: mark, Sandboxed: at.sandboxed, PTY: in.PTY, Remote: at.host != ""}, in.Env)
 	o, err := e.line(call, in, at, env)
 	if err != nil {
 		return nil, err
 	}
 	limit, note := e.limit(in)
 	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, CallMark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
-	o.boxes = e.Registry.sandboxes()
+	o.activeSandboxes = e.Registry.sandboxes()
 	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
-	p.text.look = func() bool { return e.look(p) }
+	p.text.recheck = func() bool { return e.noticeForeign(p) }
 	detached := context.WithoutCancel(ctx)
-	p.tell = func(end *ended) error { return e.tell(detached, p, end) }
+	p.notify = func(end *ended) error { return e.notify(detached, p, end) }
 	return p, nil
 }
 
-// wait waits for the end of a command in the foreground. One that takes too long goes on in the background, when it can.
+// wait waits for a foreground command. After Limits.Yield the command moves to the background if
+// there is room; else wait goes on waiting.
 func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 	patience := time.NewTimer(e.Limits.Yield)
 	defer patience.Stop()
@@ -302,7 +321,7 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 		case <-patience.C:
 			err := e.Registry.adopt(p, e.Limits.Background)
 			if err == nil {
-				return e.goesOn(p, "still running after "+spanText(e.Limits.Yield)+": ")
+				return e.backgroundResult(p, "still running after "+spanText(e.Limits.Yield)+": ")
 			}
 			if !errors.Is(err, errEnded) {
 				p.note = joinNotes(p.note, "it was waited for: "+tools.ErrorResult(err).Content)
@@ -311,12 +330,12 @@ func (e executor) wait(ctx context.Context, p *proc) tools.Result {
 	}
 }
 
-// limit is how long the command may run, and what to say about it.
+// limit returns how long the command may run, and a note if the requested timeout was changed.
 func (e executor) limit(in Command) (time.Duration, string) {
 	if in.Timeout == nil {
 		return e.Limits.Timeout, ""
 	}
-	const most = math.MaxInt32 // seconds: 68 years, on every machine
+	const most = math.MaxInt32 // seconds, 68 years: time.Duration does not overflow
 	switch d := time.Duration(min(max(*in.Timeout, 0), most)) * time.Second; {
 	case d < e.Limits.Least:
 		return e.Limits.Least, fmt.Sprintf("timeout raised to %s", spanText(e.Limits.Least))

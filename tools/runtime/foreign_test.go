@@ -76,15 +76,15 @@ func TestTheSandboxHidesFilesOfARunningProcess(t *testing.T) {
 	if state := s.State(); !state.Works {
 		t.Skip(state.Why)
 	}
-	boxed := *b
-	boxed.exec = runtime.NewExec(runtime.ExecDeps{
+	sandboxed := *b
+	sandboxed.exec = runtime.NewExec(runtime.ExecDeps{
 		Guard: b.guard, Artifacts: b.shelf, Spawn: b.group, Registry: b.registry, Sandbox: s, Instance: "test", Environ: []string{"PATH=" + os.Getenv("PATH")},
 	})
 	_, out := b.run(t, map[string]any{"command": "echo canary > new; echo ready; read -r line", "background": true})
 	if res, polled := b.handle(t, map[string]any{"action": "poll", "process_id": out.ProcessID, "wait": 60}); polled.Output != "ready\n" {
 		t.Fatal(res.Content)
 	}
-	if res, got := boxed.run(t, sh("cat new")); code(got) == 0 || got.Cwd != b.dir {
+	if res, got := sandboxed.run(t, sh("cat new")); code(got) == 0 || got.Cwd != b.dir {
 		t.Errorf("it is seen: %s", res.Content)
 	}
 	b.end()

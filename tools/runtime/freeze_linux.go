@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// freezeLooks bounds the looks at who still runs, a millisecond apart: a process in a system call takes a while to stop.
+// freezeLooks limits the scans for processes that still run, one millisecond apart. A process
+// inside a system call takes a while to stop.
 const freezeLooks = 200
 
-// freeze stops the processes in sandboxes, until wake is called. The process that made a sandbox is not stopped. What had been stopped
-// before stays so afterwards.
+// freeze sends SIGSTOP to all processes in the given sandboxes until wake is called. It spares the
+// process that created each sandbox. Processes that were already stopped stay stopped after wake.
 func freeze(list []*running) (wake func()) {
 	if len(list) == 0 {
 		return func() {}
@@ -36,8 +37,8 @@ func freeze(list []*running) (wake func()) {
 	}
 }
 
-// awake are the processes in sandboxes that run. A sandbox has a first process, to which each falls whose parent ends: so they all
-// descend from the one that made it.
+// awake returns the running processes in the given sandboxes. Each sandbox has a first process that
+// adopts orphans, so every process inside descends from the one that created the sandbox.
 func awake(list []*running) []stat {
 	var all []stat
 	for _, name := range processes() {

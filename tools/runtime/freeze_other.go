@@ -2,5 +2,6 @@
 
 package runtime
 
-// freeze does nothing: elsewhere a sandbox goes by names when it is used, so that no start breaks.
+// freeze does nothing. Elsewhere a sandbox resolves names when they are used, so no start can
+// break.
 func freeze([]*running) (wake func()) { return func() {} }

@@ -8,14 +8,15 @@ import (
 	"hob/tools"
 )
 
-// Host is another machine that commands can be run on, by the system's ssh.
+// Host is another machine that runs commands through the system's ssh.
 type Host struct {
-	Address  string   // as ssh takes it: "sam@nas", or a name of the owner's ssh config
-	Commands []string // what starts with one of these runs there by itself
+	Address  string   // as ssh takes it: "sam@nas", or a name from the owner's ssh config
+	Commands []string // commands that start with one of these run on this host
 }
 
-// remote is what the far side is given: it runs the command, and ends the session's whole process group when the connection is
-// gone, which shows in the end of its input. $1 is the command. It speaks plain sh, whatever the owner's shell there is.
+// remote is the script that runs on the host. It runs the command ($1), and ends the whole process
+// group of the session when the connection is lost: then its input ends. It uses plain sh, because
+// the owner's shell on the host may be any.
 const remote = `exec 3<&0 </dev/null
 (trap "" HUP TERM; cat <&3; kill -TERM 0; sleep 1; kill -KILL 0) >/dev/null 2>&1 & w=$!
 exec 3<&-
@@ -23,12 +24,13 @@ s=sh; command -v bash >/dev/null 2>&1 && s=bash
 $s -c "$1"; c=$?
 kill -KILL $w; exit $c`
 
-// remoteTerminal is remote in a terminal: the far kernel hangs up what runs in it when the connection is gone.
+// remoteTerminal is remote for a command in a terminal. The kernel of the host hangs up the
+// terminal when the connection is lost.
 const remoteTerminal = `s=sh; command -v bash >/dev/null 2>&1 && s=bash
 exec $s -c "$1"`
 
-// hostOf is the host that a command runs on, "" for this machine: the one that was named, or the one with the longest prefix
-// that the command starts with, by whole words.
+// hostOf returns the host that a command runs on, or "" for this machine. The call may name a host.
+// Otherwise the longest configured prefix decides that matches the command by whole words.
 func (e executor) hostOf(in Command) (string, error) {
 	if in.Host != "" {
 		if _, ok := e.Hosts[in.Host]; !ok {
@@ -51,8 +53,8 @@ func (e executor) hostOf(in Command) (string, error) {
 	return name, nil
 }
 
-// sshArgs is the command line that runs a command on a host. ssh asks for nothing: what it needs is in the owner's own ssh config,
-// keys and agent.
+// sshArgs builds the command line that runs a command on a host. ssh runs in batch mode and asks no
+// questions: the owner's ssh config, keys and agent must suffice.
 func (e executor) sshArgs(host string, in Command) ([]string, error) {
 	script, terminal := remote, "-T"
 	if in.PTY {
@@ -81,10 +83,10 @@ func (e executor) sshArgs(host string, in Command) ([]string, error) {
 	return args, nil
 }
 
-// quoted is a text as one word of every common shell.
+// quoted quotes a text as one word for any common shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// quotedPath leaves a leading ~ to the far shell.
+// quotedPath quotes a path, and leaves a leading ~ to the shell on the host.
 func quotedPath(p string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		return "~/" + quoted(rest)

@@ -1,4 +1,5 @@
-// This file finds what below a folder holds keys or credentials, by the names that fsguard knows. It opens no file.
+// This file finds keys and credentials below a folder by the names that the path guard knows. It
+// opens no file.
 
 package runtime
 
@@ -14,11 +15,12 @@ import (
 )
 
 const (
-	maxFound = 200 // listed
-	batch    = 500 // names read at a time; looking at them takes some 10 ms
+	maxFound = 200 // paths listed
+	batch    = 500 // names read at a time; checking them takes about 10 ms
 )
 
-// KnownKeys lists those of the home's well-known places of keys that lie below a folder, absolute. It is quick, and not all.
+// KnownKeys lists the well-known places of keys in the home that exist below dir, as absolute
+// paths. It is quick but incomplete.
 func KnownKeys(g *fsguard.Guard, dir string) []string {
 	var found []string
 	inside := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
@@ -31,15 +33,16 @@ func KnownKeys(g *fsguard.Guard, dir string) []string {
 	return found
 }
 
-// KeyLimits bound a search, whatever is found: zero values let it look at one batch.
+// KeyLimits bounds a search. With zero values the search examines one batch of names.
 type KeyLimits struct {
-	Entries int           // files and folders looked at, rounded up to a batch
-	Time    time.Duration // looked at between two batches
+	Entries int           // files and folders examined, rounded up to a batch
+	Time    time.Duration // checked between two batches
 }
 
-// KeysBelow lists the files and folders with keys or credentials below a folder, absolute and sorted. The workspace and the configured
-// roots are left out. It is not whole when there was too much to look at, or to list. Symbolic links are passed over: where they lead
-// is found there.
+// KeysBelow lists the files and folders with keys or credentials below dir, as absolute paths,
+// sorted. It skips the workspace and the configured roots. whole is false if a limit stopped the
+// search or more than 200 were found. It skips symbolic links: their targets are found where they
+// are.
 func KeysBelow(g *fsguard.Guard, dir string, most KeyLimits) (found []string, whole bool) {
 	s := search{found: KnownKeys(g, dir), most: most, began: time.Now()}
 	s.skip = append([]string{g.Workspace()}, s.found...)
@@ -57,7 +60,7 @@ func KeysBelow(g *fsguard.Guard, dir string, most KeyLimits) (found []string, wh
 	return found, whole
 }
 
-// search goes through folders, the outer before the inner.
+// search walks folders breadth first.
 type search struct {
 	skip, todo, found []string
 	seen              int
@@ -65,28 +68,30 @@ type search struct {
 	began             time.Time
 }
 
-// folder looks at what lies in one folder, and says whether the search may go on. A huge one is not read at once.
+// folder examines the entries of one folder, a batch at a time, and reports whether the search may
+// go on.
 func (s *search) folder(dir string) bool {
 	f, err := os.Open(dir) // #nosec G304 -- its names are read, no file
 	if err != nil {
-		return true // it is gone, or closed to the command too
+		return true // it is gone, or the command cannot read it either
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read only
 	for {
 		entries, err := f.ReadDir(batch)
 		s.look(dir, entries)
 		if len(s.found) > maxFound || s.over() && (err == nil || len(s.todo) > 0) {
 			return false
 		}
-		if err != nil { // the end, or closed to the command too
+		if err != nil { // the end, or the command cannot read it either
 			return true
 		}
 	}
 }
 
-// over says whether the limits are reached.
+// over reports whether a limit is reached.
 func (s *search) over() bool { return s.seen > s.most.Entries || time.Since(s.began) >= s.most.Time }
 
+// look sorts the entries of a folder: keys are found, subfolders are examined later.
 func (s *search) look(dir string, entries []fs.DirEntry) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -101,7 +106,7 @@ func (s *search) look(dir string, entries []fs.DirEntry) {
 	s.seen += len(entries)
 }
 
-// keyPlaces are where keys lie in a home; for what is missing here, Below knows the names.
+// keyPlaces lists where programs keep keys in a home. KeysBelow finds all others by their names.
 func keyPlaces() []string {
 	return []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains",

@@ -5,39 +5,40 @@ import (
 	"time"
 )
 
-// origin is whose text a process says and writes. It may come to be somebody else's while the process runs. It is safe for concurrent use.
+// origin tracks whether the output of a process, and the files that it writes, count as foreign
+// text. This may change while the process runs. It is safe for concurrent use.
 type origin struct {
-	lasting bool        // what it writes outlives it on this machine, outside scratch
-	look    func() bool // notices that it has come to see foreign files; true: just now. nil: it need not
+	lasting bool        // its files stay on this machine, outside scratch
+	recheck func() bool // checks whether it can now see foreign files; true if that is new. nil: no check needed
 
 	mu      sync.Mutex
-	foreign string    // why its output is somebody else's text; "" when it is not
-	why     string    // why what it writes is; "" when it is not
-	from    time.Time // since when, by the clock of files
-	began   time.Time // what changed then or later, it may have changed. Zero before it is started
+	foreign string    // why its output is foreign text; "": it is not
+	why     string    // why its files are foreign text; "": they are not
+	from    time.Time // since when, by FileClock
+	began   time.Time // its start by FileClock: it may have made any change from then on. Zero before the start
 }
 
 func originOf(at *site) *origin {
-	return &origin{lasting: at.host == "" && (!at.boxed || !at.box.Sealed), foreign: at.foreign, why: at.why}
+	return &origin{lasting: at.host == "" && (!at.sandboxed || !at.sandbox.Sealed), foreign: at.foreign, why: at.why}
 }
 
-// starts notes that from now on it may change files.
-func (o *origin) starts() {
+// markStarted notes that the process may change files from now on.
+func (o *origin) markStarted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.began = FileClock()
 	o.from = o.began
 }
 
-// source is why its output is somebody else's text, "" when it is not.
+// source returns why the output is foreign text, or "".
 func (o *origin) source() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.foreign
 }
 
-// writing is since when it may have written files, and why they count as somebody else's text: "" when they do not. The time is zero
-// when it was not started.
+// writing returns since when the process may have written files, and why those files count as
+// foreign text ("": they do not). The time is zero if the process was never started.
 func (o *origin) writing() (since time.Time, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,11 +48,13 @@ func (o *origin) writing() (since time.Time, why string) {
 	return o.from, o.why
 }
 
-// typed makes all that it says and writes from now on somebody else's text: a turn that has read such is about to write to it.
-func (o *origin) typed() { o.taint(afterInput, byInput, FileClock()) }
+// gotTaintedInput makes all later output and files foreign: a turn that has read foreign text is
+// about to write to the process.
+func (o *origin) gotTaintedInput() { o.taint(afterInput, byInput, FileClock()) }
 
-// saw makes all that it says, and has written since it began, somebody else's text: when it came to see some is not known.
-func (o *origin) saw() { o.taint(seesFiles, bySight, time.Time{}) }
+// sawForeign makes all output foreign, and all files that the process has written since its start,
+// because nobody knows when it read the foreign text.
+func (o *origin) sawForeign() { o.taint(seesFiles, bySight, time.Time{}) }
 
 func (o *origin) taint(foreign, why string, since time.Time) {
 	o.mu.Lock()

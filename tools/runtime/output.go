@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of what is held of an output once the first bytes are no longer kept whole. The tail of 50,000 characters needs
-// 200,000 bytes at most; together both fit a core's second cache.
+// Sizes of the ring buffer for output beyond the first bytes. The tail holds 50,000 characters, at
+// most 200,000 bytes. Tail and window together fit the second-level cache of a core.
 const (
 	tailSize = 256 << 10
-	window   = 128 << 10 // that much of the ring is handed to the reader at a time, and is not looked at meanwhile
+	window   = 128 << 10 // the part of the ring that the reader writes to; nobody else reads it meanwhile
 	ringSize = tailSize + window
 )
 
-// output collects what a command writes in bounded memory: the first bytes up to a limit, and the newest.
-// The reader reads straight into where the bytes stay, so that a chatty command costs no copies; others may look meanwhile.
+// output collects the output of a command in bounded memory: the first bytes up to a limit, and the
+// newest bytes. The reader writes directly into these buffers, so that a command with much output
+// costs no extra copies. Others may read meanwhile.
 type output struct {
 	limit int // bytes kept whole
 
@@ -27,11 +28,12 @@ type output struct {
 	ring  []byte        // nil until first is full
 	pos   int           // where the next byte of ring goes
 	over  int64         // bytes that did not fit into first
-	lost  int64         // bytes before first that shrink let go
-	news  chan struct{} // closed when bytes come; nil: nobody waits
+	lost  int64         // bytes before first that shrink released
+	news  chan struct{} // closed when bytes arrive; nil: nobody waits
 }
 
-// drain reads r to its end. A deadline that ends the reading is no error, nor is the end of a terminal.
+// drain reads r to its end. A deadline that ends the reading is not an error, nor is the end of a
+// terminal.
 func (o *output) drain(r io.Reader) error {
 	for {
 		n, err := r.Read(o.space())
@@ -46,7 +48,7 @@ func (o *output) drain(r io.Reader) error {
 	}
 }
 
-// space is where the next bytes go. Nobody else looks at it before they are taken.
+// space returns the buffer for the next bytes. Nobody reads it before took counts the bytes.
 func (o *output) space() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,6 +66,7 @@ func (o *output) space() []byte {
 	return o.ring[o.pos:min(o.pos+window, ringSize)]
 }
 
+// took counts n bytes that were read into space, and wakes the waiting readers.
 func (o *output) took(n int) {
 	if n == 0 {
 		return
@@ -82,7 +85,7 @@ func (o *output) took(n int) {
 	}
 }
 
-// more is closed when the next bytes come.
+// more returns a channel that is closed when the next bytes arrive.
 func (o *output) more() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +95,7 @@ func (o *output) more() <-chan struct{} {
 	return o.news
 }
 
-// total is how many bytes came.
+// total returns how many bytes arrived.
 func (o *output) total() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,14 +104,15 @@ func (o *output) total() int64 {
 
 func (o *output) sum() int64 { return o.lost + int64(len(o.first)) + o.over }
 
-// whole is what is kept of the beginning, and how much came in all. It may be looked at once the reading has ended.
+// whole returns the bytes kept from the beginning, and the total. Call it only after drain has
+// returned.
 func (o *output) whole() (kept []byte, total int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.first, o.sum()
 }
 
-// newest are the newest bytes that did not fit into first, as far as they are still there, at most n.
+// newest returns at most n of the newest bytes in the ring, as far as they are still there.
 func (o *output) newest(n int) []byte {
 	n = int(min(int64(n), tailSize, o.over))
 	out := make([]byte, 0, n)
@@ -119,7 +123,7 @@ func (o *output) newest(n int) []byte {
 	return append(out, o.ring[o.pos-n:o.pos]...)
 }
 
-// last returns up to n of the newest bytes.
+// last returns up to n of the newest bytes, from the ring and, if that is not enough, from first.
 func (o *output) last(n int) []byte {
 	tail := o.newest(n)
 	if o.over > int64(len(tail)) || len(tail) == n {
@@ -129,8 +133,8 @@ func (o *output) last(n int) []byte {
 	return append(append([]byte(nil), o.first[len(o.first)-missing:]...), tail...)
 }
 
-// since returns what came behind the first seen bytes, as far as it is still there: a beginning and, when something was lost
-// in between, missed bytes and an end.
+// since returns the output after the first seen bytes, as far as it is still there. If bytes in
+// between are lost, missed counts them: head came before the gap, tail after it.
 func (o *output) since(seen int64) (head []byte, missed int64, tail []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,7 +154,7 @@ func (o *output) since(seen int64) (head []byte, missed int64, tail []byte) {
 	return head, missed, tail
 }
 
-// shrink lets all go but the newest bytes: an ended command is only asked for its last words.
+// shrink releases everything except the newest bytes. An ended command only needs its last output.
 func (o *output) shrink() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,8 +163,8 @@ func (o *output) shrink() {
 	o.lost, o.over, o.pos, o.ring = sum-int64(len(o.first)), 0, 0, nil
 }
 
-// text is what the model sees: at most keep characters, the head and the tail with a marker in between,
-// always valid UTF-8. It reports whether anything was cut.
+// text returns the output for the model: at most keep characters, head and tail with a marker in
+// between, always valid UTF-8. It reports whether anything was cut.
 func (o *output) text(keep int) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -171,7 +175,7 @@ func (o *output) text(keep int) (string, bool) {
 	head := firstBytes(o.first, half)
 	tail := lastBytes(o.last(half*utf8.UTFMax), half)
 	cut := o.sum() - int64(len(head)) - int64(len(tail))
-	if cut <= 0 { // few, but broken characters
+	if cut <= 0 { // few characters, some of them invalid
 		return validUTF8(o.first), false
 	}
 	return joined(head, cut, tail), true

@@ -16,79 +16,81 @@ import (
 	"hob/tools"
 )
 
-// inputPatience is how long a process that does not read its input is waited for.
+// inputPatience limits how long a write waits for a process that does not read its input.
 const inputPatience = 5 * time.Second
 
-// request is what a command was started for.
+// request says which call a command serves.
 type request struct {
-	by      tools.Call // which started it
+	by      tools.Call // the call that started it
 	at      *site
 	summary string // the command, in short
-	note    string // to be said with its result
-	named   bool   // its call named a timeout
+	note    string // shown with its result
+	named   bool   // the call set a timeout
 }
 
-// proc is a command that was started.
+// proc is one started command, from its start to the report of its end. One goroutine (supervise)
+// owns the process; all others ask through the methods below.
 type proc struct {
 	order
 	request
-	id    string
-	out   *output
-	text  *origin
-	tell  func(*ended) error // reports the end of a background process
-	stops chan stop
-	done  chan struct{} // closed when it has ended
-	told  chan struct{} // closed when that was reported too, or need not be
+	id       string
+	out      *output
+	text     *origin
+	notify   func(*ended) error // reports the end of a background process
+	stops    chan stop
+	done     chan struct{} // closed when it has ended
+	reported chan struct{} // closed when its end has been reported, or needs no report
 
-	mu    sync.Mutex
-	begun time.Time
-	run   *running // nil when it has been reaped
-	timer *time.Timer
-	back  bool            // nobody waits for it
-	quiet bool            // somebody tells of its end already
-	seen  map[int64]int64 // bytes of output that were shown, by the session that saw them
-	end   *ended
-	err   error
+	mu         sync.Mutex
+	begun      time.Time
+	run        *running // nil after it was reaped
+	timer      *time.Timer
+	background bool            // no caller waits for it
+	quiet      bool            // its end needs no report
+	seen       map[int64]int64 // bytes of output already shown, by session
+	end        *ended
+	err        error
 }
 
-func newProc(o order, r request, shelf int) *proc {
+func newProc(o order, r request, keep int) *proc {
 	return &proc{
-		order: o, request: r, text: originOf(r.at), out: &output{limit: shelf}, begun: time.Now(), seen: map[int64]int64{},
-		stops: make(chan stop, 1), done: make(chan struct{}), told: make(chan struct{}),
+		order: o, request: r, text: originOf(r.at), out: &output{limit: keep}, begun: time.Now(), seen: map[int64]int64{},
+		stops: make(chan stop, 1), done: make(chan struct{}), reported: make(chan struct{}),
 	}
 }
 
-// start starts a command. It is its starter's until it is adopted by a registry.
+// start starts a command and returns the error of the start, if any. The caller owns it until a
+// registry adopts it.
 func (p *proc) start(group *sys.Group, g *fsguard.Guard) error {
 	started := make(chan error, 1)
 	group.Once("exec", func() error { return p.supervise(group.Once, g, started) })
 	return <-started
 }
 
-// begins notes that a command was started: from now on its time runs.
-func (p *proc) begins(r *running) {
+// markStarted notes the start of the process. Its time limit counts from here.
+func (p *proc) markStarted(r *running) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run, p.begun = r, time.Now()
 	p.timer = time.AfterFunc(p.limit, func() { p.stop(stop{timedOut, p.grace}) })
 }
 
-// ends notes that a command has ended, and reports it when it ran in the background.
-func (p *proc) ends(end *ended, err error) error {
+// markEnded notes the end of the process, and reports it if the process ran in the background.
+func (p *proc) markEnded(end *ended, err error) error {
 	p.mu.Lock()
 	p.timer.Stop()
 	p.end, p.err = end, err
-	tell := p.back && !p.quiet
+	notify := p.background && !p.quiet
 	p.mu.Unlock()
 	close(p.done)
-	defer close(p.told)
-	if !tell {
+	defer close(p.reported)
+	if !notify {
 		return nil
 	}
-	return p.tell(end)
+	return p.notify(end)
 }
 
-// stop asks for its end; the first to ask says why.
+// stop requests its end. The first request sets the reason.
 func (p *proc) stop(s stop) {
 	select {
 	case p.stops <- s:
@@ -98,7 +100,7 @@ func (p *proc) stop(s stop) {
 
 func (p *proc) over() bool { return closed(p.done) }
 
-// closed tells whether a channel is, on which nothing is sent.
+// closed reports whether a channel is closed. Nothing may ever be sent on it.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -108,16 +110,16 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// toBackground lets a command go on by itself. It is false when it has ended.
+// toBackground moves the command to the background. It returns false if the command has ended.
 func (p *proc) toBackground() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.back = p.end == nil
-	return p.back
+	p.background = p.end == nil
+	return p.background
 }
 
-// lasts sets how long it may run, counted from its start.
-func (p *proc) lasts(limit time.Duration) {
+// setLimit sets how long the command may run, counted from its start.
+func (p *proc) setLimit(limit time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.end == nil && p.timer.Stop() {
@@ -132,31 +134,32 @@ func (p *proc) age() time.Duration {
 	return time.Since(p.begun)
 }
 
-// outcome is how it ended; nil when that is not known, for the reason of the error.
+// outcome returns how the command ended. If that is unknown it returns nil and the reason.
 func (p *proc) outcome() (*ended, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.end, p.err
 }
 
-// hush keeps its end from being reported: whoever ends it says so.
-func (p *proc) hush() {
+// suppressReport prevents the report of its end: the caller reports it.
+func (p *proc) suppressReport() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.quiet = true
 }
 
-// signal sends a signal to all of its processes.
+// signal sends a signal to all its processes.
 func (p *proc) signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run == nil {
 		return tools.Refuse(tools.Conflict, "", "%s has ended", p.id)
 	}
-	return p.run.kin(p.mark, p.boxed()).signal(sig)
+	return p.run.processTree(p.mark, p.sandboxed()).signal(sig)
 }
 
-// unseen is the output that was not shown to the session that started it, which has still to ask for it: at most keep characters.
+// unseen returns the output that the session that started it has not seen yet, at most keep
+// characters. It does not mark the output as seen.
 func (p *proc) unseen(keep int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,8 +167,8 @@ func (p *proc) unseen(keep int) string {
 	return p.readable(excerpt(head, missed, tail, keep))
 }
 
-// take returns the output that was not shown to a session before, at most keep characters of it; of its lines those that match, when
-// there is a filter. An unfinished line is then left for later.
+// take returns the output that a session has not seen yet, at most keep characters. With a filter
+// it returns only the lines that match, and leaves an unfinished line for later.
 func (p *proc) take(session int64, filter *regexp.Regexp, keep int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,6 +188,7 @@ func (p *proc) take(session int64, filter *regexp.Regexp, keep int) string {
 	return excerpt(matching(filter, p.readable(validUTF8(head))), 0, nil, keep) + excerpt(matching(filter, p.readable(validUTF8(tail))), 0, nil, keep)
 }
 
+// matching returns the lines of text that match.
 func matching(filter *regexp.Regexp, text string) []byte {
 	var out []byte
 	for line := range strings.Lines(text) {
@@ -195,7 +199,7 @@ func matching(filter *regexp.Regexp, text string) []byte {
 	return out
 }
 
-// readable is a piece of its output as it is shown.
+// readable formats a piece of output for display.
 func (p *proc) readable(text string) string {
 	if p.pty {
 		return plainText(text)
@@ -203,7 +207,8 @@ func (p *proc) readable(text string) string {
 	return text
 }
 
-// write gives it input. A single Ctrl-D ends the input of a process that has no terminal.
+// write sends input to the process. A single Ctrl-D closes the input of a process without a
+// terminal.
 func (p *proc) write(text string) error {
 	p.mu.Lock()
 	r := p.run
@@ -229,12 +234,13 @@ func (p *proc) write(text string) error {
 	return nil
 }
 
+// The states of a process, as the tool reports them.
 const (
 	stateRunning = "running"
 	stateEnded   = "ended"
 )
 
-// Process is a process in the background, as the tool shows it.
+// Process is a process in the background, as the tool reports it.
 type Process struct {
 	ID       string `json:"process_id" jsonschema:"its id"`
 	State    string `json:"state" jsonschema:"running or ended"`
@@ -247,7 +253,7 @@ type Process struct {
 	Unread   int64  `json:"unread" jsonschema:"bytes that were not polled yet"`
 }
 
-// status is how it is now; what is unread is so by a session.
+// status returns the current state, with the unread output counted for a session.
 func (p *proc) status(session int64) Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,7 +266,7 @@ func (p *proc) status(session int64) Process {
 	return s
 }
 
-// cause says what ended a command that did not end by itself.
+// cause returns what ended a command that did not end by itself, or "".
 func (end *ended) cause() string {
 	switch end.why {
 	case timedOut:
@@ -274,7 +280,7 @@ func (end *ended) cause() string {
 	}
 }
 
-// line is a process in one line.
+// line formats a process as one line.
 func (s Process) line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", s.ID, s.State)

@@ -14,11 +14,11 @@ import (
 
 // Times of the tool process.
 const (
-	maxWait   = 600         // seconds that poll waits at most
+	maxWait   = 600         // maximum seconds that poll waits
 	killGrace = time.Second // between TERM and KILL of kill
 )
 
-// Handling is what process takes.
+// Handling is the input of process.
 type Handling struct {
 	Action    string `json:"action" jsonschema:"what to do" enum:"list,status,poll,input,signal,kill"`
 	ProcessID string `json:"process_id,omitempty" jsonschema:"all but list need it"`
@@ -28,14 +28,14 @@ type Handling struct {
 	Wait      int    `json:"wait,omitempty" jsonschema:"poll: seconds to wait" min:"0" max:"600"`
 }
 
-// Handled is what process answers.
+// Handled is the output of process.
 type Handled struct {
 	Processes []Process `json:"processes" jsonschema:"the processes it is about, as they are now"`
 	Output    string    `json:"output,omitempty" jsonschema:"what was not polled yet"`
 }
 
-// NewProcess makes the tool process: it looks after the commands that exec left in the background. A caller sees those of its
-// own session; the owner sees all.
+// NewProcess builds the tool process, which manages the commands that exec left in the background.
+// A caller sees the processes of its own session; the owner sees all.
 func NewProcess(d ExecDeps) tools.Tool {
 	d.Limits = d.Limits.filled()
 	h := handler{executor{ExecDeps: d}}
@@ -47,6 +47,8 @@ func NewProcess(d ExecDeps) tools.Tool {
 
 type handler struct{ executor }
 
+// intent describes the call to the gate. To write to a process or to signal it needs the same
+// scopes as to run a command there.
 func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.Intent, error) {
 	if in.Action == "list" {
 		return tools.Intent{Effect: tools.Read, Summary: "list background processes", Canonical: call.Args, Foreign: h.listed(call)}, nil
@@ -55,7 +57,7 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	if err := h.sound(in); err != nil {
+	if err := h.validate(in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
@@ -72,12 +74,12 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 		i.Summary = "send " + in.Signal + " to process " + p.id + ": " + p.summary
 	}
 	if in.Action != "poll" && in.Action != "status" {
-		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.shell(), p.at.boxed
+		i.Effect, i.Scopes, i.Sandboxed = tools.Once, p.at.shell(), p.at.sandboxed
 		if p.at.own && in.Action == "input" {
 			i.Scopes = append(i.Scopes, tools.Config)
 		}
 		if p.at.folder != nil {
-			i.Paths = []tools.Path{tools.PathOf(*p.at.folder, false)} // no right of a job reaches into a folder with keys
+			i.Paths = []tools.Path{tools.PathOf(*p.at.folder, false)} // no grant of a job covers a folder with keys
 		}
 		if p.at.host != "" {
 			i.Hosts = []string{h.Hosts[p.at.host].Address}
@@ -86,13 +88,13 @@ func (h handler) intent(_ context.Context, call tools.Call, in Handling) (tools.
 	return i, err
 }
 
-// sound refuses what an action lacks or cannot use.
-func (h handler) sound(in Handling) error {
+// validate refuses missing or unusable input for an action.
+func (h handler) validate(in Handling) error {
 	if in.Action == "input" && in.Input == "" {
 		return tools.Refuse(tools.Validation, "", "input: the action input needs a text")
 	}
 	if name := secret.Placeholder(nil, []byte(in.Input)); name != "" {
-		return tools.Refuse(tools.Validation, unseen, "input holds the placeholder %s", name)
+		return tools.Refuse(tools.Validation, hiddenSecret, "input holds the placeholder %s", name)
 	}
 	if in.Action == "signal" {
 		if _, ok := signalNamed(in.Signal); !ok {
@@ -105,7 +107,7 @@ func (h handler) sound(in Handling) error {
 	return nil
 }
 
-// find is the process that a call is about.
+// find returns the process that a call names.
 func (h handler) find(call tools.Call, in Handling) (*proc, error) {
 	if in.ProcessID == "" {
 		return nil, tools.Refuse(tools.Validation, "process list shows them", "process_id: the action %s needs it", in.Action)
@@ -124,7 +126,7 @@ func (h handler) find(call tools.Call, in Handling) (*proc, error) {
 	return nil, tools.Refuse(tools.NotFound, hint, "there is no process %q", in.ProcessID)
 }
 
-// visible are the processes that a caller may see.
+// visible returns the processes that a caller may see.
 func (h handler) visible(call tools.Call) []*proc {
 	var out []*proc
 	for _, p := range h.Registry.all() {
@@ -146,7 +148,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 			return tools.Result{}, err
 		}
 	}
-	if err := h.sound(in); err != nil {
+	if err := h.validate(in); err != nil {
 		return tools.Result{}, err
 	}
 	switch in.Action {
@@ -154,7 +156,7 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 		return h.poll(ctx, call, p, in)
 	case "input":
 		if call.Tainted {
-			p.text.typed()
+			p.text.gotTaintedInput()
 		}
 		if err := p.write(in.Input); err != nil {
 			return tools.Result{}, err
@@ -171,15 +173,16 @@ func (h handler) run(ctx context.Context, call tools.Call, in Handling, intent t
 	return tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}}, Foreign: h.source(p)}, nil
 }
 
-// source says whose text a process shows but the owner's, its command line and its output alike; "" none.
+// source returns why the command line and output of a process are foreign text, or "". It checks
+// first whether a running process can now see foreign files.
 func (h handler) source(p *proc) string {
-	if !closed(p.told) {
-		h.look(p)
+	if !closed(p.reported) {
+		h.noticeForeign(p)
 	}
 	return p.text.source()
 }
 
-// listed is the source of the processes that a caller sees.
+// listed returns the source of the first visible process with foreign text, or "".
 func (h handler) listed(call tools.Call) string {
 	for _, p := range h.visible(call) {
 		if from := h.source(p); from != "" {
@@ -201,7 +204,7 @@ func (h handler) list(call tools.Call) tools.Result {
 	return tools.Result{Content: strings.Join(lines, "\n"), Data: out, Foreign: h.listed(call)}
 }
 
-// poll gives what is new, and waits for it when there is nothing.
+// poll returns new output, and waits for some if there is none.
 func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling) (tools.Result, error) {
 	var filter *regexp.Regexp
 	if in.Filter != "" {
@@ -229,6 +232,7 @@ func (h handler) poll(ctx context.Context, call tools.Call, p *proc, in Handling
 	}
 }
 
+// answer builds the result of poll and kill.
 func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
 	s, from := p.status(call.Session), h.source(p)
 	res := tools.Result{Content: s.line(), Data: Handled{Processes: []Process{s}, Output: text}, Changes: changes(h.marked(p)), Foreign: from}
@@ -240,10 +244,11 @@ func (h handler) answer(call tools.Call, p *proc, text string) tools.Result {
 	return res
 }
 
-// kill ends a process. Its answer is the report of its end, when it was asked for where that would go.
+// kill ends a process and waits for its end. If the session that started the process asks, the
+// answer replaces the report of the end.
 func (h handler) kill(call tools.Call, p *proc) tools.Result {
 	if call.Session == p.by.Session {
-		p.hush()
+		p.suppressReport()
 	}
 	p.stop(stop{killed, killGrace})
 	<-p.done

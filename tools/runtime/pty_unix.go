@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a terminal: hob's end, on which deadlines work, and the command's.
+// openTerminal opens a pseudo-terminal: hob's end, which supports deadlines, and the command's end.
 func openTerminal() (master, terminal *os.File, err error) {
 	opened, terminal, err := pty.Open()
 	if err != nil {
@@ -27,7 +27,7 @@ func openTerminal() (master, terminal *os.File, err error) {
 	return master, terminal, nil
 }
 
-// pollable is f once more, in a way that reading it can be given a deadline.
+// pollable duplicates f in non-blocking mode, so that reads from it can have a deadline.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -39,5 +39,5 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// hungUp says whether reading a terminal ended because nobody has its other end open any more.
+// hungUp reports whether a read from the terminal failed because nobody has its other end open.
 func hungUp(err error) bool { return errors.Is(err, syscall.EIO) }

@@ -15,53 +15,55 @@ import (
 	"hob/tools"
 )
 
-// Limits of what the registry remembers and tries.
+// Limits of the registry.
 const (
 	maxEnded    = 10 // ended processes that can still be polled
 	reportTries = 5
-	firstPause  = 250 * time.Millisecond // between two tries; it doubles
+	firstPause  = 250 * time.Millisecond // before the second try; it doubles
 )
 
-// Report says how a background process ended, to the session that started it. It is made once for each of them.
+// Report tells the session that started a background process how the process ended. There is
+// exactly one for each process.
 type Report struct {
-	Session int64         // which started it; 0: none, then only Marks count
-	Key     string        // of the session
-	Call    string        // id of the call that started it; unique
-	Process string        // its own id
-	ReplyTo event.Address // where the turn that started it answered
-	Trust   event.Trust   // who asked
-	Foreign string        // why Text is somebody else's text; "" when it is not
-	Text    string        // how it ended, and what of its output was not polled
-	Marks   []tools.Mark  // files that hold foreign text since
+	Session int64         // the session that started it; 0: none, then only Marks matter
+	Key     string        // key of the session
+	Call    string        // id of the call that started it: unique
+	Process string        // id of the process
+	ReplyTo event.Address // the reply address of the turn that started it
+	Trust   event.Trust   // trust level of the requester
+	Foreign string        // why Text is foreign text; "": it is not
+	Text    string        // how it ended, and the output that was not polled
+	Marks   []tools.Mark  // files that now hold foreign text
 }
 
-// Reports takes reports to where the sessions find them.
+// Reports stores reports where the sessions find them.
 type Reports interface {
-	// Report stores a report before it returns. It is tried again when it fails, at most 5 times.
+	// Report stores a report before it returns. The registry repeats a failed call, 5 tries in all.
 	Report(ctx context.Context, r Report) error
 }
 
-// Registry holds the commands that run in the background, and knows whose files are foreign while they are written. There is one for the
-// life of the daemon. It is safe for concurrent use.
+// Registry holds the commands that run in the background. It also knows which files count as
+// foreign text while programs are still writing them. There is one for the life of the daemon. It
+// is safe for concurrent use.
 type Registry struct {
-	Note func(path, why string) // is told of a foreign file before its mark is stored; nil: nobody is. It is set before the first use
+	Note func(path, why string) // called for a foreign file before its mark is stored; may be nil. Set it before the first use
 
 	reports Reports
 
-	mu      sync.Mutex
-	procs   []*proc              // in the order in which they began; some have ended
-	waiting map[*origin]struct{} // of what runs while its caller waits
-	boxes   boxes
-	closed  bool
+	mu              sync.Mutex
+	procs           []*proc              // in the order of their start; some have ended
+	waiting         map[*origin]struct{} // foreground programs: their callers wait
+	activeSandboxes activeSandboxes
+	closed          bool
 }
 
-// NewRegistry makes an empty registry.
+// NewRegistry returns an empty registry.
 func NewRegistry(reports Reports) *Registry {
-	return &Registry{reports: reports, waiting: map[*origin]struct{}{}, boxes: boxes{running: map[*running]struct{}{}}}
+	return &Registry{reports: reports, waiting: map[*origin]struct{}{}, activeSandboxes: activeSandboxes{running: map[*running]struct{}{}}}
 }
 
-// Run blocks until ctx ends. Then it ends all processes, and returns when they are gone and reported. Whoever stores the
-// reports must still be there.
+// Run blocks until ctx ends. Then it ends all processes, and returns after each end was reported.
+// The store of the reports must outlive it.
 func (g *Registry) Run(ctx context.Context) error {
 	<-ctx.Done()
 	g.mu.Lock()
@@ -72,12 +74,12 @@ func (g *Registry) Run(ctx context.Context) error {
 		p.stop(stop{cancelled, stopGrace})
 	}
 	for _, p := range list {
-		<-p.told
+		<-p.reported
 	}
 	return nil
 }
 
-// Running says in a line each what runs in the background, for people.
+// Running lists the background processes for people, one line each.
 func (g *Registry) Running() []string {
 	var out []string
 	for _, p := range g.all() {
@@ -88,8 +90,9 @@ func (g *Registry) Running() []string {
 	return out
 }
 
-// Foreign says why a file counts as somebody else's text although nothing has marked it yet: a program that still runs, outside the
-// sandbox, with the network or with foreign files in its sight, may have written it. "" when none may.
+// Foreign returns why a file counts as foreign text although it has no mark yet, or "". A program
+// that is still running may have written it: one outside the sandbox, with network access, or with
+// foreign files in view.
 func (g *Registry) Foreign(path string) string {
 	for _, o := range g.running() {
 		since, why := o.writing()
@@ -97,7 +100,7 @@ func (g *Registry) Foreign(path string) string {
 			continue
 		}
 		if why == "" {
-			g.look()
+			g.recheckAll()
 			since, why = o.writing()
 		}
 		if why != "" && Touched(path, since) {
@@ -107,27 +110,29 @@ func (g *Registry) Foreign(path string) string {
 	return ""
 }
 
-// look has each program that runs notice that it has come to see foreign files. What one of them has copied another may have seen.
-func (g *Registry) look() {
+// recheckAll makes each running program check whether it can now see foreign files. It repeats this
+// until nothing changes, because one program may have seen what another one copied.
+func (g *Registry) recheckAll() {
 	for again := true; again; {
 		again = false
 		for _, o := range g.running() {
-			again = o.look != nil && o.look() || again
+			again = o.recheck != nil && o.recheck() || again
 		}
 	}
 }
 
-// Outside says that a program of the owner's begins that is not confined, and so may copy foreign text. What it writes counts as foreign from
-// now on. The returned function is called when it has ended: keep stores the marks of what it wrote.
+// Outside registers an unconfined program of the owner that starts now and may copy foreign text.
+// The files that it writes count as foreign from now on. Call ended when the program has exited: it
+// passes their marks to keep, which stores them.
 func (g *Registry) Outside(guard *fsguard.Guard, why string, keep func([]tools.Change) error) (ended func() error) {
 	for now := time.Now(); !FileClock().After(now); {
-		pause(time.Millisecond) // what was written until now is not its own
+		pause(time.Millisecond) // earlier changes must not count as its own
 	}
 	o := &origin{lasting: true, why: why}
-	o.starts()
-	leave := g.waits(o)
+	o.markStarted()
+	untrack := g.track(o)
 	return func() error {
-		defer leave()
+		defer untrack()
 		since, why := o.writing()
 		if list := changes(marks(guard, since, why)); len(list) > 0 {
 			return keep(list)
@@ -136,8 +141,9 @@ func (g *Registry) Outside(guard *fsguard.Guard, why string, keep func([]tools.C
 	}
 }
 
-// waits has what a program writes count as foreign, when it is, until the returned function is called: its marks are stored or noted then.
-func (g *Registry) waits(o *origin) (leave func()) {
+// track counts the files that a program writes as foreign, if it can, until untrack is called. By
+// then their marks must be stored or noted.
+func (g *Registry) track(o *origin) (untrack func()) {
 	if g == nil {
 		return func() {}
 	}
@@ -151,7 +157,7 @@ func (g *Registry) waits(o *origin) (leave func()) {
 	}
 }
 
-// note tells of files that count as foreign, before their marks are stored.
+// note announces files that count as foreign before their marks are stored.
 func (g *Registry) note(list []tools.Mark) []tools.Mark {
 	if g != nil && g.Note != nil {
 		for _, m := range list {
@@ -161,7 +167,7 @@ func (g *Registry) note(list []tools.Mark) []tools.Mark {
 	return list
 }
 
-// foreign are the files, absolute, that Foreign speaks of, or the folders that stand for them.
+// foreign lists the files that Foreign would name, as absolute paths, or folders in their place.
 func (g *Registry) foreign(guard *fsguard.Guard) []string {
 	var list []string
 	for _, o := range g.writers() {
@@ -171,7 +177,7 @@ func (g *Registry) foreign(guard *fsguard.Guard) []string {
 	return list
 }
 
-// writers are the programs that may write what must be marked, and whose marks are not stored yet.
+// writers returns the programs that may write foreign files and have no stored marks yet.
 func (g *Registry) writers() []*origin {
 	return slices.DeleteFunc(g.running(), func(o *origin) bool {
 		_, why := o.writing()
@@ -179,13 +185,13 @@ func (g *Registry) writers() []*origin {
 	})
 }
 
-// running are the programs that run, and those that have ended and whose marks are not stored yet.
+// running returns the programs that run, and the ended ones whose marks are not stored yet.
 func (g *Registry) running() (list []*origin) {
 	if g == nil {
 		return nil
 	}
 	for _, p := range g.all() {
-		if !closed(p.told) {
+		if !closed(p.reported) {
 			list = append(list, p.text)
 		}
 	}
@@ -194,14 +200,15 @@ func (g *Registry) running() (list []*origin) {
 	return slices.AppendSeq(list, maps.Keys(g.waiting))
 }
 
-// sandboxes are those that run; nil where they are not known.
-func (g *Registry) sandboxes() *boxes {
+// sandboxes returns the running sandboxes, or nil without a registry.
+func (g *Registry) sandboxes() *activeSandboxes {
 	if g == nil {
 		return nil
 	}
-	return &g.boxes
+	return &g.activeSandboxes
 }
 
+// all returns a copy of the list of processes.
 func (g *Registry) all() []*proc {
 	if g == nil {
 		return nil
@@ -211,7 +218,8 @@ func (g *Registry) all() []*proc {
 	return slices.Clone(g.procs)
 }
 
-// adopt takes a process into the background, unless it has ended, hob is ending or there are too many.
+// adopt takes a process into the background. It refuses if the process has ended, hob is stopping,
+// or most processes run already.
 func (g *Registry) adopt(p *proc, most int) error {
 	if g == nil {
 		return tools.Refuse(tools.ConfigError, "", "nothing can run in the background here")
@@ -226,7 +234,7 @@ func (g *Registry) adopt(p *proc, most int) error {
 	}
 	switch {
 	case g.closed:
-		return tools.Refuse(tools.Cancelled, "", "hob is ending")
+		return tools.Refuse(tools.Cancelled, "", "hob is stopping")
 	case alive >= most:
 		return tools.Refuse(tools.RateLimited, "process list shows them; process kill ends one", "%d processes run in the background already", alive)
 	}
@@ -239,9 +247,10 @@ func (g *Registry) adopt(p *proc, most int) error {
 	return nil
 }
 
+// errEnded says that a command ended before it could be adopted.
 var errEnded = errors.New("the command has ended")
 
-// free makes an id that no process here has, and most likely none of an earlier run had.
+// free returns an unused id. A random id most likely also differs from those of earlier runs.
 func (g *Registry) free() string {
 	for {
 		id := "p" + sys.RandomIDs().Code(4)
@@ -251,7 +260,7 @@ func (g *Registry) free() string {
 	}
 }
 
-// forget drops the oldest ended processes.
+// forget drops the oldest ended process if there are more than maxEnded.
 func (g *Registry) forget() {
 	ended := 0
 	for _, p := range slices.Backward(g.procs) {
@@ -265,14 +274,14 @@ func (g *Registry) forget() {
 	}
 }
 
-// drop forgets a process that could not be started.
+// drop removes a process that could not be started.
 func (g *Registry) drop(p *proc) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.procs = slices.DeleteFunc(g.procs, func(q *proc) bool { return q == p })
 }
 
-// deliver hands a report over, trying again when that fails.
+// deliver passes a report on, and retries with a growing pause if that fails.
 func (g *Registry) deliver(ctx context.Context, r Report) error {
 	err := g.reports.Report(ctx, r)
 	for wait, tries := firstPause, 1; err != nil && tries < reportTries; wait, tries = 2*wait, tries+1 {

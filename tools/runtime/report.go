@@ -10,21 +10,21 @@ import (
 	"hob/tools"
 )
 
-// report makes the result of an ended command: exit code first, then the output.
+// report builds the result of an ended command: the exit code first, then the output.
 func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	end, err := p.outcome()
 	if end == nil {
 		return tools.ErrorResult(err)
 	}
-	e.look(p)
+	e.noticeForeign(p)
 	text, cut := p.out.text(e.Limits.Keep)
 	out := p.facts(end)
 	out.Output, out.Truncated = p.readable(text), cut
 	notes := []string{p.note}
 	if cut {
-		var said string
-		out.Artifact, said = e.shelve(ctx, p)
-		notes = append(notes, said)
+		var note string
+		out.Artifact, note = e.keepOutput(ctx, p)
+		notes = append(notes, note)
 	}
 	notes = append(notes, p.afterwards(end)...)
 	if err != nil {
@@ -35,12 +35,13 @@ func (e executor) report(ctx context.Context, p *proc) tools.Result {
 	return res
 }
 
-// facts are the fields of an outcome but for the output.
+// facts returns the fields of an outcome except the output.
 func (p *proc) facts(end *ended) Outcome {
 	return Outcome{ExitCode: new(end.code), DurationMS: end.took.Milliseconds(), TimedOut: end.why == timedOut, Cwd: p.at.cwd, Host: p.at.host}
 }
 
-// afterwards are the notes about what was left of a command.
+// afterwards returns the notes on limits, leftover processes and access that belong under the
+// result.
 func (p *proc) afterwards(end *ended) []string {
 	var notes []string
 	if end.over != "" {
@@ -55,10 +56,10 @@ func (p *proc) afterwards(end *ended) []string {
 	if end.stuck > 0 {
 		notes = append(notes, fmt.Sprintf("processes that could not be ended: %d", end.stuck))
 	}
-	if p.at.boxed && p.at.box.Sealed && end.code != 0 {
-		notes = append(notes, "only "+or(p.at.box.Scratch, "nothing")+" can be written by this command")
+	if p.at.sandboxed && p.at.sandbox.Sealed && end.code != 0 {
+		notes = append(notes, "only "+or(p.at.sandbox.Scratch, "nothing")+" can be written by this command")
 	}
-	switch n := p.at.hides(); {
+	switch n := p.at.hiddenCount(); {
 	case n == 1 && end.code != 0:
 		notes = append(notes, "a file or folder with foreign text is hidden from this command: hob trust list")
 	case n > 1 && end.code != 0:
@@ -70,8 +71,9 @@ func (p *proc) afterwards(end *ended) []string {
 	return notes
 }
 
-// shelve keeps the whole output, or as much of it as fits, and says so.
-func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
+// keepOutput stores the output as an artifact, or as much of it as was kept, and returns a note
+// about it.
+func (e executor) keepOutput(ctx context.Context, p *proc) (id, note string) {
 	kept, total := p.out.whole()
 	id, err := e.keep(context.WithoutCancel(ctx), p, "output of "+p.summary+" ("+p.by.ID+")", kept)
 	if err != nil {
@@ -83,6 +85,7 @@ func (e executor) shelve(ctx context.Context, p *proc) (id, said string) {
 	return id, "the whole output is kept: result_read " + id
 }
 
+// keep stores data as an artifact with the right origin.
 func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (string, error) {
 	if from := p.text.source(); from != "" {
 		return e.Artifacts.KeepForeign(ctx, name, from, data)
@@ -90,17 +93,17 @@ func (e executor) keep(ctx context.Context, p *proc, name string, data []byte) (
 	return e.Artifacts.Keep(ctx, name, data)
 }
 
-// look notices that a command has come to see foreign files since it began: its box does not hide what is marked later. It is true when
-// that is new.
-func (e executor) look(p *proc) bool {
-	if p.text.source() != "" || !e.sees(p.at) {
+// noticeForeign checks whether a command can see files that became foreign after its start: its
+// sandbox does not hide those. It returns true if that is new.
+func (e executor) noticeForeign(p *proc) bool {
+	if p.text.source() != "" || !e.seesNewForeign(p.at) {
 		return false
 	}
-	p.text.saw()
+	p.text.sawForeign()
 	return true
 }
 
-// marked are the files that hold foreign text since a command ran.
+// marked returns a mark for each file that a command may have filled with foreign text.
 func (e executor) marked(p *proc) []tools.Mark {
 	since, why := p.text.writing()
 	if why == "" {
@@ -109,6 +112,7 @@ func (e executor) marked(p *proc) []tools.Mark {
 	return e.Registry.note(marks(e.Guard, since, why))
 }
 
+// marks returns a mark for each file that changed at since or later.
 func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
 	list := []tools.Mark{}
 	for _, path := range ChangedFiles(g, since) {
@@ -117,6 +121,7 @@ func marks(g *fsguard.Guard, since time.Time, why string) []tools.Mark {
 	return list
 }
 
+// changes converts marks into the changes of a result.
 func changes(list []tools.Mark) []tools.Change {
 	var out []tools.Change
 	for _, m := range list {
@@ -125,22 +130,24 @@ func changes(list []tools.Mark) []tools.Change {
 	return out
 }
 
+// result phrases the end of a command: a timeout and a stop are failures, any exit code is a
+// success.
 func (end *ended) result(out Outcome, notes []string) tools.Result {
 	var res tools.Result
-	said := paragraphs(notes, out.Output, end.why == finished) // before the hint, which people see apart from the rest
+	note := paragraphs(notes, out.Output, end.why == finished) // before the hint, which is displayed separately
 	switch end.why {
 	case timedOut:
-		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended%s", spanText(end.limit), said)
+		res = tools.Fail(tools.Timeout, "give a longer timeout, or do less at once", "the command ran longer than %s and was ended%s", spanText(end.limit), note)
 	case cancelled:
-		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s%s", spanText(end.took.Round(100*time.Millisecond)), said)
+		res = tools.Fail(tools.Cancelled, "", "the command was stopped after %s%s", spanText(end.took.Round(100*time.Millisecond)), note)
 	default:
-		res.Content = fmt.Sprintf("exit code %d (%s)%s", end.code, spanText(end.took.Round(time.Millisecond)), said)
+		res.Content = fmt.Sprintf("exit code %d (%s)%s", end.code, spanText(end.took.Round(time.Millisecond)), note)
 	}
 	res.Data = out
 	return res
 }
 
-// paragraphs are notes, each in brackets on a line of its own, and then an output.
+// paragraphs joins notes, each in brackets on its own line, and then an output.
 func paragraphs(notes []string, output string, empty bool) string {
 	var b strings.Builder
 	for _, n := range notes {
@@ -157,14 +164,14 @@ func paragraphs(notes []string, output string, empty bool) string {
 	return b.String()
 }
 
-// goesOn is the result of a command that goes on in the background.
-func (e executor) goesOn(p *proc, because string) tools.Result {
+// backgroundResult is the result of a command that moves to the background.
+func (e executor) backgroundResult(p *proc, because string) tools.Result {
 	if !p.named {
-		p.lasts(e.Limits.Life)
+		p.setLimit(e.Limits.Life)
 	}
-	e.look(p)
+	e.noticeForeign(p)
 	text := ""
-	if because != "" { // else whatever it had time to write is for the first poll
+	if because != "" { // otherwise leave its output for the first poll
 		text = p.take(p.by.Session, nil, e.Limits.Preview)
 	}
 	res := tools.Result{Data: Outcome{ProcessID: p.id, DurationMS: p.age().Milliseconds(), Output: text, Cwd: p.at.cwd, Host: p.at.host}}
@@ -173,14 +180,14 @@ func (e executor) goesOn(p *proc, because string) tools.Result {
 	return res
 }
 
-// tell reports the end of a background process to the session that started it.
-func (e executor) tell(ctx context.Context, p *proc, end *ended) error {
-	e.look(p)
+// notify reports the end of a background process to the session that started it.
+func (e executor) notify(ctx context.Context, p *proc, end *ended) error {
+	e.noticeForeign(p)
 	text := p.unseen(e.Limits.Preview)
 	notes := []string{p.note, end.cause()}
 	if _, cut := p.out.text(e.Limits.Preview); cut {
-		_, said := e.shelve(ctx, p)
-		notes = append(notes, said)
+		_, note := e.keepOutput(ctx, p)
+		notes = append(notes, note)
 	}
 	p.out.shrink()
 	notes = append(notes, p.afterwards(end)...)

@@ -18,8 +18,8 @@ import (
 	"hob/tools/runtime"
 )
 
-// boxed is a bench whose commands run in the sandbox. Where none works, the test is skipped.
-func boxed(t testing.TB, network bool, change ...func(*runtime.ExecDeps)) *bench {
+// sandboxed is a bench whose commands run in the sandbox. Where none works, the test is skipped.
+func sandboxed(t testing.TB, network bool, change ...func(*runtime.ExecDeps)) *bench {
 	t.Helper()
 	b := newBench(t, runtime.Limits{}, append([]func(*runtime.ExecDeps){func(d *runtime.ExecDeps) {
 		d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Mode: sandbox.Auto, Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Network: network, Self: self(t)})
@@ -59,7 +59,7 @@ func (b *bench) meant(t testing.TB, args map[string]any) tools.Intent {
 
 func TestInTheSandbox(t *testing.T) {
 	var marked []string
-	b := boxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
 	b.put(t, "mine", "mine")
 	b.put(t, ".scratch/other/x", "scratch")
 	b.put(t, "attachments/1/x", "attached")
@@ -105,7 +105,7 @@ func TestInTheSandbox(t *testing.T) {
 
 // The working folder may be foreign: then the turn has read foreign text.
 func TestForeignFolders(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	b.put(t, "attachments/1/x", "attached")
 	outside, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -136,7 +136,7 @@ func TestForeignFolders(t *testing.T) {
 }
 
 func TestForeignOutput(t *testing.T) {
-	networked := boxed(t, true)
+	networked := sandboxed(t, true)
 	for foreign, i := range map[string]tools.Intent{
 		"output of a command with network access": networked.meant(t, sh("ls")),
 		"output of a command outside the sandbox": newBench(t, runtime.Limits{}).meant(t, sh("ls")),
@@ -152,7 +152,7 @@ func TestS1NoPlantedShell(t *testing.T) {
 	path := os.Getenv("PATH")
 	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Require} {
 		var rw string
-		b := boxed(t, false, func(d *runtime.ExecDeps) {
+		b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 			rw = filepath.Join(d.Guard.Home(), "rw")
 			for _, name := range []string{"bash", "sh"} {
 				if err := errors.Join(os.MkdirAll(rw+"/bin", 0o700), os.WriteFile(rw+"/bin/"+name, []byte("#!/bin/sh\necho planted\n"), 0o700)); err != nil { // #nosec G306 -- a program
@@ -191,7 +191,7 @@ func TestRequireFailsClosed(t *testing.T) {
 
 // What a command with network, or one outside the sandbox, wrote is marked.
 func TestMarks(t *testing.T) {
-	for name, b := range map[string]*bench{"networked": boxed(t, true), "outside": newBench(t, runtime.Limits{})} {
+	for name, b := range map[string]*bench{"networked": sandboxed(t, true), "outside": newBench(t, runtime.Limits{})} {
 		t.Run(name, func(t *testing.T) {
 			b.put(t, "old", "old")
 			b.put(t, "changed", "old")
@@ -231,7 +231,7 @@ func self(t testing.TB) string {
 }
 
 func TestATerminalInTheSandbox(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	res, out := b.run(t, map[string]any{"command": "test -t 0 && tty >/dev/null && (echo own > /dev/tty); stty size", "pty": true})
 	if res.IsError || out.Output != "own\n40 120\n" {
 		t.Errorf("%+v", res)
@@ -248,7 +248,7 @@ func TestATerminalInTheSandbox(t *testing.T) {
 }
 
 func TestSignalsReachIntoTheSandbox(t *testing.T) {
-	b := boxed(t, false)
+	b := sandboxed(t, false)
 	id := b.background(t, "trap 'echo usr1' USR1; trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done 2>/dev/null")
 	b.poll(t, id)
 	b.handle(t, map[string]any{"action": "signal", "process_id": id, "signal": "USR1"})

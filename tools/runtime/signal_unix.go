@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalNamed reads "TERM", "SIGTERM" or "term".
+// signalNamed parses "TERM", "SIGTERM" or "term".
 func signalNamed(name string) (syscall.Signal, bool) {
 	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
 	if !slices.Contains([]string{"TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "STOP", "CONT", "WINCH"}, name) {
@@ -20,6 +20,7 @@ func signalNamed(name string) (syscall.Signal, bool) {
 	return unix.SignalNum("SIG" + name), true
 }
 
+// signalOf returns the signal that ended a process, or 0.
 func signalOf(s *os.ProcessState) int {
 	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return int(ws.Signal())

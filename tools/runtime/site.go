@@ -17,7 +17,7 @@ import (
 	"hob/tools/runtime/inspect"
 )
 
-// Why files that a command wrote count as foreign.
+// Reasons why files that a command wrote count as foreign text.
 const (
 	byTainted   = "written by a turn that had read foreign text"
 	byUnboxed   = "written by a command outside the sandbox"
@@ -26,31 +26,33 @@ const (
 	bySight     = "written by a command that could see foreign files"
 )
 
-// Why an output counts as foreign although it did not when its command began.
+// Reasons why an output counts as foreign text although it did not when its command started.
 const (
 	afterInput = "output of a command that a turn with foreign text wrote to"
 	seesFiles  = "output of a command that sees foreign files"
 )
 
-// site is where a command runs, and what follows from it.
+// site is the place where a command runs (this machine or a host, folder, sandbox) and everything
+// that follows from it: what the command can see and reach, and whose text its output and files
+// will be. The intent creates it, and the run uses the same one.
 type site struct {
-	host    string         // name of a host; "": this machine
-	folder  *fsguard.Place // on this machine
-	cwd     string         // its path
-	boxed   bool           // in the sandbox
-	box     sandbox.Box
-	network bool              // it can reach the network
-	own     bool              // the folder holds hob's own configuration, or lies beside it
-	open    bool              // the files with foreign text in it are too many to be hidden
-	unsure  bool              // the folder may show keys that were not found
-	inside  bool              // its folder lies in one that holds somebody else's text, and so cannot be hidden
-	others  string            // what it shows of a foreign root, which the call names; "" nothing
-	foreign string            // why its output is somebody else's text; "" when it is not
-	why     string            // why what it writes is; "" when it is not
-	covered map[string]string // what is hidden as foreign, by path, in the version that was there when the command began
+	host      string         // configured name of a remote host; "": this machine
+	folder    *fsguard.Place // the working folder on this machine; nil on a host
+	cwd       string         // path of the working folder
+	sandboxed bool           // it runs in the sandbox
+	sandbox   sandbox.Box
+	network   bool              // it has network access
+	own       bool              // the folder holds hob's own configuration, or is next to it
+	open      bool              // it contains too many files with foreign text to hide them
+	unsure    bool              // the folder may contain keys that were not found
+	inside    bool              // the folder is inside one with foreign text, which therefore cannot be hidden
+	others    string            // the files of a foreign root that the call names, in words; "" none
+	foreign   string            // why its output is foreign text; "": it is not
+	why       string            // why its files are foreign text; "": they are not
+	covered   map[string]string // hidden foreign paths, with their versions at the start of the command
 }
 
-// site decides where a command runs. It only looks.
+// site decides where a command runs. It changes nothing.
 func (e executor) site(call tools.Call, in Command) (*site, error) {
 	host, err := e.hostOf(in)
 	if err != nil {
@@ -72,26 +74,27 @@ func (e executor) site(call tools.Call, in Command) (*site, error) {
 	if err := e.confine(at, call, in); err != nil {
 		return nil, err
 	}
-	at.judge(call, in)
+	at.classify(call, in)
 	return at, nil
 }
 
-// judge says whose text the command's output and files will be.
-func (s *site) judge(call tools.Call, in Command) {
+// classify decides whose text the command's output and files will be.
+func (s *site) classify(call tools.Call, in Command) {
 	s.foreign, s.why = s.source(call, in), ""
 	switch {
-	case call.Tainted && !s.boxed:
+	case call.Tainted && !s.sandboxed:
 		s.why = byTainted
-	case !s.boxed:
+	case !s.sandboxed:
 		s.why = byUnboxed
-	case s.network && !s.box.Sealed:
+	case s.network && !s.sandbox.Sealed:
 		s.why = byNetworked
-	case s.open, s.foreign != "" && !s.box.Sealed:
+	case s.open, s.foreign != "" && !s.sandbox.Sealed:
 		s.why = bySight
 	}
 }
 
-// confine puts a command into the sandbox when it works and can show the folder. Where it must and cannot, that is an error.
+// confine puts the command into the sandbox if the sandbox works and can show the folder. It fails
+// if the configuration requires a sandbox and none is possible.
 func (e executor) confine(at *site, call tools.Call, in Command) error {
 	if e.Sandbox == nil {
 		return nil
@@ -106,33 +109,36 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 	if err := realFolders(fsguard.ForeignFolders(e.Guard.Workspace())); err != nil {
 		return err
 	}
-	e.fill(at, call, in, judging())
-	plain := at.box
-	plain.Scratch = "" // it is made when the command runs
+	e.fill(at, call, in, intentKeyLimits())
+	plain := at.sandbox
+	plain.Scratch = "" // created only when the command runs
 	switch err := e.Sandbox.Fits(plain); {
-	case err == nil, at.box.Scratch != "" && below(at.box.Scratch, at.cwd), errors.Is(err, sandbox.ErrMoved): // which is seen again when it runs
-		at.boxed, at.network = true, state.Network
+	case err == nil, at.sandbox.Scratch != "" && below(at.sandbox.Scratch, at.cwd), errors.Is(err, sandbox.ErrMoved): // the run checks again
+		at.sandboxed, at.network = true, state.Network
 		return nil
 	case errors.Is(err, sandbox.ErrChanged):
-		return tools.Refuse(tools.Conflict, "put it back, or restart hob so that it is taken as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
+		return tools.Refuse(tools.Conflict, "put it back, or restart hob to accept it as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
 	case e.Sandbox.Required() || !errors.Is(err, sandbox.ErrBox):
 		return tools.Refuse(tools.Denied, "run it in the workspace, or in a folder of [tools] roots", "workdir: %v", err)
 	default:
-		return nil // the owner is asked, as wherever there is no sandbox
+		return nil // the owner is asked, as for any command without a sandbox
 	}
 }
 
-// maxCovered is how many files and folders are hidden one by one, counting those that must be held in place for it. It costs bubblewrap
-// half a second, and grows with the square.
+// maxCovered limits how many files and folders are hidden one by one, including the folders that
+// must be held in place for it. At this number bubblewrap needs half a second to start, and the
+// time grows with the square.
 const maxCovered = 500
 
-// judging bounds the search for keys while a call is judged: somebody waits, and a folder that is too large for it is asked about.
-func judging() KeyLimits { return KeyLimits{Entries: 20_000, Time: 300 * time.Millisecond} }
+// intentKeyLimits bounds the search for keys during an intent: somebody waits for it. If the folder
+// is too large for these limits, the owner is asked.
+func intentKeyLimits() KeyLimits { return KeyLimits{Entries: 20_000, Time: 300 * time.Millisecond} }
 
-// starting bounds the search for keys once more, right before a command starts: a busy machine must not make it find less.
-func starting() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * time.Second} }
+// startKeyLimits bounds the second search, right before the start. It is larger, so that a busy
+// machine does not find less than the first time.
+func startKeyLimits() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * time.Second} }
 
-// fill says what a command in the sandbox sees.
+// fill decides what a command in the sandbox can see and write.
 func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 	p := *at.folder
 	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
@@ -143,7 +149,7 @@ func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 		case r.Write:
 			b.Writable = append(b.Writable, r.Path)
 		case r.Foreign && !calls(r.Path):
-			b.Hidden = append(b.Hidden, r.Path) // where another root shows it
+			b.Hidden = append(b.Hidden, r.Path) // in case another root shows it
 		default:
 			b.Readable = append(b.Readable, r.Path)
 			if r.Foreign {
@@ -152,21 +158,21 @@ func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 		}
 	}
 	if p.Area != fsguard.RootRO && !inAny(b.Writable, p.Path) {
-		b.Writable = append(b.Writable, p.Path) // the gate was asked for it
+		b.Writable = append(b.Writable, p.Path) // the gate has decided on it
 	}
 	if home := e.Sandbox.Own(); home != "" && !at.own && inAny(b.Writable, home) {
-		b.Readable = append(b.Readable, home) // a root opens it; its own question was not asked
+		b.Readable = append(b.Readable, home) // a root includes it, but the owner was not asked about it
 	}
 	var secret []string
 	secret, at.unsure = e.keys(p, most)
 	b.Hidden = append(b.Hidden, secret...)
-	at.box, at.covered, at.open, at.inside = b, nil, false, false
+	at.sandbox, at.covered, at.open, at.inside = b, nil, false, false
 	if call.Tainted {
-		at.box.Sealed, at.box.Scratch = true, call.Scratch
+		at.sandbox.Sealed, at.sandbox.Scratch = true, call.Scratch
 		return
 	}
-	e.Registry.look()
-	at.covered = e.theirs(at, namesAttachments(in))
+	e.Registry.recheckAll()
+	at.covered = e.foreignPaths(at, namesAttachments(in))
 	maps.DeleteFunc(at.covered, func(path, _ string) bool {
 		around := below(path, at.cwd)
 		at.inside = at.inside || around
@@ -176,31 +182,34 @@ func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 	if at.open = at.mounts(list) > maxCovered; at.open {
 		at.covered, list = nil, nil
 	}
-	at.box.Hidden = append(at.box.Hidden, list...)
-	// A foreign folder that is not hidden is a view of its own that is read only. So it also cannot be renamed: its name would then be
-	// free for a folder, or a link, of the command's own.
+	at.sandbox.Hidden = append(at.sandbox.Hidden, list...)
+	// A foreign folder that is not hidden becomes a separate read-only mount. Thereby it also
+	// cannot be renamed, which would free its name for a folder or link of the command.
 	foreign := fsguard.ForeignFolders(e.Guard.Workspace())
-	at.box.Writable = slices.DeleteFunc(at.box.Writable, func(path string) bool { return inAny(foreign, path) })
+	at.sandbox.Writable = slices.DeleteFunc(at.sandbox.Writable, func(path string) bool { return inAny(foreign, path) })
 	for _, dir := range foreign {
 		if _, hidden := at.covered[dir]; !hidden {
-			at.box.Readable = append(at.box.Readable, dir)
+			at.sandbox.Readable = append(at.sandbox.Readable, dir)
 		}
 	}
 }
 
-// mounts is how many places of a box it takes to hide a list: its own, and each folder on the way.
+// mounts counts the places of the sandbox that are needed to hide a list of paths: each path, and
+// each folder above it.
 func (s *site) mounts(list []string) int {
 	seen := map[string]bool{}
 	for _, path := range list {
-		for ; !seen[path] && (inAny(s.box.Writable, path) || inAny(s.box.Readable, path)); path = filepath.Dir(path) {
+		for ; !seen[path] && (inAny(s.sandbox.Writable, path) || inAny(s.sandbox.Readable, path)); path = filepath.Dir(path) {
 			seen[path] = true
 		}
 	}
 	return len(seen)
 }
 
-// keys are the files and folders with keys that no box shows unless the configuration opens them by name: below a working folder that
-// lies outside all that can be found (else it is unsure), below the roots the well-known ones. A folder of keys itself was asked for.
+// keys lists the files and folders with keys that no sandbox shows unless the configuration opens
+// them by name. It searches a working folder outside the roots completely (unsure: a limit stopped
+// the search), and the roots for the well-known places only. A working folder that is itself a
+// folder of keys does not count: the gate has asked for it.
 func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure bool) {
 	whole := true
 	if p.Area == fsguard.Outside {
@@ -212,9 +221,9 @@ func (e executor) keys(p fsguard.Place, most KeyLimits) (list []string, unsure b
 	return slices.DeleteFunc(list, func(path string) bool { return below(path, p.Path) || e.Sandbox.Bound(path) }), !whole
 }
 
-// theirs are the files and folders with somebody else's text that a box shows if nothing hides them, with their versions. The links
-// among them are not: what they lead to is what counts.
-func (e executor) theirs(at *site, attachments bool) map[string]string {
+// foreignPaths lists the files and folders with foreign text that the sandbox would show, with
+// their versions. It leaves out symbolic links, because only their targets matter.
+func (e executor) foreignPaths(at *site, attachments bool) map[string]string {
 	list := []string{filepath.Join(e.Guard.Workspace(), fsguard.ScratchFolder)}
 	if !attachments {
 		list = append(list, filepath.Join(e.Guard.Workspace(), fsguard.AttachmentFolder))
@@ -225,7 +234,7 @@ func (e executor) theirs(at *site, attachments bool) map[string]string {
 	list = append(list, e.Registry.foreign(e.Guard)...)
 	out := map[string]string{}
 	for _, path := range list {
-		if !inAny(at.box.Writable, path) && !inAny(at.box.Readable, path) {
+		if !inAny(at.sandbox.Writable, path) && !inAny(at.sandbox.Readable, path) {
 			continue
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 {
@@ -235,19 +244,21 @@ func (e executor) theirs(at *site, attachments bool) map[string]string {
 	return out
 }
 
-// sees says whether a command in the sandbox sees by now what was not foreign, or not there, when it began. What was covered then is
-// seen again when another file has taken its place.
-func (e executor) sees(at *site) bool {
-	if !at.boxed || at.box.Sealed {
+// seesNewForeign reports whether a command in the sandbox can now see foreign files that were not
+// foreign, or not there, when it started. A file that was hidden at the start becomes visible when
+// another file takes its place.
+func (e executor) seesNewForeign(at *site) bool {
+	if !at.sandboxed || at.sandbox.Sealed {
 		return false
 	}
-	now := e.theirs(at, false)
+	now := e.foreignPaths(at, false)
 	return slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(path string) bool { return !at.covers(path, now) })
 }
 
-// hides is how many files and folders are hidden from the command because they are marked as foreign. The folders that always hold foreign
-// text do not count. Their names are not said: somebody else may have chosen them.
-func (s *site) hides() (n int) {
+// hiddenCount returns how many files and folders are hidden from the command because of their
+// marks. The folders that always hold foreign text do not count. The names are not reported,
+// because somebody else may have chosen them.
+func (s *site) hiddenCount() (n int) {
 	for path := range s.covered {
 		if base := filepath.Base(path); base != fsguard.ScratchFolder && base != fsguard.AttachmentFolder {
 			n++
@@ -256,7 +267,8 @@ func (s *site) hides() (n int) {
 	return n
 }
 
-// covers says whether a path, or a folder that it lies in, is hidden since the command began. now are the versions of today.
+// covers reports whether a path, or a folder above it, has been hidden since the command started.
+// now holds the current versions.
 func (s *site) covers(path string, now map[string]string) bool {
 	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if was, ok := s.covered[dir]; ok && was == now[dir] {
@@ -270,12 +282,13 @@ func inAny(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return below(d, path) })
 }
 
-// below says whether path is dir or lies in it. Both are absolute and clean.
+// below reports whether path is dir or lies in it. Both are absolute and clean.
 func below(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// names tells of a folder whether a command names it, or something in it: by its folder, by a word that leads there, or in its text.
+// names returns a function that reports whether a command refers to a folder or to something in it:
+// by its working folder, by a word that resolves into it, or literally in its text.
 func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
 	words := sync.OnceValue(func() []string {
 		list := []string{at.cwd}
@@ -295,12 +308,14 @@ func names(g *fsguard.Guard, at *site, in Command) func(dir string) bool {
 	}
 }
 
+// namesAttachments reports whether the text of a command contains the name of the attachment
+// folder.
 func namesAttachments(in Command) bool { return strings.Contains(in.Command, fsguard.AttachmentFolder) }
 
-// source says whose text the output may hold but the owner's; "" none.
+// source returns why the output may hold foreign text, or "".
 func (s *site) source(call tools.Call, in Command) string {
 	switch {
-	case !s.boxed:
+	case !s.sandboxed:
 		return "output of a command outside the sandbox"
 	case s.network:
 		return "output of a command with network access"
@@ -319,7 +334,7 @@ func (s *site) source(call tools.Call, in Command) string {
 	}
 }
 
-// shell are the scopes of running a command here, whatever its folder.
+// shell returns the scopes of any command here, whatever its folder.
 func (s *site) shell() []tools.Scope {
 	if s.network {
 		return []tools.Scope{tools.Exec, tools.Net}
@@ -327,11 +342,12 @@ func (s *site) shell() []tools.Scope {
 	return []tools.Scope{tools.Exec}
 }
 
-// scopes are what the gate judges. A folder that no root covers, or that may hold keys, is opened for writing, by a tainted turn for
-// reading: that is a question of its own. So is one that opens hob's configuration.
+// scopes returns the scopes that the gate decides on. A folder outside all roots, or one that may
+// hold keys, adds a scope of its own, so the owner is asked: for writing, or for reading if the
+// turn is tainted. So does a folder that gives access to hob's configuration.
 func (s *site) scopes(call tools.Call) []tools.Scope {
 	list := s.shell()
-	if s.folder != nil && (s.folder.Area == fsguard.Sensitive || s.boxed && s.folder.Area == fsguard.Outside) {
+	if s.folder != nil && (s.folder.Area == fsguard.Sensitive || s.sandboxed && s.folder.Area == fsguard.Outside) {
 		if call.Tainted {
 			list = append(list, tools.FSRead)
 		} else {
@@ -344,17 +360,20 @@ func (s *site) scopes(call tools.Call) []tools.Scope {
 	return list
 }
 
+// where says for people where the command runs.
 func (s *site) where() string {
 	switch {
 	case s.host != "":
 		return "on " + s.host
-	case s.boxed:
+	case s.sandboxed:
 		return "in the sandbox"
 	default:
 		return "outside the sandbox"
 	}
 }
 
+// cwdID identifies the working folder, so that an approval ends when another folder takes its
+// place.
 func (s *site) cwdID() string {
 	if s.folder == nil {
 		return ""
@@ -362,8 +381,9 @@ func (s *site) cwdID() string {
 	return s.folder.ID()
 }
 
-// look reads the command as the shell at this site would. Of the home on a host only the name is not known.
-func (s *site) look(e executor, in Command) inspect.Verdict {
+// inspect reads the command as the shell here would. The home on a host is unknown, so a
+// placeholder takes its place.
+func (s *site) inspect(e executor, in Command) inspect.Verdict {
 	if s.host == "" {
 		return inspect.Command(in.Command, e.Guard.Home(), s.cwd)
 	}
@@ -380,7 +400,8 @@ func (s *site) look(e executor, in Command) inspect.Verdict {
 	return inspect.Command(in.Command, home, cwd)
 }
 
-// line makes what is started: a command line and its environment, or a command in the sandbox.
+// line builds the order for a command: a command line and its environment, or a sandbox around
+// them.
 func (e executor) line(call tools.Call, in Command, at *site, env []string) (order, error) {
 	if at.host != "" {
 		argv, err := e.sshArgs(at.host, in)
@@ -390,27 +411,27 @@ func (e executor) line(call tools.Call, in Command, at *site, env []string) (ord
 		return order{}, tools.Refuse(tools.ConfigError, "install bash or sh", "there is no shell on this machine")
 	}
 	o := order{argv: append(slices.Clone(e.shell), in.Command), env: env}
-	if !at.boxed {
+	if !at.sandboxed {
 		return o, nil
 	}
-	if err := e.foreignFolders(at.box.Scratch); err != nil {
+	if err := e.foreignFolders(at.sandbox.Scratch); err != nil {
 		return o, err
 	}
-	// Since the intent was made, a question may have waited for hours. What is to be hidden is looked for again, and so is whose text the
-	// command sees: its folder may have been marked meanwhile.
+	// A question to the owner may have delayed the start by hours. So search again for what must be
+	// hidden, and decide again whose text the command sees: its folder may carry a mark by now.
 	asked := at.unsure
-	if e.fill(at, call, in, starting()); at.unsure && !asked {
+	if e.fill(at, call, in, startKeyLimits()); at.unsure && !asked {
 		return o, tools.Refuse(tools.Conflict, "repeat the call: the owner is asked then", "the folder %s has grown too large to be looked through for keys", at.cwd)
 	}
 	at.folder.Foreign = or(at.folder.Foreign, e.Guard.Foreign(at.cwd, at.folder.Area))
-	at.judge(call, in)
+	at.classify(call, in)
 	now, tried := *at, false
 	o.wrap = func() (*sandbox.Command, error) {
 		if tried {
-			e.fill(&now, call, in, starting())
+			e.fill(&now, call, in, startKeyLimits())
 		}
 		tried = true
-		c, err := e.Sandbox.Wrap(now.box, o.argv, o.env)
+		c, err := e.Sandbox.Wrap(now.sandbox, o.argv, o.env)
 		if err != nil {
 			return nil, fmt.Errorf("confine the command: %w", err)
 		}
@@ -419,8 +440,8 @@ func (e executor) line(call tools.Call, in Command, at *site, env []string) (ord
 	return o, nil
 }
 
-// foreignFolders makes the folders that foreign text lies in: what is not there cannot be hidden, and a command could make it. scratch is
-// the command's own, "" when it has none.
+// foreignFolders creates the folders that hold foreign text. A folder that does not exist cannot be
+// hidden, and the command could create it. scratch is the command's own folder, or "".
 func (e executor) foreignFolders(scratch string) error {
 	list := fsguard.ForeignFolders(e.Guard.Workspace())
 	if scratch != "" {
@@ -437,7 +458,8 @@ func (e executor) foreignFolders(scratch string) error {
 	return nil
 }
 
-// realFolders refuses links in the place of folders that foreign text lies in: what lies where they lead is no more hidden.
+// realFolders refuses symbolic links in place of the folders for foreign text: their targets would
+// not be hidden.
 func realFolders(list []string) error {
 	for _, dir := range list {
 		if err := fsguard.RealFolder(dir); err != nil {

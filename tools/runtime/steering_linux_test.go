@@ -59,7 +59,7 @@ func (b *bench) lures(t *testing.T, loot string) map[string]string {
 // owner's and in one of a job that has read foreign text, whether a command must be confined or should be.
 func TestS1NoVariableOfACommandIsOutside(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Require} {
-		b := boxed(t, false, func(d *runtime.ExecDeps) {
+		b := sandboxed(t, false, func(d *runtime.ExecDeps) {
 			d.Sandbox = sandbox.New(t.Context(), sandbox.Config{Mode: mode, Home: d.Guard.Home(), State: filepath.Join(d.Guard.Home(), "state"), Self: self(t)})
 		})
 		b.put(t, "../state/token", "token")

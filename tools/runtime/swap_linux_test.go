@@ -40,7 +40,7 @@ func TestS2SwappedWhileItIsMounted(t *testing.T) {
 		n = 40
 	}
 	var marked []string
-	b := boxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
+	b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Marked = func() []string { return marked } })
 	b.put(t, "../state/token", "CANARY")
 	b.put(t, "../config.toml", "CANARY")
 	mark := b.put(t, "r/a/notes.md", "foreign")

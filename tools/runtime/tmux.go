@@ -1,4 +1,4 @@
-// This file holds the tool tmux: terminals that outlive hob. It decides nothing about permission, and hands none of hob's secrets on.
+// This file holds the tool tmux: terminals that outlive hob.
 
 package runtime
 
@@ -22,10 +22,10 @@ import (
 	"hob/tools/runtime/inspect"
 )
 
-// tmuxTime bounds one call of tmux, which answers in milliseconds.
+// tmuxTime limits one call of the tmux program, which normally answers in milliseconds.
 const tmuxTime = 10 * time.Second
 
-// Multiplexing is what tmux takes.
+// Multiplexing is the input of tmux.
 type Multiplexing struct {
 	Action  string `json:"action" jsonschema:"what to do" enum:"create,send,capture,kill,list"`
 	Session string `json:"session,omitempty" jsonschema:"name of the session; all but list need it"`
@@ -34,28 +34,29 @@ type Multiplexing struct {
 	Command string `json:"command,omitempty" jsonschema:"create, send: a line to type, or a key such as C-c or Enter"`
 }
 
-// Multiplexed is what tmux answers.
+// Multiplexed is the output of tmux.
 type Multiplexed struct {
 	Sessions []string `json:"sessions,omitempty" jsonschema:"list: the sessions, a line each"`
 	Screen   string   `json:"screen,omitempty" jsonschema:"capture: what the pane shows, with its history"`
 	Attach   string   `json:"attach" jsonschema:"the command by which people see it"`
 }
 
-// The size of a terminal that nobody looks at.
+// The size of a terminal that nobody is attached to, in characters.
 const rows, columns = 40, 120
 
-// TmuxDeps is what the tool tmux works with.
+// TmuxDeps holds the dependencies and settings of the tool tmux.
 type TmuxDeps struct {
 	Guard    *fsguard.Guard
 	Sandbox  *sandbox.Sandbox // nil: commands are not confined
-	Environ  []string         // hob's own environment, of which little is handed on
-	Instance string           // names the tmux server
-	Preview  int              // characters of a screen shown at a time; 0: 10,000
-	Zone     string           // the owner's, IANA name, for Sessions; "": UTC. A call brings its own
+	Environ  []string         // hob's own environment; the terminals inherit little of it
+	Instance string           // part of the tmux server's name
+	Preview  int              // maximum characters of a screen per call; 0: 10,000
+	Zone     string           // the owner's time zone (IANA name) for TmuxSessions; "": UTC. A call has its own
 }
 
-// NewTmux makes the tool tmux: terminals that outlive hob, on a tmux server of this instance's own. They are not confined:
-// where commands must be, the tool only looks and ends.
+// NewTmux builds the tool tmux, which runs terminals on a tmux server of this instance. They
+// outlive hob and are not confined. Where the configuration requires the sandbox, the tool can only
+// capture, list and kill.
 func NewTmux(d TmuxDeps) tools.Tool {
 	m := multiplexer{d}
 	return available{m, tools.New[Multiplexing, Multiplexed](tools.Spec{
@@ -64,13 +65,13 @@ func NewTmux(d TmuxDeps) tools.Tool {
 	}, m.intent, m.run)}
 }
 
-// available is tmux as far as it is installed. It is a tools.Tracer.
+// available adds to tmux the check whether it is installed. It is a tools.Tracer.
 type available struct {
 	multiplexer
 	tools.Tool
 }
 
-// Traces lists the marks of what a call that was cut off may have had written.
+// Traces lists the marks of the files that an interrupted call may have changed.
 func (a available) Traces(_ context.Context, _ tools.Call, intent tools.Intent, since time.Time) []tools.Change {
 	if intent.Effect == tools.Read {
 		return nil
@@ -78,7 +79,7 @@ func (a available) Traces(_ context.Context, _ tools.Call, intent tools.Intent, 
 	return a.marks(since.Add(-tmuxTick))
 }
 
-// Missing says whether tmux is not installed.
+// Missing returns "tmux is not installed", or "" if it is.
 func (a available) Missing() string {
 	if _, err := a.Sandbox.Program("tmux"); err != nil {
 		return "tmux is not installed"
@@ -86,12 +87,13 @@ func (a available) Missing() string {
 	return ""
 }
 
+// multiplexer carries out the tool's actions through the tmux program.
 type multiplexer struct{ TmuxDeps }
 
-// tick is more than what the clock of files is behind the one that calls are timed by.
+// tmuxTick is more than the difference between FileClock and the clock that times the calls.
 const tmuxTick = 20 * time.Millisecond
 
-// marks say of the files that were changed at since or later that a terminal may have written them.
+// marks marks the files that changed at since or later: a terminal may have written them.
 func (m multiplexer) marks(since time.Time) []tools.Change {
 	var list []tools.Change
 	for _, path := range ChangedFiles(m.Guard, since) {
@@ -100,7 +102,7 @@ func (m multiplexer) marks(since time.Time) []tools.Change {
 	return list
 }
 
-// made is when a session was made, in whole seconds.
+// made returns when a session was created, in whole seconds.
 func (m multiplexer) made(ctx context.Context, call tools.Call, session string) (time.Time, error) {
 	text, err := m.tmux(ctx, call, "display-message", "-p", "-t", "="+session+":", "#{session_created}")
 	if err != nil {
@@ -116,14 +118,16 @@ func (m multiplexer) made(ctx context.Context, call tools.Call, session string) 
 	return time.Unix(seconds, 0), nil
 }
 
-// Names that stay one word of tmux's targets; keys that it knows by name.
+// tmuxName matches names that tmux takes as one word of a target, tmuxKey the names of keys.
 var (
 	tmuxName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	tmuxKey  = regexp.MustCompile(`^((C|M|C-M)-.|Enter|Escape|Tab|BSpace|Space|Up|Down|Left|Right|Home|End|PageUp|PageDown|F[1-9]|F1[0-2])$`)
 )
 
+// intent describes the call to the gate. Everything except list and capture runs programs without a
+// sandbox, so it needs the scopes for that.
 func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing) (tools.Intent, error) {
-	if err := m.sound(in); err != nil {
+	if err := m.validate(in); err != nil {
 		return tools.Intent{}, err
 	}
 	canonical, err := tools.Canonical(struct {
@@ -146,7 +150,8 @@ func (m multiplexer) intent(_ context.Context, call tools.Call, in Multiplexing)
 	return i, err
 }
 
-func (m multiplexer) sound(in Multiplexing) error {
+// validate refuses bad names, missing input, and actions that the configuration forbids.
+func (m multiplexer) validate(in Multiplexing) error {
 	if in.Action == "list" {
 		return nil
 	}
@@ -170,7 +175,8 @@ func (m multiplexer) sound(in Multiplexing) error {
 	return nil
 }
 
-// target is what the call is about, as tmux names it; the = keeps it from taking a prefix of a name.
+// target returns the target of the call in tmux's syntax. The = prevents a match by the prefix of a
+// name.
 func (in Multiplexing) target() string {
 	switch {
 	case in.Session == "":
@@ -184,7 +190,7 @@ func (in Multiplexing) target() string {
 	}
 }
 
-// shown is what the call is about, for people.
+// shown describes the target for people.
 func (in Multiplexing) shown() string {
 	text := in.Session
 	if in.Window != "" {
@@ -196,11 +202,11 @@ func (in Multiplexing) shown() string {
 	return text
 }
 
-// server is the name of this instance's tmux server.
+// server returns the name of this instance's tmux server.
 func (m multiplexer) server() string { return "hob-" + m.Instance }
 
 func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, intent tools.Intent) (tools.Result, error) {
-	if err := m.sound(in); err != nil {
+	if err := m.validate(in); err != nil {
 		return tools.Result{}, err
 	}
 	if intent.Denied != "" {
@@ -219,7 +225,7 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 			return tools.Result{}, err
 		}
 	}
-	since, err := m.made(ctx, call, in.Session) // before it may be gone
+	since, err := m.made(ctx, call, in.Session) // before the action may end it
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -241,7 +247,7 @@ func (m multiplexer) run(ctx context.Context, call tools.Call, in Multiplexing, 
 	return res, nil
 }
 
-// capture is what a pane shows, with its history.
+// capture returns the screen of a pane with its history.
 func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexing) (string, error) {
 	screen, err := m.tmux(ctx, call, "capture-pane", "-p", "-J", "-S", "-", "-t", in.target())
 	if err != nil {
@@ -250,6 +256,7 @@ func (m multiplexer) capture(ctx context.Context, call tools.Call, in Multiplexi
 	return excerpt([]byte(strings.TrimRight(screen, "\n")), 0, nil, cmp.Or(m.Preview, 10_000)), nil
 }
 
+// killing returns the tmux command that ends the target.
 func (in Multiplexing) killing() string {
 	switch {
 	case in.Pane != "":
@@ -261,7 +268,7 @@ func (in Multiplexing) killing() string {
 	}
 }
 
-// create makes a session, or a window in one that exists.
+// create creates a session, or a window in an existing session.
 func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexing) error {
 	dir := cmp.Or(call.Workdir, m.Guard.Workspace())
 	if _, err := m.tmux(ctx, call, "has-session", "-t", "="+in.Session); err == nil {
@@ -279,7 +286,7 @@ func (m multiplexer) create(ctx context.Context, call tools.Call, in Multiplexin
 	return err
 }
 
-// send types a line, or one key.
+// send types a line and Enter, or presses one key.
 func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing) error {
 	if in.Command == "" {
 		return nil
@@ -295,8 +302,8 @@ func (m multiplexer) send(ctx context.Context, call tools.Call, in Multiplexing)
 	return err
 }
 
-// tmux calls the program. Its server, and all that runs in it, has the environment and the shell that commands have, without the mark by which
-// processes of an earlier hob are ended.
+// tmux calls the program. The server, and everything in it, gets the same environment and shell as
+// commands do, without CallMark: otherwise KillOrphans would end it at the next start.
 func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxTime)
 	defer cancel()
@@ -304,18 +311,18 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	if err != nil {
 		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
 	}
-	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has decided
+	cmd := osexec.CommandContext(ctx, program, append([]string{"-L", m.server(), "-f", "/dev/null"}, args...)...) //nolint:gosec // the gate has allowed this call
 	given := map[string]string{}
 	if shell := shell(m.Sandbox.Program); shell != "" {
-		given["SHELL"] = shell // what tmux starts in a new window
+		given["SHELL"] = shell // the program that tmux starts in a new window
 	}
 	env := newEnviron(m.Environ, environSetting{Home: m.Guard.Home(), Zone: call.Zone, Cwd: m.Guard.Workspace(), PTY: true}, given)
 	cmd.Env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, CallMark+"=") })
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err = cmd.Run()
 	if _, failed := errors.AsType[*osexec.ExitError](err); failed && ctx.Err() == nil {
-		return "", tools.Refuse(tools.NotFound, "list shows the sessions", "tmux: %s", strings.TrimSpace(said.String()))
+		return "", tools.Refuse(tools.NotFound, "list shows the sessions", "tmux: %s", strings.TrimSpace(stderr.String()))
 	}
 	if err != nil {
 		return "", fmt.Errorf("call tmux %s: %w", args[0], err)
@@ -323,8 +330,9 @@ func (m multiplexer) tmux(ctx context.Context, call tools.Call, args ...string) 
 	return out.String(), nil
 }
 
-// TmuxSessions are the sessions of this instance's tmux server, a line each: they are the one thing that may outlive hob.
-// There are none where tmux is missing or no server runs.
+// TmuxSessions lists the sessions of this instance's tmux server for people, one line each. They
+// are the only processes that may outlive hob. The list is empty if tmux is missing or no server
+// runs.
 func TmuxSessions(ctx context.Context, d TmuxDeps) ([]string, error) {
 	m := multiplexer{d}
 	if (available{multiplexer: m}).Missing() != "" {
@@ -352,7 +360,7 @@ func TmuxSessions(ctx context.Context, d TmuxDeps) ([]string, error) {
 	return list, nil
 }
 
-// sessionLine makes "1795283400 2 work" what people read: when it was made, its windows, its name.
+// sessionLine formats "1795283400 2 work" (creation time, windows, name) for people.
 func sessionLine(line string, zone *time.Location) (string, error) {
 	made, rest, _ := strings.Cut(line, " ")
 	windows, name, _ := strings.Cut(rest, " ")

@@ -8,21 +8,23 @@ import (
 	"hob/tools"
 )
 
-// tick is more than what the clock of files is behind the one that calls are timed by.
+// tick is more than the difference between FileClock and the clock that times the calls.
 const tick = 20 * time.Millisecond
 
-// traced is a tool that finds what a run of it has written that was cut off: it is a tools.Tracer.
+// traced adds to a tool the search for files that an interrupted run has written. It is a
+// tools.Tracer.
 type traced struct {
 	tools.Tool
 	find func(call tools.Call, intent tools.Intent, since time.Time) []tools.Mark
 }
 
-// Traces lists the marks of what was written since the run began.
+// Traces lists the marks of the files written since the run started.
 func (t traced) Traces(_ context.Context, call tools.Call, intent tools.Intent, since time.Time) []tools.Change {
 	return changes(t.find(call, intent, since.Add(-tick)))
 }
 
-// traces are the marks of a command that was cut off. Whether it was confined then is not known: what a tainted turn ran counts.
+// traces returns the marks of an interrupted command. Nobody knows whether that command was
+// confined, so everything that a tainted turn ran counts.
 func (e executor) traces(call tools.Call, intent tools.Intent, since time.Time) []tools.Mark {
 	at, ok := intent.Keep.(*site)
 	switch {
@@ -37,7 +39,8 @@ func (e executor) traces(call tools.Call, intent tools.Intent, since time.Time) 
 	}
 }
 
-// traces are the marks of what a process may have made of the input of a tainted turn: it has ended with hob.
+// traces returns the marks of the files that a process may have written from the input of a tainted
+// turn. The process has ended with hob.
 func (h handler) traces(call tools.Call, _ tools.Intent, since time.Time) []tools.Mark {
 	var in Handling
 	if err := json.Unmarshal(call.Args, &in); err != nil || in.Action != "input" || !call.Tainted {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// judge looks for the five mistakes that are refused in every mode, and for those that are only warned of.
+// judge looks for the five mistakes that are refused in every mode, and for those that only cause a
+// warning.
 func (x *inspector) judge(name string, args []string) {
 	switch {
 	case name == "rm":
@@ -36,12 +37,14 @@ func (x *inspector) judge(name string, args []string) {
 	}
 }
 
+// raw denies a write to a device that holds data.
 func (x *inspector) raw(to string) {
 	if isDevice(x.absolute(to)) {
 		x.deny("writing raw to a device")
 	}
 }
 
+// remove examines an rm.
 func (x *inspector) remove(args []string) {
 	recursive := hasFlag(args, "rR", "--recursive")
 	if recursive && hasFlag(args, "f", "--force") {
@@ -60,7 +63,7 @@ func (x *inspector) remove(args []string) {
 	}
 }
 
-// find denies a find that removes everything below the root folder or the home: one without a test.
+// find denies a find without a test that removes everything below the root folder or the home.
 func (x *inspector) find(args []string) {
 	i := slices.IndexFunc(args, func(a string) bool {
 		return strings.HasPrefix(a, "-") && a != "-H" && a != "-L" && a != "-P" || a == "(" || a == "!"
@@ -85,6 +88,7 @@ func (x *inspector) find(args []string) {
 	}
 }
 
+// permissions examines chmod, chown and their like.
 func (x *inspector) permissions(name string, args []string) {
 	ops := operands(args)
 	if name == "chmod" && len(ops) > 0 && (strings.HasSuffix(ops[0], "777") || strings.Contains(ops[0], "a+w") || strings.Contains(ops[0], "o+w") || ops[0] == "+w") {
@@ -99,7 +103,7 @@ func (x *inspector) permissions(name string, args []string) {
 	}
 }
 
-// hasFlag says whether one of the letters stands in a short option, or the long one is given.
+// hasFlag reports whether a short option contains one of the letters, or the long option is given.
 func hasFlag(args []string, letters, long string) bool {
 	for _, a := range args {
 		if a == "--" {
@@ -112,7 +116,7 @@ func hasFlag(args []string, letters, long string) bool {
 	return false
 }
 
-// operands are the arguments that are no options.
+// operands returns the arguments that are not options.
 func operands(args []string) []string {
 	var out []string
 	for i, a := range args {
@@ -131,7 +135,7 @@ func makesFileSystem(name string) bool {
 		slices.Contains([]string{"mke2fs", "mkdosfs", "mkntfs", "mkexfatfs"}, name)
 }
 
-// isDevice says whether a path names a device that holds data: a disk, a partition, memory.
+// isDevice reports whether a path names a device that holds data: a disk, a partition or memory.
 func isDevice(p string) bool {
 	name, ok := strings.CutPrefix(p, "/dev/")
 	if !ok {
@@ -155,7 +159,7 @@ func isInterpreter(name string) bool {
 	return isShell(name) || strings.HasPrefix(name, "python") || slices.Contains([]string{"perl", "ruby", "node", "php"}, name)
 }
 
-// starter says whether a program's arguments are another command.
+// starter reports whether the arguments of a program are another command.
 func starter(name string) bool {
 	return slices.Contains([]string{
 		"sudo", "doas", "pkexec", "run0", "env", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "command", "builtin", "exec",
@@ -163,7 +167,7 @@ func starter(name string) bool {
 	}, name)
 }
 
-// judged says whether command has something to say about a program.
+// judged reports whether the inspector has a rule for a program.
 func judged(name string) bool {
 	return slices.Contains([]string{
 		"rm", "find", "chmod", "chown", "chgrp", "setfacl", "dd", "diskutil", "tee", "shred", "wipefs", "blkdiscard", "mkswap", "truncate",

@@ -9,24 +9,27 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Limits of the words that Files looks at, and of the commands inside commands.
+// Limits of Files: words examined, and levels of commands inside commands.
 const (
 	maxWords  = 1_000
 	maxNested = 4
 )
 
-// Names are the files that a command may read or start, as far as its words tell. All paths are absolute. Most of them are not there.
+// Names holds the files that a command may read or start, as far as its words show. All paths are
+// absolute. Most of them do not exist.
 type Names struct {
-	Files    []string // that a word names, or where PATH leads for it; each once, in their order
-	Patterns []string // with *, ? or [ in them
-	Wild     []string // patterns of forms that path.Match does not know
-	Programs []string // of those that Defaults knows, the ones that stand anywhere in the command
-	Unknown  bool     // a word depends on what only the shell will know
-	Cut      bool     // there are too many words, or too many commands inside commands: the rest was not looked at
+	Files    []string // named by a word, or found through PATH; each once, in order
+	Patterns []string // paths with *, ? or [
+	Wild     []string // patterns that path.Match does not support
+	Programs []string // the programs known to Defaults that occur anywhere in the command
+	Unknown  bool     // a word depends on something that only the shell knows
+	Cut      bool     // a limit was reached: the rest was not examined
 }
 
-// Files reads the words of a command: as seen from the folder where it runs, and from where a cd leads. What stands after the = of a word is a
-// word too, and so is the value of a variable that the call sets. env is what the command finds, as NAME=VALUE. home and cwd are absolute.
+// Files examines the words of a command. Relative paths start from the working folder and from the
+// target of each cd. The text after a = in a word also counts as a word, and so does the value of
+// each variable in set, which the call sets. env is the command's environment as NAME=VALUE. home
+// and cwd are absolute.
 func Files(command, home, cwd string, env []string, set map[string]string) Names {
 	f := &finder{start: cwd, scene: scene{home: home, cwd: cwd, vars: map[string]string{}}, seen: map[string]bool{}}
 	for _, pair := range env {
@@ -44,6 +47,7 @@ func Files(command, home, cwd string, env []string, set map[string]string) Names
 	return f.Names
 }
 
+// finder walks through a command and collects the names.
 type finder struct {
 	Names
 	scene
@@ -52,7 +56,7 @@ type finder struct {
 	seen  map[string]bool
 }
 
-// program goes through a text; where it is no shell command, by its blanks.
+// program examines a script. A text that does not parse as a shell script is split at its blanks.
 func (f *finder) program(src string, depth int) {
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	for stmt, err := range p.StmtsSeq(strings.NewReader(src)) {
@@ -83,7 +87,7 @@ func (f *finder) program(src string, depth int) {
 	}
 }
 
-// word takes a word, and looks into one that may be a command itself, as sh -c has it.
+// word examines one word, and looks inside if the word may be a command itself, as for sh -c.
 func (f *finder) word(w string, depth int) {
 	if f.words++; f.words > maxWords {
 		f.Cut = true
@@ -113,7 +117,7 @@ func (f *finder) word(w string, depth int) {
 	f.program(w, depth+1)
 }
 
-// add takes a word as a path from both folders and, where it has no slash, from those of PATH.
+// add records a word as a path, from both folders and, if it has no slash, from those in PATH.
 func (f *finder) add(w string) {
 	if path.IsAbs(w) {
 		f.keep(path.Clean(w))
@@ -130,6 +134,7 @@ func (f *finder) add(w string) {
 	}
 }
 
+// keep records a path once, as a file, a pattern, or a pattern that path.Match does not support.
 func (f *finder) keep(p string) {
 	if f.seen[p] {
 		return
@@ -145,7 +150,8 @@ func (f *finder) keep(p string) {
 	}
 }
 
-// searched are the folders of PATH, without those of the system: what runs without its rights cannot put a program there.
+// searched returns the folders in PATH except those of the system, where a command without
+// privileges cannot put programs.
 func (f *finder) searched() []string {
 	var list []string
 	for dir := range strings.SplitSeq(f.vars["PATH"], ":") {
@@ -165,8 +171,9 @@ func ofSystem(dir string) bool {
 	})
 }
 
-// Defaults are the files that a program reads though its command does not name them, as patterns in its folder or one above. nil: it is none of
-// those that are known for it.
+// Defaults returns the files that a program reads although its command does not name them, as
+// patterns in the working folder or one above. It returns nil for programs that are not in this
+// list.
 func Defaults(program string) []string {
 	switch program {
 	case "make", "gmake", "bmake":

@@ -1,5 +1,7 @@
-// Package inspect reads the text of a shell command before it runs: what people should see, and the five mistakes that are
-// refused in every mode. It is no boundary, for a program can do the same out of sight; and it runs nothing.
+// Package inspect reads the text of a shell command before it runs. Command finds the warnings that
+// people should see, and the five mistakes that are refused in every mode; Files finds the files
+// that an approval should cover. It is not a security boundary, because a program can do the same
+// things out of sight. It never runs anything.
 package inspect
 
 import (
@@ -11,20 +13,20 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Limits of the looking: how deep commands inside commands (sh -c, eval) are followed, and how many nodes
-// of the syntax are visited in all, so that no text makes it long.
+// Limits of the inspection: the depth of commands inside commands (sh -c, eval), and the number of
+// syntax nodes visited in all. They bound the time for any text.
 const (
 	maxInspect = 5
 	maxVisits  = 300_000
 )
 
-// Verdict is what can be seen in the text of a command before it runs.
+// Verdict holds what the text of a command shows before it runs.
 type Verdict struct {
-	Warnings []string // patterns that are often mistakes
-	Denied   string   // why it is refused in every mode; "" when it is not
+	Warnings []string // constructs that are often mistakes
+	Denied   string   // why it is refused in every mode; "": it is not
 }
 
-// Command reads a command as bash does. home and cwd are absolute.
+// Command reads a command as bash would. home and cwd are absolute.
 func Command(command, home, cwd string) Verdict {
 	x := &inspector{scene: scene{home: home, cwd: cwd, vars: map[string]string{"HOME": home, "PWD": cwd}}}
 	x.program(command, 0)
@@ -51,7 +53,7 @@ type inspector struct {
 	visits int
 }
 
-// walk visits a tree as long as the limit allows.
+// walk visits a syntax tree until the limit is reached.
 func (x *inspector) walk(n syntax.Node, f func(syntax.Node) bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if x.visits++; x.visits > maxVisits {
@@ -62,8 +64,8 @@ func (x *inspector) walk(n syntax.Node, f func(syntax.Node) bool) {
 	})
 }
 
-// program looks at a text as bash would run it: statement by statement, so that what stands before a
-// syntax error counts, and what stands behind it is looked at line by line.
+// program examines a script as bash would run it, statement by statement. The part before a syntax
+// error counts in full; the part after it is examined line by line.
 func (x *inspector) program(src string, depth int) {
 	if depth > maxInspect {
 		return
@@ -80,13 +82,14 @@ func (x *inspector) program(src string, depth int) {
 	}
 }
 
+// statements examines a text until the first syntax error, and reports whether there was none.
 func (x *inspector) statements(src string) (clean bool) {
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	clean = true
 	for stmt, err := range p.StmtsSeq(strings.NewReader(src)) {
 		switch {
 		case err != nil:
-			clean = false // and no return: the parser may tell of the error once more, which a loop that was left does not bear
+			clean = false // no return here: the parser may yield the error again, and panics if the loop has ended
 		case clean:
 			x.walk(stmt, x.visit)
 		}
@@ -94,6 +97,7 @@ func (x *inspector) statements(src string) (clean bool) {
 	return clean
 }
 
+// visit examines one node. It returns false if walk must not descend into it.
 func (x *inspector) visit(node syntax.Node) bool {
 	switch n := node.(type) {
 	case *syntax.Stmt:
@@ -120,7 +124,8 @@ func (x *inspector) visit(node syntax.Node) bool {
 	return true
 }
 
-// scoped looks at statements whose variables and folder end with them. It is false: Walk need not go there again.
+// scoped examines statements in a subshell: their variables and folder do not affect the rest. It
+// returns false because walk need not visit them again.
 func (x *inspector) scoped(list []*syntax.Stmt) bool {
 	outside := x.scene
 	x.vars = maps.Clone(x.vars)
@@ -131,7 +136,7 @@ func (x *inspector) scoped(list []*syntax.Stmt) bool {
 	return false
 }
 
-// call looks at a simple command.
+// call examines a simple command.
 func (x *inspector) call(c *syntax.CallExpr) {
 	x.assign(c.Assigns)
 	argv := x.argv(c)
@@ -145,7 +150,7 @@ func (x *inspector) call(c *syntax.CallExpr) {
 	x.command(argv)
 }
 
-// command judges an argv; programs that start another one are looked through.
+// command judges a command line. It looks through programs that start another one, such as sudo.
 func (x *inspector) command(argv []string) {
 	name := path.Base(argv[0])
 	switch name {
@@ -176,7 +181,7 @@ func (x *inspector) command(argv []string) {
 	x.judge(name, argv[1:])
 }
 
-// shell looks at the text behind -c.
+// shell examines the text after -c.
 func (x *inspector) shell(args []string) {
 	for i, a := range args {
 		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "c") && i+1 < len(args) {
@@ -186,7 +191,7 @@ func (x *inspector) shell(args []string) {
 	}
 }
 
-// pipe looks at a | b: downloads and text that go straight into a shell.
+// pipe examines a | b for downloads and texts that go straight into a shell.
 func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	right, ok := b.Y.Cmd.(*syntax.CallExpr)
 	if !ok {
@@ -212,7 +217,7 @@ func (x *inspector) pipe(b *syntax.BinaryCmd) {
 	}
 }
 
-// echoed looks at the text of echo and printf that goes into a shell.
+// echoed examines the text that echo or printf sends into a shell.
 func (x *inspector) echoed(c *syntax.CallExpr) {
 	argv := x.argv(c)
 	if len(argv) > 1 && (argv[0] == "echo" || argv[0] == "printf") {
@@ -220,6 +225,7 @@ func (x *inspector) echoed(c *syntax.CallExpr) {
 	}
 }
 
+// lastCall returns the last command of a pipe.
 func lastCall(s *syntax.Stmt) (*syntax.CallExpr, bool) {
 	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok {
 		return lastCall(b.Y)
@@ -228,7 +234,7 @@ func lastCall(s *syntax.Stmt) (*syntax.CallExpr, bool) {
 	return c, ok
 }
 
-// redirects looks at where output goes, and at what a shell is fed with <<.
+// redirects examines the targets of output, and the here-documents that feed a shell.
 func (x *inspector) redirects(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
 		switch r.Op {
@@ -242,6 +248,7 @@ func (x *inspector) redirects(s *syntax.Stmt) {
 	}
 }
 
+// fed examines the text of a here-document or here-string.
 func (x *inspector) fed(r *syntax.Redirect) {
 	text := x.text(r.Hdoc)
 	if r.Op == syntax.WordHdoc {
@@ -250,7 +257,7 @@ func (x *inspector) fed(r *syntax.Redirect) {
 	x.program(text, x.depth+1)
 }
 
-// fetches says whether a download stands somewhere in a node.
+// fetches reports whether a node contains a download.
 func (x *inspector) fetches(n syntax.Node) bool {
 	found := false
 	x.walk(n, func(n syntax.Node) bool {
@@ -263,7 +270,8 @@ func (x *inspector) fetches(n syntax.Node) bool {
 	return found
 }
 
-// bomb says whether a function starts itself more than once, in a pipe or in the background: ":(){ :|:& };:".
+// bomb reports whether a function starts itself more than once, in a pipe or in the background:
+// ":(){ :|:& };:".
 func (x *inspector) bomb(f *syntax.FuncDecl) bool {
 	calls := func(n syntax.Node) int {
 		count := 0
@@ -276,7 +284,7 @@ func (x *inspector) bomb(f *syntax.FuncDecl) bool {
 		return count
 	}
 	found := false
-	behind := 0
+	background := 0
 	x.walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.BinaryCmd:
@@ -284,10 +292,10 @@ func (x *inspector) bomb(f *syntax.FuncDecl) bool {
 			found = found || pipe && calls(n.X) > 0 && calls(n.Y) > 0
 		case *syntax.Stmt:
 			if n.Background {
-				behind += calls(n)
+				background += calls(n)
 			}
 		}
 		return !found
 	})
-	return found || behind > 0 && calls(f.Body) > 1
+	return found || background > 0 && calls(f.Body) > 1
 }

@@ -8,13 +8,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// scene is what a command finds where it runs, as far as that can be known: it gives words and paths their meaning.
+// scene is the state of the shell at one point of a command, as far as it can be known. It gives
+// words and paths their meaning.
 type scene struct {
 	home, cwd string
 	vars      map[string]string // set by the command so far; a value may hold unknown
 }
 
-// assign keeps what a command sets.
+// assign stores the variables that the command sets.
 func (c *scene) assign(list []*syntax.Assign) {
 	for _, a := range list {
 		if a.Name == nil || a.Naked {
@@ -42,8 +43,8 @@ func (c *scene) changeFolder(args []string) {
 	c.vars["PWD"] = c.cwd
 }
 
-// precious says whether removing a path removes the root folder or the home: it is one of them, a folder
-// above the home, or everything inside ("~/*").
+// precious reports whether removing a path would remove the root folder or the home: the path is
+// one of them, a folder above the home, or everything inside ("~/*").
 func (c *scene) precious(p string) bool {
 	if p == "" || strings.Contains(p, unknown) {
 		return false
@@ -52,7 +53,8 @@ func (c *scene) precious(p string) bool {
 	return dir == "/" || c.home != "" && (dir == c.home || strings.HasPrefix(c.home, dir+"/"))
 }
 
-// folderOf is a path without a last component that stands for everything in it, and whether there was one.
+// folderOf strips a last component that matches everything in a folder, and reports whether there
+// was one.
 func (c *scene) folderOf(p string) (dir string, all bool) {
 	if slices.Contains([]string{"*", ".*", "**", "{*,.*}", ".[!.]*", "?*"}, path.Base(p)) {
 		return c.absolute(strings.TrimSuffix(p, path.Base(p))), true
@@ -60,7 +62,7 @@ func (c *scene) folderOf(p string) (dir string, all bool) {
 	return c.absolute(p), false
 }
 
-// absolute cleans a path as seen from the folder that the command is in.
+// absolute cleans a path, relative to the current folder of the command.
 func (c *scene) absolute(p string) string {
 	if p == "" {
 		return c.cwd

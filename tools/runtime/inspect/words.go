@@ -6,13 +6,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// unknown stands in a word for what only the shell will know: the output of a command, an unset variable.
+// unknown replaces the parts of a word that only the shell knows: the output of a command, an unset
+// variable.
 const unknown = "\x00"
 
-// maxBraces bounds how many words a brace expression is spelled out to.
+// maxBraces limits the words that one brace expression expands to.
 const maxBraces = 64
 
-// argv are the words of a simple command.
+// argv returns the words of a simple command.
 func (c *scene) argv(call *syntax.CallExpr) []string {
 	var out []string
 	for _, w := range call.Args {
@@ -21,7 +22,7 @@ func (c *scene) argv(call *syntax.CallExpr) []string {
 	return out
 }
 
-// fields says what words a shell word comes to, as far as that can be seen without running anything.
+// fields expands a shell word into words, as far as that is possible without running anything.
 func (c *scene) fields(w *syntax.Word) []string {
 	var out []string
 	for _, plain := range braces(w) {
@@ -35,7 +36,7 @@ func (c *scene) fields(w *syntax.Word) []string {
 	return out
 }
 
-// text is a word that is not split.
+// text expands a word without splitting it.
 func (c *scene) text(w *syntax.Word) string {
 	if w == nil {
 		return ""
@@ -44,7 +45,7 @@ func (c *scene) text(w *syntax.Word) string {
 	return text
 }
 
-// braces spells out {a,b}; sequences and what would become too much stay as they are.
+// braces expands {a,b}. It leaves sequences, and expansions beyond maxBraces, as they are.
 func braces(w *syntax.Word) []*syntax.Word {
 	done := []*syntax.Word{{}}
 	split := *w
@@ -72,6 +73,8 @@ func braces(w *syntax.Word) []*syntax.Word {
 	return done
 }
 
+// parts expands the parts of a word. split reports whether the shell would split the result at its
+// blanks.
 func (c *scene) parts(parts []syntax.WordPart, quoted bool) (text string, split bool) {
 	var b strings.Builder
 	for i, part := range parts {
@@ -94,7 +97,7 @@ func (c *scene) parts(parts []syntax.WordPart, quoted bool) (text string, split 
 	return b.String(), split
 }
 
-// literal undoes backslashes and expands a leading tilde.
+// literal removes backslashes and expands a leading tilde.
 func (c *scene) literal(s string, first, quoted bool) string {
 	if first && (s == "~" || strings.HasPrefix(s, "~/")) {
 		s = c.home + s[1:]
@@ -115,7 +118,7 @@ func (c *scene) literal(s string, first, quoted bool) string {
 	return b.String()
 }
 
-// parameter is the value of a variable that the command itself has set, or of HOME and PWD.
+// parameter returns the value of a variable that the command has set, or of HOME and PWD.
 func (c *scene) parameter(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil {
 		return unknown

@@ -75,7 +75,7 @@ func token(n int) string { return fmt.Sprintf("%d.%d", 1000+n, os.Getpid()) }
 func TestZoo(t *testing.T) {
 	n := 0
 	for name, command := range zoo("TOKEN") {
-		for where, b := range map[string]*bench{"in the sandbox": boxed(t, false), "outside": newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})} {
+		for where, b := range map[string]*bench{"in the sandbox": sandboxed(t, false), "outside": newBench(t, runtime.Limits{Grace: 50 * time.Millisecond})} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				n++
 				token := token(n)
@@ -143,7 +143,7 @@ func TestZooAfterHobWasKilled(t *testing.T) {
 		for where, box := range map[string][]string{"in the sandbox": {"boxed"}, "outside": nil} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				if box != nil {
-					boxed(t, false) // or skip
+					sandboxed(t, false) // or skip
 				} else if strings.Contains(name, "cleared environment") {
 					t.Skip("outside the sandbox it is only known by the session of a shell that is gone")
 				}

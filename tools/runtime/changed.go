@@ -27,7 +27,7 @@ const (
 func ChangedFiles(g *fsguard.Guard, since time.Time) []string {
 	var found []string
 	for _, root := range writable(g) {
-		s := sweeper{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
+		s := changeScan{since: since, skip: fsguard.ForeignFolders(g.Workspace())}
 		found = append(found, s.below(root)...)
 	}
 	slices.Sort(found)
@@ -82,15 +82,15 @@ func FileVersion(info fs.FileInfo) string {
 	return fsguard.Identity(info) + " " + strconv.FormatInt(info.Size(), 10) + " " + changed(info).UTC().Format(time.RFC3339Nano)
 }
 
-// sweeper goes through one root.
-type sweeper struct {
+// changeScan goes through one root.
+type changeScan struct {
 	since time.Time
 	skip  []string
 	seen  int
 }
 
 // below are the changed files below a root, or the folders that stand for them.
-func (s *sweeper) below(root string) []string {
+func (s *changeScan) below(root string) []string {
 	folders, files, ok := s.folder(root)
 	if !ok {
 		return []string{root}
@@ -100,7 +100,7 @@ func (s *sweeper) below(root string) []string {
 
 // folder looks through a folder: the folders in it that stand for themselves, and the changed files outside of those. It is not
 // ok when there is too much to look at, or the folder cannot be read.
-func (s *sweeper) folder(dir string) (folders, files []string, ok bool) {
+func (s *changeScan) folder(dir string) (folders, files []string, ok bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, false
@@ -129,7 +129,7 @@ func (s *sweeper) folder(dir string) (folders, files []string, ok bool) {
 }
 
 // within is folder for one that lies in another: it stands for itself when it was moved there or cannot be read.
-func (s *sweeper) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
+func (s *changeScan) within(path string, info fs.FileInfo) (folders, files []string, ok bool) {
 	if moved(info, s.since) {
 		return []string{path}, nil, true
 	}
