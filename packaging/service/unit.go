@@ -7,7 +7,9 @@ import (
 
 // What both units say. The delay between restarts grows from a second to a minute where systemd is 254 or newer; an older one
 // warns of the two keys that it does not know and waits a second each time. There is no limit to the starts: hob itself finds what
-// makes it fail and goes into safe mode. After the main process, whatever is left in its control group is killed.
+// makes it fail and goes into safe mode. After the main process, whatever is left in its control group is killed. TasksMax has room for
+// several commands that each reach their own limit of 2,000: systemd's default may be less than that, and then one command would keep
+// hob from starting processes.
 const unitService = `Type=notify
 NotifyAccess=main
 %sExecStart=%s up --no-chat
@@ -21,6 +23,7 @@ TimeoutStopSec=20
 TimeoutAbortSec=5
 KillMode=mixed
 Delegate=memory pids
+TasksMax=16384
 UMask=0077
 `
 
