@@ -9,20 +9,19 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/store/backup"
 	"hob/daemon/sys"
 )
 
 // What the command line knows about copies of the database.
 type (
 	// BackupReport is what a database file holds.
-	BackupReport = backup.Report
+	BackupReport = store.BackupReport
 	// BackupFile is a copy in the folder of backups.
-	BackupFile = backup.File
+	BackupFile = store.BackupFile
 	// BackupLoss is what a database knows and a backup does not.
-	BackupLoss = backup.Lost
+	BackupLoss = store.BackupLoss
 	// RestoreNote says what is held after a restore.
-	RestoreNote = backup.Note
+	RestoreNote = store.RestoreNote
 )
 
 // VerifyBackup says what a copy holds, or why it is not to be relied on.
@@ -34,8 +33,8 @@ func VerifyBackup(ctx context.Context, path string) (BackupReport, error) {
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(path), "hob.lock")); err == nil && filepath.Base(path) == "hob.db" {
 		return BackupReport{}, event.NewFault(event.Invalid, "hob doctor looks at it; hob backup create makes a copy", "%s is the database itself, no copy of it", path)
 	}
-	r, err := backup.Verify(ctx, path, files)
-	return r, backup.Fault(path, err)
+	r, err := store.VerifyBackup(ctx, path, files)
+	return r, store.BackupFault(path, err)
 }
 
 // CheckDatabase says what the database of a home holds, or what is wrong with it. The error is ErrRunning while a hob runs, and
@@ -45,16 +44,18 @@ func CheckDatabase(ctx context.Context, home string) (BackupReport, error) {
 	if err != nil {
 		return BackupReport{}, err
 	}
-	return backup.Inspect(ctx, Options{Home: home}.database(), files)
+	return store.InspectDatabase(ctx, Options{Home: home}.database(), files)
 }
 
 // Backups lists the copies in the folder of a home, newest first. It opens none.
 func Backups(home string) ([]BackupFile, error) {
-	return backup.List(backup.Folder(Options{Home: home}.state()))
+	return store.ListBackups(store.BackupFolder(Options{Home: home}.state()))
 }
 
 // Leftovers lists what an interrupted restore or backup has left in a home. Nobody needs it while no hob runs.
-func Leftovers(home string) ([]string, error) { return backup.Leftovers(Options{Home: home}.state()) }
+func Leftovers(home string) ([]string, error) {
+	return store.BackupLeftovers(Options{Home: home}.state())
+}
 
 // RestoreLoss says what a restore would lose. The error is ErrRunning while a hob runs.
 func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, error) {
@@ -62,7 +63,7 @@ func RestoreLoss(ctx context.Context, home string, r BackupReport) (BackupLoss, 
 	if err != nil {
 		return BackupLoss{}, err
 	}
-	return backup.Loses(ctx, Options{Home: home}.database(), files, r)
+	return store.BackupLoses(ctx, Options{Home: home}.database(), files, r)
 }
 
 // RestoreBackup puts a copy in the place of the database of a home. The error is ErrRunning while a hob runs.
@@ -75,8 +76,8 @@ func RestoreBackup(ctx context.Context, home, from string) (RestoreNote, error) 
 	if err != nil {
 		return RestoreNote{}, err
 	}
-	n, err := backup.Restore(ctx, o.database(), from, files, sys.RealClock().Wall)
-	return n, backup.Fault(from, err)
+	n, err := store.RestoreBackup(ctx, o.database(), from, files, sys.RealClock().Wall)
+	return n, store.BackupFault(from, err)
 }
 
 func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
@@ -85,21 +86,21 @@ func (o Options) database() string { return filepath.Join(o.state(), "hob.db") }
 type copies struct{ *daemon }
 
 // keeper makes them.
-func (d copies) keeper(p func() backup.Plan) (backup.Keeper, error) {
+func (d copies) keeper(p func() store.BackupPlan) (store.BackupSchedule, error) {
 	files, err := store.Migrations()
-	return backup.Keeper{
+	return store.BackupSchedule{
 		State: d.opt.state(), Plan: p, Migrations: files, Readers: d.store.Reader(), Copy: d.store.Backups.Backup, Notice: d.store.Events.Notice,
 		Free: sys.DiskFree, Zone: d.zone, Clock: d.clock, Log: d.log,
 	}, err
 }
 
 // plan is what the config says of them now.
-func (d copies) plan() backup.Plan {
+func (d copies) plan() store.BackupPlan {
 	c := d.config().Backup
 	if c.Daily == 0 {
-		return backup.Plan{}
+		return store.BackupPlan{}
 	}
-	return backup.Plan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
+	return store.BackupPlan{Every: c.Every, Daily: c.Daily, Weekly: c.Weekly}
 }
 
 // keep makes them by schedule, until ctx ends.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"hob/daemon/event"
-	"hob/daemon/store/backup"
+	"hob/daemon/store"
 )
 
 // LostDatabase is what is wrong when a home that was used before has no database, or an empty one; nil: nothing is. It opens no database.
@@ -37,13 +37,13 @@ func (o Options) lost(what string) error {
 	if o.everReady() {
 		signs = append(signs, "its log")
 	}
-	copies, err := backup.List(backup.Folder(o.state()))
+	copies, err := store.ListBackups(store.BackupFolder(o.state()))
 	if err != nil {
 		return err
 	}
 	for _, kept := range []string{".before-restore", ".before-migration"} {
 		if info, err := os.Lstat(o.database() + kept); err == nil {
-			copies = append(copies, backup.File{Path: o.database() + kept, Made: info.ModTime().UTC()})
+			copies = append(copies, store.BackupFile{Path: o.database() + kept, Made: info.ModTime().UTC()})
 		}
 	}
 	if len(copies) > 0 {

@@ -15,16 +15,16 @@ const (
 	longestTyping = time.Minute     // however long a reply is: what takes longer was not instant
 )
 
-// Said is an answer of hob's in a chat: when its first part was sent, and when its last one.
+// SentAnswer is an answer of hob's in a chat: when its first part was sent, and when its last one.
 type SentAnswer struct{ From, To time.Time }
 
-// Reply is a message in a chat, as far as it shows whether a person wrote it.
+// ReplyTo is a message in a chat, as far as it shows whether a person wrote it.
 type ReplyTo struct {
 	At     time.Time // when it came
 	Length int       // in characters
 }
 
-// ReplyOf is a message that comes now.
+// ReplyNow is a message that comes now.
 func ReplyNow(text string, now time.Time) ReplyTo {
 	return ReplyTo{At: now, Length: utf8.RuneCountInString(text)}
 }
@@ -39,7 +39,7 @@ func (r ReplyTo) instant(answer SentAnswer) bool {
 	return r.At.Sub(answered) < least
 }
 
-// Volleys counts how many of hob's last answers in a chat, without one in between, had a reply that came faster than a person writes. Both lists
+// InstantReplies counts how many of hob's last answers in a chat, without one in between, had a reply that came faster than a person writes. Both lists
 // are oldest first; the replies are those of one sender. What he wrote after the first reply to an answer says nothing more. An answer that
 // he did not reply to, because it was meant for somebody else, or because hob said two things, is passed over.
 func InstantReplies(answers []SentAnswer, replies []ReplyTo) (n int) {

@@ -73,7 +73,7 @@ func reserveSpend(tx *Tx, p turn.Step, t turn.Turn) error {
 	return tx.spendRows().reserve(t.ID, b.Day, p.Reserve)
 }
 
-// book is the ledger as one transaction sees it.
+// spendRows is the ledger as one transaction sees it.
 func (tx *Tx) spendRows() spendRows { return spendRows{Tx: tx, Day: tx.core.day} }
 
 func readBudget(tx *Tx) (Budget, error) {

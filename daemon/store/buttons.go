@@ -12,10 +12,10 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// longestLabel is how many bytes a button may have so that every platform shows it whole.
+// maxButtonLabel is how many bytes a button may have so that every platform shows it whole.
 const maxButtonLabel = 40
 
-// Below returns what the reader of a message can choose: buttons, for an owner whose channel has them and under a text that no files follow;
+// choicesBelow returns what the reader of a message can choose: buttons, for an owner whose channel has them and under a text that no files follow;
 // else they are numbered words at the end of the text, which comes back with them.
 func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Address) bool) (text string, buttons []channels.Choice, err error) {
 	if len(o.Buttons) == 0 {
@@ -40,7 +40,7 @@ func choicesBelow(tx *Tx, o event.Out, owner []event.Address, has func(event.Add
 	return o.Body, buttons, nil
 }
 
-// foreign reports whether somebody else's text may speak through a cause: pressing a button must not make the owner's words of it.
+// foreignCause reports whether somebody else's text may speak through a cause: pressing a button must not make the owner's words of it.
 func foreignCause(tx *Tx, c event.Cause) (yes bool, err error) {
 	if c.Kind != event.ByTurn {
 		return false, nil
@@ -52,7 +52,7 @@ func foreignCause(tx *Tx, c event.Cause) (yes bool, err error) {
 	return yes, err
 }
 
-// Draw stores the buttons of an outbox row.
+// putButtons stores the buttons of an outbox row.
 func putButtons(tx *Tx, outbox int64, buttons []channels.Choice) error {
 	if len(buttons) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func putButtons(tx *Tx, outbox int64, buttons []channels.Choice) error {
 	return tx.Run("UPDATE outbox SET choices = ? WHERE id = ?", doc, outbox)
 }
 
-// Drawn are the buttons of an outbox row, nil when there are none.
+// readButtons are the buttons of an outbox row, nil when there are none.
 func readButtons(tx *Tx, outbox int64) (buttons []channels.Choice, err error) {
 	err = tx.One("SELECT choices FROM outbox WHERE id = ?", []any{outbox}, sqlite.JSON(&buttons))
 	return buttons, err

@@ -11,7 +11,6 @@ import (
 	"hob/daemon/agent/turn"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/store/backup"
 )
 
 // How long the owner's question waits for more of what a channel has from before a restore.
@@ -22,13 +21,13 @@ const (
 	catchupTaken   = "the owner said: take it up (sent before the restore)"
 )
 
-// hold keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
+// holdRestored keeps back what was sent before the database was restored: nobody knows whether it was answered since the backup. Where a platform does
 // not say when something was sent, it is something that is said now.
 func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 	if a.In.Origin.Sent.IsZero() {
 		return false, nil
 	}
-	note, ok, err := backup.RestoredIn(tx.Conn)
+	note, ok, err := restoredIn(tx)
 	if err != nil || !ok || !a.In.Origin.Sent.Before(note.At) {
 		return false, err
 	}
@@ -49,7 +48,7 @@ func holdRestored(tx *Tx, a *arrival) (over bool, err error) {
 		a.In.Source, sqlite.Micros(note.At), sqlite.Micros(tx.Now.Add(catchupWait)))
 }
 
-// Ask asks the owner about what channels have brought from before a restore, once for each, when no more of it comes.
+// askCatchups asks the owner about what channels have brought from before a restore, once for each, when no more of it comes.
 func askCatchups(tx *Tx) error {
 	rs, err := tx.Query("SELECT source, restored FROM catchups WHERE question IS NULL AND due <= ?", sqlite.Micros(tx.Now))
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (c catchup, err error) { return c, rs.Scan(&c.source, sqlite.Stamp(&c.restored)) })
@@ -70,7 +69,7 @@ type catchup struct {
 	restored time.Time
 }
 
-// ours are the rows that a restore holds, of one source.
+// heldByRestore are the rows that a restore holds, of one source.
 const heldByRestore = " FROM inbox WHERE state = 'held' AND source = ? AND reason LIKE 'restored from a backup%'"
 
 func (c catchup) ask(tx *Tx) error {
@@ -95,7 +94,7 @@ func (c catchup) ask(tx *Tx) error {
 	return tx.Run("UPDATE catchups SET question = ? WHERE source = ?", id, c.source)
 }
 
-// asked is the question: how many they are, and the beginnings of the first.
+// catchupText is the question: how many they are, and the beginnings of the first.
 func catchupText(source string, restored time.Time, held []event.In) string {
 	const stamp = "2006-01-02 15:04 MST"
 	what, they := "1 message that was", "it"
@@ -119,7 +118,7 @@ func catchupText(source string, restored time.Time, held []event.In) string {
 	return b.String()
 }
 
-// settle ends the holding of what a channel brought, in order, and returns how many messages that were.
+// settleCatchup ends the holding of what a channel brought, in order, and returns how many messages that were.
 func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int, error) {
 	rs, err := tx.Query("SELECT seq"+heldByRestore+" ORDER BY seq", source) // #nosec G202 -- constants
 	list, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (seq int64, err error) { return seq, rs.Scan(&seq) })
@@ -141,7 +140,7 @@ func settleCatchup(tx *Tx, source string, state InboxState, reason string) (int,
 	return len(list), nil
 }
 
-// Answered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
+// catchupAnswered does what the owner said about what a channel brought: it is queued, in order, or dropped. What comes later goes the same way.
 func catchupAnswered(tx *Tx, q turn.Question) error {
 	answer, state, reason := "drop", inboxDropped, catchupDropped
 	if q.Answer != turn.AnswerNo {

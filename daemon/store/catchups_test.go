@@ -9,7 +9,7 @@ import (
 	"hob/channels"
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
-	"hob/daemon/store/backup"
+	"hob/daemon/store"
 	"hob/daemon/store/view"
 )
 
@@ -19,12 +19,12 @@ func restored(t *testing.T) (*shop, time.Time) {
 	s := fresh(t)
 	s.accept(typed("from before the backup"))
 	at := s.now()
-	doc, err := sqlite.Doc(backup.Note{At: at, Taken: at.Add(-time.Hour)})
+	doc, err := sqlite.Doc(store.RestoreNote{At: at, Taken: at.Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.sql("INSERT INTO settings (key, value) VALUES ('restored', ?)", doc)
-	s.sql("UPDATE inbox SET state = 'held', reason = ?", backup.Note{Taken: at.Add(-time.Hour)}.Unanswered())
+	s.sql("UPDATE inbox SET state = 'held', reason = ?", store.RestoreNote{Taken: at.Add(-time.Hour)}.Unanswered())
 	return s, at
 }
 

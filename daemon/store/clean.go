@@ -16,7 +16,7 @@ const (
 	maxTranscript      = 40_000
 )
 
-// entry is one item of a transcript, as far as Clean looks at it.
+// transcriptEntry is one item of a transcript, as far as Clean looks at it.
 type transcriptEntry struct {
 	seq, inbox, size   int64
 	kind, tool, source string
@@ -24,7 +24,7 @@ type transcriptEntry struct {
 	trust              event.Trust
 }
 
-// Clean begins a new conversation under a key that knows of the old one only what is the owner's or was said before anything
+// cleanSession begins a new conversation under a key that knows of the old one only what is the owner's or was said before anything
 // foreign had been read; all else is left out and named by a handle. The old one is archived. It returns a sentence for the owner.
 func cleanSession(tx *Tx, key string) (string, error) {
 	var old int64
@@ -70,7 +70,7 @@ func countForeign(n int) string {
 	return fmt.Sprintf("%d pieces of foreign or derived text are", n)
 }
 
-// entries reads the items of the session's ended turns, and the newest of those turns.
+// readTranscript reads the items of the session's ended turns, and the newest of those turns.
 func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, err error) {
 	rs, err := tx.Query(`SELECT i.seq, coalesce(i.inbox, 0), i.kind, i.tool, i.source, coalesce(i.args, ''), i.trust, length(i.parts),
 		coalesce((SELECT group_concat(json_extract(p.value, '$.text'), char(10)) FROM json_each(i.parts) p WHERE json_extract(p.value, '$.kind') = 'text'), '')
@@ -87,7 +87,7 @@ func readTranscript(tx *Tx, session int64) (list []transcriptEntry, last int64, 
 	return list, last, err
 }
 
-// transcript writes the entries down, the newest up to the limit, and counts the handles among them.
+// writeTranscript writes the entries down, the newest up to the limit, and counts the handles among them.
 func writeTranscript(list []transcriptEntry) (text string, handles int) {
 	var lines []string
 	size := 0

@@ -14,7 +14,7 @@ import (
 
 var _ scheduler.Leaps = Triggers{}
 
-// keyLeap is the setting with the last leap of the clock.
+// keyClockJump is the setting with the last leap of the clock.
 const keyClockJump = "clock_leap"
 
 // Leap is the leap of the clock that was noted last.

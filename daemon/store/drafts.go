@@ -13,24 +13,24 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Reopened is, in SQL, what a row of the outbox becomes that is taken back: an answer that is still being made a draft again.
+// reopenedState is, in SQL, what a row of the outbox becomes that is taken back: an answer that is still being made a draft again.
 const reopenedState = "iif(EXISTS (SELECT 1 FROM deliveries d JOIN turns t ON t.id = outbox.cause_id AND t.ended = 0 WHERE d.outbox = outbox.id AND d.draft = 1), 'draft', 'ready')"
 
-// elsewhere is what a draft says when the text has another chat.
+// answeredElsewhere is what a draft says when the text has another chat.
 const answeredElsewhere = "I have answered in the chat from which you wrote last."
 
-// key is that of a turn's last word; a draft that is given up leaves it to the text itself.
+// finalKey is that of a turn's last word; a draft that is given up leaves it to the text itself.
 func finalKey(turn int64) string { return fmt.Sprintf("turn:%d:final", turn) }
 
-// Key is what a draft that has been given up, or closed without the text, is called.
+// draftKey is what a draft that has been given up, or closed without the text, is called.
 func draftKey(turn int64) string { return fmt.Sprintf("turn:%d:draft", turn) }
 
-// lists are the columns of Growing: what a running turn does, and the message that shows it.
+// growingColumns are the columns of Growing: what a running turn does, and the message that shows it.
 const growingColumns = `SELECT t.id, t.state = 'waiting', coalesce((SELECT w.kind FROM waits w WHERE w.turn = t.id AND w.call_id = t.parked_on), ''),
 	coalesce((SELECT iif(e.type = 'tool.started', json_extract(e.data, '$.summary'), '') FROM events e INDEXED BY events_tools WHERE e.turn = t.id AND e.type IN ('tool.started', 'tool.finished') ORDER BY e.seq DESC LIMIT 1), ''),
 	coalesce(o.id, 0), coalesce(o.address, t.reply_to), coalesce(o.reply_ref, ''), coalesce(d.body, ''), coalesce(d.nonce, ''), coalesce(d.unsure, 0), coalesce(iif(d.state = 'sent', d.remote_id, ''), ''), coalesce(o.standing, '')`
 
-// Growing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
+// readGrowing lists the turn that runs, when somebody sits and waits for its answer and none has been given up, and all turns that have a draft.
 func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.Growth, error) {
 	rs, err := read.QueryContext(ctx, growingColumns+` FROM turns t JOIN sessions s ON s.id = t.session LEFT JOIN outbox o ON o.key = 'turn:' || t.id || ':final' LEFT JOIN deliveries d ON d.outbox = o.id AND d.part = 0
 		WHERE o.id IS NULL AND t.state = 'running' AND t.parent IS NULL AND t.fire IS NULL AND t.reply_to <> '' AND s.key NOT LIKE 'task:%'
@@ -42,7 +42,7 @@ func readGrowing(ctx context.Context, read *sqlite.Readers) ([]channels.Growth, 
 	})
 }
 
-// Open begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
+// openDraft begins the draft of a turn's answer, unless the turn has ended, answers elsewhere by now, or has had a draft. Where the reader has been
 // told how many are ahead of him, that message becomes the draft.
 func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Right) error {
 	var ref string
@@ -65,7 +65,7 @@ func openDraft(tx *Tx, epoch int64, o channels.Opening, standing channels.Right)
 	return tx.Run("INSERT INTO deliveries (outbox, part, body, nonce, epoch, state, draft) VALUES (?, 0, ?, ?, ?, 'ready', 1)", id, o.Text, o.Nonce, epoch)
 }
 
-// message is what a draft becomes, with the right by which it goes to its address.
+// draftMessage is what a draft becomes, with the right by which it goes to its address.
 type draftMessage struct {
 	event.Out
 	standing channels.Right
@@ -77,7 +77,7 @@ func insertDraft(tx *Tx, o draftMessage, state string) (int64, error) {
 		o.Out.Key, o.Out.Cause.Kind, o.Out.Cause.ID, o.Out.Cause.Step, o.Out.To, o.standing, o.Out.Body, o.Out.ReplyRef, o.Out.Urgency, sqlite.Micros(tx.Now), sqlite.Micros(o.Out.NotAfter), state)
 }
 
-// takeOver makes the message that has told somebody how many are ahead of him the one that shows the answer to him.
+// takeOverDraft makes the message that has told somebody how many are ahead of him the one that shows the answer to him.
 func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, error) {
 	var remote, nonce, body string
 	err := tx.One(`SELECT d.remote_id, d.nonce, d.body FROM inbox i JOIN outbox a ON a.key = 'ahead:' || i.seq AND a.state = 'done' JOIN deliveries d ON d.outbox = a.id
@@ -98,7 +98,7 @@ func takeOverDraft(tx *Tx, epoch int64, o draftMessage, state string) (bool, err
 		id, body, nonce, remote, sqlite.Micros(tx.Now), epoch)
 }
 
-// Fill gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
+// fillDraft gives the draft of a turn's answer its text, which the pump then puts in the draft's place. edits tells whether the channel of an
 // address can change what it has sent. False: there is no draft at this address, the text is a message of its own.
 func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits func(event.Address) bool) (bool, error) {
 	if o.Cause.Kind != event.ByTurn || o.Key != finalKey(o.Cause.ID) {
@@ -127,7 +127,7 @@ func fillDraft(tx *Tx, epoch int64, o event.Out, standing channels.Right, edits 
 	return takeOverDraft(tx, epoch, draftMessage{o, standing}, "ready")
 }
 
-// fill makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not
+// fillDraftRow makes a draft a message. One that the owner has dropped stays so, but has the text if he takes it back. What has not been tried, or has surely not
 // arrived, is forgotten; what may have arrived is brought to an end first, and then edited.
 func fillDraftRow(tx *Tx, id int64, body string) error {
 	tx.Ring(sqlite.BellOutbox)
@@ -137,7 +137,7 @@ func fillDraftRow(tx *Tx, id int64, body string) error {
 	return tx.Run("DELETE FROM deliveries WHERE outbox = ? AND draft = 1 AND state = 'ready' AND unsure = 0", id)
 }
 
-// end closes a draft with a line of hob's own, under another key. One that nobody has seen is taken back.
+// endDraftRow closes a draft with a line of hob's own, under another key. One that nobody has seen is taken back.
 func endDraftRow(tx *Tx, id int64, line string) error {
 	if err := tx.Run("UPDATE outbox SET key = replace(key, ':final', ':draft') WHERE id = ?", id); err != nil {
 		return err
@@ -150,7 +150,7 @@ func endDraftRow(tx *Tx, id int64, line string) error {
 	return fillDraftRow(tx, id, line)
 }
 
-// closing is what a draft says when its turn ends without a text for this chat.
+// draftClosing is what a draft says when its turn ends without a text for this chat.
 func draftClosing(state turn.Status) string {
 	switch state {
 	case turn.Failed:
@@ -164,7 +164,7 @@ func draftClosing(state turn.Status) string {
 	}
 }
 
-// End closes the draft of a turn that has ended without filling it.
+// endDraft closes the draft of a turn that has ended without filling it.
 func endDraft(tx *Tx, id int64, state turn.Status) error {
 	var draft int64
 	err := tx.One("SELECT id FROM outbox WHERE key = ? AND state = 'draft'", []any{finalKey(id)}, &draft)
@@ -177,7 +177,7 @@ func endDraft(tx *Tx, id int64, state turn.Status) error {
 	return endDraftRow(tx, draft, draftClosing(state))
 }
 
-// Refused forgets a draft that was being sent when its turn ended with a text, and has surely not arrived or never will: the text is a message of its
+// draftRefused forgets a draft that was being sent when its turn ended with a text, and has surely not arrived or never will: the text is a message of its
 // own then, with tries of its own. False: the delivery is no such draft.
 func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error) {
 	if v.State == channels.Retry && v.Unsure > 0 {
@@ -190,7 +190,7 @@ func draftRefused(tx *Tx, d channels.Delivery, v channels.Verdict) (bool, error)
 	return n > 0, err
 }
 
-// Anew makes a part that showed a draft one that has not been sent: its message stays, and cannot be edited.
+// reopenDraft makes a part that showed a draft one that has not been sent: its message stays, and cannot be edited.
 func reopenDraft(tx *Tx, d channels.Delivery, v channels.Verdict) error {
 	return tx.Run("UPDATE deliveries SET state = 'ready', draft = 0, remote_id = '', nonce = ?, attempts = 0, unsure = 0, tried = 0, next_at = ?, error = ? WHERE outbox = ? AND part = ?",
 		d.Nonce, sqlite.Micros(v.At), v.Reason, d.Outbox, d.Part)

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// message is what an edit is about: a message that was let in, as it is after the edits before this one.
+// editedMessage is what an edit is about: a message that was let in, as it is after the edits before this one.
 type editedMessage struct {
 	seq    int64 // of the message as it came first
 	kind   event.Kind
@@ -25,7 +25,7 @@ type editedMessage struct {
 	text  string       // as it was written last
 }
 
-// edit puts the new text of a message in the place of one that nobody has read. What was read already stays read: then the edit is an input
+// applyEdit puts the new text of a message in the place of one that nobody has read. What was read already stays read: then the edit is an input
 // of its own, which says what there was before. An edit never becomes a command, and counts as typed only in the place of what does.
 func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	if a.In.Origin.Edits == "" {
@@ -61,12 +61,12 @@ func applyEdit(tx *Tx, a *arrival) (over bool, err error) {
 	return false, nil
 }
 
-// before tells the model that it reads an edit.
+// textBefore tells the model that it reads an edit.
 func textBefore(text string) string {
 	return "[edited message, before: " + channels.Excerpt(text) + "]"
 }
 
-// readMessage finds what an edit is about: sql.ErrNoRows when it was never let in.
+// readEdited finds what an edit is about: sql.ErrNoRows when it was never let in.
 func readEdited(tx *Tx, in event.In) (m editedMessage, err error) {
 	err = tx.One("SELECT seq, kind, person, reply_to FROM inbox WHERE source = ? AND ext_id = ?", []any{in.Source, in.Origin.Edits}, &m.seq, &m.kind, &m.person, &m.chat)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m editedMessage) by(in event.In) bool {
 	return (m.person == in.Origin.Person || m.person == "") && roomOf(m.chat) == roomOf(in.ReplyTo)
 }
 
-// room is an address without a thread in it.
+// roomOf is an address without a thread in it.
 func roomOf(a event.Address) string {
 	name, _, _ := strings.Cut(string(a), "/")
 	return name
@@ -159,7 +159,7 @@ func (m editedMessage) record(tx *Tx, a arrival, row int64) error {
 	return tx.Run("INSERT INTO edits (source, ext_id, message, inbox, number, text) VALUES (?, ?, ?, ?, ?, ?)", a.In.Source, a.In.ExtID, m.seq, row, number, text)
 }
 
-// TakeBack drops a message that nobody has read, with its edits, when who wrote it has deleted it.
+// takeBack drops a message that nobody has read, with its edits, when who wrote it has deleted it.
 func takeBack(tx *Tx, w channels.Withdrawal) error {
 	m, err := readEdited(tx, event.In{Source: w.Source, Origin: event.Origin{Edits: w.ExtID}})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (w.Person == "" || !m.by(event.In{ReplyTo: w.Chat, Origin: event.Origin{Person: w.Person}})) {

@@ -18,10 +18,10 @@ import (
 // After this many failures in a row the owner is asked.
 const askAfterFailures = 5
 
-// failing marks the question that is put then.
+// failingQuestion marks the question that is put then.
 const failingQuestion = "failing"
 
-// End ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
+// endFire ends the fire that a turn served: a failure backs the job off, the fifth in a row asks the owner.
 func endFire(tx *Tx, id int64, f turn.Finish) error {
 	var fire, job int64
 	err := tx.One("SELECT f.id, f.trigger FROM turns t JOIN fires f ON f.id = t.fire WHERE t.id = ?", []any{id}, &fire, &job)
@@ -49,7 +49,7 @@ func endFire(tx *Tx, id int64, f turn.Finish) error {
 	return backOffTrigger(tx, job, why)
 }
 
-// Reported ends the run of a literal command anew when the command, which went on in the background after its turn, has failed.
+// failReported ends the run of a literal command anew when the command, which went on in the background after its turn, has failed.
 func failReported(tx *Tx, call, report string) error {
 	var fire, job int64
 	var prompt string
@@ -89,7 +89,7 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 	return err
 }
 
-// letGo forgets a trigger's failures. What waits for the end of its hold may run now; why stands behind what its row says of that.
+// clearFailures forgets a trigger's failures. What waits for the end of its hold may run now; why stands behind what its row says of that.
 func clearFailures(tx *Tx, id int64, why string) error {
 	var k triggerKind
 	var held bool
@@ -116,7 +116,7 @@ func clearFailures(tx *Tx, id int64, why string) error {
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND not_before > ?1 AND fire IN ("+waits+")", sqlite.Micros(until), id)
 }
 
-// Answered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
+// jobAnswered carries out the answer to a question about a job: go on or pause after failures; run or skip what was missed.
 func jobAnswered(tx *Tx, q turn.Question) error {
 	if q.ActionHash == failingQuestion {
 		if q.Answer != turn.AnswerNo {

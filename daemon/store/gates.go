@@ -14,12 +14,12 @@ import (
 	"hob/scheduler/gate"
 )
 
-// keepSkips is how long a row is kept that says that the heartbeat's gate was shut.
+// keepShutGates is how long a row is kept that says that the heartbeat's gate was shut.
 const keepShutGates = 30 * 24 * time.Hour
 
 var _ gate.Store = Triggers{}
 
-// kindOf tells the heartbeat from other jobs.
+// kindOfJob tells the heartbeat from other jobs.
 func kindOfJob(j scheduler.Job) triggerKind {
 	if j.Name == scheduler.Heartbeat {
 		return kindHeartbeat
@@ -27,7 +27,7 @@ func kindOfJob(j scheduler.Job) triggerKind {
 	return kindJob
 }
 
-// kindIn is the kind of a job that has a row.
+// jobKind is the kind of a job that has a row.
 func jobKind(tx *Tx, id int64) (triggerKind, error) {
 	k := kindJob
 	err := tx.One("SELECT kind FROM triggers WHERE id = ? AND "+ofJobs, []any{id}, &k)
@@ -77,7 +77,7 @@ func (d Triggers) Judge(ctx context.Context, v gate.Verdict) error {
 	})
 }
 
-// passedOver notes that a gate could be looked at and is shut: failures to look at it are over. Rows of the heartbeat that say no more than
+// gateWasShut notes that a gate could be looked at and is shut: failures to look at it are over. Rows of the heartbeat that say no more than
 // that do not pile up.
 func gateWasShut(tx *Tx, job int64) error {
 	err := tx.Run(`UPDATE triggers SET failures = 0, hold = 0 WHERE id = ?1 AND failures > 0
@@ -93,7 +93,7 @@ func gateWasShut(tx *Tx, job int64) error {
 	return nil
 }
 
-// ranWell notes the good end of a run: what its gate saw has been dealt with, and failures before it hold nothing up any more.
+// fireSucceeded notes the good end of a run: what its gate saw has been dealt with, and failures before it hold nothing up any more.
 func fireSucceeded(tx *Tx, fire, job int64) error {
 	if err := clearFailures(tx, job, "a good run ended that"); err != nil {
 		return fmt.Errorf("end the backoff: %w", err)

@@ -13,7 +13,7 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// State is what a row of the inbox begins as.
+// InboxState is what a row of the inbox begins as.
 type InboxState string
 
 // The states that a row can begin in, and Expired, in which one can end that was held.
@@ -24,7 +24,7 @@ const (
 	inboxExpired InboxState = "expired"
 )
 
-// Arrival is an input and, once it has entered, what has become of it.
+// arrival is an input and, once it has entered, what has become of it.
 type arrival struct {
 	In     event.In
 	Number int64                // of its row, when that was reserved
@@ -40,7 +40,7 @@ type arrival struct {
 	ends    bool           // a conversation
 }
 
-// Enter decides what becomes of an input, and stores that.
+// enterInbox decides what becomes of an input, and stores that.
 func enterInbox(tx *Tx, a arrival) (arrival, error) {
 	a.State = inboxQueued
 	if a.In.Kind == event.Command {
@@ -89,7 +89,7 @@ func (a arrival) follow(tx *Tx) error {
 	return nil
 }
 
-// Insert stores an input as a row of its own, and returns its number; 0: it is there already.
+// insertInput stores an input as a row of its own, and returns its number; 0: it is there already.
 func insertInput(tx *Tx, a arrival) (int64, error) {
 	in := a.In
 	parts, err := sqlite.Doc(in.Parts)
@@ -110,7 +110,7 @@ func insertInput(tx *Tx, a arrival) (int64, error) {
 		sqlite.Micros(in.Received), sqlite.Micros(in.NotBefore), sqlite.Micros(in.NotAfter), in.Origin.Person, sqlite.Micros(in.Origin.Sent), sqlite.Bit(a.burst), a.State, a.Reason)
 }
 
-// Find finds the numbers of an input that was stored before: sql.ErrNoRows when it was not. That a number is above 0 is said for the sake of
+// findInput finds the numbers of an input that was stored before: sql.ErrNoRows when it was not. That a number is above 0 is said for the sake of
 // the index.
 func findInput(tx *Tx, in event.In) (event.Receipt, error) {
 	var r event.Receipt
@@ -119,10 +119,10 @@ func findInput(tx *Tx, in event.In) (event.Receipt, error) {
 	return r, err
 }
 
-// Columns are those of the inbox that Scan reads. What only waits for the next message of its sender could be taken at once.
+// inboxColumns are those of the inbox that Scan reads. What only waits for the next message of its sender could be taken at once.
 const inboxColumns = "seq, source, ext_id, session, kind, rank, trust, sender, reply_to, reply_ref, tainted, typed, parts, coalesce(fire, 0), received, iif(burst = 1, 0, not_before), not_after, person, sent"
 
-// Scan reads a row.
+// scanInput reads a row.
 func scanInput(rs *sql.Rows) (turn.Queued, error) {
 	var q turn.Queued
 	in := &q.In
@@ -131,7 +131,7 @@ func scanInput(rs *sql.Rows) (turn.Queued, error) {
 	return q, err
 }
 
-// gather lets a message of a chat wait for what its sender writes next, together with what it finds waiting so.
+// debounce lets a message of a chat wait for what its sender writes next, together with what it finds waiting so.
 func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	in, now := &a.In, tx.Now
 	if a.State != inboxQueued || in.Kind != event.Message || in.Origin.Person == "" || in.NotBefore.After(now) {
@@ -154,17 +154,17 @@ func debounce(tx *Tx, a *arrival) (over bool, err error) {
 	return false, tx.Run("UPDATE inbox SET not_before = ? WHERE seq IN (SELECT seq"+waiting+")", append([]any{sqlite.Micros(in.NotBefore)}, args...)...) // #nosec G202 -- constants
 }
 
-// release ends the waiting in a conversation: a command must not overtake what was written before it.
+// releaseDebounced ends the waiting in a conversation: a command must not overtake what was written before it.
 func releaseDebounced(tx *Tx, session string) error {
 	return tx.Run("UPDATE inbox SET not_before = ?1 WHERE state = 'queued' AND burst = 1 AND session = ?2 AND not_before > ?1", sqlite.Micros(tx.Now), session)
 }
 
-// gone tells the live view that an input will not be answered.
+// noteNotAnswered tells the live view that an input will not be answered.
 func noteNotAnswered(tx *Tx, seq int64, state InboxState) error {
 	return addEvent(tx, event.Event{Type: "event." + string(state), Inbox: seq, Data: map[string]any{"inbox": seq}})
 }
 
-// PutCursor stores how far a source has been read.
+// putCursor stores how far a source has been read.
 func putCursor(tx *Tx, c channels.Cursor) error {
 	err := tx.Run(`INSERT INTO cursors (source, identity, value, updated) VALUES (?, ?, ?, ?)
 		ON CONFLICT (source) DO UPDATE SET identity = excluded.identity, value = excluded.value, updated = excluded.updated`,

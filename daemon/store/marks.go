@@ -28,7 +28,7 @@ type Mark struct {
 // maxSummed is the largest file, in bytes, whose copies are known as such.
 const maxSummed = 256 << 20
 
-// content is what a path was marked with. Under another name the file is known by its inode, a copy by its size and hash.
+// markedContent is what a path was marked with. Under another name the file is known by its inode, a copy by its size and hash.
 type markedContent struct {
 	why, inode, sum string // inode and sum are "" when they are not known
 	size            int64
@@ -50,7 +50,7 @@ type Marks struct {
 	shown   map[string]string         // path → hash, as the owner has seen it last
 }
 
-// Load reads all marks.
+// loadMarks reads all marks.
 func loadMarks(ctx context.Context, read *sqlite.Readers) (*Marks, error) {
 	m := &Marks{list: map[string]markedContent{}, inodes: map[string]string{}, sizes: map[int64]map[string]bool{}, folders: map[string]bool{}, found: map[string]bool{}, shown: map[string]string{}}
 	rs, err := read.QueryContext(ctx, "SELECT path, why, inode, sha256, size, folder FROM marks")
@@ -64,7 +64,7 @@ func loadMarks(ctx context.Context, read *sqlite.Readers) (*Marks, error) {
 	return m, err
 }
 
-// List reads the marks by path, without hashes.
+// listMarks reads the marks by path, without hashes.
 func listMarks(ctx context.Context, read *sqlite.Readers) ([]Mark, error) {
 	rs, err := read.QueryContext(ctx, "SELECT path, why, coalesce(turn, 0), at FROM marks ORDER BY path")
 	return sqlite.Collect(rs, err, func(rs *sql.Rows) (Mark, error) {
@@ -260,7 +260,7 @@ func (m *Marks) Accepts(path, hash string) error {
 // shortHash is how many digits of a hash are enough.
 const shortHash = 12
 
-// Drop takes marks away: the owner says that he trusts what is there. It is the deed of a transaction; Forget follows its commit.
+// dropMark takes marks away: the owner says that he trusts what is there. It is the deed of a transaction; Forget follows its commit.
 func dropMark(tx *Tx, path string) error {
 	n, err := tx.Change("DELETE FROM marks WHERE path = ?", path)
 	if err == nil && n == 0 {

@@ -17,7 +17,7 @@ const (
 		OR state = 'draft' AND EXISTS (SELECT 1 FROM deliveries d WHERE d.outbox = outbox.id AND d.state IN ('ready', 'sending')) GROUP BY address`
 )
 
-// Heads finds, per address, the oldest unfinished row that is not held, when its time has come, with its parts and with those that waited with
+// readHeads finds, per address, the oldest unfinished row that is not held, when its time has come, with its parts and with those that waited with
 // it. What was being sent in an epoch before this one is interrupted.
 func readHeads(tx *Tx, now time.Time, epoch int64, limit int) ([]channels.Row, error) {
 	rs, err := tx.Query(`SELECT o.id, o.address, o.standing, o.body, o.reply_ref, o.urgency = 'urgent', o.cause_kind, max(o.created, o.not_before), o.not_after, o.files,
@@ -51,7 +51,7 @@ func openDeliveries(tx *Tx, id int64) ([]channels.Delivery, error) {
 	})
 }
 
-// waiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
+// quietWaiters are the messages that waited with a row through quiet hours and stand right behind it, whose time has come, oldest first; they can go
 // out as one.
 func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, error) {
 	if r.Parts > 0 || r.Urgent {
@@ -66,7 +66,7 @@ func quietWaiters(tx *Tx, r channels.Row, now time.Time) ([]channels.Waiter, err
 	})
 }
 
-// Due is when a row could become ready by itself: one whose time has not come, or the next try of a head of line; zero when none will.
+// outboxDue is when a row could become ready by itself: one whose time has not come, or the next try of a head of line; zero when none will.
 func outboxDue(ctx context.Context, read *sqlite.Readers, now time.Time) (time.Time, error) {
 	var next sql.NullInt64
 	err := read.QueryRowContext(ctx, `SELECT min(t) FROM (

@@ -11,7 +11,7 @@ import (
 	"hob/scheduler"
 )
 
-// gateTime is how long a report waits for what the gates of new slots say: a look takes a minute at most.
+// gateWait is how long a report waits for what the gates of new slots say: a look takes a minute at most.
 const gateWait = 2 * time.Minute
 
 // Report tells the owner in one message of all slots that were not served in time and that he has not been told of. The message and the
@@ -43,10 +43,10 @@ func (d Triggers) Report(ctx context.Context) error {
 	})
 }
 
-// untold are the slots that can be told: those of a job go together, and not before it is known whether the newest runs.
+// untoldFires are the slots that can be told: those of a job go together, and not before it is known whether the newest runs.
 const untoldFires = "f.told = 1 AND f.trigger NOT IN (SELECT e.trigger FROM fires e INDEXED BY fires_due WHERE e.state = 'due' AND e.told = 1)"
 
-// overdue sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
+// overdueJobs sums up the slots that the owner is to be told of, by trigger, and names the newest. The heartbeat's are not worth a word,
 // nor are those whose gate stayed shut, with the older ones that they stand for. Where the gate could not be looked at, all of
 // them are missed.
 func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
@@ -73,7 +73,7 @@ func overdueJobs(tx *Tx) (newest int64, list []scheduler.Overdue, err error) {
 	return newest, list, err
 }
 
-// Awoke marks the slots of jobs that were waiting when hob stopped, and so begin late: the owner is to be told of them, as of those that came
+// markLate marks the slots of jobs that were waiting when hob stopped, and so begin late: the owner is to be told of them, as of those that came
 // due while it was not running. last is when hob was seen at work before.
 func markLate(tx *Tx, last time.Time) error {
 	if last.IsZero() || tx.Now.Sub(last) <= scheduler.Downtime {

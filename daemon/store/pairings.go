@@ -21,7 +21,7 @@ type Pairings struct {
 	owners *pairedOwners
 }
 
-// owners are those that were bound, as they were last read, and the accounts that hob has. The lock is held from the reading on, so that what
+// pairedOwners are those that were bound, as they were last read, and the accounts that hob has. The lock is held from the reading on, so that what
 // was read first is not kept last: who was revoked must not come back.
 type pairedOwners struct {
 	sync.Mutex
@@ -29,7 +29,7 @@ type pairedOwners struct {
 	accounts sync.Map // by channel, of those that have said which one it is since hob started
 }
 
-// addresses are those that pairings have bound: those that count, and those that hob has another account than for.
+// pairedAddresses are those that pairings have bound: those that count, and those that hob has another account than for.
 type pairedAddresses struct{ paired, lapsed []event.Address }
 
 // account is the one that hob has on a channel; not known before the channel has said it.
@@ -174,7 +174,7 @@ func (b Pairings) matters(ctx context.Context, channel, ext string) (yes bool, e
 	return yes, nil
 }
 
-// open is the pairing that may take a code, and the message that last had a wrong one.
+// openPairing is the pairing that may take a code, and the message that last had a wrong one.
 type openPairing struct {
 	channels.Pairing
 	last string
@@ -212,7 +212,7 @@ func tryCode(tx *Tx, channel, account string, m channels.Message) (channels.Trie
 	}
 }
 
-// wrong takes a try away.
+// wrongCode takes a try away.
 func wrongCode(tx *Tx, p channels.Pairing, m channels.Message) error {
 	if err := tx.Run("UPDATE pairings SET tries = ?, ext_id = ? WHERE id = ?", p.Tries, m.ID, p.ID); err != nil {
 		return err
@@ -220,7 +220,7 @@ func wrongCode(tx *Tx, p channels.Pairing, m channels.Message) error {
 	return addEvent(tx, event.Event{Type: "pairing.wrong", Data: map[string]any{"pairing": p.ID, "channel": p.Channel, "left": p.Tries, "person": m.From.ID, "name": m.From.Name}})
 }
 
-// bind makes somebody an owner, for as long as hob has that account. A pairing that had bound the same person before is over.
+// bindPairing makes somebody an owner, for as long as hob has that account. A pairing that had bound the same person before is over.
 func bindPairing(tx *Tx, p channels.Pairing, account, ext string) error {
 	now := sqlite.Micros(tx.Now)
 	if err := tx.Run("UPDATE pairings SET revoked = ? WHERE channel = ? AND person = ? AND revoked = 0", now, p.Channel, p.Person); err != nil {

@@ -12,7 +12,7 @@ import (
 	"hob/daemon/policy"
 )
 
-// Text is what the owner reads: the question, and in a paragraph of its own how to answer it from where he is. Where there are buttons one
+// questionText is what the owner reads: the question, and in a paragraph of its own how to answer it from where he is. Where there are buttons one
 // short line is enough.
 func questionText(q turn.Question, code string, buttons bool) string {
 	text := plainLines(q.Text) + "\n\n"
@@ -39,7 +39,7 @@ func questionText(q turn.Question, code string, buttons bool) string {
 	return text
 }
 
-// always is what would be allowed for good, behind a word; "" where nothing can be.
+// alwaysText is what would be allowed for good, behind a word; "" where nothing can be.
 func alwaysText(q turn.Question, word string) string {
 	if q.Pattern == "" {
 		return ""
@@ -59,7 +59,7 @@ func askHint(q turn.Question, code string, buttons bool) string {
 	}
 }
 
-// Chosen is an answer to an ask in words: a number, or several, that stand for options of its list become their labels. Every other text
+// chosenOption is an answer to an ask in words: a number, or several, that stand for options of its list become their labels. Every other text
 // stays as it is, and so do answers to other questions: a number never approves.
 func chosenOption(q turn.Question, text string) string {
 	text = strings.TrimSpace(text)
@@ -83,7 +83,7 @@ func chosenOption(q turn.Question, text string) string {
 	return strings.Join(labels, ", ")
 }
 
-// Accepted is an answer as its question takes it; the labels of hob's own questions stand for yes and no. False: it is none.
+// acceptedAnswer is an answer as its question takes it; the labels of hob's own questions stand for yes and no. False: it is none.
 func acceptedAnswer(q turn.Question, text string) (string, bool) {
 	yes, no := turn.AnswerOnce, turn.AnswerNo
 	switch {
@@ -96,10 +96,10 @@ func acceptedAnswer(q turn.Question, text string) (string, bool) {
 	}
 }
 
-// numbered stands before a number that means the place of an option, even where another option is called so.
+// optionNumber stands before a number that means the place of an option, even where another option is called so.
 const optionNumber = "#"
 
-// Choices are the answers that a question offers, as the commands that give them. They are short, because platforms have little room for them.
+// questionChoices are the answers that a question offers, as the commands that give them. They are short, because platforms have little room for them.
 func questionChoices(q turn.Question) (list []channels.Choice) {
 	add := func(label, command string) {
 		list = append(list, channels.Choice{Label: policy.Visible(label), Data: command})

@@ -9,7 +9,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Rights are the addresses that have one now.
+// RecipientRights are the addresses that have one now.
 type RecipientRights struct {
 	Owner []event.Address
 	Named func(event.Address) bool // by the section of their channel; nil: none is
@@ -26,7 +26,7 @@ func (r RecipientRights) Of(to event.Address) channels.Right {
 	return channels.NoRight
 }
 
-// Behind is the right by which a message is queued for its address. Who has written from there hears by the right by which he was let in, whatever
+// forMessage is the right by which a message is queued for its address. Who has written from there hears by the right by which he was let in, whatever
 // has become of that meanwhile. To an address at which a pairing once bound the owner, and that is nobody's now, nothing goes but what he sends
 // there himself.
 func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Right, error) {
@@ -50,7 +50,7 @@ func (r RecipientRights) forMessage(tx *Tx, o event.Out) (channels.Right, error)
 	return now, err
 }
 
-// asked is the trust in whoever wrote, in the chat at the address of a message, what the message has come of; "" when nobody has.
+// askerAt is the trust in whoever wrote, in the chat at the address of a message, what the message has come of; "" when nobody has.
 func askerAt(tx *Tx, o event.Out) (trust event.Trust, err error) {
 	where := map[event.CauseKind]string{event.ByTurn: "turn = ?", event.ByCommand: "seq = ?"}[o.Cause.Kind]
 	if where == "" {

@@ -20,7 +20,7 @@ const (
 	lastReplies = 20 * BotLoopReplies
 )
 
-// quieten drops what a program seems to have written in answer to hob. A message of the owner in the same chat begins the count anew.
+// checkBotLoop drops what a program seems to have written in answer to hob. A message of the owner in the same chat begins the count anew.
 func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 	in := a.In
 	if a.State != inboxQueued || in.Kind != event.Message || in.Trust == event.Owner || in.Origin.Person == "" {
@@ -47,7 +47,7 @@ func checkBotLoop(tx *Tx, a *arrival) (over bool, err error) {
 	return false, nil
 }
 
-// volleys counts the answers that were replied to at once, since a time and since the owner's last message. The draft of an answer is sent before there is
+// instantReplies counts the answers that were replied to at once, since a time and since the owner's last message. The draft of an answer is sent before there is
 // one: its row says when that was whole.
 func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
 	for _, o := range tx.core.opt.Owner() {
@@ -78,7 +78,7 @@ func instantReplies(tx *Tx, in event.In, since time.Time) (int, error) {
 	return InstantReplies(answers, append(replies, ReplyNow(in.Text(), tx.Now))), nil
 }
 
-// silence ends a conversation for a while, and tells the owner.
+// silenceSender ends a conversation for a while, and tells the owner.
 func silenceSender(tx *Tx, a arrival) error {
 	in, now := a.In, tx.Now
 	err := tx.Run("INSERT INTO silences (address, person, until) VALUES (?, ?, ?) ON CONFLICT (address, person) DO UPDATE SET until = excluded.until",
@@ -94,7 +94,7 @@ func silenceSender(tx *Tx, a arrival) error {
 	return addNotice(tx, fmt.Sprintf("silence:%d", a.Seq), a.Seq, text+".")
 }
 
-// Lift ends the silence that a row was dropped for: the owner wants it to be answered.
+// liftSilenceOf ends the silence that a row was dropped for: the owner wants it to be answered.
 func liftSilenceOf(tx *Tx, seq int64) error {
 	return liftSilence(tx, "(address, person) IN (SELECT reply_to, person FROM inbox WHERE seq = ?)", seq)
 }

@@ -9,16 +9,16 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// All is the scope that the daily cap counts.
+// allScope is the scope that the daily cap counts.
 const allScope = "all"
 
-// Book is the table spend inside one transaction.
+// spendRows is the table spend inside one transaction.
 type spendRows struct {
 	Tx  *Tx
 	Day func(time.Time) string // the day of an instant in the owner's zone
 }
 
-// Reserve books what a turn's request may cost before it starts, on the day, and on the turn's source.
+// reserve books what a turn's request may cost before it starts, on the day, and on the turn's source.
 func (b spendRows) reserve(id int64, day string, a turn.Amount) error {
 	source, err := b.source(id)
 	if err != nil {
@@ -34,7 +34,7 @@ func (b spendRows) reserve(id int64, day string, a turn.Amount) error {
 	return nil
 }
 
-// Add books what a request outside of any turn has used, or less of it.
+// add books what a request outside of any turn has used, or less of it.
 func (b spendRows) add(day, source string, a turn.Amount) error {
 	for _, scope := range []string{allScope, source} {
 		if err := b.Tx.Run(`INSERT INTO spend (day, scope, used_tokens, used_micros) VALUES (?1, ?2, max(?3, 0), max(?4, 0))
@@ -51,7 +51,7 @@ func (b spendRows) source(id int64) (scope string, err error) {
 	return scope, err
 }
 
-// Settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
+// settle replaces a step's reservation by what the request really used. Without usage the step counts for nothing.
 func (b spendRows) settle(id int64, p turn.Step) error {
 	var started int64
 	var r turn.Amount
@@ -90,7 +90,7 @@ func (b spendRows) count(id int64, started time.Time, reserved, used turn.Amount
 	return nil
 }
 
-// Orphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
+// bookOrphans counts the requests that were in flight when their turn was interrupted: they may have been billed.
 func (b spendRows) bookOrphans() error {
 	type orphan struct {
 		turn    int64

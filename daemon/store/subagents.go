@@ -14,10 +14,10 @@ import (
 	"hob/tools"
 )
 
-// mostOpen bounds the sub-agents of one conversation that have not ended.
+// maxOpenSubagents bounds the sub-agents of one conversation that have not ended.
 const maxOpenSubagents = 16
 
-// parent is the turn that spawns.
+// parentTurn is the turn that spawns.
 type parentTurn struct {
 	session   int64
 	key       string
@@ -44,7 +44,7 @@ func readParent(tx *Tx, id int64) (p parentTurn, err error) {
 	return list[0], nil
 }
 
-// spawn makes a sub-agent, or a further turn of one that has ended.
+// spawnSubagent makes a sub-agent, or a further turn of one that has ended.
 func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	p, err := readParent(tx, s.Call.Turn)
 	if err != nil {
@@ -85,7 +85,7 @@ func spawnSubagent(tx *Tx, s tools.Spawn) error {
 	}})
 }
 
-// home is the sub-agent's session: a new one, or that of the agent which is resumed.
+// subagentSession is the sub-agent's session: a new one, or that of the agent which is resumed.
 func subagentSession(tx *Tx, p parentTurn, s tools.Spawn) (session int64, err error) {
 	if s.Resume == "" {
 		session, err = tx.Insert("INSERT INTO sessions (key, title, kind, watermark, foreign_from, created) VALUES (?, ?, 'child', ?, ?, ?)",
@@ -108,7 +108,7 @@ func noSubagent(id string) error {
 	return event.NewFault(event.Missing, `subagents {"action": "list"} shows what there is`, "this conversation has no sub-agent %s", id)
 }
 
-// task is the first thing that the child reads.
+// sayTask is the first thing that the child reads.
 func sayTask(tx *Tx, p parentTurn, s tools.Spawn, session, id int64) error {
 	it := llm.Item{
 		Session: session, Turn: id, Role: llm.User, Kind: llm.Input, Parts: event.Say(s.Prompt), Trust: p.turn.Trust(), Source: "sessions_spawn",
@@ -118,7 +118,7 @@ func sayTask(tx *Tx, p parentTurn, s tools.Spawn, session, id int64) error {
 	return err
 }
 
-// kid is the newest turn of a sub-agent.
+// subagent is the newest turn of a sub-agent.
 type subagent struct {
 	agent         string
 	turn          int64
@@ -150,7 +150,7 @@ func newestSubagent(tx *Tx, agent string) (subagent, bool, error) {
 	return list[0], true, nil
 }
 
-// await refuses to wait for what has ended: nothing would wake the turn.
+// checkAwait refuses to wait for what has ended: nothing would wake the turn.
 func checkAwait(tx *Tx, a tools.Await) error {
 	k, found, err := newestSubagent(tx, a.Agent)
 	if err == nil && (!found || k.over) {
@@ -159,7 +159,7 @@ func checkAwait(tx *Tx, a tools.Await) error {
 	return err
 }
 
-// Of reads what a turn has to do with others.
+// readKin reads what a turn has to do with others.
 func readKin(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Kin, error) {
 	var k turn.Kin
 	root := t.ID
@@ -181,7 +181,7 @@ func readKin(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Kin, 
 	return k, err
 }
 
-// ended reads the sub-agents' turns that have met the waits of a turn.
+// endedSubagents reads the sub-agents' turns that have met the waits of a turn.
 func endedSubagents(ctx context.Context, read *sqlite.Readers, id int64) (map[string]turn.Child, error) {
 	children := map[string]turn.Child{}
 	rs, err := read.QueryContext(ctx, `SELECT w.call_id, c.agent, t.id, t.state, t.text, t.why, t.tainted = 1 OR s.watermark <> 'owner', t.running_us * 1000, c.timeout_us * 1000

@@ -14,7 +14,7 @@ import (
 	"hob/tools"
 )
 
-// Ended follows the end of a turn, in its commit. With a parent that was stopped or given up its sub-agents end too; those in the
+// subagentEnded follows the end of a turn, in its commit. With a parent that was stopped or given up its sub-agents end too; those in the
 // background outlive any other end. The end of a sub-agent wakes whoever waits for it; when nobody does, its result becomes an
 // inbox row of the conversation that spawned it. It reports whether the turn was a sub-agent's.
 func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool, err error) {
@@ -45,7 +45,7 @@ func subagentEnded(tx *Tx, id int64, state turn.Status, why string) (child bool,
 	return true, reportToParent(tx, c)
 }
 
-// over is a sub-agent's turn that has just ended, and where its result goes.
+// endedChild is a sub-agent's turn that has just ended, and where its result goes.
 type endedChild struct {
 	turn.Child
 	parent     int64
@@ -65,7 +65,7 @@ func readEndedChild(tx *Tx, id int64) (endedChild, error) {
 	return c, err
 }
 
-// wake meets the waits for a sub-agent. Whoever reads what it has read is tainted as it is.
+// wakeParent meets the waits for a sub-agent. Whoever reads what it has read is tainted as it is.
 func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	rs, err := tx.Query("UPDATE waits SET met = ?, how = ? WHERE kind = 'child' AND met = 0 AND subject = ? RETURNING turn",
 		sqlite.Micros(tx.Now), strconv.FormatInt(c.Child.Turn, 10), c.Child.Agent)
@@ -85,7 +85,7 @@ func wakeParent(tx *Tx, c endedChild) (bool, error) {
 	return len(waiting) > 0, nil
 }
 
-// report puts the result of a sub-agent that nobody waits for into the inbox.
+// reportToParent puts the result of a sub-agent that nobody waits for into the inbox.
 func reportToParent(tx *Tx, c endedChild) error {
 	name := "sub-agent " + c.Child.Agent
 	if c.title != "" {
@@ -106,7 +106,7 @@ func reportToParent(tx *Tx, c endedChild) error {
 	return err
 }
 
-// haltAll stops the sub-agents that a condition names: one that runs is marked, and its lane ends it; the others end here.
+// haltSubagents stops the sub-agents that a condition names: one that runs is marked, and its lane ends it; the others end here.
 func haltSubagents(tx *Tx, where string, args ...any) (int, error) {
 	list, err := readSubagents(tx, where, args...)
 	if err != nil {
@@ -128,7 +128,7 @@ func haltSubagent(tx *Tx, k subagent) error {
 	return tx.Run("UPDATE children SET halt = 1 WHERE turn = ?", k.turn)
 }
 
-// haltAgent stops one sub-agent for a model.
+// haltNamedSubagent stops one sub-agent for a model.
 func haltNamedSubagent(tx *Tx, h tools.Halt) error {
 	k, found, err := newestSubagent(tx, h.Agent)
 	switch {

@@ -41,7 +41,7 @@ func (k Subagents) TakeChild(ctx context.Context, held []int64) (id int64, ok bo
 	return id, id != 0, err
 }
 
-// claimNext claims the first ready sub-agent that is not to stop and has attempts left; 0: there is none.
+// claimSubagent claims the first ready sub-agent that is not to stop and has attempts left; 0: there is none.
 func claimSubagent(tx *Tx) (int64, error) {
 	for {
 		var id int64

@@ -4,7 +4,7 @@ import (
 	"hob/daemon/event"
 )
 
-// Lower notes that a turn has read foreign text: the turn is tainted from now on, and so is its conversation.
+// lowerTrust notes that a turn has read foreign text: the turn is tainted from now on, and so is its conversation.
 func lowerTrust(tx *Tx, turn int64, from string) error {
 	if from == "" {
 		return nil
@@ -21,7 +21,7 @@ func lowerTrust(tx *Tx, turn int64, from string) error {
 		AND turn IN (SELECT id FROM turns WHERE ended = 0 AND session = (SELECT session FROM turns WHERE id = ?))`, turn)
 }
 
-// Enter does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and
+// lowerTrustBy does the same for an input that becomes part of a turn: words of somebody else, words that come from foreign text, and
 // files, which the model sees as they are.
 func lowerTrustBy(tx *Tx, turn int64, in event.In) error {
 	switch {

@@ -14,7 +14,7 @@ import (
 	"hob/daemon/tasks"
 )
 
-// columns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.
+// taskColumns of a task; its state and turn are those of the turn that has its newest inbox row in hand, while there is one.
 const taskColumns = `k.id, k.title, k.prompt, coalesce(CASE WHEN t.state = 'waiting' THEN 'parked' WHEN t.ended = 0 THEN 'running' END, k.state) AS state, k.blocked_by, k.not_before, k.priority, k.attempt,
 	k.trust, k.tainted, k.typed, k.reply_to, k.result, coalesce(t.id, k.turn, 0) AS turn, k.created, k.ended`
 
@@ -27,7 +27,7 @@ func scanTask(rs *sql.Rows) (tasks.Task, error) {
 	return t, err
 }
 
-// related are the tasks that a rule over some of them needs: all that have not come to an end that lasts, those named, and those that
+// relatedTasks are the tasks that a rule over some of them needs: all that have not come to an end that lasts, those named, and those that
 // any of these wait for. Its one parameter is a JSON list of numbers.
 const relatedTasks = `WITH some AS (SELECT id, blocked_by FROM tasks WHERE state NOT IN ('done', 'cancelled') OR id IN (SELECT value FROM json_each(?1)))
 	SELECT ` + taskColumns + taskTables + `WHERE k.id IN (SELECT id FROM some UNION SELECT b.value FROM some, json_each(some.blocked_by) b)`
@@ -82,7 +82,7 @@ func reviseTask(tx *Tx, r tasks.Revision) error {
 	return runTaskStep(tx, step)
 }
 
-// End ends the task that a turn ran, if it ran one: what the turn has said is its summary, why tells what went wrong.
+// endTask ends the task that a turn ran, if it ran one: what the turn has said is its summary, why tells what went wrong.
 func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	o := tasks.Outcome{State: taskOutcome(state), Turn: id, At: tx.Now}
 	err := tx.One(`SELECT i.ext_id, t.text, t.tainted = 1 OR s.watermark <> 'owner' FROM turns t JOIN sessions s ON s.id = t.session JOIN inbox i ON i.turn = t.id AND i.source = 'task'
@@ -108,7 +108,7 @@ func endTask(tx *Tx, id int64, state turn.Status, why string) error {
 	return runTaskStep(tx, b.End(task, o))
 }
 
-// outcome is what a turn's end makes of its task. What the owner has stopped nobody wants any more.
+// taskOutcome is what a turn's end makes of its task. What the owner has stopped nobody wants any more.
 func taskOutcome(state turn.Status) tasks.State {
 	switch state {
 	case turn.Done:
@@ -120,7 +120,7 @@ func taskOutcome(state turn.Status) tasks.State {
 	}
 }
 
-// carryOut writes down a step of the backlog.
+// runTaskStep writes down a step of the backlog.
 func runTaskStep(tx *Tx, s tasks.Step) error {
 	for _, t := range s.Tasks { // before their inbox rows change: a row that is withdrawn is not the newest attempt's any more
 		if err := writeTask(tx, t); err != nil {
@@ -153,7 +153,7 @@ func runTaskStep(tx *Tx, s tasks.Step) error {
 	return queueOut(tx, event.Out{Key: "notice:task:" + t.ExtID(), Cause: event.Cause{Kind: event.ByNotice, ID: t.ID}, To: event.ToOwner, Body: s.Notice, Urgency: event.Urgent})
 }
 
-// write stores a task as it is now.
+// writeTask stores a task as it is now.
 func writeTask(tx *Tx, t tasks.Task) error {
 	if t.BlockedBy == nil {
 		t.BlockedBy = []int64{}

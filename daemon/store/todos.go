@@ -10,19 +10,19 @@ import (
 	"hob/daemon/tasks"
 )
 
-// First is a query for the seq of the inbox row of the most important task that can run now, if the row of seq and source before it is
+// firstTask is a query for the seq of the inbox row of the most important task that can run now, if the row of seq and source before it is
 // a task's; else for that seq. The tasks' place in the inbox is that of the oldest of them; which of them takes it, their priority says.
 // Its parameters ?1 and ?2 are the instant and the highest rank.
 const firstTask = `SELECT iif(source <> 'task', seq, (SELECT i.seq FROM inbox i JOIN tasks k ON k.id = CAST(i.ext_id AS INTEGER)
 	WHERE i.state = 'queued' AND i.source = 'task' AND i.not_before <= ?1 AND i.rank <= ?2 ORDER BY k.priority DESC, i.seq LIMIT 1)) FROM `
 
-// Plan is the tool whose questions Answer follows.
+// planTool is the tool whose questions Answer follows.
 const planTool = tasks.PlanTool
 
-// Yes is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
+// planApproval is the answer by which the owner approves what a tool asks him; false: an approval is no answer to it.
 func planApproval(tool string) (answer string, ok bool) { return tasks.Approve, tool == planTool }
 
-// Apply writes a change. What follows from it is written in the same commit.
+// applyTask writes a change. What follows from it is written in the same commit.
 func applyTask(tx *Tx, c tasks.Change) error {
 	switch c := c.(type) {
 	case tasks.Todos:
@@ -80,7 +80,7 @@ func beginPlan(tx *Tx, c tasks.Planning) error {
 	return tx.Run("INSERT INTO plans (session, since) VALUES (?, ?) ON CONFLICT (session) DO NOTHING", id, sqlite.Micros(tx.Now))
 }
 
-// Answer ends the plan mode of a turn's session if the owner's answer to its plan is a yes.
+// planAnswered ends the plan mode of a turn's session if the owner's answer to its plan is a yes.
 func planAnswered(tx *Tx, turn int64, text string) error {
 	if !tasks.Approved(text) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"hob/scheduler"
 )
 
-// kind of a trigger, as its row has it.
+// triggerKind of a trigger, as its row has it.
 type triggerKind string
 
 // The kinds of triggers, and how people and commands call them.
@@ -48,7 +48,7 @@ func (k triggerKind) noun() string {
 // titled is the noun at the beginning of a sentence.
 func (k triggerKind) titled() string { return strings.ToUpper(k.noun()[:1]) + k.noun()[1:] }
 
-// put makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
+// putTrigger makes a trigger, or replaces the one with its ID, and returns the ID. body is the whole of it as JSON; due is zero for those that wait for no time.
 func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.Time) (int64, error) {
 	doc, err := sqlite.Doc(body)
 	if err != nil {
@@ -72,7 +72,7 @@ func putTrigger(tx *Tx, k triggerKind, t scheduler.Trigger, body any, due time.T
 	return t.ID, k.found(n, err, t.ID)
 }
 
-// remove takes a trigger away; its fires stay, and those that have not begun never will.
+// removeTrigger takes a trigger away; its fires stay, and those that have not begun never will.
 func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	version, err := nextTriggerVersion(tx)
 	if err != nil {
@@ -89,7 +89,7 @@ func removeTrigger(tx *Tx, k triggerKind, id int64) error {
 	return callOffFires(tx, id, scheduler.Skipped, "the "+k.noun()+" was removed")
 }
 
-// callOff ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
+// callOffFires ends the fires of a trigger that have not begun, with their inbox rows. What has begun goes on.
 func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error {
 	err := tx.Run(`UPDATE inbox SET state = 'dropped', reason = ? WHERE state IN ('queued', 'held')
 		AND fire IN (SELECT id FROM fires WHERE trigger = ? AND state <> 'done' AND state IN ('due', 'queued'))`, why, id)
@@ -104,7 +104,7 @@ func callOffFires(tx *Tx, id int64, outcome scheduler.Outcome, why string) error
 	return nil
 }
 
-// pause stops a trigger with all that waits to run, or lets it go on with due as its next slot.
+// pauseTrigger stops a trigger with all that waits to run, or lets it go on with due as its next slot.
 func pauseTrigger(tx *Tx, k triggerKind, id int64, paused bool, due time.Time) error {
 	version, err := nextTriggerVersion(tx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (k triggerKind) found(n int64, err error, id int64) error {
 	return err
 }
 
-// nextVersion is the number of a change: the runner finds what has changed by it.
+// nextTriggerVersion is the number of a change: the runner finds what has changed by it.
 func nextTriggerVersion(tx *Tx) (int64, error) {
 	var v int64
 	err := tx.One("SELECT coalesce(max(version), 0) + 1 FROM triggers", nil, &v)

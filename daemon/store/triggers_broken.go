@@ -39,7 +39,7 @@ func (d Triggers) SetAside(ctx context.Context) error {
 	return nil
 }
 
-// setAside switches a trigger off that cannot be used, and tells the owner, unless it is off already.
+// switchOffTrigger switches a trigger off that cannot be used, and tells the owner, unless it is off already.
 func switchOffTrigger(tx *Tx, id int64, why string) error {
 	var name string
 	var k triggerKind

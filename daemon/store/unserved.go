@@ -7,7 +7,7 @@ import (
 	"hob/scheduler"
 )
 
-// unserved gives those slots of a job their rows that came due and that nobody will serve any more, because the job is changed in this
+// endUnserved gives those slots of a job their rows that came due and that nobody will serve any more, because the job is changed in this
 // commit: hob was not running, or in safe mode, and then the job was removed or paused, or its schedule is another now. next is the job after
 // the change, the zero Job when it has no slots then; a slot at which both are due is served yet. A trigger that waits for no time has no slots.
 func endUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
@@ -37,7 +37,7 @@ func endUnserved(tx *Tx, id int64, next scheduler.Job, why string) error {
 	return nil
 }
 
-// mended is a job whose row could not be used, by the schedule that it has after the change, as far back as the slot at which it was put
+// withNewSchedule is a job whose row could not be used, by the schedule that it has after the change, as far back as the slot at which it was put
 // aside. Periods are counted from there when nobody knows any more when the job was made.
 func withNewSchedule(old, next scheduler.Job) scheduler.Job {
 	next.Due, next.Last, next.Created = old.Due, old.Last, old.Created

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/transcribe"
 )
 
-// Unheard lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
+// unheardNotes lists the voice notes in a turn's inputs that nobody has listened to, oldest first.
 func unheardNotes(ctx context.Context, r *sqlite.Readers, turn int64) ([]transcribe.Note, error) {
 	rs, err := r.QueryContext(ctx, `SELECT i.seq, p.value FROM items i, json_each(i.parts) p
 		WHERE i.turn = ? AND i.kind = 'input' AND p.value ->> '$.voice' AND p.value ->> '$.heard' IS NULL ORDER BY i.seq, p.key`, turn)
@@ -20,7 +20,7 @@ func unheardNotes(ctx context.Context, r *sqlite.Readers, turn int64) ([]transcr
 	})
 }
 
-// Hear puts a text behind a voice note that nobody has listened to.
+// hearNote puts a text behind a voice note that nobody has listened to.
 func hearNote(tx *Tx, turn int64, n transcribe.Note, text string) error {
 	var parts []event.Part
 	if err := tx.One("SELECT parts FROM items WHERE seq = ? AND turn = ?", []any{n.Item, turn}, sqlite.JSON(&parts)); err != nil {

@@ -180,7 +180,7 @@ const (
 	watchBusyTime = 10 * time.Minute
 )
 
-// calmAt is the instant before which the next fire of a watch must not run: the end of ten minutes in which it has fired thirty times
+// watchHeldUntil is the instant before which the next fire of a watch must not run: the end of ten minutes in which it has fired thirty times
 // (busy), or of the pause after a failure; zero when there is none.
 func watchHeldUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
 	var begun time.Time
@@ -198,14 +198,14 @@ func watchHeldUntil(tx *Tx, id int64) (until time.Time, busy bool, err error) {
 	return until, busy, err
 }
 
-// tellBusy tells the owner, once a day, that a watch is held.
+// tellWatchBusy tells the owner, once a day, that a watch is held.
 func tellWatchBusy(tx *Tx, t scheduler.Trigger) error {
 	text := fmt.Sprintf("Watch %s has fired %d times within 10 minutes, perhaps because its own turns change what it watches. What it sees from now on is told together, at the end of "+
 		"that time. hob watch pause %s stops it.", t.Name, maxWatchFires, t.Name)
 	return addNotice(tx, fmt.Sprintf("watch:%d:busy:%s", t.ID, tx.Now.UTC().Format(time.DateOnly)), t.ID, text)
 }
 
-// held is the inbox row of a watch that must not run yet; the zero held is none.
+// heldFire is the inbox row of a watch that must not run yet; the zero held is none.
 type heldFire struct {
 	seq, fire int64
 	parts     []event.Part
@@ -220,10 +220,10 @@ func readHeldFire(tx *Tx, id int64) (h heldFire, err error) {
 	return h, err
 }
 
-// mostHeld bounds the text of a held row, in bytes; what comes beyond it is in the files themselves.
+// maxHeldText bounds the text of a held row, in bytes; what comes beyond it is in the files themselves.
 const maxHeldText = 48 << 10
 
-// beyond stands for what a held row has no room for.
+// heldOverflow stands for what a held row has no room for.
 const heldOverflow = "More has changed since than is told here: look at the files themselves."
 
 // add puts what was seen behind what is held; the prompt, the first part of both, stands there already.
@@ -244,7 +244,7 @@ func (h heldFire) add(tx *Tx, parts []event.Part) error {
 	return tx.Run("UPDATE inbox SET parts = ? WHERE seq = ?", doc, h.seq)
 }
 
-// putFiles puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
+// putSnapshot puts the rows of a snapshot, and deletes those of files that are gone. A text that is not given stays for as long as the content
 // does.
 func putSnapshot(tx *Tx, id int64, files []watch.File) error {
 	for _, f := range files {

@@ -15,7 +15,7 @@ import (
 	"hob/scheduler/hook"
 )
 
-// Hooks is the rows of webhooks. Their secrets stand beside them, never in them: only Named reads one.
+// Webhooks is the rows of webhooks. Their secrets stand beside them, never in them: only Named reads one.
 type Webhooks struct{ core *core }
 
 const webhookColumns = "id, name, body, paused, broken, failures, hold"
@@ -145,7 +145,7 @@ func sentBefore(tx *Tx, h hook.Hook, in event.In, content string) (string, error
 	}
 }
 
-// noteContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
+// noteWebhookContent keeps what a webhook was sent for as long as it counts, and forgets what is older.
 func noteWebhookContent(tx *Tx, h hook.Hook, in event.In, content string) error {
 	if err := tx.Run("DELETE FROM contents WHERE hook = ? AND received <= ?", h.ID, sqlite.Micros(tx.Now.Add(-h.SameBody()))); err != nil {
 		return fmt.Errorf("forget old contents: %w", err)

@@ -1,4 +1,4 @@
-package backup
+package store
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Lost is what a database knows and a backup does not.
-type Lost struct {
+// BackupLoss is what a database knows and a backup does not.
+type BackupLoss struct {
 	Newest   time.Time `json:"newest,omitzero"` // when the last thing happened that the database knows
 	Messages int64     `json:"messages"`
 	Turns    int64     `json:"turns"`
@@ -25,11 +25,11 @@ type Lost struct {
 	Damaged  string    `json:"damaged,omitempty"` // why nobody can tell
 }
 
-// Loses compares the database at path with a backup that is to replace it. A database that is not there or damaged is no error;
+// BackupLoses compares the database at path with a backup that is to replace it. A database that is not there or damaged is no error;
 // sqlite.ErrLocked is one: a hob runs.
-func Loses(ctx context.Context, path string, migrations fs.FS, r Report) (Lost, error) {
-	var l Lost
-	var now Report
+func BackupLoses(ctx context.Context, path string, migrations fs.FS, r BackupReport) (BackupLoss, error) {
+	var l BackupLoss
+	var now BackupReport
 	since := sqlite.Micros(r.Newest)
 	err := sqlite.Inspect(ctx, path, migrations, func(tx *sqlite.Conn) error {
 		if err := now.read(tx); err != nil {
@@ -40,18 +40,18 @@ func Loses(ctx context.Context, path string, migrations fs.FS, r Report) (Lost, 
 	})
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return Lost{}, nil
+		return BackupLoss{}, nil
 	case errors.Is(err, sqlite.ErrCorrupt), errors.Is(err, sqlite.ErrForeign), errors.Is(err, sqlite.ErrNewer):
-		return Lost{Damaged: err.Error()}, nil
+		return BackupLoss{Damaged: err.Error()}, nil
 	case err != nil:
-		return Lost{}, err
+		return BackupLoss{}, err
 	}
 	l.Newest, l.Foreign = now.Newest, now.Instance != r.Instance
 	return l, nil
 }
 
-// Note says that a database was restored, and what is held because of that.
-type Note struct {
+// RestoreNote says that a database was restored, and what is held because of that.
+type RestoreNote struct {
 	At       time.Time `json:"at"`       // when it was restored
 	From     string    `json:"from"`     // the backup
 	Taken    time.Time `json:"taken"`    // the last thing that happened before the backup
@@ -60,25 +60,25 @@ type Note struct {
 	Turns    int64     `json:"turns"`    // open ones, which go on as after a crash
 }
 
-// keyNote is the setting that holds the note of the last restore.
-const keyNote = "restored"
+// keyRestored is the setting that holds the note of the last restore.
+const keyRestored = "restored"
 
-// Restore puts a backup in the place of the database at path. What was sent or answered since the backup cannot be known: messages
+// RestoreBackup puts a backup in the place of the database at path. What was sent or answered since the backup cannot be known: messages
 // and inputs that waited then are held, in the same commit that notes it. The old database stays beside the new one. The errors are
 // those of Verify, and sqlite.ErrLocked while a hob runs.
-func Restore(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (Note, error) {
-	r, err := Verify(ctx, from, migrations)
+func RestoreBackup(ctx context.Context, path, from string, migrations fs.FS, now func() time.Time) (RestoreNote, error) {
+	r, err := VerifyBackup(ctx, from, migrations)
 	if err != nil {
-		return Note{}, err
+		return RestoreNote{}, err
 	}
-	n := Note{At: now(), From: from, Taken: r.Newest}
+	n := RestoreNote{At: now(), From: from, Taken: r.Newest}
 	o := sqlite.Options{Path: path, Migrations: migrations, Now: now, Log: slog.New(slog.DiscardHandler)}
 	err = sqlite.Restore(ctx, o, from, n.hold)
 	return n, err
 }
 
 // hold holds what waits and writes the note.
-func (n *Note) hold(tx *sqlite.Conn) (err error) {
+func (n *RestoreNote) hold(tx *sqlite.Conn) (err error) {
 	why := "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have gone out since"
 	if n.Messages, err = tx.Change("UPDATE outbox SET state = 'held', reason = ? WHERE state = 'ready'", why); err != nil {
 		return fmt.Errorf("hold messages: %w", err)
@@ -104,18 +104,18 @@ func (n *Note) hold(tx *sqlite.Conn) (err error) {
 	if err != nil {
 		return fmt.Errorf("write the note: %w", err)
 	}
-	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyNote, string(text))
+	return tx.Run("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", keyRestored, string(text))
 }
 
 // Unanswered is the reason of an input that a restore holds.
-func (n Note) Unanswered() string {
+func (n RestoreNote) Unanswered() string {
 	return "restored from a backup of " + n.Taken.UTC().Format(time.RFC3339) + ": it may have been answered since"
 }
 
-// RestoredIn is Restored within a transaction.
-func RestoredIn(tx *sqlite.Conn) (Note, bool, error) {
-	var n Note
-	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyNote}, sqlite.JSON(&n))
+// restoredIn is Restored within a transaction.
+func restoredIn(tx *Tx) (RestoreNote, bool, error) {
+	var n RestoreNote
+	err := tx.One("SELECT value FROM settings WHERE key = ?", []any{keyRestored}, sqlite.JSON(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, false, nil
 	}
@@ -123,24 +123,24 @@ func RestoredIn(tx *sqlite.Conn) (Note, bool, error) {
 }
 
 // Restored is the note of the last restore; false: this database was never restored.
-func Restored(ctx context.Context, readers *sqlite.Readers) (Note, bool, error) {
-	var n Note
-	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyNote).Scan(sqlite.JSON(&n))
+func Restored(ctx context.Context, readers *sqlite.Readers) (RestoreNote, bool, error) {
+	var n RestoreNote
+	err := readers.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", keyRestored).Scan(sqlite.JSON(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return n, false, nil
 	}
 	return n, err == nil, err
 }
 
-// Leftovers lists what an interrupted restore or backup has left in a state folder. They are of no use to anybody while no restore
+// BackupLeftovers lists what an interrupted restore or backup has left in a state folder. They are of no use to anybody while no restore
 // and no backup is at work.
-func Leftovers(state string) ([]string, error) {
+func BackupLeftovers(state string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{
 		sqlite.Staging, "hob.db" + sqlite.Kept + "*" + sqlite.Unfinished,
 		filepath.Join("backups", "*"+sqlite.Unfinished), filepath.Join("backups", "*"+sqlite.Unfinished+"-journal"),
 	} {
-		list, err := filepath.Glob(filepath.Join(escaped(state), pattern))
+		list, err := filepath.Glob(filepath.Join(escapedPattern(state), pattern))
 		if err != nil {
 			return nil, fmt.Errorf("look for leftovers: %w", err)
 		}

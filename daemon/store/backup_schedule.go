@@ -1,4 +1,4 @@
-package backup
+package store
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"hob/daemon/sys"
 )
 
-// Keeper makes copies, by schedule and by hand. All fields are needed.
-type Keeper struct {
-	State      string      // hob's state folder, absolute
-	Plan       func() Plan // as it is now
+// BackupSchedule makes copies, by schedule and by hand. All fields are needed.
+type BackupSchedule struct {
+	State      string            // hob's state folder, absolute
+	Plan       func() BackupPlan // as it is now
 	Migrations fs.FS
 	Readers    *sqlite.Readers                                   // of the database
 	Copy       func(ctx context.Context, path string) error      // writes one copy to a path that is free
@@ -31,24 +31,24 @@ type Keeper struct {
 
 // How copies are made by schedule.
 const (
-	lookEvery = time.Minute // whether one is due: timers stand still while the machine sleeps
-	restAfter = time.Hour   // one that could not be made
-	spare     = 256 << 20   // bytes that a copy leaves free on the disk
+	backupLookEvery = time.Minute // whether one is due: timers stand still while the machine sleeps
+	backupRestAfter = time.Hour   // one that could not be made
+	backupSpare     = 256 << 20   // bytes that a copy leaves free on the disk
 )
 
-// Folder is where copies stand in a state folder.
-func Folder(state string) string { return filepath.Join(state, "backups") }
+// BackupFolder is where copies stand in a state folder.
+func BackupFolder(state string) string { return filepath.Join(state, "backups") }
 
 // Run tells the owner, once, that the database was restored; then it makes copies when they are due and throws away what the plan
 // does not keep, until ctx ends.
-func (k Keeper) Run(ctx context.Context) error {
+func (k BackupSchedule) Run(ctx context.Context) error {
 	if err := os.RemoveAll(filepath.Join(k.State, sqlite.Staging)); err != nil {
 		return fmt.Errorf("sweep an interrupted restore: %w", err)
 	}
 	if err := k.tellRestored(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(backupLookEvery)
 	defer tick.Stop()
 	var rest time.Duration
 	for {
@@ -61,14 +61,14 @@ func (k Keeper) Run(ctx context.Context) error {
 			continue
 		}
 		if err := k.Look(ctx); err != nil && ctx.Err() == nil {
-			rest = k.Clock.Mono() + restAfter
+			rest = k.Clock.Mono() + backupRestAfter
 		}
 	}
 }
 
 // Look makes the copy that is due, if one is, and throws away what the plan does not keep: only after a new one has been looked at.
 // When it cannot be made, the owner is told once a day.
-func (k Keeper) Look(ctx context.Context) error {
+func (k BackupSchedule) Look(ctx context.Context) error {
 	err := k.keep(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -78,14 +78,14 @@ func (k Keeper) Look(ctx context.Context) error {
 	return errors.Join(err, k.Notice(ctx, "backup:"+today, "No backup was made: "+err.Error()+". I try again every hour; hob doctor says more."))
 }
 
-func (k Keeper) keep(ctx context.Context) error {
+func (k BackupSchedule) keep(ctx context.Context) error {
 	var born time.Time
 	var size int64
 	err := k.Readers.QueryRowContext(ctx, "SELECT created, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) FROM instance").Scan(sqlite.Stamp(&born), &size)
 	if err != nil {
 		return fmt.Errorf("read the age of the database: %w", err)
 	}
-	list, err := List(Folder(k.State))
+	list, err := ListBackups(BackupFolder(k.State))
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,15 @@ func (k Keeper) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if free < size+spare {
+	if free < size+backupSpare {
 		return event.NewFault(event.Unavailable, "free some space", "the disk is nearly full: %d MB are free, and a copy takes %d MB", free>>20, size>>20)
 	}
-	r, err := k.Save(ctx, filepath.Join(Folder(k.State), AutoName(now)))
+	r, err := k.Save(ctx, filepath.Join(BackupFolder(k.State), AutoBackupName(now)))
 	if err != nil {
 		return err
 	}
 	k.Log.Info("backup made", "path", r.Path, "bytes", r.Bytes)
-	if list, err = List(Folder(k.State)); err != nil {
+	if list, err = ListBackups(BackupFolder(k.State)); err != nil {
 		return err
 	}
 	for _, f := range k.Plan().Surplus(list, k.Zone()) {
@@ -118,27 +118,27 @@ func (k Keeper) keep(ctx context.Context) error {
 
 // Save makes a copy and looks at it; one that is not good is not left there. "" is a name of its own in the folder of copies.
 // A file that is there already is not overwritten.
-func (k Keeper) Save(ctx context.Context, path string) (Report, error) {
+func (k BackupSchedule) Save(ctx context.Context, path string) (BackupReport, error) {
 	if path == "" {
-		path = filepath.Join(Folder(k.State), HandName(k.Clock.Wall()))
+		path = filepath.Join(BackupFolder(k.State), HandBackupName(k.Clock.Wall()))
 	}
-	if filepath.Dir(path) == Folder(k.State) {
-		if err := os.MkdirAll(Folder(k.State), 0o700); err != nil {
-			return Report{}, fmt.Errorf("make backup folder: %w", err)
+	if filepath.Dir(path) == BackupFolder(k.State) {
+		if err := os.MkdirAll(BackupFolder(k.State), 0o700); err != nil {
+			return BackupReport{}, fmt.Errorf("make backup folder: %w", err)
 		}
 	}
 	if err := k.Copy(ctx, path); err != nil {
-		return Report{}, err
+		return BackupReport{}, err
 	}
-	r, err := Verify(ctx, path, k.Migrations)
+	r, err := VerifyBackup(ctx, path, k.Migrations)
 	if err != nil {
-		return Report{}, errors.Join(err, sqlite.RemoveCopy(path))
+		return BackupReport{}, errors.Join(err, sqlite.RemoveCopy(path))
 	}
 	return r, nil
 }
 
 // tellRestored tells the owner what was held when the database was restored: once for each restore.
-func (k Keeper) tellRestored(ctx context.Context) error {
+func (k BackupSchedule) tellRestored(ctx context.Context) error {
 	n, ok, err := Restored(ctx, k.Readers)
 	if err != nil || !ok {
 		return err

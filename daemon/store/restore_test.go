@@ -1,4 +1,4 @@
-package backup_test
+package store_test
 
 import (
 	"context"
@@ -12,21 +12,14 @@ import (
 	"testing/fstest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"hob/daemon/event"
 	"hob/daemon/sqlite"
 	"hob/daemon/store"
-	"hob/daemon/store/backup"
 	"hob/daemon/store/view"
 	"hob/daemon/sys"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const chat event.Address = "chat:1"
-
-func open(t *testing.T, dir string) (s *store.Store, end func()) {
+func openAt(t *testing.T, dir string) (s *store.Store, end func()) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
 		Dir: dir, Version: "test", Clock: sys.RealClock(), IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
@@ -82,8 +75,8 @@ func outboxes(t *testing.T, s *store.Store) (states []string) {
 // After a restore, what waited or was being sent when the backup was made is held, and a note says so; the owner can let it go on.
 func TestRestoreHoldsWhatWaited(t *testing.T) {
 	dir := t.TempDir()
-	s, end := open(t, dir)
-	if _, found, err := backup.Restored(t.Context(), s.Reader()); found || err != nil {
+	s, end := openAt(t, dir)
+	if _, found, err := store.Restored(t.Context(), s.Reader()); found || err != nil {
 		t.Errorf("a note before any restore: %t, %v", found, err)
 	}
 	accept(t, s, "waits")
@@ -112,25 +105,25 @@ func TestRestoreHoldsWhatWaited(t *testing.T) {
 	}
 	accept(t, s, "after")
 	path := filepath.Join(dir, "hob.db")
-	report, err := backup.Verify(t.Context(), from, steps(t))
+	report, err := store.VerifyBackup(t.Context(), from, steps(t))
 	if err != nil || report.Messages != 1 || report.Sent != 1 || report.Version != "test" || report.Instance == "" || time.Since(report.Newest) > time.Minute {
 		t.Errorf("the backup: %+v, %v", report, err)
 	}
-	if _, err := backup.Loses(t.Context(), path, steps(t), report); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := store.BackupLoses(t.Context(), path, steps(t), report); !errors.Is(err, sqlite.ErrLocked) {
 		t.Errorf("while it is open: %v", err)
 	}
 	end()
-	lost, err := backup.Loses(t.Context(), path, steps(t), report)
+	lost, err := store.BackupLoses(t.Context(), path, steps(t), report)
 	if err != nil || lost.Messages != 1 || lost.Turns != 0 || lost.Foreign || lost.Damaged != "" || !lost.Newest.After(report.Newest) {
 		t.Errorf("lost: %+v, %v", lost, err)
 	}
-	note, err := backup.Restore(t.Context(), path, from, steps(t), time.Now)
+	note, err := store.RestoreBackup(t.Context(), path, from, steps(t), time.Now)
 	if err != nil || note.Messages != 2 || note.Inputs != 1 || !note.Taken.Equal(report.Newest) {
 		t.Fatalf("note %+v, %v", note, err)
 	}
-	s, end = open(t, dir)
+	s, end = openAt(t, dir)
 	defer end()
-	kept, found, err := backup.Restored(t.Context(), s.Reader())
+	kept, found, err := store.Restored(t.Context(), s.Reader())
 	if err != nil || !found || kept.Messages != 2 || kept.Inputs != 1 || !kept.At.Equal(note.At) || kept.From != from {
 		t.Errorf("the note: %+v, %t, %v", kept, found, err)
 	}
@@ -163,35 +156,35 @@ func TestForeignFiles(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Verify(t.Context(), other, steps(t)); !errors.Is(err, sqlite.ErrForeign) {
+	if _, err := store.VerifyBackup(t.Context(), other, steps(t)); !errors.Is(err, sqlite.ErrForeign) {
 		t.Errorf("a database of another program: %v", err)
 	}
 	home := t.TempDir()
-	s, end := open(t, home)
+	s, end := openAt(t, home)
 	from := filepath.Join(t.TempDir(), "copy.db")
 	err = s.Backups.Backup(t.Context(), from)
 	end()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := backup.Verify(t.Context(), from, steps(t))
+	r, err := store.VerifyBackup(t.Context(), from, steps(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lost, err := backup.Loses(t.Context(), filepath.Join(t.TempDir(), "hob.db"), steps(t), r); err != nil || lost != (backup.Lost{}) {
+	if lost, err := store.BackupLoses(t.Context(), filepath.Join(t.TempDir(), "hob.db"), steps(t), r); err != nil || lost != (store.BackupLoss{}) {
 		t.Errorf("nothing is there to be lost: %+v, %v", lost, err)
 	}
 	elsewhere := t.TempDir()
-	_, end = open(t, elsewhere)
+	_, end = openAt(t, elsewhere)
 	end()
-	if lost, err := backup.Loses(t.Context(), filepath.Join(elsewhere, "hob.db"), steps(t), r); err != nil || !lost.Foreign {
+	if lost, err := store.BackupLoses(t.Context(), filepath.Join(elsewhere, "hob.db"), steps(t), r); err != nil || !lost.Foreign {
 		t.Errorf("another hob's database: %+v, %v", lost, err)
 	}
 	damaged := filepath.Join(t.TempDir(), "hob.db")
 	if err := os.WriteFile(damaged, []byte(strings.Repeat("junk", 5000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if lost, err := backup.Loses(t.Context(), damaged, steps(t), r); err != nil || lost.Damaged == "" {
+	if lost, err := store.BackupLoses(t.Context(), damaged, steps(t), r); err != nil || lost.Damaged == "" {
 		t.Errorf("a damaged database: %+v, %v", lost, err)
 	}
 }
@@ -201,7 +194,7 @@ func TestForeignFiles(t *testing.T) {
 func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 	for state, want := range map[string]string{"ready": "cancelled turn:1:draft", "sending": "cancelled turn:1:draft", "sent": "draft turn:1:final"} {
 		dir := t.TempDir()
-		s, end := open(t, dir)
+		s, end := openAt(t, dir)
 		accept(t, s, "go")
 		if c, ok, err := s.Turns.Take(t.Context(), nil); c.Turn != 1 || !ok || err != nil {
 			t.Fatalf("%+v, %v", c, err)
@@ -219,11 +212,11 @@ func TestRestoreLeavesTheAnswerItsDraft(t *testing.T) {
 			t.Fatal(err)
 		}
 		end()
-		note, err := backup.Restore(t.Context(), filepath.Join(dir, "hob.db"), from, steps(t), time.Now)
+		note, err := store.RestoreBackup(t.Context(), filepath.Join(dir, "hob.db"), from, steps(t), time.Now)
 		if err != nil || note.Messages != 0 || note.Turns != 1 {
 			t.Errorf("%s: note %+v, %v", state, note, err)
 		}
-		s, end = open(t, dir)
+		s, end = openAt(t, dir)
 		rows, err := view.New(s.Reader()).OutboxRows(t.Context(), event.Filter{})
 		if err != nil || len(rows) != 1 || rows[0].State+" "+rows[0].Key != want {
 			t.Errorf("%s: %+v, %v, want %s", state, rows, err, want)

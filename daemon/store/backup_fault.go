@@ -1,4 +1,4 @@
-package backup
+package store
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Fault says in one sentence why a copy is not to be relied on. Other errors stay as they are.
-func Fault(path string, err error) error {
+// BackupFault says in one sentence why a copy is not to be relied on. Other errors stay as they are.
+func BackupFault(path string, err error) error {
 	f := &event.Fault{Kind: event.Clash, Hint: "hob backup list shows what there is", Err: err}
 	switch {
 	case err == nil || errors.Is(err, sqlite.ErrLocked):

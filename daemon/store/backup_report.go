@@ -1,6 +1,4 @@
-// Package backup is copies of the database: what one holds, which are made and thrown away by schedule, and how one takes the
-// place of the database. It never touches a database that a running hob has open, nor a file in the folder that it did not name.
-package backup
+package store
 
 import (
 	"context"
@@ -13,8 +11,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Report is what a database file holds.
-type Report struct {
+// BackupReport is what a database file holds.
+type BackupReport struct {
 	Path     string    `json:"path,omitempty"`
 	Bytes    int64     `json:"bytes"`
 	Schema   int       `json:"schema"`   // its version
@@ -29,10 +27,10 @@ type Report struct {
 	Digest   string    `json:"digest,omitempty"` // its SHA-256, as it was written when it was made; "": nothing says what it was
 }
 
-// Verify looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
+// VerifyBackup looks at a copy, apart from the database that is in use: it is whole, sound, of this hob or an older one, and has the digest that was
 // written beside it, if there is one. The errors are sqlite.ErrUnfinished, ErrForeign, ErrNewer and ErrCorrupt.
-func Verify(ctx context.Context, path string, migrations fs.FS) (Report, error) {
-	r := Report{Path: path}
+func VerifyBackup(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
+	r := BackupReport{Path: path}
 	if err := sqlite.Examine(ctx, path, migrations, r.read); err != nil {
 		return r, err
 	}
@@ -41,15 +39,15 @@ func Verify(ctx context.Context, path string, migrations fs.FS) (Report, error) 
 	return r, err
 }
 
-// Inspect is Verify for the database itself, while no hob runs: sqlite.ErrLocked says that one does.
-func Inspect(ctx context.Context, path string, migrations fs.FS) (Report, error) {
-	r := Report{Path: path}
+// InspectDatabase is Verify for the database itself, while no hob runs: sqlite.ErrLocked says that one does.
+func InspectDatabase(ctx context.Context, path string, migrations fs.FS) (BackupReport, error) {
+	r := BackupReport{Path: path}
 	err := sqlite.Inspect(ctx, path, migrations, r.read)
 	return r, err
 }
 
 // read fills in what stands in the tables. They are those of the first schema, which no later one takes away.
-func (r *Report) read(tx *sqlite.Conn) error {
+func (r *BackupReport) read(tx *sqlite.Conn) error {
 	var ours int
 	if err := tx.One("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('instance', 'boots', 'inbox', 'turns', 'outbox', 'settings')", nil, &ours); err != nil {
 		return err

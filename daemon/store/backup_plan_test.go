@@ -1,4 +1,4 @@
-package backup_test
+package store_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hob/daemon/store/backup"
+	"hob/daemon/store"
 )
 
 func at(t *testing.T, zone *time.Location, text string) time.Time {
@@ -51,18 +51,18 @@ func TestNext(t *testing.T) {
 		"never":                                 {0, nil, nil, "2026-10-22 04:00", ""},
 		"the clock was ahead at birth":          {24 * time.Hour, nil, nil, "2026-10-10 12:00", "2026-10-11 03:40"},
 	} {
-		var list []backup.File
+		var list []store.BackupFile
 		for _, m := range c.made {
-			list = append(list, backup.File{Made: at(t, zone, m), Auto: true})
+			list = append(list, store.BackupFile{Made: at(t, zone, m), Auto: true})
 		}
 		for _, m := range c.byHand {
-			list = append(list, backup.File{Made: at(t, zone, m)})
+			list = append(list, store.BackupFile{Made: at(t, zone, m)})
 		}
 		var want time.Time
 		if c.want != "" {
 			want = at(t, zone, c.want)
 		}
-		p := backup.Plan{Every: c.every}
+		p := store.BackupPlan{Every: c.every}
 		if got := p.Next(list, at(t, zone, born), at(t, zone, c.now), zone); !got.Equal(want) {
 			t.Errorf("%s: %s, want %s", name, got.In(zone), want)
 		}
@@ -72,7 +72,7 @@ func TestNext(t *testing.T) {
 // Over two months of nights the plan keeps seven days and one copy of each of four weeks, whatever was missed in between.
 func TestSurplus(t *testing.T) {
 	zone := berlin(t)
-	p := backup.DefaultPlan()
+	p := store.DefaultBackupPlan()
 	kept := map[string]bool{} // what is in the folder
 	for night := at(t, zone, "2026-10-01 03:40"); night.Before(at(t, zone, "2026-12-01 00:00")); night = night.AddDate(0, 0, 1) {
 		if night.Day() == 13 {
@@ -95,31 +95,31 @@ func TestSurplus(t *testing.T) {
 }
 
 // folder lists copies as List does.
-func folder(t *testing.T, zone *time.Location, made map[string]bool) []backup.File {
+func folder(t *testing.T, zone *time.Location, made map[string]bool) []store.BackupFile {
 	t.Helper()
-	var list []backup.File
+	var list []store.BackupFile
 	for m := range made {
-		list = append(list, backup.File{Path: m, Made: at(t, zone, m), Auto: true})
+		list = append(list, store.BackupFile{Path: m, Made: at(t, zone, m), Auto: true})
 	}
-	slices.SortFunc(list, func(a, b backup.File) int { return b.Made.Compare(a.Made) })
+	slices.SortFunc(list, func(a, b store.BackupFile) int { return b.Made.Compare(a.Made) })
 	return list
 }
 
 func TestSurplusSparesTheLastOne(t *testing.T) {
 	now := time.Date(2026, 11, 21, 3, 40, 0, 0, time.UTC)
-	list := []backup.File{{Path: "hand", Made: now.Add(time.Hour)}, {Path: "new", Made: now, Auto: true}, {Path: "old", Made: now.Add(-time.Hour), Auto: true}, {Path: "older by hand", Made: now.AddDate(-1, 0, 0)}}
-	got := backup.Plan{}.Surplus(list, time.UTC) // a plan that keeps nothing
+	list := []store.BackupFile{{Path: "hand", Made: now.Add(time.Hour)}, {Path: "new", Made: now, Auto: true}, {Path: "old", Made: now.Add(-time.Hour), Auto: true}, {Path: "older by hand", Made: now.AddDate(-1, 0, 0)}}
+	got := store.BackupPlan{}.Surplus(list, time.UTC) // a plan that keeps nothing
 	if len(got) != 1 || got[0].Path != "old" {
 		t.Errorf("thrown away: %v", got)
 	}
-	if got := (backup.Plan{Daily: 1}).Surplus(list, time.UTC); len(got) != 1 || got[0].Path != "old" {
+	if got := (store.BackupPlan{Daily: 1}).Surplus(list, time.UTC); len(got) != 1 || got[0].Path != "old" {
 		t.Errorf("of two of one day: %v", got)
 	}
 }
 
 func TestList(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "odd [name]*")
-	if list, err := backup.List(dir); err != nil || list == nil || len(list) != 0 {
+	if list, err := store.ListBackups(dir); err != nil || list == nil || len(list) != 0 {
 		t.Errorf("a folder that is not there: %v, %v", list, err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -127,7 +127,7 @@ func TestList(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 21, 3, 40, 0, 0, time.UTC)
 	for _, name := range []string{
-		backup.AutoName(now), backup.HandName(now.Add(time.Hour)), "mine.db", "hob-auto-20261301-000000.db", "notes.txt", backup.AutoName(now.Add(time.Minute)) + backup.Unfinished,
+		store.AutoBackupName(now), store.HandBackupName(now.Add(time.Hour)), "mine.db", "hob-auto-20261301-000000.db", "notes.txt", store.AutoBackupName(now.Add(time.Minute)) + store.UnfinishedBackup,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := backup.List(dir)
+	list, err := store.ListBackups(dir)
 	if err != nil || len(list) != 4 {
 		t.Fatalf("%v, %v", list, err)
 	}
@@ -154,7 +154,7 @@ func TestList(t *testing.T) {
 	if list[2].Auto || list[3].Auto { // no such month: not a name of hob's
 		t.Errorf("what others named: %+v", list[2:])
 	}
-	left, err := backup.Leftovers(filepath.Dir(dir))
+	left, err := store.BackupLeftovers(filepath.Dir(dir))
 	if err != nil || len(left) != 0 {
 		t.Errorf("leftovers of another folder: %v, %v", left, err)
 	}

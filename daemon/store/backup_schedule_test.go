@@ -1,4 +1,4 @@
-package backup_test
+package store_test
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/store"
-	"hob/daemon/store/backup"
 	"hob/daemon/store/view"
 	"hob/daemon/sys"
 )
 
 // vault is a home with a store, a keeper and a clock that is moved by hand.
 type vault struct {
-	backup.Keeper
+	store.BackupSchedule
 	t     *testing.T
 	store *store.Store
 	ahead time.Duration
@@ -29,11 +28,11 @@ func openVault(t *testing.T, free int64) *vault {
 	t.Helper()
 	v := &vault{t: t}
 	dir := t.TempDir()
-	s, end := open(t, dir)
+	s, end := openAt(t, dir)
 	t.Cleanup(end)
 	v.store = s
-	v.Keeper = backup.Keeper{
-		State: dir, Plan: backup.DefaultPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backups.Backup, Notice: s.Events.Notice,
+	v.BackupSchedule = store.BackupSchedule{
+		State: dir, Plan: store.DefaultBackupPlan, Migrations: steps(t), Readers: s.Reader(), Copy: s.Backups.Backup, Notice: s.Events.Notice,
 		Free: func(string) (int64, error) { return free, nil }, Zone: func() *time.Location { return time.UTC },
 		Clock: sys.ShiftedClock(func() time.Duration { return v.ahead }), Log: slog.New(slog.DiscardHandler),
 	}
@@ -46,9 +45,9 @@ func (v *vault) nextMorning() {
 	v.ahead += now.Truncate(24 * time.Hour).Add(28 * time.Hour).Sub(now)
 }
 
-func (v *vault) copies() []backup.File {
+func (v *vault) copies() []store.BackupFile {
 	v.t.Helper()
-	list, err := backup.List(backup.Folder(v.State))
+	list, err := store.ListBackups(store.BackupFolder(v.State))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -72,7 +71,7 @@ func TestNightlyCopies(t *testing.T) {
 	if check(); len(v.copies()) != 1 {
 		t.Fatalf("after a night: %v", v.copies())
 	}
-	mine := filepath.Join(backup.Folder(v.State), "mine.db")
+	mine := filepath.Join(store.BackupFolder(v.State), "mine.db")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestNightlyCopies(t *testing.T) {
 		check()
 	}
 	list := v.copies()
-	auto := slices.DeleteFunc(slices.Clone(list), func(f backup.File) bool { return !f.Auto })
+	auto := slices.DeleteFunc(slices.Clone(list), func(f store.BackupFile) bool { return !f.Auto })
 	if len(auto) < 7 || len(auto) > 11 || len(list) != len(auto)+1 {
 		t.Errorf("after forty nights: %v", list)
 	}
@@ -89,7 +88,7 @@ func TestNightlyCopies(t *testing.T) {
 		t.Errorf("what the owner put there is gone: %v", err)
 	}
 	for _, f := range auto {
-		if _, err := backup.Verify(t.Context(), f.Path, v.Migrations); err != nil {
+		if _, err := store.VerifyBackup(t.Context(), f.Path, v.Migrations); err != nil {
 			t.Errorf("%s: %v", f.Path, err)
 		}
 	}
@@ -142,7 +141,7 @@ func TestBadCopy(t *testing.T) {
 func TestSave(t *testing.T) {
 	v := openVault(t, 0)
 	first, err := v.Save(t.Context(), "")
-	if err != nil || first.Bytes == 0 || filepath.Dir(first.Path) != backup.Folder(v.State) {
+	if err != nil || first.Bytes == 0 || filepath.Dir(first.Path) != store.BackupFolder(v.State) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	if list := v.copies(); len(list) != 1 || list[0].Auto {
@@ -177,28 +176,28 @@ func TestDigestOfACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	fault := func(err error) string {
-		if f, ok := event.AsFault(backup.Fault(r.Path, err)); ok {
+		if f, ok := event.AsFault(store.BackupFault(r.Path, err)); ok {
 			return f.Text
 		}
 		return ""
 	}
-	if _, err := backup.Verify(t.Context(), r.Path, v.Migrations); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
+	if _, err := store.VerifyBackup(t.Context(), r.Path, v.Migrations); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
 		t.Errorf("verify: %v", err)
 	}
 	elsewhere := filepath.Join(t.TempDir(), "hob.db")
-	if _, err := backup.Restore(t.Context(), elsewhere, r.Path, v.Migrations, time.Now); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
+	if _, err := store.RestoreBackup(t.Context(), elsewhere, r.Path, v.Migrations, time.Now); !strings.Contains(fault(err), "cannot be used: the database is damaged") {
 		t.Errorf("restore: %v", err)
 	}
 	if err := os.WriteFile(r.Path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := backup.Verify(t.Context(), r.Path, v.Migrations); err != nil || again.Digest != r.Digest {
+	if again, err := store.VerifyBackup(t.Context(), r.Path, v.Migrations); err != nil || again.Digest != r.Digest {
 		t.Errorf("whole again: %+v, %v", again, err)
 	}
 	if err := os.Remove(r.Path + ".sha256"); err != nil {
 		t.Fatal(err)
 	}
-	if bare, err := backup.Verify(t.Context(), r.Path, v.Migrations); err != nil || bare.Digest != "" {
+	if bare, err := store.VerifyBackup(t.Context(), r.Path, v.Migrations); err != nil || bare.Digest != "" {
 		t.Errorf("without a digest: %+v, %v", bare, err)
 	}
 }
@@ -206,14 +205,14 @@ func TestDigestOfACopy(t *testing.T) {
 // R7: a digest goes with its copy.
 func TestDigestsGoWithTheirCopies(t *testing.T) {
 	v := openVault(t, 1<<40)
-	v.Plan = func() backup.Plan { return backup.Plan{Every: 24 * time.Hour, Daily: 1} }
+	v.Plan = func() store.BackupPlan { return store.BackupPlan{Every: 24 * time.Hour, Daily: 1} }
 	for range 3 {
 		v.nextMorning()
 		if err := v.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	digests, err := filepath.Glob(filepath.Join(backup.Folder(v.State), "*.sha256"))
+	digests, err := filepath.Glob(filepath.Join(store.BackupFolder(v.State), "*.sha256"))
 	if err != nil || len(digests) != len(v.copies()) {
 		t.Errorf("%d copies, digests %q, %v", len(v.copies()), digests, err)
 	}
