@@ -15,7 +15,7 @@ import (
 	"hob/daemon/llm/codex"
 	"hob/daemon/store"
 	"hob/daemon/sys"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
 )
 
 // acts carries out what the local API asks for beside messages and tools.
@@ -26,7 +26,7 @@ type acts struct {
 	clock  sys.Clock
 	reach  func(event.Address) bool
 	models roster
-	hooks  *webhooks.Desk
+	hooks  *triggers.Webhooks
 	admin  admin.Service
 	shelf  artifacts.Store
 }

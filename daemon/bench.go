@@ -6,8 +6,8 @@ import (
 
 	"hob/config"
 	"hob/daemon/llm"
-	"hob/daemon/probe"
 	"hob/daemon/toolset"
+	"hob/daemon/triggers/gates"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/fs"
@@ -26,10 +26,10 @@ func (d workshop) bench() *toolset.Deps {
 			Model: func() llm.Info { return d.chain().First().Info() }, Running: func() int64 { return d.thread.Running() }, Tools: liveSet(d).Specs, Room: d.room,
 		},
 	}}
-	d.probe = b.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Load().kit, d.config() }, probe.Probe{
-		Busy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: func(string) bool { return d.chain().First().Info().Bare },
+	d.gates = b.Gates(func() (toolset.Set, *config.Snapshot) { return d.live.Load().kit, d.config() }, gates.Evaluator{
+		AgentBusy: d.store.Triggers.Busy, Record: d.store.Questions.Record, Now: d.clock.Wall, Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	})
-	b.Services.Gates = d.probe
+	b.Services.Gates = d.gates
 	if d.opt.Self != "" {
 		b.Reader = []string{d.opt.Self, readFile}
 	}

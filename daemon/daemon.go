@@ -21,19 +21,17 @@ import (
 	"hob/daemon/artifacts"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
-	"hob/daemon/jobs"
 	"hob/daemon/llm"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/policy"
-	"hob/daemon/probe"
 	"hob/daemon/prompt"
 	"hob/daemon/secret"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
 	"hob/daemon/sys"
 	"hob/daemon/toolset"
-	"hob/daemon/watches"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
+	"hob/daemon/triggers/gates"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/scheduler/phrase"
@@ -70,22 +68,22 @@ type daemon struct {
 
 // parts is what runs, in the order in which data flows.
 type parts struct {
-	tools    *toolset.Deps
-	host     *channels.Host
-	gaps     *admin.GapNotices // of messages that may be missing on channels
-	runner   *scheduler.Runner
-	watcher  *watch.Watcher
-	written  watch.Ledger // what hob's own tools wrote
-	desk     *agent.CommandHandler
-	thread   *agent.Thread
-	lanes    *agent.Lanes
-	registry *runtime.Registry
-	dispatch *agent.Dispatch
-	pump     *channels.Pump
-	probe    *probe.Probe
-	keeper   *gate.Keeper
-	webhooks *webhooks.Desk
-	restarts restarts
+	tools      *toolset.Deps
+	host       *channels.Host
+	gaps       *admin.GapNotices // of messages that may be missing on channels
+	runner     *scheduler.Runner
+	watcher    *watch.Watcher
+	written    watch.Ledger // what hob's own tools wrote
+	desk       *agent.CommandHandler
+	thread     *agent.Thread
+	lanes      *agent.Lanes
+	registry   *runtime.Registry
+	dispatch   *agent.Dispatch
+	pump       *channels.Pump
+	gates      *gates.Evaluator
+	gateRunner *gate.Runner
+	webhooks   *triggers.Webhooks
+	restarts   restarts
 }
 
 // live is what is made out of the config and swapped in whole when that changes.
@@ -208,22 +206,22 @@ func (d conf) system(guest bool) string {
 }
 
 // schedule is the jobs as tools and the API see them.
-func (d *daemon) schedule() jobs.Desk {
-	return jobs.Desk{
-		Rows: d.store.Triggers, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.probe.Asked(ctx) }, Costs: costs(d),
+func (d *daemon) schedule() triggers.Jobs {
+	return triggers.Jobs{
+		Rows: d.store.Triggers, Fires: runsOf(d.view), Zone: d.zone, Now: d.clock.Wall, Reach: addresses{d}.reach, Asked: func(ctx context.Context) bool { return d.gates.Asked(ctx) }, Costs: costs(d),
 		Tool:     func(name string) bool { _, ok := liveSet{d}.Find(name); return ok },
 		Helpless: func(string) bool { return d.chain().First().Info().Bare },
 	}
 }
 
 // watches is the file watches as tools and the API see them.
-func (d conf) watches() watches.Desk {
-	return watches.Desk{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
+func (d conf) watches() triggers.Watches {
+	return triggers.Watches{Rows: d.store.Watches, Guard: func() *fsguard.Guard { return d.live.Load().kit.Guard }, Now: d.clock.Wall, Reach: addresses(d).reach, Most: watch.MostFolders}
 }
 
 // costs tells what runs have cost, and the price of the model that is asked first.
-func costs(d *daemon) jobs.Costs {
-	return jobs.Costs{
+func costs(d *daemon) triggers.Costs {
+	return triggers.Costs{
 		Mean: func(ctx context.Context, job int64, since time.Time) (scheduler.Cost, error) {
 			return view.RunCost(ctx, d.store.Reader(), job, since)
 		},

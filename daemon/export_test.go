@@ -19,8 +19,8 @@ import (
 const StuckAfter = stuckAfter
 
 // Idle lets the tests ask parts of their own how long the slowest of them has made no progress.
-func Idle(now time.Duration, r *scheduler.Runner, k *gate.Keeper, w *watch.Watcher) time.Duration {
-	return (&parts{runner: r, keeper: k, watcher: w}).idle(now)
+func Idle(now time.Duration, r *scheduler.Runner, k *gate.Runner, w *watch.Watcher) time.Duration {
+	return (&parts{runner: r, gateRunner: k, watcher: w}).idle(now)
 }
 
 // Restarts lets the tests see which components fail again and again: note takes in a restart, trouble names them.

@@ -17,7 +17,7 @@ import (
 // hung is the parts of the world on which something may hang for ever, whatever its context says.
 type hung struct {
 	scheduler.Store
-	gate.World
+	gate.Evaluator
 	in   string
 	free chan struct{}
 }
@@ -60,7 +60,7 @@ func TestHungPartsShow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				h, c, log := hung{in: in, free: make(chan struct{})}, sys.RealClock(), slog.New(slog.DiscardHandler)
-				runner, keeper := scheduler.NewRunner(h, c, nil, log), gate.NewKeeper(h, h, c, nil, log)
+				runner, keeper := scheduler.NewRunner(h, c, nil, log), gate.NewRunner(h, h, c, nil, log)
 				watcher := watch.NewWatcher(nil, c, nil, nil, watch.Ground{}, log) // its own tests let it run
 				ended := make(chan error, 2)
 				go func() { ended <- runner.Run(ctx) }()

@@ -16,12 +16,10 @@ import (
 	"hob/channels"
 	chanall "hob/channels/all"
 	"hob/config"
-	"hob/daemon/jobs"
 	"hob/daemon/netguard"
 	"hob/daemon/secret"
 	"hob/daemon/sys"
-	"hob/daemon/watches"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
 )
 
 // conf makes the daemon what its config says, at the start and at each change of the file.
@@ -103,7 +101,7 @@ func (d conf) follow(ctx context.Context) error {
 	if err := notices(d).onlyTroubles(ctx, slices.Collect(maps.Keys(sections))); err != nil {
 		return err
 	}
-	more, err := d.schedule().Sync(ctx, d.wanted(&off), jobs.Heartbeat(d.config().Heartbeat))
+	more, err := d.schedule().Sync(ctx, d.wanted(&off), triggers.Heartbeat(d.config().Heartbeat))
 	hooked, hooksErr := d.webhooks.Sync(ctx, d.wantedHooks(&off))
 	seen, watchesErr := d.watches().Sync(ctx, d.wantedWatches(&off))
 	more, err = slices.Concat(more, hooked, seen), errors.Join(err, hooksErr, watchesErr)
@@ -219,25 +217,25 @@ func fingerprint(c config.Channel, net config.Network) string {
 }
 
 // wanted is the jobs that the config asks for; what is odd about them goes to off.
-func (d conf) wanted(off *[]string) (list []jobs.Wanted) {
+func (d conf) wanted(off *[]string) (list []triggers.Wanted) {
 	for _, s := range d.config().Jobs {
-		list = append(list, jobs.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
+		list = append(list, triggers.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
 	return list
 }
 
 // wantedWatches is the same for file watches.
-func (d conf) wantedWatches(off *[]string) (list []watches.Wanted) {
+func (d conf) wantedWatches(off *[]string) (list []triggers.Wanted) {
 	for _, s := range d.config().Watches {
-		list = append(list, watches.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
+		list = append(list, triggers.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
 	return list
 }
 
 // wantedHooks is the same for webhooks.
-func (d conf) wantedHooks(off *[]string) (list []webhooks.Wanted) {
+func (d conf) wantedHooks(off *[]string) (list []triggers.Wanted) {
 	for _, s := range d.config().Hooks {
-		list = append(list, webhooks.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
+		list = append(list, triggers.Wanted{Name: s.Name, Decode: d.lenient(s, off)})
 	}
 	return list
 }

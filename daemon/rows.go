@@ -9,13 +9,11 @@ import (
 	"hob/channels/admin"
 	"hob/daemon/api"
 	"hob/daemon/event"
-	"hob/daemon/jobs"
 	"hob/daemon/llm/codex"
 	"hob/daemon/policy"
 	"hob/daemon/store"
 	"hob/daemon/store/view"
-	"hob/daemon/watches"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
 )
 
 // rows lists and shows what the local API offers.
@@ -24,9 +22,9 @@ type rows struct {
 	budget   func(ctx context.Context) (store.Budget, error)
 	grants   func(ctx context.Context) ([]policy.Grant, error)
 	marks    func(ctx context.Context, hashes bool) ([]store.Mark, error)
-	schedule jobs.Desk
-	hooks    *webhooks.Desk
-	watches  watches.Desk
+	schedule triggers.Jobs
+	hooks    *triggers.Webhooks
+	watches  triggers.Watches
 	status   func(ctx context.Context) (Status, error)
 	models   roster
 	work     store.Tasks

@@ -183,7 +183,7 @@ func (d *daemon) serve(ctx context.Context, server *api.Server, start time.Durat
 	core.Go(core.ctx, "background commands", d.registry.Run)
 	core.Go(core.ctx, "commands", d.desk.Run)
 	in.Go(in.ctx, "scheduler", d.fire(d.runner.Run))
-	in.Go(in.ctx, "gates", d.fire(d.keeper.Run))
+	in.Go(in.ctx, "gates", d.fire(d.gateRunner.Run))
 	in.Go(in.ctx, "file watches", d.fire(d.watcher.Run))
 	in.Go(in.ctx, "channels", d.host.Run)
 	in.Go(in.ctx, "api", func(ctx context.Context) error {

@@ -13,12 +13,10 @@ import (
 	chanall "hob/channels/all"
 	"hob/config"
 	"hob/config/schema"
-	"hob/daemon/jobs"
 	"hob/daemon/llm/all"
 	"hob/daemon/llm/catalog"
 	"hob/daemon/sys"
-	"hob/daemon/watches"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
 )
 
 // ConfigSections describes the sections of the config that config keeps raw: their keys, and what their owners would say of them. Nothing
@@ -31,15 +29,15 @@ func ConfigSections() config.Owned {
 	own.Parts = append(own.Parts,
 		config.Part{
 			Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
-			Keys: schema.Describe(jobs.Section{}, jobs.Notes()), Check: checkJob,
+			Keys: schema.Describe(triggers.JobSection{}, triggers.JobNotes()), Check: checkJob,
 		},
 		config.Part{
 			Path: "watches.NAME", Named: "papers", Doc: "A chore when files change, as `hob watch add` makes it. See watches.md.",
-			Keys: schema.Describe(watches.Section{}, watches.Notes()), Check: checkWatch,
+			Keys: schema.Describe(triggers.WatchSection{}, triggers.WatchNotes()), Check: checkWatch,
 		},
 		config.Part{
 			Path: "hooks.NAME", Named: "deploys", Doc: "An address that others post to, as `hob hook add` makes it. See webhooks.md.",
-			Keys: schema.Describe(webhooks.Section{}, webhooks.Notes()), Check: checkHook,
+			Keys: schema.Describe(triggers.WebhookSection{}, triggers.WebhookNotes()), Check: checkHook,
 		},
 	)
 	return own
@@ -63,22 +61,22 @@ func checkChannel(snap *config.Snapshot, section config.Section) []config.Proble
 
 // checkJob makes the job of a section, as the daemon does.
 func checkJob(snap *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, jobs.Check(section.Decode, snap.Owner.Timezone, sys.RealClock().Wall()))
+	return faults(section, triggers.CheckJob(section.Decode, snap.Owner.Timezone, sys.RealClock().Wall()))
 }
 
 // checkWatch makes the file watch of a section, as the daemon does.
 func checkWatch(_ *config.Snapshot, section config.Section) []config.Problem {
-	return faults(section, watches.Check(section.Decode, sys.RealClock().Wall()))
+	return faults(section, triggers.CheckWatch(section.Decode, sys.RealClock().Wall()))
 }
 
 // checkHook makes the webhook of a section, as the daemon does. A variable or file that is not here, and would hold its secret, is worth a
 // remark and no more: hob may run where it is.
 func checkHook(_ *config.Snapshot, section config.Section) []config.Problem {
-	if list := faults(section, webhooks.Check(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
+	if list := faults(section, triggers.CheckWebhook(section.Name, section.Decode, sys.RealClock().Wall())); len(list) > 0 {
 		return list
 	}
 	var list []config.Problem
-	for key, ref := range webhooks.Secrets(section.Decode) {
+	for key, ref := range triggers.WebhookSecrets(section.Decode) {
 		if why := absent(ref); why != "" {
 			p := section.Fault(key, key+": "+why)
 			p.Fatal, p.Advice, p.Hint = false, true, "without it the webhook is off where hob runs"

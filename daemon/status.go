@@ -260,7 +260,7 @@ func (d overview) judge(ctx context.Context, s *Status) string {
 
 // idle is how long the slowest of what fires by itself has made no progress.
 func (p *parts) idle(now time.Duration) time.Duration {
-	return now - min(p.runner.Progress(), p.keeper.Progress(), p.watcher.Progress())
+	return now - min(p.runner.Progress(), p.gateRunner.Progress(), p.watcher.Progress())
 }
 
 // mistaken reports whether a mistake in the config switches something off, or makes all of it unreadable.

@@ -20,7 +20,7 @@ import (
 	"hob/daemon/toolcall"
 	"hob/daemon/toolset"
 	"hob/daemon/transcribe"
-	"hob/daemon/webhooks"
+	"hob/daemon/triggers"
 	"hob/scheduler"
 	"hob/scheduler/gate"
 	"hob/scheduler/watch"
@@ -32,7 +32,7 @@ import (
 var (
 	_ scheduler.Store     = store.Triggers{} // the scheduler commits what fires
 	_ watch.Store         = store.Watches{}  // the watcher what changes in files
-	_ gate.Store          = store.Triggers{} // and the keeper of gates what is let through
+	_ gate.Store          = store.Triggers{} // and the runner of gates what they let through
 	_ scheduler.Zones     = store.Triggers{} // and moves them when the rules of a zone change
 	_ scheduler.Leaps     = store.Triggers{} // or takes them back when the clock was wrong
 	_ agent.Queue         = store.Turns{}    // the thread takes rows
@@ -80,7 +80,7 @@ func (d *daemon) wire(out, in stage) error {
 	d.runner = scheduler.NewRunner(d.store.Triggers, d.clock, in.values("job bell", d.store.Triggers.JobsBell), d.log)
 	d.runner.FollowClock(d.store.Triggers)
 	d.runner.FollowZones(d.store.Triggers, func() string { return scheduler.ZonePrint(d.opt.Version) })
-	d.keeper = gate.NewKeeper(d.store.Triggers, d.probe.World(), d.clock, in.values("gate bell", d.store.Triggers.JobsBell), d.log)
+	d.gateRunner = gate.NewRunner(d.store.Triggers, d.gates, d.clock, in.values("gate bell", d.store.Triggers.JobsBell), d.log)
 	state, err := fsguard.Absolute(d.opt.state())
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (d *daemon) wire(out, in stage) error {
 	})
 	out.Go(out.ctx, "what is being said", drafts.Listen)
 	out.Go(out.ctx, "drafts", drafts.Run)
-	d.webhooks = webhooks.New(webhooks.Config{
+	d.webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
 		Rows: d.store.Webhooks, Inbox: d.store.Webhooks, Secret: conf{d}.resolve, Safe: d.store.Boots.SafeMode, Reach: addresses{d}.reach,
 		Address: func() string { return d.address }, HTTP: d.http, Clock: d.clock, IDs: d.ids, Log: d.log,
 	})

@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"hob/config"
-	"hob/daemon/probe"
 	"hob/daemon/sandbox"
+	"hob/daemon/triggers/gates"
 )
 
-// Gates makes the probe by which gates look at the world that the tools work in, as the config in force makes it. p has what is not the
-// tools'.
-func (b *Deps) Gates(now func() (Set, *config.Snapshot), p probe.Probe) *probe.Probe {
-	p.Setting = func() probe.Setting {
+// Gates completes an evaluator of gates: gates see what the tools see under the config in force.
+func (b *Deps) Gates(now func() (Set, *config.Snapshot), p gates.Evaluator) *gates.Evaluator {
+	p.Setting = func() gates.Setting {
 		kit, c := now()
-		return probe.Setting{Guard: kit.Guard, Sandbox: kit.Sandbox, Networks: c.Tools.Web.Prefixes(), Open: func(ctx context.Context) *sandbox.Sandbox {
+		return gates.Setting{Guard: kit.Guard, Sandbox: kit.Sandbox, Networks: c.Tools.Web.Prefixes(), Open: func(ctx context.Context) *sandbox.Sandbox {
 			open := *c
 			open.Tools.Exec.Network = true
 			return NewSandbox(ctx, b.State, b.Workspace, b.Self, &open)

@@ -36,12 +36,10 @@ var table = []row{
 	{pkg: "scheduler/hook", may: words("scheduler"), event: true},  // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
-	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/probe daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
-	{pkg: "daemon/watches", may: words("config/schema daemon/policy scheduler scheduler/watch tools tools/automation"), event: true},              // file watches, as tools, API and config see them
-	{pkg: "daemon/jobs", may: words("config/schema scheduler scheduler/* daemon/policy tools tools/automation"), event: true},                     // jobs as tools, API and config see them
-	{pkg: "daemon/webhooks", may: words("config/schema scheduler scheduler/hook daemon/policy daemon/api"), event: true},                          // webhooks as API, config and senders see them
-	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                       // channels and pairings as the API sees them, and what the owner is told of them
-	{pkg: "daemon/probe", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/* tools/*/*")},                            // how a gate looks at the world
+	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
+	{pkg: "channels/admin", may: words("channels daemon/api"), event: true},                                                                                // channels and pairings as the API sees them, and what the owner is told of them
+	{pkg: "daemon/triggers", may: words("config/schema scheduler scheduler/* daemon/policy daemon/api tools tools/automation"), event: true},               // jobs, watches and webhooks as tools, API and config see them
+	{pkg: "daemon/triggers/gates", may: words("scheduler scheduler/gate daemon/prompt daemon/sandbox tools tools/runtime")},                                // how a gate is evaluated
 	{pkg: "daemon/prompt"},
 	{pkg: "daemon/toolcall", may: words("daemon/agent daemon/agent/turn daemon/api daemon/policy tools"), event: true},
 	{pkg: "daemon/transcribe", may: words("config daemon/agent/turn"), event: true}, // voice notes become words

@@ -1,4 +1,4 @@
-// Package gate decides whether a due slot runs: free tests of the world before a paid run. What opens and what shuts is pure; Keeper is
+// Package gate decides whether a due slot runs: free tests of the world before a paid run. What opens and what shuts is pure; Runner is
 // the shell that serves due slots. It never runs a prompt, and how one looks at the world is another's business.
 package gate
 

@@ -121,7 +121,7 @@ func slot(g scheduler.Gate) gate.Slot {
 	}}
 }
 
-// judged runs a keeper until all slots are judged, in a bubble whose clock stands at noon in UTC.
+// judged runs a runner until all slots are judged, in a bubble whose clock stands at noon in UTC.
 func judged(t *testing.T, w *world, slots ...gate.Slot) []gate.Verdict {
 	t.Helper()
 	s := &shelf{due: slots}
@@ -131,7 +131,7 @@ func judged(t *testing.T, w *world, slots ...gate.Slot) []gate.Verdict {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		k := gate.NewKeeper(s, w, noon, nil, slog.New(slog.DiscardHandler))
+		k := gate.NewRunner(s, w, noon, nil, slog.New(slog.DiscardHandler))
 		go func() { ended <- k.Run(ctx) }()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -320,7 +320,7 @@ func TestLanes(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{due: []gate.Slot{slot(scheduler.Gate{Command: "x"})}}
-		k := gate.NewKeeper(s, &world{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+		k := gate.NewRunner(s, &world{hangs: time.Hour}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()
@@ -330,18 +330,18 @@ func TestStop(t *testing.T) {
 			t.Errorf("%v, %+v", err, s.said)
 		}
 		s.err = errors.New("disk full")
-		k = gate.NewKeeper(s, &world{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
+		k = gate.NewRunner(s, &world{}, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 		if err := k.Run(t.Context()); !errors.Is(err, s.err) {
 			t.Errorf("run: %v", err)
 		}
 	})
 }
 
-// A ring wakes the keeper at once.
+// A ring wakes the runner at once.
 func TestRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, rings := &shelf{}, make(chan struct{}, 1)
-		k := gate.NewKeeper(s, &world{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
+		k := gate.NewRunner(s, &world{output: gate.Output{Hash: "c"}}, sys.RealClock(), rings, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- k.Run(ctx) }()

@@ -1,0 +1,121 @@
+package gates
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"hob/daemon/fsguard"
+	"hob/daemon/sandbox"
+	"hob/daemon/sys"
+	"hob/scheduler"
+	"hob/scheduler/gate"
+	"hob/tools"
+	"hob/tools/runtime"
+)
+
+// mostOutput is how much of a command's output is compared, in bytes.
+const mostOutput = 1 << 20
+
+// The codes by which a shell says that it could not run a command (POSIX, Shell Command Language, 2.8.2).
+const (
+	notRunnable = 126
+	notFound    = 127
+)
+
+// errUnconfined is the fault of a machine on which nothing can be confined.
+var errUnconfined = errors.New("the command runs only in the sandbox")
+
+// hasher keeps nothing of an output that is too long to be compared as it is, but its hash.
+type hasher struct{}
+
+func (hasher) Keep(_ context.Context, _ string, data []byte) (string, error) { return hash(data), nil }
+
+func (hasher) KeepForeign(_ context.Context, _, _ string, data []byte) (string, error) {
+	return hash(data), nil
+}
+
+func hash(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = h.Write(p) // never fails
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// shell is the tool exec as gates use it: in the foreground only, and with nothing shelved.
+func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Setting) {
+	s := e.Setting()
+	box := s.Sandbox
+	if network && !box.State().Network {
+		box = s.Open(ctx)
+	}
+	return runtime.NewExec(runtime.ExecDeps{
+		Guard: s.Guard, Artifacts: hasher{}, Spawn: e.Spawn, Registry: e.Registry, Sandbox: box, Marked: e.Marked, Environ: e.Environ, Instance: e.Instance,
+		Limits: runtime.Limits{Timeout: time.Minute, Yield: time.Hour, Keep: mostOutput, Shelf: mostOutput},
+	}), Setting{Guard: s.Guard, Sandbox: box}
+}
+
+// Command runs the gate's command in the workspace.
+func (e *Evaluator) Command(ctx context.Context, j scheduler.Job) (gate.Output, error) {
+	exec, at := e.shell(ctx, mayNet(j))
+	call, err := e.call(j, at.Guard)
+	if err != nil {
+		return gate.Output{}, err
+	}
+	intent, err := exec.Intent(ctx, call)
+	if err == nil {
+		err = confined(intent, at.Sandbox.State())
+	}
+	if err != nil {
+		return gate.Output{}, err
+	}
+	res, err := exec.Run(ctx, call, intent)
+	if err != nil {
+		return gate.Output{}, err
+	}
+	if len(res.Changes) > 0 {
+		if err := e.Record(context.WithoutCancel(ctx), res.Changes...); err != nil {
+			return gate.Output{}, fmt.Errorf("mark what the command wrote: %w", err)
+		}
+	}
+	out, ok := res.Data.(runtime.Outcome)
+	switch {
+	case !ok || out.ExitCode == nil || res.IsError:
+		return gate.Output{}, errors.New(res.Content)
+	case *out.ExitCode == notFound || *out.ExitCode == notRunnable:
+		return gate.Output{}, fmt.Errorf("the command cannot be run (exit code %d): %s", *out.ExitCode, out.Output)
+	}
+	return gate.Output{Hash: hash([]byte(j.Gate.Command), []byte{0}, []byte(out.Output), []byte(out.Artifact)), Code: *out.ExitCode}, nil
+}
+
+// call is the call of exec that runs a gate's command.
+func (e *Evaluator) call(j scheduler.Job, g *fsguard.Guard) (tools.Call, error) {
+	args, err := json.Marshal(runtime.Command{Command: j.Gate.Command})
+	if err != nil {
+		return tools.Call{}, fmt.Errorf("encode the command: %w", err)
+	}
+	return tools.Call{
+		ID: "gate_" + sys.RandomIDs().Code(8), Name: "exec", Args: args, Trust: j.Trust, Zone: j.Zone, Now: e.Now(), Tainted: j.Tainted,
+		Scratch: filepath.Join(g.Workspace(), fsguard.ScratchFolder, "gate-"+j.Name),
+	}, nil
+}
+
+// confined refuses a command that would run outside the sandbox, unless the owner switched the sandbox off: nobody is there to be asked.
+func confined(i tools.Intent, s sandbox.State) error {
+	switch {
+	case i.Denied != "":
+		return errors.New(i.Denied)
+	case i.Sandboxed || s.Mode == sandbox.Off:
+		return nil
+	case s.Hint != "":
+		return fmt.Errorf("%w: %s (%s)", errUnconfined, s.Why, s.Hint)
+	default:
+		return fmt.Errorf("%w, which cannot show the workspace: %s", errUnconfined, s.Why)
+	}
+}

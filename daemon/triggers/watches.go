@@ -1,0 +1,242 @@
+package triggers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/daemon/fsguard"
+	"hob/daemon/policy"
+	"hob/scheduler"
+	"hob/scheduler/watch"
+	"hob/tools"
+	"hob/tools/automation"
+)
+
+// Rows is where watches are kept.
+type WatchRows interface {
+	AllWatches(ctx context.Context) ([]watch.Watch, error)
+	WatchNamed(ctx context.Context, nameOrID string) (watch.Watch, error)
+	// Looks is how far the watches have come, by their ids.
+	Looks(ctx context.Context) (map[int64]watch.Look, error)
+	Record(ctx context.Context, changes ...tools.Change) error
+}
+
+// Watches is where watches are made and looked after. Every field must be set.
+type Watches struct {
+	Rows  WatchRows
+	Guard func() *fsguard.Guard // as the config says now
+	Now   func() time.Time
+	Reach func(event.Address) bool // reports whether something can be sent there
+	Most  func() int               // how many folders the system can watch; 0: not known
+}
+
+var _ automation.Watches = Watches{}
+
+// List returns all watches, by name.
+func (s Watches) List(ctx context.Context) ([]automation.Watch, error) {
+	list, err := s.Rows.AllWatches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	looks, err := s.Rows.Looks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]automation.Watch, len(list))
+	for i, w := range list {
+		views[i] = s.waiting(shownWatch(w, looks[w.ID]))
+	}
+	return views, nil
+}
+
+// Find looks a watch up by its name or id; false: there is none.
+func (s Watches) Find(ctx context.Context, name string) (automation.Watch, bool, error) {
+	view, err := s.Named(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return automation.Watch{}, false, nil
+	}
+	return view, err == nil, err
+}
+
+// Named finds a watch by its name or id.
+func (s Watches) Named(ctx context.Context, name string) (automation.Watch, error) {
+	w, err := s.Rows.WatchNamed(ctx, name)
+	if err != nil {
+		return automation.Watch{}, err
+	}
+	looks, err := s.Rows.Looks(ctx)
+	return s.waiting(shownWatch(w, looks[w.ID])), err
+}
+
+// Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
+func (s Watches) Crowded(ctx context.Context, view automation.Watch) string {
+	most := s.Most()
+	if most == 0 || view.Poll != "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, countingFor)
+	defer cancel()
+	if !watch.Exceeds(ctx, watch.Watch{Paths: view.Paths, Include: view.Include, Flat: view.Flat, Gitignore: view.Gitignore}, most) {
+		return ""
+	}
+	return fmt.Sprintf("it has more folders than the system can watch (%d): the rest is looked at from time to time instead; "+
+		"on Linux raise the limit: sudo sysctl fs.inotify.max_user_watches=1048576", most)
+}
+
+// countingFor is how long the folders of a new watch are counted.
+const countingFor = 300 * time.Millisecond
+
+// waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
+func (s Watches) waiting(view automation.Watch) automation.Watch {
+	for _, path := range view.Paths {
+		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
+			path = filepath.Dir(path)
+		}
+		if place, err := s.Guard().Resolve("", path); err == nil && !place.Exists() {
+			view.Waits = path
+			break
+		}
+	}
+	return view
+}
+
+// shownWatch is a watch as people and models see it.
+func shownWatch(w watch.Watch, l watch.Look) automation.Watch {
+	view := automation.Watch{
+		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: watchPeriod(w.Settle), Poll: watchPeriod(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
+		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
+		Look: automation.Look{Ready: l.Ready, Trouble: l.Trouble},
+	}
+	for _, k := range w.Events {
+		view.Events = append(view.Events, string(k))
+	}
+	return view
+}
+
+func watchPeriod(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// Plan works out a new watch.
+func (s Watches) Plan(ctx context.Context, d automation.WatchDraft) (automation.Watch, tools.Change, error) {
+	allow, err := policy.RightsOfOthers(d.Allow, fsguard.Absolute)
+	if err != nil {
+		return automation.Watch{}, nil, refuseWatch(err)
+	}
+	w, err := watch.New(watch.Draft{
+		Name: d.Name, Prompt: d.Prompt, Paths: d.Paths, Include: d.Include, Events: d.Events, Settle: watchPeriod(d.Settle), Poll: watchPeriod(d.Poll),
+		Flat: d.Flat, Gitignore: d.Gitignore, Own: d.Own, Deliver: string(cmp.Or(d.Deliver, watchDelivery(d.ReplyTo))), Trust: watchTrust,
+		Typed: d.Typed && d.Trust == event.Owner, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: allow},
+	}, s.Guard(), d.Now)
+	if err != nil {
+		return automation.Watch{}, nil, refuseWatch(err)
+	}
+	if d.Trust == event.Owner && !d.Tainted {
+		w.Allow = append(w.Allow, readable(w)...)
+	}
+	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
+		return automation.Watch{}, nil, err
+	}
+	if !s.Reach(w.Deliver) {
+		return automation.Watch{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
+	}
+	return shownWatch(w, watch.Look{}), watch.Put{Watch: w}, nil
+}
+
+// watchTrust is who stands behind the runs of a watch, whoever made it: what they read are names and texts that anybody may have written.
+const watchTrust = event.Machine
+
+// watchDelivery is where a watch answers that names no place: the chat it was made in. The local API is the owner himself.
+func watchDelivery(replyTo event.Address) event.Address {
+	if replyTo == "" || replyTo == event.CLI {
+		return event.ToOwner
+	}
+	return replyTo
+}
+
+// refuseWatch is a mistake of the caller as a result that he can read.
+func refuseWatch(err error) error {
+	return tools.Refuse(tools.Validation, "for example paths ~/Downloads/*.pdf, events create, settle 2s", "%v", err)
+}
+
+// freeName finds a name that no watch has; one that was asked for is not changed.
+func (s Watches) freeName(ctx context.Context, name string, asked bool) (string, error) {
+	for n := 1; ; n++ {
+		try := name
+		if n > 1 {
+			try = name + "-" + strconv.Itoa(n)
+		}
+		_, taken, err := s.Find(ctx, try)
+		if err != nil || !taken {
+			return try, err
+		}
+		if asked {
+			return "", tools.Refuse(tools.Conflict, "choose another name, or remove that one", "there is a watch named %s already", name)
+		}
+	}
+}
+
+func watchReadOnly(name string) error {
+	return tools.Refuse(tools.Denied, "change [watches."+name+"] in config.toml", "watch %s stands in the config: only its file changes it", name)
+}
+
+// Alter works out what a verb does to a watch.
+func (s Watches) Alter(_ context.Context, view automation.Watch, v automation.Verb) (automation.Watch, tools.Change, error) {
+	switch v {
+	case automation.Remove:
+		if view.Origin == OriginConfig {
+			return view, nil, watchReadOnly(view.Name)
+		}
+		return view, watch.Drop{ID: view.ID}, nil
+	case automation.Pause, automation.Resume:
+		paused := v == automation.Pause
+		if view.Paused == paused {
+			return view, nil, nil
+		}
+		view.Paused = paused
+		return view, watch.Pause{ID: view.ID, Paused: paused}, nil
+	default:
+		return view, nil, fmt.Errorf("unknown verb %q", v)
+	}
+}
+
+// readable are the rights to read what a watch looks at: its runs are somebody else's words, and yet the owner has named these files himself. What
+// else lies beside them he has not.
+func readable(w watch.Watch) (list []string) {
+	for _, path := range w.Paths {
+		for _, to := range globsOf(path, w.Include, w.Flat) {
+			if r := (policy.Right{Kind: "read", To: to}).String(); !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// globsOf are the paths and globs of one path of a watch, those below a folder narrowed as the watch narrows them.
+func globsOf(path string, include []string, flat bool) []string {
+	switch {
+	case strings.ContainsAny(path, "*?[{") || len(include) == 0 && !flat:
+		return []string{path}
+	case len(include) == 0:
+		include = []string{"*"}
+	}
+	list := make([]string, len(include))
+	for i, glob := range include {
+		if !flat && !strings.Contains(glob, "/") { // a name at any depth
+			glob = "**/" + glob
+		}
+		list[i] = strings.TrimSuffix(filepath.ToSlash(path), "/") + "/" + glob
+	}
+	return list
+}

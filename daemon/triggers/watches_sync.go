@@ -1,0 +1,76 @@
+package triggers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"hob/daemon/event"
+	"hob/scheduler/watch"
+	"hob/tools"
+)
+
+// Sync makes the watches of the config rows, beside those made at run time. A section that did not change keeps its row, and so does one
+// that looks at the same files; one that looks at others begins anew, or all that is there would be told as new. off says which sections
+// cannot be used, and why.
+func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err error) {
+	have, err := s.Rows.AllWatches(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read watches: %w", err)
+	}
+	byName := map[string]watch.Watch{}
+	for _, w := range have {
+		byName[w.Name] = w
+	}
+	for _, one := range list {
+		if err := s.sync(ctx, one, byName[one.Name]); err != nil {
+			off = append(off, "watches."+one.Name+" is off: "+err.Error())
+		}
+		delete(byName, one.Name)
+	}
+	for _, w := range byName {
+		if w.Origin != OriginConfig {
+			continue
+		}
+		if err := s.Rows.Record(ctx, watch.Drop{ID: w.ID}); err != nil {
+			return off, fmt.Errorf("remove watch %s: %w", w.Name, err)
+		}
+	}
+	return off, nil
+}
+
+func (s Watches) sync(ctx context.Context, want Wanted, old watch.Watch) error {
+	var in WatchSection
+	if err := want.Decode(&in); err != nil {
+		return err
+	}
+	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
+		return event.NewFault(event.Clash, "rename one of them", "there is a watch named %s already, made at run time", want.Name)
+	}
+	w, err := in.watch(want.Name, s.Guard(), s.Now())
+	if err != nil {
+		return err
+	}
+	var changes []tools.Change
+	switch {
+	case old.ID != 0 && sameWatch(old, w):
+		return nil
+	case old.ID != 0 && sameFiles(old, w):
+		w.ID, w.Created = old.ID, old.Created
+	case old.ID != 0:
+		changes = append(changes, watch.Drop{ID: old.ID})
+	}
+	w.Paused = old.Paused
+	return s.Rows.Record(ctx, append(changes, watch.Put{Watch: w})...)
+}
+
+// sameWatch reports whether two watches mean the same.
+func sameWatch(a, b watch.Watch) bool {
+	return sameFiles(a, b) && a.Broken == b.Broken && a.Prompt == b.Prompt && a.Deliver == b.Deliver && slices.Equal(a.Events, b.Events) && a.Settle == b.Settle &&
+		a.Own == b.Own && a.Poll == b.Poll && slices.Equal(a.Allow, b.Allow)
+}
+
+// sameFiles reports whether two watches look at the same files.
+func sameFiles(a, b watch.Watch) bool {
+	return slices.Equal(a.Paths, b.Paths) && slices.Equal(a.Include, b.Include) && a.Flat == b.Flat && a.Gitignore == b.Gitignore
+}

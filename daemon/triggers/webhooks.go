@@ -1,0 +1,221 @@
+package triggers
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/sys"
+	"hob/scheduler/hook"
+)
+
+// Rows is where webhooks are kept, their secrets beside them.
+type WebhookRows interface {
+	All(ctx context.Context) ([]hook.Hook, error)
+	// Named finds one by name or id. secret is what Put was given. The error is an event.Fault of the kind Missing when there is none.
+	Named(ctx context.Context, name string) (h hook.Hook, secret string, err error)
+	Put(ctx context.Context, h hook.Hook, secret string) (id int64, err error)
+	Remove(ctx context.Context, id int64) error
+	Pause(ctx context.Context, id int64, paused bool) error
+}
+
+// Inbox commits what a webhook was sent, once per id, and once per content within the hook's time unless content is "".
+type WebhookInbox interface {
+	Receive(ctx context.Context, h hook.Hook, in event.In, content string) (event.Receipt, error)
+}
+
+// Config is what a Webhooks works with. Every field must be set.
+type WebhookConfig struct {
+	Rows    WebhookRows
+	Inbox   WebhookInbox
+	Secret  func(ctx context.Context, name, ref string) (string, error) // the value behind a reference, kept out of logs from then on
+	Safe    func(ctx context.Context) (why string, err error)           // safe mode; "": it is off
+	Reach   func(event.Address) bool                                    // reports whether something can be sent there
+	Address func() string                                               // host:port of the API
+	HTTP    *http.Client                                                // for tests of a hook
+	Clock   sys.Clock
+	IDs     sys.IDs
+	Log     *slog.Logger
+}
+
+// Webhooks makes, shows and receives webhooks. It is safe for concurrent use.
+type Webhooks struct {
+	WebhookConfig
+	mu      sync.Mutex
+	buckets map[account]*bucket
+	known   map[string]*resolved
+}
+
+var _ api.Hooks = (*Webhooks)(nil)
+
+// New makes a desk.
+func NewWebhooks(c WebhookConfig) *Webhooks {
+	return &Webhooks{WebhookConfig: c, buckets: map[account]*bucket{}, known: map[string]*resolved{}}
+}
+
+// Row is a webhook as people and programs see it. It has no secret.
+type WebhookRow struct {
+	ID        int64         `json:"id"`
+	Name      string        `json:"name"`
+	Kind      string        `json:"kind"` // how its senders sign: standard, github, slack, stripe, sha256; none: not at all
+	URL       string        `json:"url"`  // on this machine; from elsewhere a tunnel or a reverse proxy leads to it
+	Prompt    string        `json:"prompt"`
+	Deliver   event.Address `json:"deliver"`
+	Tolerance string        `json:"tolerance"`        // how far a sender's clock may be off
+	MaxBody   int64         `json:"max_body"`         // bytes
+	PerMinute int           `json:"per_minute"`       // requests with the right signature; of kind none: all requests
+	Once      string        `json:"once,omitempty"`   // for this long, the same body is the same delivery, even if its id differs; of kinds github and sha256
+	Header    string        `json:"header,omitempty"` // with the signature, of kind sha256
+	Allow     []string      `json:"allow,omitempty"`  // rights that its runs have without asking
+	Origin    string        `json:"origin"`           // run-time or config
+	Paused    bool          `json:"paused"`
+	Broken    string        `json:"broken,omitempty"` // why it cannot be used
+	Off       string        `json:"off,omitempty"`    // why it lets nobody in now: its secret cannot be found
+	Failures  int           `json:"failures"`         // in a row
+	Created   time.Time     `json:"created"`
+}
+
+func (d *Webhooks) shown(h hook.Hook) WebhookRow {
+	once := ""
+	if hook.BodyCounts(h.Kind) > 0 {
+		once = h.SameBody().String()
+	}
+	return WebhookRow{
+		ID: h.ID, Name: h.Name, Kind: string(h.Kind), URL: d.url(h.Name), Prompt: h.Prompt, Deliver: h.Deliver, Tolerance: h.Tolerance.String(), MaxBody: h.MaxBody,
+		PerMinute: h.PerMinute, Once: once, Header: h.Header, Allow: h.Allow, Origin: h.Origin, Paused: h.Paused, Broken: h.Broken, Failures: h.Failures, Created: h.Created,
+	}
+}
+
+func (d *Webhooks) url(name string) string { return "http://" + d.Address() + "/hooks/" + name }
+
+// List returns all webhooks, by name.
+func (d *Webhooks) List(ctx context.Context) ([]WebhookRow, error) {
+	all, err := d.Rows.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]WebhookRow, len(all))
+	for i, h := range all {
+		list[i] = d.shown(h)
+		if h.Broken != "" || h.Kind == hook.None {
+			continue
+		}
+		_, lines, err := d.Rows.Named(ctx, h.Name)
+		if err != nil {
+			return nil, err
+		}
+		list[i].Off = d.off(ctx, h, lines)
+	}
+	return list, nil
+}
+
+// Named finds a webhook by its name or id.
+func (d *Webhooks) Named(ctx context.Context, name string) (WebhookRow, error) {
+	h, lines, err := d.Rows.Named(ctx, name)
+	row := d.shown(h)
+	if err == nil {
+		row.Off = d.off(ctx, h, lines)
+	}
+	return row, err
+}
+
+// off says why nobody who signs can be let in; "" when somebody can. Nobody waits for a program or a keyring because webhooks are listed: of
+// those it says what was found when they were last asked.
+func (d *Webhooks) off(ctx context.Context, h hook.Hook, lines string) string {
+	if h.Broken != "" || h.Kind == hook.None {
+		return ""
+	}
+	for _, ref := range secretLines(lines) {
+		var value string
+		var err error
+		if scheme, _, _ := strings.Cut(ref, ":"); scheme == "cmd" || scheme == "keyring" {
+			d.mu.Lock()
+			r := d.known[h.Name+"\n"+ref]
+			d.mu.Unlock()
+			err = r.last()
+		} else {
+			value, err = d.secret(ctx, h.Name, ref)
+		}
+		if err == nil && value != "" {
+			err = hook.CheckSecret(h.Kind, value)
+		}
+		if err != nil {
+			return "secret: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// How long a secret that was found is used before it is looked for again: a reference may lead to a program, and strangers must not be
+// able to start it with every request.
+const keepSecret = time.Minute
+
+// resolved is a secret that was found, or why it was not.
+type resolved struct {
+	mu    sync.Mutex
+	value string
+	err   error
+	until time.Duration // on the monotonic clock
+}
+
+// last is what came of it when the secret was looked for: nil when it was found, is being looked for, or never was.
+func (r *resolved) last() error {
+	if r == nil || !r.mu.TryLock() {
+		return nil
+	}
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// secrets are the values behind the lines of a row's secret: the one that is used now, and the one before it while that is still taken.
+func (d *Webhooks) secrets(ctx context.Context, name, lines string) ([]string, error) {
+	var list []string
+	for _, ref := range secretLines(lines) {
+		value, err := d.secret(ctx, name, ref)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	return list, nil
+}
+
+func (d *Webhooks) secret(ctx context.Context, name, ref string) (string, error) {
+	d.mu.Lock()
+	r, ok := d.known[name+"\n"+ref]
+	if !ok {
+		r = &resolved{}
+		d.known[name+"\n"+ref] = r
+	}
+	d.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := d.Clock.Mono(); r.until <= now {
+		r.value, r.err = d.Secret(context.WithoutCancel(ctx), "hooks."+name+".secret", ref) // for those too who wait behind this one
+		r.until = now + keepSecret
+	}
+	return r.value, r.err
+}
+
+// forget drops what was kept of a webhook that was changed.
+func (d *Webhooks) forget(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.buckets, account{name, false})
+	delete(d.buckets, account{name, true})
+	for key := range d.known {
+		if strings.HasPrefix(key, name+"\n") {
+			delete(d.known, key)
+		}
+	}
+}
+
+func secretLines(lines string) []string {
+	return slices.DeleteFunc(strings.Split(lines, "\n"), func(s string) bool { return s == "" })
+}

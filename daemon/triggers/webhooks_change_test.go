@@ -1,0 +1,338 @@
+package triggers_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/triggers"
+	"hob/scheduler/hook"
+)
+
+// TestRotate: the old secret is taken until the change is done, never longer.
+func TestRotate(t *testing.T) {
+	r := newWebhookRig(t)
+	first := r.act("add", "a", map[string]string{"prompt": "Look."})
+	second := r.act("rotate", "a", nil)
+	takes := func(secret string) bool {
+		t.Helper()
+		got := r.send(r.signed("a", secret, "x"+secret[6:20], []byte("{}")))
+		if got.status != 401 && got.status >= 300 {
+			t.Fatalf("%+v", got)
+		}
+		return got.status < 300
+	}
+	if first == second || !takes(first) || !takes(second) {
+		t.Errorf("taken: %v %v", takes(first), takes(second))
+	}
+	// A third would take the first one away from those that have no other yet.
+	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "rotate"})
+	if f, ok := event.AsFault(err); !ok || f.Kind != event.Clash || f.Hint != "when its senders have the new one: hob hook rotate --done a" || !takes(first) || !takes(second) {
+		t.Errorf("a second change: %v", err)
+	}
+	if made := r.act("rotate", "a", map[string]string{"done": "true"}); made != "" || takes(first) || !takes(second) {
+		t.Errorf("done: %q, taken: %v %v", made, takes(first), takes(second))
+	}
+	if third := r.act("rotate", "a", nil); third == second || !takes(second) || !takes(third) {
+		t.Error("after the first change is done, there is no other")
+	}
+}
+
+// TestSecretsAreNowhere: beside their own column nothing has a secret in it: no row, no event, no answer, no log.
+func TestSecretsAreNowhere(t *testing.T) {
+	r := newWebhookRig(t)
+	secret := r.act("add", "a", map[string]string{"prompt": "Look at {{.header.webhook-signature}}."})
+	r.send(r.signed("a", secret, "m1", []byte(`{"x":1}`)))
+	r.send(r.signed("a", "whsec_"+strings.Repeat("QUJD", 8), "m2", []byte(`{"x":1}`)))
+	list, err := r.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.Named(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "pause"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := json.Marshal([]any{list, row, paused})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := strings.TrimPrefix(secret, "whsec_")
+	if strings.Contains(string(shown)+r.log.String(), key) || !strings.Contains(r.log.String(), "the signature is wrong") {
+		t.Errorf("%s\n%s", shown, r.log)
+	}
+	for _, query := range []string{
+		"SELECT count(*) FROM triggers WHERE instr(body, ?)", "SELECT count(*) FROM events WHERE instr(data, ?)", "SELECT count(*) FROM inbox WHERE instr(parts || ext_id || sender, ?)",
+		"SELECT count(*) FROM fires WHERE instr(key || reason, ?)",
+	} {
+		if n := r.count(query, key); n != 0 {
+			t.Errorf("%s: %d", query, n)
+		}
+	}
+	if n := r.count("SELECT count(*) FROM triggers WHERE secret = ?", secret); n != 1 {
+		t.Errorf("the secret stands in %d rows", n)
+	}
+}
+
+// TestAddFaults: what cannot be is told before anything is made.
+func TestAddFaults(t *testing.T) {
+	r := newWebhookRig(t)
+	r.secrets["env:BAD"] = "not base64!"
+	r.act("add", "taken", map[string]string{"prompt": "Look."})
+	for _, c := range []struct {
+		name string
+		args map[string]string
+		kind event.FaultKind
+		want string
+	}{
+		{"taken", map[string]string{}, event.Clash, "there is a webhook named taken already"},
+		{"a b", map[string]string{}, event.Invalid, `name "a b"`},
+		{"b", map[string]string{"kind": "md5"}, event.Invalid, `kind "md5"`},
+		{"b", map[string]string{"prompt": "{{if}}"}, event.Invalid, "prompt: {{if}} is no field"},
+		{"b", map[string]string{"deliver": "nowhere:1"}, event.Missing, "there is no channel nowhere"},
+		{"b", map[string]string{"allow": "fly"}, event.Invalid, `allow: right "fly"`},
+		{"b", map[string]string{"secret": "env:BAD"}, event.Invalid, "secret: the secret of the webhook cannot be used"},
+		{"b", map[string]string{"secret": "a\nb"}, event.Invalid, "secret: it has more than one line"},
+		{"b", map[string]string{"kind": "none", "secret": "x"}, event.Invalid, "secret: kind none has none"},
+		{"b", map[string]string{"per_minute": "many"}, event.Invalid, `per_minute "many"`},
+		{"b", map[string]string{"max_body": "0"}, event.Invalid, `max_body "0"`},
+		{"b", map[string]string{"tolerance": "soon"}, event.Invalid, `tolerance "soon"`},
+		{"b", map[string]string{"header": "X-S"}, event.Invalid, "header: only"},
+	} {
+		args := map[string]string{"prompt": "Look."}
+		for k, v := range c.args {
+			args[k] = v
+		}
+		_, err := r.Act(t.Context(), api.Act{ID: c.name, Verb: "add", Args: args})
+		if f, ok := event.AsFault(err); !ok || f.Kind != c.kind || !strings.HasPrefix(f.Text, c.want) {
+			t.Errorf("%s %v: %v, want %q", c.name, c.args, err, c.want)
+		}
+	}
+	for verb, want := range map[string]string{"resume": "webhook taken is receiving already", "rotate none": "webhook none has no secret", "remove gone": "there is no webhook gone"} {
+		verb, name, named := strings.Cut(verb, " ")
+		if !named {
+			name = "taken"
+		}
+		if name == "none" {
+			r.act("add", "none", map[string]string{"prompt": "Look.", "kind": "none"})
+		}
+		if _, err := r.Act(t.Context(), api.Act{ID: name, Verb: verb}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", verb, err, want)
+		}
+	}
+	if n := r.count("SELECT count(*) FROM triggers"); n != 2 {
+		t.Errorf("%d webhooks", n)
+	}
+}
+
+// TestTrial: a test comes through the same door as everybody, for every kind, also with headers and a body of one's own.
+func TestTrial(t *testing.T) {
+	r := newWebhookRig(t)
+	for _, kind := range hook.Kinds() {
+		r.act("add", kind, map[string]string{"prompt": "Look.", "kind": kind})
+		for _, c := range []struct {
+			args map[string]string
+			want int
+		}{
+			{nil, 202},
+			{map[string]string{"body": "any text", "headers": "X-Request-Id: " + kind}, 202},
+			{map[string]string{"headers": "Content-Type: image/png"}, 415},
+		} {
+			out, err := r.Act(t.Context(), api.Act{ID: kind, Verb: "test", Args: c.args})
+			got, ok := out.(triggers.WebhookTrial)
+			if err != nil || !ok || got.Status != c.want || (got.Inbox != 0) != (c.want == 202) || got.URL != r.server.URL+"/hooks/"+kind || !json.Valid(got.Answer) {
+				t.Errorf("%s %v: %+v %v", kind, c.args, out, err)
+			}
+		}
+	}
+	if _, err := r.Act(t.Context(), api.Act{ID: "none", Verb: "test", Args: map[string]string{"headers": "no colon"}}); err == nil || !strings.Contains(err.Error(), "is not NAME: VALUE") {
+		t.Errorf("a header without a colon: %v", err)
+	}
+}
+
+// section is [hooks.NAME] as the config would decode it.
+func webhookSection(s triggers.WebhookSection) func(any) error {
+	return func(dst any) error {
+		in := dst.(*triggers.WebhookSection)
+		in.Prompt, in.Secret, in.OldSecret, in.Kind = s.Prompt, s.Secret, s.OldSecret, cmp.Or(s.Kind, in.Kind)
+		in.PerMinute = cmp.Or(s.PerMinute, in.PerMinute)
+		return nil
+	}
+}
+
+// TestTheBodyCountsByConfig (S10): a section that says nothing about it takes no second delivery with the same body, and one that says 0s does.
+func TestTheBodyCountsByConfig(t *testing.T) {
+	for want, once := range map[int]func(*triggers.WebhookSection){200: func(*triggers.WebhookSection) {}, 202: func(s *triggers.WebhookSection) { s.Once = 0 }} {
+		r := newWebhookRig(t)
+		r.secrets["env:A"] = strings.Repeat("s", 32)
+		off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: func(dst any) error {
+			in := dst.(*triggers.WebhookSection)
+			in.Prompt, in.Kind, in.Secret = "Look.", "github", "env:A"
+			once(in)
+			return nil
+		}}})
+		if err != nil || len(off) > 0 {
+			t.Fatal(off, err)
+		}
+		first := r.send(r.signed("a", r.secrets["env:A"], "a", []byte("{}")))
+		if second := r.send(r.signed("a", r.secrets["env:A"], "b", []byte("{}"))); first.status != 202 || second.status != want {
+			t.Errorf("%+v, then %+v: want %d", first, second, want)
+		}
+	}
+}
+
+func TestWebhooksOfTheConfig(t *testing.T) {
+	r := newWebhookRig(t)
+	r.secrets["env:A"], r.secrets["env:B"] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_"+strings.Repeat("QUJD", 8)
+	sync := func(want int, list ...triggers.Wanted) string {
+		t.Helper()
+		off, err := r.Sync(t.Context(), list)
+		if err != nil || len(off) != want {
+			t.Fatalf("%q %v", off, err)
+		}
+		return strings.Join(off, "\n")
+	}
+	one := triggers.WebhookSection{Prompt: "Look.", Secret: "env:A"}
+	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(one)})
+	before := r.hook("a")
+	if got := r.send(r.signed("a", r.secrets["env:A"], "m1", []byte("{}"))); got.status != 202 || before.Origin != "config" {
+		t.Fatalf("%+v %+v", got, before)
+	}
+	r.act("pause", "a", nil)
+	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(one)})
+	if h := r.hook("a"); h.ID != before.ID || !h.Paused {
+		t.Errorf("a section that did not change: %+v", h)
+	}
+	r.act("resume", "a", nil)
+	two := one
+	two.Prompt, two.Secret, two.OldSecret = "Look twice.", "env:B", "env:A"
+	sync(0, triggers.Wanted{Name: "a", Decode: webhookSection(two)})
+	if h := r.hook("a"); h.ID != before.ID || h.Prompt != "Look twice." || !h.Created.Equal(before.Created) {
+		t.Errorf("a section that changed: %+v", h)
+	}
+	for i, ref := range []string{"env:A", "env:B"} {
+		if got := r.send(r.signed("a", r.secrets[ref], fmt.Sprint("k", i), []byte("{}"))); got.status != 202 {
+			t.Errorf("%s: %+v", ref, got)
+		}
+	}
+	_, err := r.Act(t.Context(), api.Act{ID: "a", Verb: "remove"})
+	if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused || !strings.Contains(f.Hint, "[hooks.a]") {
+		t.Errorf("a config hook was removed: %v", err)
+	}
+	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(triggers.WebhookSection{Prompt: "Look."})}); !strings.HasPrefix(off, "hooks.a is off: secret: it is missing") || r.hook("a").Prompt != "Look twice." {
+		t.Errorf("a section with a mistake: %s", off)
+	}
+	if off := sync(1, triggers.Wanted{Name: "a", Decode: webhookSection(triggers.WebhookSection{Prompt: "Look.", Kind: "none", PerMinute: 6001})}); off != "hooks.a is off: per_minute: want 1 to 6000, found 6001" {
+		t.Error(off)
+	}
+	if off := sync(1, triggers.Wanted{Name: "a", Decode: func(any) error { return errors.New("line 3") }}); off != "hooks.a is off: line 3" {
+		t.Error(off)
+	}
+	r.act("add", "mine", map[string]string{"prompt": "Look."})
+	if off := sync(1, triggers.Wanted{Name: "mine", Decode: webhookSection(one)}); !strings.Contains(off, "there is a webhook named mine already, made at run time") {
+		t.Error(off)
+	}
+	spoilt := r.hook("mine")
+	spoilt.Broken, spoilt.Failures = "its row cannot be read", 3
+	if _, err := r.store.Webhooks.Put(t.Context(), spoilt, "x"); err != nil {
+		t.Fatal(err)
+	}
+	sync(0, triggers.Wanted{Name: "mine", Decode: webhookSection(one)})
+	if h := r.hook("mine"); h.ID != spoilt.ID || h.Broken != "" || h.Failures != 0 || h.Origin != triggers.OriginConfig || h.Created.IsZero() {
+		t.Errorf("a section in the place of a spoilt row: %+v", h)
+	}
+	sync(0)
+	r.act("add", "mine", map[string]string{"prompt": "Look."})
+	if list, err := r.List(t.Context()); err != nil || len(list) != 1 || list[0].Name != "mine" {
+		t.Errorf("a section that is gone: %+v %v", list, err)
+	}
+}
+
+// TestSyncWithALockedKeyring: a hob that starts before the keyring is open keeps the webhook, says what is wrong, and lets its senders come again.
+func TestSyncWithALockedKeyring(t *testing.T) {
+	r := newWebhookRig(t)
+	r.secrets["keyring:a"] = "It's a Secret to Everybody"
+	r.lost.Store(true)
+	off, err := r.Sync(t.Context(), []triggers.Wanted{{Name: "a", Decode: webhookSection(triggers.WebhookSection{Prompt: "Look.", Kind: "github", Secret: "keyring:a"})}})
+	if err != nil || len(off) != 1 || !strings.Contains(off[0], "the keyring is locked") {
+		t.Errorf("%q %v", off, err)
+	}
+	if got := r.send(r.signed("a", r.secrets["keyring:a"], "d1", []byte("{}"))); got.status != http.StatusServiceUnavailable {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOffWithoutItsSecret: a webhook whose secret is not there is listed with the reason, and without it once the secret is there again. A
+// program or a keyring is not asked because webhooks are listed.
+func TestOffWithoutItsSecret(t *testing.T) {
+	r := newWebhookRig(t)
+	for _, ref := range []string{"env:A", "keyring:b", "cmd:c"} {
+		r.secrets[ref] = "It's a Secret to Everybody"
+		r.act("add", ref[:3], map[string]string{"prompt": "Look.", "kind": "github", "secret": ref})
+	}
+	r.act("add", "open", map[string]string{"prompt": "Look.", "kind": "none"})
+	reasons := func() (list []string) {
+		rows, err := r.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			one, err := r.Named(t.Context(), row.Name)
+			if err != nil || one.Off != row.Off {
+				t.Errorf("%s is listed with %q and shown with %q, %v", row.Name, row.Off, one.Off, err)
+			}
+			list = append(list, row.Name+" "+row.Off)
+		}
+		return list
+	}
+	const lost = " secret: the keyring is locked"
+	r.lost.Store(true)
+	before := r.asked.Load()
+	if got, want := reasons(), []string{"cmd ", "env" + lost, "key ", "open "}; !slices.Equal(got, want) || r.asked.Load() != before+1 {
+		t.Errorf("listing asks %d times: %q", r.asked.Load()-before, got)
+	}
+	r.send(r.signed("key", "It's a Secret to Everybody", "d1", []byte("{}")))
+	if got, want := reasons(), []string{"cmd ", "env" + lost, "key" + lost, "open "}; !slices.Equal(got, want) {
+		t.Errorf("a sender came: %q", got)
+	}
+	r = newWebhookRig(t)
+	r.act("add", "env", map[string]string{"prompt": "Look.", "kind": "github", "secret": "It's a Secret to Everybody"})
+	if got := reasons(); !slices.Equal(got, []string{"env "}) {
+		t.Errorf("its secret is there: %q", got)
+	}
+}
+
+// TestAllThatIsWrongWithASection: one line for each key, whoever finds it.
+func TestAllThatIsWrongWithASection(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	in := triggers.WebhookSection{Kind: "x", Secret: "env:A", Prompt: "{{", Deliver: "nowhere", Allow: []string{"exec"}, PerMinute: 0, MaxBody: 1, Tolerance: time.Minute}
+	decode := func(to any) error {
+		*to.(*triggers.WebhookSection) = in
+		return nil
+	}
+	err := triggers.CheckWebhook("a", decode, now)
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	var keys []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		keys = append(keys, line[:strings.IndexAny(line, ": ")])
+	}
+	if want := []string{"allow", "deliver", "kind", "per_minute", "prompt"}; !slices.Equal(slices.Sorted(slices.Values(keys)), want) {
+		t.Errorf("%v", err)
+	}
+	if got := triggers.WebhookSecrets(decode); len(got) != 1 || got["secret"] != "env:A" {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,167 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/scheduler/hook"
+)
+
+// nobody is the answer for a webhook that there is not. One that is paused looks the same.
+func nobody() api.Reply {
+	return api.Reply{Status: http.StatusNotFound, Detail: "there is no such webhook"}
+}
+
+// resting is the answer of a hob that takes nothing at the moment.
+func resting() api.Reply {
+	return api.Reply{Status: http.StatusServiceUnavailable, Detail: "hob takes no webhooks at the moment", Hint: "send it again later", Retry: time.Minute}
+}
+
+// find looks for a webhook that receives.
+func (d *Webhooks) find(ctx context.Context, name string) (h hook.Hook, secret string, no api.Reply, err error) {
+	h, secret, err = d.Rows.Named(ctx, name)
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing || err == nil && (h.Name != name || h.Paused || h.Broken != "") {
+		return h, "", nobody(), nil // its id is no address
+	}
+	return h, secret, no, err
+}
+
+// guesses is how many times its rate a signed webhook is asked before anybody is held up: so many requests are looked at, and those that
+// are proven have an account of their own, which no stranger can empty.
+const guesses = 10
+
+// Admit counts a request to a webhook, whoever sends it: a stranger who guesses signatures is held up too.
+func (d *Webhooks) Admit(ctx context.Context, name string) (limit int64, no api.Reply, err error) {
+	h, _, no, err := d.find(ctx, name)
+	if err != nil || no.Status != 0 {
+		return 0, no, err
+	}
+	most := h.PerMinute
+	if h.Kind != hook.None {
+		most *= guesses
+	}
+	if no := d.take(ctx, account{name, false}, most); no.Status != 0 {
+		return 0, no, nil
+	}
+	safe, err := d.Safe(ctx)
+	if err != nil || safe != "" {
+		return 0, resting(), err
+	}
+	return h.MaxBody, no, nil
+}
+
+// Receive checks a delivery and commits it. The order is that of what it costs: the type, the signature, the window,
+// the rate, the row.
+func (d *Webhooks) Receive(ctx context.Context, in api.Delivery) (api.Reply, error) {
+	h, lines, no, err := d.find(ctx, in.Name)
+	if err != nil || no.Status != 0 {
+		return no, err
+	}
+	r := hook.Request{Header: in.Header, Body: in.Body, At: d.Clock.Wall()}
+	if err := hook.Media(r.Header); err != nil {
+		return d.refuse(ctx, h, http.StatusUnsupportedMediaType, err), nil
+	}
+	if no := d.verify(ctx, h, lines, r); no.Status != 0 {
+		return no, nil
+	}
+	if h.Kind != hook.None {
+		if no := d.take(ctx, account{h.Name, true}, h.PerMinute); no.Status != 0 {
+			return no, nil
+		}
+	}
+	if doc, ok := h.Greeting(r); ok {
+		return api.Reply{Status: http.StatusOK, Doc: doc}, nil
+	}
+	id := h.Delivery(r)
+	if id == "" {
+		id = d.IDs.Code(16)
+	}
+	row, err := h.Input(r, id)
+	if err != nil {
+		return api.Reply{}, err
+	}
+	receipt, err := d.Inbox.Receive(ctx, h, row, h.Content(r))
+	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
+		return nobody(), nil
+	}
+	if err != nil {
+		return api.Reply{}, err
+	}
+	d.Log.InfoContext(ctx, "webhook", "name", h.Name, "inbox", receipt.Inbox, "bytes", len(r.Body), "repeated", !receipt.New)
+	return api.Reply{Status: status(h, r, receipt), Doc: receipt}, nil
+}
+
+// status of an event that is stored: 202 for a new one, 200 for one that was there. Slack wants 200 for what people click and type, which it
+// sends as forms.
+func status(h hook.Hook, r hook.Request, receipt event.Receipt) int {
+	if !receipt.New || h.Kind == hook.Slack && hook.Form(r.Header) {
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+// verify refuses whom the secrets do not prove. A secret that cannot be found is no fault of the sender: he is to come again.
+func (d *Webhooks) verify(ctx context.Context, h hook.Hook, lines string, r hook.Request) api.Reply {
+	secrets, err := d.secrets(ctx, h.Name, lines)
+	if err == nil {
+		err = h.Verify(secrets, r)
+	}
+	switch {
+	case err == nil:
+		return api.Reply{}
+	case errors.Is(err, hook.ErrUnsigned), errors.Is(err, hook.ErrForged), errors.Is(err, hook.ErrStale):
+		return d.refuse(ctx, h, http.StatusUnauthorized, err)
+	default:
+		d.Log.ErrorContext(ctx, "webhook", "name", h.Name, "refused", "its secret cannot be used", "err", err)
+		return resting()
+	}
+}
+
+// refuse tells the sender why, and the log that it happened; what was sent is kept by neither.
+func (d *Webhooks) refuse(ctx context.Context, h hook.Hook, status int, why error) api.Reply {
+	d.Log.WarnContext(ctx, "webhook", "name", h.Name, "refused", why.Error())
+	return api.Reply{Status: status, Detail: why.Error()}
+}
+
+// account is one of the two that a webhook has: of all who ask, and of those who have proven who they are.
+type account struct {
+	name   string
+	proven bool
+}
+
+// bucket holds the requests that an account may still take; it fills up again with time.
+type bucket struct {
+	left float64
+	last time.Duration // on the monotonic clock
+}
+
+// take takes one request out of an account, or refuses it and says how long to wait until there is one.
+func (d *Webhooks) take(ctx context.Context, a account, perMinute int) api.Reply {
+	wait := d.wait(a, float64(perMinute))
+	if wait == 0 {
+		return api.Reply{}
+	}
+	d.Log.WarnContext(ctx, "webhook", "name", a.name, "refused", "too many requests", "signed", a.proven)
+	return api.Reply{Status: http.StatusTooManyRequests, Detail: "too many requests for this webhook", Hint: "come again later", Retry: wait}
+}
+
+func (d *Webhooks) wait(a account, most float64) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.Clock.Mono()
+	b, ok := d.buckets[a]
+	if !ok {
+		b = &bucket{left: most, last: now}
+		d.buckets[a] = b
+	}
+	b.left, b.last = min(most, b.left+most*(now-b.last).Minutes()), now
+	if b.left < 1 {
+		return time.Duration((1 - b.left) / most * float64(time.Minute))
+	}
+	b.left--
+	return 0
+}

@@ -1,0 +1,163 @@
+package triggers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hob/daemon/api"
+	"hob/daemon/event"
+	"hob/daemon/store"
+	"hob/daemon/sys"
+	"hob/daemon/triggers"
+	"hob/scheduler/hook"
+)
+
+// rig is a desk over a real store, behind the real handler of the API.
+type webhookRig struct {
+	*triggers.Webhooks
+	t       *testing.T
+	store   *store.Store
+	handler http.Handler
+	log     *logLines
+	ahead   atomic.Int64      // of the wall clock
+	lost    atomic.Bool       // the secrets cannot be found
+	asked   atomic.Int64      // how often one was looked for
+	secrets map[string]string // behind references
+	server  *httptest.Server
+}
+
+// lines is a log in memory.
+type logLines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func newWebhookRig(t *testing.T) *webhookRig {
+	t.Helper()
+	r := &webhookRig{t: t, log: &logLines{}, secrets: map[string]string{}}
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	c := sys.ShiftedClock(func() time.Duration { return time.Duration(r.ahead.Load()) })
+	var err error
+	r.store, err = store.Open(t.Context(), store.Options{
+		Dir: t.TempDir(), Version: "test", Clock: c, IDs: sys.RandomIDs(), Zone: func() string { return "UTC" },
+		Owner: func() []event.Address { return nil }, Policy: func() store.Policy { return store.Policy{MaxAttempts: 3} }, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.store.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	r.Webhooks = triggers.NewWebhooks(triggers.WebhookConfig{
+		Rows: r.store.Webhooks, Inbox: r.store.Webhooks, Secret: r.secret, Safe: r.store.Boots.SafeMode,
+		Reach: func(a event.Address) bool { return a.Channel() != "nowhere" }, Address: func() string { return strings.TrimPrefix(r.server.URL, "http://") },
+		HTTP: http.DefaultClient, Clock: c, IDs: sys.RandomIDs(), Log: log,
+	})
+	r.handler = api.New(api.Deps{Hooks: r.Webhooks, Log: log})
+	r.server = httptest.NewServer(r.handler)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func (r *webhookRig) secret(_ context.Context, _, ref string) (string, error) {
+	r.asked.Add(1)
+	if r.lost.Load() {
+		return "", errors.New("the keyring is locked")
+	}
+	if value, ok := r.secrets[ref]; ok {
+		return value, nil
+	}
+	return ref, nil
+}
+
+// act carries out a verb and returns the hook's secret, if hob made one.
+func (r *webhookRig) act(verb, name string, args map[string]string) string {
+	r.t.Helper()
+	out, err := r.Act(r.t.Context(), api.Act{Resource: "hooks", ID: name, Verb: verb, Args: args})
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", verb, name, err)
+	}
+	if m, ok := out.(triggers.NewWebhook); ok {
+		return m.Secret
+	}
+	return ""
+}
+
+// hook reads a hook's row.
+func (r *webhookRig) hook(name string) hook.Hook {
+	r.t.Helper()
+	h, _, err := r.store.Webhooks.Named(r.t.Context(), name)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return h
+}
+
+// signed is a request as a sender of the hook's kind makes it.
+func (r *webhookRig) signed(name, secret, id string, body []byte, head ...string) *http.Request {
+	r.t.Helper()
+	in := hook.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: body, At: time.Now().Add(time.Duration(r.ahead.Load()))}
+	for pair := range slices.Chunk(head, 2) {
+		in.Header.Set(pair[0], pair[len(pair)-1])
+	}
+	if err := r.hook(name).Sign(secret, in, id); err != nil {
+		r.t.Fatal(err)
+	}
+	req := httptest.NewRequest(http.MethodPost, "/hooks/"+name, bytes.NewReader(body))
+	req.Header = in.Header
+	return req
+}
+
+// reply is what a sender was told.
+type webhookReply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (r *webhookRig) send(req *http.Request) webhookReply {
+	r.t.Helper()
+	rec := httptest.NewRecorder()
+	r.handler.ServeHTTP(rec, req)
+	body, err := io.ReadAll(rec.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return webhookReply{rec.Code, rec.Header(), strings.TrimSpace(string(body))}
+}
+
+// count counts rows.
+func (r *webhookRig) count(query string, args ...any) (n int) {
+	r.t.Helper()
+	if err := r.store.Reader().QueryRowContext(r.t.Context(), query, args...).Scan(&n); err != nil {
+		r.t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func (r *webhookRig) inbox() int { return r.count("SELECT count(*) FROM inbox") }

@@ -1,0 +1,91 @@
+package triggers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"hob/daemon/event"
+	"hob/scheduler/hook"
+)
+
+// Trial is what a test of a webhook came to.
+type WebhookTrial struct {
+	URL    string          `json:"url"`
+	Status int             `json:"status"` // of HTTP
+	Answer json.RawMessage `json:"answer"` // what the sender would have been told
+	Inbox  int64           `json:"inbox,omitempty"`
+}
+
+// The longest answer that is read, and how long it may take.
+const (
+	mostAnswer = 64 << 10
+	trialTime  = 20 * time.Second
+)
+
+// test posts to a webhook what a sender of its kind would post, signed with its secret, through the very door that they use.
+func (d *Webhooks) test(ctx context.Context, h hook.Hook, lines string, args map[string]string) (any, error) {
+	r, err := d.sample(ctx, h, lines, args)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url(h.Name), bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	req.Header = r.Header
+	res, err := d.HTTP.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("post to %s: %w", d.url(h.Name), err)
+	}
+	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
+	answer, err := io.ReadAll(io.LimitReader(res.Body, mostAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	t := WebhookTrial{URL: d.url(h.Name), Status: res.StatusCode, Answer: bytes.TrimSpace(answer)}
+	var receipt event.Receipt
+	if json.Unmarshal(answer, &receipt) == nil {
+		t.Inbox = receipt.Inbox
+	}
+	return t, nil
+}
+
+// sample is a signed request: the body and the headers that were asked for, and the rest as the kind's senders have it.
+func (d *Webhooks) sample(ctx context.Context, h hook.Hook, lines string, args map[string]string) (hook.Request, error) {
+	id := "test_" + d.IDs.Code(12)
+	body, head := hook.Sample(h.Kind, id)
+	if given, ok := args["body"]; ok {
+		body, head = []byte(given), http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+		if json.Valid(body) {
+			head.Set("Content-Type", "application/json")
+		}
+	}
+	r := hook.Request{Header: head, Body: body, At: d.Clock.Wall()}
+	for line := range strings.Lines(args["headers"]) {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return r, event.NewFault(event.Invalid, "for example X-GitHub-Event: issues", "header %q is not NAME: VALUE", strings.TrimSpace(line))
+		}
+		r.Header.Set(textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value))
+	}
+	secrets, err := d.secrets(ctx, h.Name, lines)
+	if err != nil {
+		return r, event.NewFault(event.Unavailable, "hob finds it by its reference", "the secret of webhook %s: %v", h.Name, err)
+	}
+	if len(secrets) == 0 {
+		secrets = []string{""}
+	}
+	if err := h.Sign(secrets[0], r, id); err != nil {
+		return r, fmt.Errorf("sign: %w", err)
+	}
+	return r, nil
+}
