@@ -233,8 +233,8 @@ func costs(d *daemon) triggers.Costs {
 }
 
 // runsOf finds the newest slots of a job; of one without a number, of those that have or had its name; of all where it has none.
-func runsOf(v *view.View) func(context.Context, automation.Job, int) ([]automation.Run, error) {
-	return func(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
+func runsOf(v *view.View) func(context.Context, scheduler.View, int) ([]automation.Run, error) {
+	return func(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
 		which := j.Name
 		if j.ID != 0 {
 			which = strconv.FormatInt(j.ID, 10)

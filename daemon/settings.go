@@ -29,11 +29,11 @@ func ConfigSections() config.Owned {
 	own.Parts = append(own.Parts,
 		config.Part{
 			Path: "jobs.NAME", Named: "morning", Doc: "A chore by schedule, as `hob cron add` makes it: exactly one of `when`, `cron`, `every` and `at`.",
-			Keys: schema.Describe(triggers.JobSection{}, triggers.JobNotes()), Check: checkJob,
+			Keys: triggers.JobKeys(), Check: checkJob,
 		},
 		config.Part{
 			Path: "watches.NAME", Named: "papers", Doc: "A chore when files change, as `hob watch add` makes it. See watches.md.",
-			Keys: schema.Describe(triggers.WatchSection{}, triggers.WatchNotes()), Check: checkWatch,
+			Keys: triggers.WatchKeys(), Check: checkWatch,
 		},
 		config.Part{
 			Path: "hooks.NAME", Named: "deploys", Doc: "An address that others post to, as `hob hook add` makes it. See webhooks.md.",

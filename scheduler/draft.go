@@ -4,35 +4,108 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"hob/config/schema"
 	"hob/daemon/event"
 	"hob/scheduler/phrase"
 	"hob/scheduler/spec"
 )
 
-// Draft is a job as it is asked for, by command, by chat or in the config. Empty fields take their defaults.
+// Draft is a job as it is asked for. A section [jobs.NAME] of the config, the input of the tool cron and the flags of hob cron decode into it.
+// Empty fields take their defaults; in a change, they leave the job as it is. JobFields describes the fields that people and models give.
 type Draft struct {
-	Name    string // default: made from the prompt
-	Cron    string // one of Cron, Every, At and When: fields or a macro,
-	Every   string // a period,
-	At      string // a time,
-	When    string // or any schedule that phrase.Resolve takes
-	Zone    string // IANA name; default: New's zone
-	Prompt  string
-	Session string // main (default) or isolated
-	Deliver string // channel:address, owner (default) or none
-	Missed  string // once (default), skip, all or ask
-	MaxLate string // a period; default: half the period and at most 2 h
-	Overlap string // fold (default) or queue
-	Trust   event.Trust
-	Typed   bool
-	Mandate
-	Gate   Gate
-	Origin string // default: run-time
+	Name     string `toml:"-" json:"name,omitempty" jsonschema:"or its new name" max:"64"`                                              // default: made from the prompt
+	When     string `toml:"when" json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"` // any schedule that phrase.Resolve reads
+	Cron     string `toml:"cron" json:"-"`                                                                                              // in the place of When: fields or a macro,
+	Every    string `toml:"every" json:"-"`                                                                                             // a period,
+	At       string `toml:"at" json:"-"`                                                                                                // or a time
+	Prompt   string `toml:"prompt" json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
+	Zone     string `toml:"tz" json:"tz,omitempty" jsonschema:"IANA zone"` // default: the owner's
+	Session  string `toml:"session" json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
+	Deliver  string `toml:"deliver" json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
+	Missed   string `toml:"missed" json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
+	MaxLate  string `toml:"max_late" json:"max_late,omitempty" jsonschema:"later is missed: 2h"` // a period; in a change NoMaxLate restores the default
+	Overlap  string `toml:"overlap" json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
+	Allow    string `toml:"-" json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`                       // NoRights removes all
+	GateText string `toml:"gate" json:"gate,omitempty" jsonschema:"run if new: COMMAND, url:, files:; exit:COMMAND"` // see ParseGate
+	Limits   string `toml:"-" json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`            // of the tool; the config has Tools and MaxTokens
+
+	Rights    []string `toml:"allow" json:"-"`
+	GateMode  string   `toml:"gate_mode" json:"-"`
+	GateURL   string   `toml:"gate_url" json:"-"`
+	GateFiles []string `toml:"gate_files" json:"-"`
+	Tools     []string `toml:"tools" json:"-"`
+	MaxTokens int64    `toml:"max_tokens" json:"-"`
+
+	// The rest is set by the one who decodes the draft, never by what is decoded.
+
+	ID      int64         `toml:"-" json:"-"` // of the job to change; 0: a new one
+	Origin  string        `toml:"-" json:"-"` // default: run-time
+	Trust   event.Trust   `toml:"-" json:"-"` // of the one who asks
+	Typed   bool          `toml:"-" json:"-"` // the owner typed this call
+	Words   string        `toml:"-" json:"-"` // the owner's message that it comes from; see OwnWords in daemon/triggers
+	ReplyTo event.Address `toml:"-" json:"-"` // where it is asked for: the default of Deliver
+	Now     time.Time     `toml:"-" json:"-"`
+	Gate    Gate          `toml:"-" json:"-"` // beside what the fields of the gate say
+	Mandate Mandate       `toml:"-" json:"-"` // what the caller has worked out of the rights and limits
+}
+
+// Words that remove what a job has.
+const (
+	NoRights  = "none" // as a list of rights
+	NoMaxLate = "none" // as max_late
+)
+
+// JobFields describes the fields of a job, in the order in which people read about them.
+func JobFields() []Field {
+	words := func(list ...string) []string { return list }
+	return []Field{
+		{Note: schema.Note{Name: "name"}, Flag: "what to call it (default: made from the prompt)"},
+		{Note: schema.Note{Name: "when", Unset: "none", Example: `"every weekday at 9"`, Doc: "The schedule in words."}, Flag: `in words, as in "every weekday at 9"`},
+		{Note: schema.Note{Name: "cron", Unset: "none", Apart: true, Example: `"0 9 * * 1-5"`, Doc: "The schedule in the five fields of cron, or a macro like `@daily`."}, Flag: `cron fields, as in "0 9 * * 1-5", or @daily and its like`},
+		{Note: schema.Note{Name: "every", Unset: "none", Apart: true, Example: `"2h"`, Doc: "The time from one run to the next."}, Flag: "a period, as in 30m"},
+		{Note: schema.Note{Name: "at", Unset: "none", Apart: true, Example: `"2099-12-24 17:00"`, Doc: "The one time when it runs."}, Flag: `one time, as in "2026-12-24 17:00"`},
+		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"list files"`, Doc: "What is to be done; it must be there."}},
+		{Note: schema.Note{Name: "tz", Unset: "the owner's", Example: `"Europe/Berlin"`, Doc: "The zone of the schedule, by its IANA name."}, Flag: "time zone, as in Europe/Berlin (default yours)"},
+		{
+			Note: schema.Note{Name: "session", Unset: "`main`, with rights `isolated`", Words: words("main", "isolated"), Example: `"isolated"`, Doc: "The conversation that it runs in: yours, or one of its own."},
+			Flag: "main or isolated (default main, with --allow isolated)", Summary: true, Usual: "main",
+		},
+		{Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."}, Flag: "where the answer goes: owner, none or an address"},
+		{
+			Note: schema.Note{Name: "missed", Unset: "`once`", Words: words("once", "skip", "all", "ask"), Example: `"once"`, Doc: "What is done about times at which hob did not run."},
+			Flag: "what to do about missed times: once, skip, all or ask (default once)", Summary: true, Usual: "once",
+		},
+		{
+			Note: schema.Note{Name: "max_late", Unset: "half the period, at most 2h", Example: `"2h"`, Doc: "How late a run may still begin."},
+			Flag: "how late is too late, as in 2h; none: the default again, half the period and at most 2h", Summary: true,
+		},
+		{
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["exec", "write:~/projects"]`, Pattern: `^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `exec`, `net`, `net:HOST`, `read:PATH`, `write:PATH`, `message:ADDRESS`."},
+			Flag: "rights that it has without asking: exec, net, net:HOST, read:PATH, write:PATH, message:ADDRESS, with commas between them; its runs get a session of their own; none: no rights any more",
+		},
+		{Note: schema.Note{Name: "tools", Unset: "all", Example: `["read", "grep"]`, Doc: "The only tools that its runs may call."}},
+		{Note: schema.Note{Name: "max_tokens", Unset: "no limit", Example: `20000`, Doc: "How many tokens one run may use; it ends when the next request has no room."}},
+		{
+			Note: schema.Note{Name: "overlap", Unset: "`fold`", Words: words("fold", "queue"), Example: `"fold"`, Doc: "What is done about a time at which the last run has not ended: `fold` leaves it out, `queue` runs it afterwards."},
+			Flag: "when the last run is not done: fold or queue (default fold)", Summary: true, Usual: "fold",
+		},
+		{
+			Note: schema.Note{Name: "gate", Unset: "none", Example: `"wc -l inbox.txt"`, Doc: "A command that is run first, in the sandbox: the job runs only when its output is new."},
+			Flag: "run only when the output of this `COMMAND` is new; none: no gate any more",
+		},
+		{
+			Note: schema.Note{Name: "gate_mode", Unset: "`change`", Words: words("change", "exit"), Example: `"change"`, Doc: "What of the command counts: `change` its output, `exit` that it ends with code 0."},
+			Flag: "what of that command counts: change (its output, the default) or exit (that it ends with code 0)",
+		},
+		{Note: schema.Note{Name: "gate_url", Unset: "none", Example: `"https://example.org/feed.xml"`, Pattern: `^$|^https?://.+`, Doc: "An address that is asked first: the job runs only when what is there is new."}, Flag: "run only when what stands at this `ADDRESS` is new"},
+		{Note: schema.Note{Name: "gate_files", Unset: "none", Example: `["~/Downloads/*.pdf"]`, Doc: "Files that are looked at first: the job runs only when one of them is new, changed or gone."}, Flag: "run only when one of these files is new, changed or gone: `GLOBS` in quotes, with commas between them"},
+	}
 }
 
 const longestName = 64
@@ -40,24 +113,31 @@ const longestName = 64
 // New makes a job out of a draft, with its first slot due. zone is the owner's, used when the draft names none. The error
 // joins one line for every fault of the draft. The caller gives the ID and sees to it that the name is unique.
 func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
+	return apply(Job{}, d, zone, now)
+}
+
+// apply makes a job out of a draft and the job that it changes; the zero Job for a new one.
+func apply(old Job, d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, error) {
 	f := faults{}
+	if old.ID != 0 {
+		d.Trust = old.Trust
+	}
+	d.Mandate.Tools, d.Mandate.Tokens = append(d.Mandate.Tools, d.Tools...), cmp.Or(d.MaxTokens, d.Mandate.Tokens)
 	j := Job{
 		Trigger: Trigger{
-			Name: f.name(d), Prompt: strings.TrimSpace(d.Prompt), Deliver: f.deliver(d.Deliver), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
+			Name: f.name(d, old), Prompt: strings.TrimSpace(cmp.Or(d.Prompt, old.Prompt)), Deliver: f.deliver(cmp.Or(d.Deliver, string(old.Deliver))), Trust: d.Trust, Typed: d.Typed, Mandate: d.Mandate,
 			Origin: cmp.Or(d.Origin, "run-time"), Created: now.UTC().Truncate(time.Second),
 		},
-		Words: f.words(d), Gate: d.Gate,
-		// One with rights runs in a conversation of its own: what others have said in yours must not use them.
-		Session: f.oneOf("session", d.Session, []string{"main", "isolated"}[min(len(d.Allow), 1):]...),
-		Missed:  Missed(f.oneOf("missed", d.Missed, string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),
-		Overlap: Overlap(f.oneOf("overlap", d.Overlap, string(Fold), string(Queue))),
-		MaxLate: f.maxLate(d.MaxLate),
+		Words: f.words(d), Gate: d.gate(old.Gate), Session: f.session(d, old.Session),
+		Missed:  Missed(f.oneOf("missed", cmp.Or(d.Missed, string(old.Missed)), string(MissedOnce), string(MissedSkip), string(MissedAll), string(MissedAsk))),
+		Overlap: Overlap(f.oneOf("overlap", cmp.Or(d.Overlap, string(old.Overlap)), string(Fold), string(Queue))),
+		MaxLate: f.maxLate(d, old.MaxLate),
 	}
-	j.Zone, zone = f.zone(d.Zone, zone)
+	j.Zone, zone = f.zone(cmp.Or(d.Zone, old.Zone), zone)
 	if j.Prompt == "" {
 		f.add(errors.New("prompt: it is empty; say what the job is to do"))
 	}
-	if err := d.Gate.Check(); err != nil {
+	if err := j.Gate.Check(); err != nil {
 		f.add(err)
 	}
 	if err := d.Mandate.Check(); err != nil {
@@ -70,11 +150,37 @@ func New(d Draft, zone *time.Location, now time.Time) (Job, phrase.Resolved, err
 		zone = time.UTC // the schedule is read for its own mistakes
 	}
 	r := f.resolve(j.Words, zone, now)
+	if !slices.Contains([]string{"", gateByChange, gateByExit}, d.GateMode) {
+		f.add(fmt.Errorf("gate_mode %q: want change or exit", d.GateMode))
+	}
 	if len(f.list) > 0 {
 		return Job{}, phrase.Resolved{}, errors.Join(f.list...)
 	}
 	j.Spec, j.Words, j.Due = r.Spec, r.Words, r.Next[0].UTC()
 	return j, r, nil
+}
+
+// GivesRights reports whether a draft asks for rights.
+func (d Draft) GivesRights() bool { return d.Allow != "" && d.Allow != NoRights }
+
+// The modes of a gate's command.
+const (
+	gateByChange = "change"
+	gateByExit   = "exit"
+)
+
+// gate is the gate that a draft asks for; old, when it asks for none. Check says what is wrong with it.
+func (d Draft) gate(old Gate) Gate {
+	if d.GateText+d.GateMode+d.GateURL == "" && len(d.GateFiles) == 0 && d.Gate.Always() {
+		return old
+	}
+	g, _ := ParseGate(d.GateText)
+	g.Exit = g.Exit || d.GateMode == gateByExit
+	g.URL = cmp.Or(d.GateURL, g.URL, d.Gate.URL)
+	g.Files = slices.Concat(g.Files, d.GateFiles, d.Gate.Files)
+	g.Command, g.Exit = cmp.Or(g.Command, d.Gate.Command), g.Exit || d.Gate.Exit
+	g.Content, g.Active, g.Idle = d.Gate.Content, d.Gate.Active, d.Gate.Idle
+	return g
 }
 
 // Zone loads a time zone by its IANA name. "" and "Local" are refused: a job must mean the same on every machine.
@@ -94,8 +200,8 @@ type faults struct{ list []error }
 
 func (f *faults) add(err error) { f.list = append(f.list, err) }
 
-func (f *faults) name(d Draft) string {
-	name := strings.TrimSpace(d.Name)
+func (f *faults) name(d Draft, old Job) string {
+	name := strings.TrimSpace(cmp.Or(d.Name, old.Name))
 	switch {
 	case name == "":
 		return nameFrom(d.Prompt)
@@ -188,8 +294,21 @@ func (f *faults) oneOf(field, value string, allowed ...string) string {
 	return ""
 }
 
-func (f *faults) maxLate(text string) time.Duration {
-	if strings.TrimSpace(text) == "" {
+// session is where the runs take place. A job with rights runs in a conversation of its own: what others have said in yours must not use them.
+func (f *faults) session(d Draft, old string) string {
+	name := cmp.Or(d.Session, old)
+	if d.GivesRights() {
+		name = d.Session // the old one may be yours
+	}
+	return f.oneOf("session", name, []string{"main", "isolated"}[min(len(d.Mandate.Allow), 1):]...)
+}
+
+func (f *faults) maxLate(d Draft, old time.Duration) time.Duration {
+	text := strings.TrimSpace(d.MaxLate)
+	switch {
+	case text == "":
+		return old
+	case text == NoMaxLate && d.Origin == "": // the config leaves the key out instead
 		return 0
 	}
 	late, err := spec.ParsePeriod(text)

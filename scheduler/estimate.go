@@ -44,16 +44,6 @@ func CostOf(mean Cost, input, output int64) Cost {
 	return mean
 }
 
-// Estimate is what a job may cost within the next 30 days.
-type Estimate struct {
-	Runs   int64
-	Once   bool // it runs a single time
-	Most   bool // a gate may shut: it is no more than that
-	Free   bool
-	Micros int64 // millionths of the budget's currency; 0: the price is not known
-	Tokens int64
-}
-
 // EstimateOf counts a job's slots and what they cost, one as much as the other. A run costs no more tokens than the job's limit. The error
 // says why the job's row cannot be used.
 func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
@@ -74,14 +64,19 @@ func EstimateOf(j Job, one Cost, now time.Time) (Estimate, error) {
 	if e.Once && ok {
 		e.Runs = 1
 	}
-	if e.Free {
-		return e, nil
+	if !e.Free {
+		e.cost(one, j.Tokens)
 	}
-	if j.Tokens > 0 && one.Tokens > j.Tokens {
-		one.Micros, one.Tokens = one.Micros*j.Tokens/one.Tokens, j.Tokens
+	e.Text = e.String()
+	return e, nil
+}
+
+// cost adds what the runs cost, one of them no more tokens than limit; 0: there is no limit.
+func (e *Estimate) cost(one Cost, limit int64) {
+	if limit > 0 && one.Tokens > limit {
+		one.Micros, one.Tokens = one.Micros*limit/one.Tokens, limit
 	}
 	e.Micros, e.Tokens = e.Runs*one.Micros, e.Runs*one.Tokens
-	return e, nil
 }
 
 // String is the estimate in one short line: "about 22 runs a month, about $0.40".

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/scheduler/spec"
 )
 
 // Missed is what to do about slots that came due while nobody looked.
@@ -62,6 +63,92 @@ type Job struct {
 	Due     time.Time     `json:"due,omitzero"`    // next slot; zero: never again
 	Anchor  time.Time     `json:"anchor,omitzero"` // when its schedule was set, where that was after it was made; see Start
 	Version int64         `json:"-"`               // of the row, as it was read; see Store
+}
+
+// View is a job as it is shown.
+type View struct {
+	ID       int64         `json:"id,omitempty" jsonschema:"number; a new job gets it when the call is stored"`
+	Name     string        `json:"name" jsonschema:"unique name"`
+	Spec     string        `json:"spec" jsonschema:"schedule as resolved"`
+	Words    string        `json:"words,omitempty" jsonschema:"schedule as it was asked for"`
+	Zone     string        `json:"zone" jsonschema:"time zone"`
+	Prompt   string        `json:"prompt" jsonschema:"what hob is told"`
+	Session  string        `json:"session" jsonschema:"main or isolated"`
+	Deliver  event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Missed   string        `json:"missed" jsonschema:"what happens to missed slots"`
+	MaxLate  string        `json:"max_late,omitempty" jsonschema:"when late becomes missed"`
+	Overlap  string        `json:"overlap" jsonschema:"what happens when the last run is not done"`
+	Origin   string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Allow    []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Gate     string        `json:"gate,omitempty" jsonschema:"test before each run, in a line for each part"`
+	Tools    []string      `json:"tools,omitempty" jsonschema:"the only tools that its runs may call"`
+	Tokens   int64         `json:"max_tokens,omitempty" jsonschema:"what one run may use"`
+	Tainted  bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
+	Paused   bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Done     bool          `json:"done,omitempty" jsonschema:"it never runs again"`
+	Broken   string        `json:"broken,omitempty" jsonschema:"why it cannot run"`
+	Failures int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Held     time.Time     `json:"held_until,omitzero" jsonschema:"before then no slot that is due runs, because of the failures"`
+	Created  time.Time     `json:"created" jsonschema:"when it was made"`
+	Anchor   time.Time     `json:"anchor,omitzero" jsonschema:"when its schedule was changed; every counts from here, else from created"`
+	Next     []time.Time   `json:"next,omitempty" jsonschema:"next slots, at most three"`
+	Estimate *Estimate     `json:"estimate,omitempty" jsonschema:"what it may cost in a month"`
+	Notes    []string      `json:"notes,omitempty" jsonschema:"what was taken because nobody said it"`
+}
+
+// Estimate is what a job may cost within the next 30 days.
+type Estimate struct {
+	Text   string `json:"text" jsonschema:"in one line"`
+	Runs   int64  `json:"runs" jsonschema:"how often it comes due"`
+	Micros int64  `json:"cost_micros,omitempty" jsonschema:"money, in millionths; none: the price is not known"`
+	Tokens int64  `json:"tokens,omitempty" jsonschema:"of all runs"`
+	Free   bool   `json:"free,omitempty" jsonschema:"it costs nothing"`
+	Most   bool   `json:"at_most,omitempty" jsonschema:"a gate may let fewer through"`
+	Once   bool   `json:"-"` // it runs a single time
+}
+
+// shownSlots is how many slots a view has.
+const shownSlots = 3
+
+// View shows a job as it is at an instant. The caller adds the estimate and the notes.
+func (j Job) View(now time.Time) View {
+	v := View{
+		ID: j.ID, Name: j.Name, Spec: plainSpec(j.Spec), Words: j.Words, Zone: j.Zone, Prompt: j.Prompt, Session: j.Session, Deliver: j.Deliver,
+		Missed: string(j.Missed), Overlap: string(j.Overlap), Origin: j.Origin, Allow: j.Allow, Gate: j.Gate.Words(), Tools: j.Tools, Tokens: j.Tokens, Tainted: j.Tainted,
+		Paused: j.Paused, Done: j.Due.IsZero() && !j.Paused, Broken: j.Broken, Failures: j.Failures, Created: j.Created, Anchor: j.Anchor,
+	}
+	if j.MaxLate > 0 {
+		v.MaxLate = spec.Plain(j.MaxLate)
+	}
+	if j.Broken == "" && !j.Due.IsZero() && !j.Paused {
+		from := j.Due
+		if v.Held = j.heldUntil(now); v.Held.After(from) {
+			from = v.Held // what comes due before runs then
+		}
+		next, err := Upcoming(j, from.Add(-time.Nanosecond), shownSlots)
+		if err != nil {
+			v.Broken = err.Error()
+		}
+		v.Next = next
+	}
+	return v
+}
+
+// Start is what a period counts from: when the job's schedule was set.
+func (v View) Start() time.Time {
+	if v.Anchor.IsZero() {
+		return v.Created
+	}
+	return v.Anchor
+}
+
+// heldUntil is the instant before which a due slot does not run because the job has failed; zero when no slot waits for it.
+func (j Job) heldUntil(now time.Time) time.Time {
+	failed := j.Hold.Add(-Backoff(j.Failures))
+	if j.Hold.After(now) && (j.Last.After(failed) || j.Due.Before(j.Hold)) {
+		return j.Hold
+	}
+	return time.Time{}
 }
 
 // Mandate is what a trigger was made with beside the trust of who made it: what its runs may do more, and less, than others.

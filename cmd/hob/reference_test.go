@@ -142,7 +142,7 @@ func shapes() []shape {
 		{"Delivery", "within a message", views, "PartRow"},
 		{"Session", "`hob sessions list`; `hob sessions show` adds `transcript`", views, "SessionRow"},
 		{"Question", "`hob approvals list`, `hob approvals show`", views, "QuestionRow"},
-		{"Job", "`hob cron list`, `hob cron show`, and what changes a job", "tools/automation/jobs.go", "Job"},
+		{"Job", "`hob cron list`, `hob cron show`, and what changes a job", "scheduler/job.go", "View"},
 		{"Webhook", "`hob hook list`, `hob hook show`, and what changes a webhook; `hob hook add` and `hob hook rotate` add `secret`, when hob made it", "daemon/triggers/webhooks.go", "WebhookRow"},
 		{"Trial", "`hob hook test`", "daemon/triggers/webhooks_trial.go", "WebhookTrial"},
 		{"Slot", "`hob cron runs`", "daemon/store/view/fires.go", "FireRow"},

@@ -29,11 +29,11 @@ const heartbeatPrompt = "Read HEARTBEAT.md and do what it says. If nothing needs
 
 // draft is the heartbeat as a job.
 func (h Heartbeat) draft() (scheduler.Draft, error) {
-	gate, err := scheduler.ParseGate(h.Gate)
-	gate.Content, gate.Active, gate.Idle = heartbeatFile, h.Active, true
+	_, err := scheduler.ParseGate(h.Gate)
 	return scheduler.Draft{
 		Name: scheduler.Heartbeat, Every: spec.Plain(h.Every), Prompt: cmp.Or(h.Prompt, heartbeatPrompt), Session: "isolated", Deliver: h.Deliver,
-		Missed: string(scheduler.MissedSkip), Trust: event.Owner, Gate: gate, Origin: OriginConfig,
+		Missed: string(scheduler.MissedSkip), Trust: event.Owner, GateText: h.Gate,
+		Gate: scheduler.Gate{Content: heartbeatFile, Active: h.Active, Idle: true}, Origin: OriginConfig,
 	}, err
 }
 

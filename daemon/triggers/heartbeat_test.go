@@ -11,7 +11,6 @@ import (
 	"hob/daemon/triggers"
 	"hob/scheduler"
 	"hob/tools"
-	"hob/tools/automation"
 )
 
 // rows keeps jobs in memory.
@@ -142,11 +141,11 @@ func TestHeartbeatInLists(t *testing.T) {
 	if shown() != 1 {
 		t.Error("it is not listed although it came due")
 	}
-	_, _, err := d.Plan(t.Context(), automation.Draft{ID: 1, Schedule: "every 5m", Now: now})
+	_, _, err := d.Plan(t.Context(), scheduler.Draft{ID: 1, When: "every 5m", Now: now})
 	if err == nil || !strings.Contains(err.Error(), "[heartbeat]") {
 		t.Errorf("changed at run time: %v", err)
 	}
-	if _, _, err := d.Plan(t.Context(), automation.Draft{Name: "heartbeat", Schedule: "every 5m", Prompt: "x", Trust: event.Owner, Now: now}); err == nil {
+	if _, _, err := d.Plan(t.Context(), scheduler.Draft{Name: "heartbeat", When: "every 5m", Prompt: "x", Trust: event.Owner, Now: now}); err == nil {
 		t.Error("a job takes its name")
 	}
 }
@@ -156,7 +155,7 @@ func TestGateOfAJob(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	r := &jobRows{}
 	d := r.jobs(now)
-	plan := func(draft automation.Draft) string {
+	plan := func(draft scheduler.Draft) string {
 		t.Helper()
 		draft.Trust, draft.Now = event.Owner, now
 		view, change, err := d.Plan(t.Context(), draft)
@@ -169,20 +168,20 @@ func TestGateOfAJob(t *testing.T) {
 		return view.Gate
 	}
 	for _, c := range []struct {
-		draft automation.Draft
+		draft scheduler.Draft
 		want  string
 	}{
-		{automation.Draft{Name: "j", Schedule: "every 1h", Prompt: "x", Gate: "exit:test -e go"}, "exit:test -e go"},
-		{automation.Draft{ID: 1, Prompt: "y"}, "exit:test -e go"},
-		{automation.Draft{ID: 1, Gate: "url:https://example.org\nfiles:a,b"}, "url:https://example.org\nfiles:a,b"},
-		{automation.Draft{ID: 1, Gate: "none"}, ""},
+		{scheduler.Draft{Name: "j", When: "every 1h", Prompt: "x", GateText: "exit:test -e go"}, "exit:test -e go"},
+		{scheduler.Draft{ID: 1, Prompt: "y"}, "exit:test -e go"},
+		{scheduler.Draft{ID: 1, GateText: "url:https://example.org\nfiles:a,b"}, "url:https://example.org\nfiles:a,b"},
+		{scheduler.Draft{ID: 1, GateText: "none"}, ""},
 	} {
 		if got := plan(c.draft); got != c.want || r.list[0].Gate.Words() != c.want {
 			t.Errorf("%+v: gate %q, stored %q", c.draft, got, r.list[0].Gate.Words())
 		}
 	}
 	for _, id := range []int64{0, 1} {
-		if _, _, err := d.Plan(t.Context(), automation.Draft{ID: id, Name: "k", Schedule: "every 1h", Prompt: "x", Gate: "url:nowhere", Trust: event.Owner, Now: now}); err == nil || !strings.Contains(err.Error(), "want an address like") {
+		if _, _, err := d.Plan(t.Context(), scheduler.Draft{ID: id, Name: "k", When: "every 1h", Prompt: "x", GateText: "url:nowhere", Trust: event.Owner, Now: now}); err == nil || !strings.Contains(err.Error(), "want an address like") {
 			t.Errorf("a bad gate: %v", err)
 		}
 	}
@@ -193,9 +192,9 @@ func TestGateOfTheConfig(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	r := &jobRows{}
 	d := r.jobs(now)
-	in := triggers.JobSection{Every: "1h", Prompt: "x", Gate: "date", GateMode: "exit", GateURL: "https://example.org", GateFiles: []string{"a/*"}}
+	in := scheduler.Draft{Every: "1h", Prompt: "x", GateText: "date", GateMode: "exit", GateURL: "https://example.org", GateFiles: []string{"a/*"}}
 	wanted := func() []triggers.Wanted {
-		return []triggers.Wanted{{Name: "j", Decode: func(dst any) error { *dst.(*triggers.JobSection) = in; return nil }}}
+		return []triggers.Wanted{{Name: "j", Decode: func(dst any) error { *dst.(*scheduler.Draft) = in; return nil }}}
 	}
 	for _, want := range []scheduler.Gate{
 		{Command: "date", Exit: true, URL: "https://example.org", Files: []string{"a/*"}}, {Command: "date", URL: "https://example.org", Files: []string{"a/*"}}, {},
@@ -207,12 +206,12 @@ func TestGateOfTheConfig(t *testing.T) {
 		if want.Exit {
 			continue
 		}
-		in = triggers.JobSection{Every: "1h", Prompt: "x"}
+		in = scheduler.Draft{Every: "1h", Prompt: "x"}
 	}
 	if r.puts != 3 {
 		t.Errorf("%d changes of a gate were stored, want 3", r.puts)
 	}
-	in = triggers.JobSection{Every: "1h", Prompt: "x", GateMode: "exit"}
+	in = scheduler.Draft{Every: "1h", Prompt: "x", GateMode: "exit"}
 	if err := triggers.CheckJob(wanted()[0].Decode, "UTC", now); err == nil || !strings.HasPrefix(err.Error(), "gate: ") {
 		t.Errorf("a mode without a command: %v", err)
 	}

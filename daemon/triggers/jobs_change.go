@@ -10,70 +10,75 @@ import (
 	"time"
 
 	"hob/daemon/event"
-	"hob/daemon/fsguard"
-	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/scheduler/phrase"
-	"hob/scheduler/spec"
 	"hob/tools"
 	"hob/tools/automation"
 )
 
 // Plan works out a new job, or a change of one.
-func (s Jobs) Plan(ctx context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
-	var rights []string
-	var err error
-	if d.Allow != automation.NoRights {
-		rights, err = policy.Rights(d.Allow, fsguard.Absolute)
+func (s Jobs) Plan(ctx context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
+	old, err := s.changing(ctx, d.ID)
+	if err != nil {
+		return scheduler.View{}, nil, err
+	}
+	if d.Mandate, err = s.mandate(d, old); err != nil {
+		return scheduler.View{}, nil, err
+	}
+	var j scheduler.Job
+	var r phrase.Resolved
+	if old.ID == 0 {
+		d.Typed, d.Deliver = s.typed(d), cmp.Or(d.Deliver, string(jobDelivery(d)))
+		j, r, err = scheduler.New(d, s.Zone(), d.Now)
+	} else {
+		d.Typed = d.Prompt == "" && old.Typed || d.Prompt != "" && s.typed(d)
+		j, r, err = old.Change(d, s.Zone(), d.Now)
 	}
 	if err != nil {
-		return automation.Job{}, nil, refuseJob(err)
+		return scheduler.View{}, nil, refuseJob(err)
 	}
-	if d.ID != 0 {
-		return s.replan(ctx, d, rights)
-	}
-	gate, err := scheduler.ParseGate(d.Gate)
-	if err != nil {
-		return automation.Job{}, nil, refuseJob(err)
-	}
-	only, tokens, err := s.limits(d.Limits, scheduler.Mandate{})
-	if err != nil {
-		return automation.Job{}, nil, err
-	}
-	j, r, err := scheduler.New(scheduler.Draft{
-		Name: d.Name, When: d.Schedule, Zone: d.Zone, Prompt: d.Prompt, Session: d.Session, Deliver: string(cmp.Or(d.Deliver, jobDelivery(d))),
-		Missed: d.Missed, MaxLate: period(d.MaxLate), Overlap: d.Overlap, Trust: d.Trust, Typed: s.typed(d), Gate: gate, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
-	}, s.Zone(), d.Now)
-	if err != nil {
-		return automation.Job{}, nil, refuseJob(err)
-	}
-	if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
-		return automation.Job{}, nil, err
+	if j.Name != old.Name {
+		if j.Name, err = s.freeName(ctx, j.Name, d.Name != ""); err != nil {
+			return scheduler.View{}, nil, err
+		}
 	}
 	if err := s.reachable(j.Deliver); err != nil {
-		return automation.Job{}, nil, err
+		return scheduler.View{}, nil, err
 	}
 	view, err := s.estimated(ctx, j)
-	view.Notes = taken(d, r, "")
+	view.Notes = taken(d, r, old.Session)
 	return view, scheduler.Put{Job: j}, err
 }
 
+// changing is the job that a draft changes; the zero Job for a new one. One whose row cannot be read can be changed still.
+func (s Jobs) changing(ctx context.Context, id int64) (scheduler.Job, error) {
+	if id == 0 {
+		return scheduler.Job{}, nil
+	}
+	old, err := s.Rows.Job(ctx, id)
+	if err != nil && !errors.Is(err, scheduler.ErrUnreadable) {
+		return old, err
+	}
+	if old.Origin == OriginConfig {
+		return old, jobReadOnly(old.Name)
+	}
+	old.ID = id
+	return old, nil
+}
+
 // taken says what of a job nobody has asked for in so many words. session is where its runs were before; "": it is new.
-func taken(d automation.Draft, r phrase.Resolved, session string) (notes []string) {
+func taken(d scheduler.Draft, r phrase.Resolved, session string) (notes []string) {
 	if r.Assumed != "" {
 		notes = append(notes, r.Assumed)
 	}
-	if givesRights(d) && d.Session == "" && session != "isolated" {
+	if d.GivesRights() && d.Session == "" && session != "isolated" {
 		notes = append(notes, "it has rights of its own, so it runs in a session of its own: what others say in yours cannot use them")
 	}
 	return notes
 }
 
-// givesRights reports whether a wish is one for rights.
-func givesRights(d automation.Draft) bool { return d.Allow != "" && d.Allow != automation.NoRights }
-
 // typed reports whether a prompt is the owner's own words.
-func (s Jobs) typed(d automation.Draft) bool {
+func (s Jobs) typed(d scheduler.Draft) bool {
 	return d.Trust == event.Owner && (d.Typed || OwnWords(d.Words, d.Prompt, s.Zone(), d.Now))
 }
 
@@ -97,18 +102,11 @@ func (s Jobs) reachable(to event.Address) error {
 }
 
 // jobDelivery is where a job answers that names no place: the chat it was made in, which hob chat is too. A command line is no chat.
-func jobDelivery(d automation.Draft) event.Address {
+func jobDelivery(d scheduler.Draft) event.Address {
 	if d.ReplyTo == "" || d.Typed {
 		return event.ToOwner
 	}
 	return d.ReplyTo
-}
-
-func period(d time.Duration) string {
-	if d <= 0 {
-		return ""
-	}
-	return d.String()
 }
 
 // refuseJob is a mistake of the caller as a result that he can read. What is wrong with a schedule comes with its own examples.
@@ -131,111 +129,6 @@ func (s Jobs) freeName(ctx context.Context, name string, asked bool) (string, er
 	}
 }
 
-// replan changes a job in place: its past and its id stay.
-func (s Jobs) replan(ctx context.Context, d automation.Draft, rights []string) (automation.Job, tools.Change, error) {
-	old, err := s.Rows.Job(ctx, d.ID)
-	if err != nil && !errors.Is(err, scheduler.ErrUnreadable) {
-		return automation.Job{}, nil, err
-	}
-	if old.Origin == OriginConfig {
-		return automation.Job{}, nil, jobReadOnly(old.Name)
-	}
-	typed := s.typed(d)
-	if d.Prompt == "" {
-		typed = old.Typed
-	}
-	if d.Allow == "" && !d.Tainted { // what a tainted turn changes keeps none
-		rights = old.Allow
-	}
-	only, tokens, err := s.limits(d.Limits, old.Mandate)
-	if err != nil {
-		return automation.Job{}, nil, err
-	}
-	session := cmp.Or(d.Session, old.Session)
-	if givesRights(d) {
-		session = d.Session // it runs by itself then, as a new job does
-	}
-	late := period(d.MaxLate)
-	if d.MaxLate == 0 {
-		late = period(old.MaxLate)
-	}
-	j, r, err := scheduler.New(scheduler.Draft{
-		Name: cmp.Or(d.Name, old.Name), When: cmp.Or(d.Schedule, s.words(old, d.Now)), Zone: cmp.Or(d.Zone, old.Zone), Prompt: cmp.Or(d.Prompt, old.Prompt),
-		Session: session, Deliver: string(cmp.Or(d.Deliver, old.Deliver)), Missed: cmp.Or(d.Missed, string(old.Missed)), MaxLate: late,
-		Overlap: cmp.Or(d.Overlap, string(old.Overlap)), Trust: old.Trust, Typed: typed, Mandate: scheduler.Mandate{Tainted: old.Tainted || d.Tainted, Allow: rights, Tools: only, Tokens: tokens},
-	}, s.Zone(), d.Now)
-	if err != nil {
-		return automation.Job{}, nil, refuseJob(err)
-	}
-	if j.Gate = old.Gate; d.Gate != "" {
-		if j.Gate, err = scheduler.ParseGate(d.Gate); err != nil {
-			return automation.Job{}, nil, refuseJob(err)
-		}
-	}
-	if j.Name != old.Name {
-		if j.Name, err = s.freeName(ctx, j.Name, true); err != nil {
-			return automation.Job{}, nil, err
-		}
-	}
-	if err := s.reachable(j.Deliver); err != nil {
-		return automation.Job{}, nil, err
-	}
-	j.ID, j.Last, j.Paused = old.ID, old.Last, old.Paused
-	if err := s.keepTimes(&j, old, d); err != nil {
-		return automation.Job{}, nil, refuseJob(err)
-	}
-	view, err := s.estimated(ctx, j)
-	view.Notes = taken(d, r, old.Session)
-	return view, scheduler.Put{Job: j}, err
-}
-
-// keepTimes gives a changed job what of its old times a change leaves as it is: when it was made always, its schedule and the words for it
-// unless there is a new one. In a new zone the words mean what they meant when they were said.
-func (s Jobs) keepTimes(j *scheduler.Job, old scheduler.Job, d automation.Draft) error {
-	j.Anchor, j.Created = j.Created, old.Created
-	switch {
-	case d.Schedule != "" || old.Created.IsZero(): // or the old row could not be read
-		return nil
-	case d.Zone == "" || j.Zone == old.Zone:
-		j.Spec, j.Words, j.Anchor, j.Due = old.Spec, old.Words, old.Anchor, old.Due
-		return nil
-	}
-	j.Spec, j.Words, j.Anchor = old.Spec, old.Words, old.Anchor
-	if old.Due.IsZero() { // it is done, and does not begin again because the zone of its time is another
-		j.Due = old.Due
-		return nil
-	}
-	if was, err := spec.Parse(old.Spec); err == nil && !was.Recurring() {
-		zone, err := scheduler.Zone(j.Zone)
-		if err != nil {
-			return err
-		}
-		r, err := phrase.Resolve(old.Words, zone, old.Start())
-		if err != nil {
-			return err
-		}
-		j.Spec = r.Spec
-	}
-	next, err := scheduler.Upcoming(*j, d.Now, 1)
-	if err == nil && len(next) == 0 {
-		err = fmt.Errorf("schedule %q: that time has passed in %s; give a new one", old.Words, j.Zone)
-	}
-	if err != nil {
-		return err
-	}
-	j.Due = next[0].UTC()
-	return nil
-}
-
-// words is a schedule that New accepts for a job whose schedule does not change, also when its time has passed. keepTimes
-// puts the old one back.
-func (s Jobs) words(old scheduler.Job, now time.Time) string {
-	if s, err := spec.Parse(old.Spec); err == nil && s.Recurring() {
-		return old.Spec
-	}
-	return "at " + now.Add(24*time.Hour).Format(time.RFC3339) // replaced by the old schedule afterwards
-}
-
 func jobReadOnly(name string) error {
 	if name == scheduler.Heartbeat {
 		return tools.Refuse(tools.Denied, "change [heartbeat] in config.toml", "the heartbeat stands in the config: only its file changes it")
@@ -244,7 +137,7 @@ func jobReadOnly(name string) error {
 }
 
 // Alter works out what a verb does to a job.
-func (s Jobs) Alter(ctx context.Context, view automation.Job, v automation.Verb, key string) (automation.Job, tools.Change, error) {
+func (s Jobs) Alter(ctx context.Context, view scheduler.View, v automation.Verb, key string) (scheduler.View, tools.Change, error) {
 	j, err := s.Rows.Job(ctx, view.ID)
 	if err != nil && !(v == automation.Remove && errors.Is(err, scheduler.ErrUnreadable)) {
 		return view, nil, err
@@ -257,10 +150,10 @@ func (s Jobs) Alter(ctx context.Context, view automation.Job, v automation.Verb,
 		return view, scheduler.Remove{ID: j.ID}, nil
 	case automation.Pause:
 		if j.Paused {
-			return s.shown(j), nil, nil
+			return j.View(s.Now()), nil, nil
 		}
 		j.Paused = true
-		return s.shown(j), scheduler.Pause{ID: j.ID, Paused: true, Due: j.Due}, nil
+		return j.View(s.Now()), scheduler.Pause{ID: j.ID, Paused: true, Due: j.Due}, nil
 	case automation.Resume:
 		return s.resume(j)
 	case automation.RunNow:
@@ -274,22 +167,22 @@ func (s Jobs) Alter(ctx context.Context, view automation.Job, v automation.Verb,
 }
 
 // resume lets a job go on with its next slot from now; what passed while it was paused is not caught up.
-func (s Jobs) resume(j scheduler.Job) (automation.Job, tools.Change, error) {
+func (s Jobs) resume(j scheduler.Job) (scheduler.View, tools.Change, error) {
 	if !j.Paused {
-		return s.shown(j), nil, nil
+		return j.View(s.Now()), nil, nil
 	}
 	next, err := scheduler.Upcoming(j, s.Now(), 1)
 	if err != nil {
-		return s.shown(j), nil, refuseJob(err)
+		return j.View(s.Now()), nil, refuseJob(err)
 	}
 	j.Paused, j.Due = false, time.Time{}
 	if len(next) > 0 {
 		j.Due = next[0]
 	}
-	return s.shown(j), scheduler.Pause{ID: j.ID, Due: j.Due}, nil
+	return j.View(s.Now()), scheduler.Pause{ID: j.ID, Due: j.Due}, nil
 }
 
 // Runs returns the newest slots of a job, of those that had a name, or of all; newest first.
-func (s Jobs) Runs(ctx context.Context, j automation.Job, limit int) ([]automation.Run, error) {
+func (s Jobs) Runs(ctx context.Context, j scheduler.View, limit int) ([]automation.Run, error) {
 	return s.Fires(ctx, j, limit)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // made plans a wish at an instant, and puts what comes of it.
-func madeJob(t *testing.T, r *jobRows, now time.Time, wish automation.Draft) automation.Job {
+func madeJob(t *testing.T, r *jobRows, now time.Time, wish scheduler.Draft) scheduler.View {
 	t.Helper()
 	wish.Trust, wish.Now = event.Owner, now
 	d := r.jobs(now)
@@ -35,56 +35,56 @@ func TestTimesOfAChange(t *testing.T) {
 	later := now.Add(100 * time.Minute)
 	for _, c := range []struct {
 		about       string
-		made, wish  automation.Draft
+		made, wish  scheduler.Draft
 		words, spec string
 		due         string // in UTC
 		anchor      time.Time
 	}{
 		{
 			"another zone",
-			automation.Draft{Schedule: "every weekday at 9"},
-			automation.Draft{Zone: "Asia/Tokyo"},
+			scheduler.Draft{When: "every weekday at 9"},
+			scheduler.Draft{Zone: "Asia/Tokyo"},
 			"every weekday at 9", "cron 0 9 * * 1-5", "2026-11-23 00:00",
 			time.Time{},
 		},
 		{
 			"another zone for a period",
-			automation.Draft{Schedule: "every 1h"},
-			automation.Draft{Zone: "Asia/Tokyo"},
+			scheduler.Draft{When: "every 1h"},
+			scheduler.Draft{Zone: "Asia/Tokyo"},
 			"every 1h", "every 1h", "2026-11-21 10:10",
 			time.Time{},
 		},
 		{
 			"another zone for a single time",
-			automation.Draft{Schedule: "tomorrow at 17:00"},
-			automation.Draft{Zone: "Asia/Tokyo"},
+			scheduler.Draft{When: "tomorrow at 17:00"},
+			scheduler.Draft{Zone: "Asia/Tokyo"},
 			"tomorrow at 17:00", "at 2026-11-22T17:00:00+09:00", "2026-11-22 08:00",
 			time.Time{},
 		},
 		{
 			"another zone for a time from now",
-			automation.Draft{Schedule: "in 3 hours"},
-			automation.Draft{Zone: "Asia/Tokyo"},
+			scheduler.Draft{When: "in 3 hours"},
+			scheduler.Draft{Zone: "Asia/Tokyo"},
 			"in 3 hours", "at 2026-11-21T20:10:00+09:00", "2026-11-21 11:10",
 			time.Time{},
 		},
 		{
 			"another schedule",
-			automation.Draft{Schedule: "every weekday at 9"},
-			automation.Draft{Schedule: "every 1h"},
+			scheduler.Draft{When: "every weekday at 9"},
+			scheduler.Draft{When: "every 1h"},
 			"every 1h", "every 1h", "2026-11-21 10:50", later,
 		},
 		{
 			"another prompt",
-			automation.Draft{Schedule: "every 1h"},
-			automation.Draft{Prompt: "y"},
+			scheduler.Draft{When: "every 1h"},
+			scheduler.Draft{Prompt: "y"},
 			"every 1h", "every 1h", "2026-11-21 09:10",
 			time.Time{},
 		},
 		{
 			"the zone that it has",
-			automation.Draft{Schedule: "every 1h"},
-			automation.Draft{Zone: "UTC"},
+			scheduler.Draft{When: "every 1h"},
+			scheduler.Draft{Zone: "UTC"},
 			"every 1h", "every 1h", "2026-11-21 09:10",
 			time.Time{},
 		},
@@ -107,14 +107,14 @@ func TestTimesOfAChange(t *testing.T) {
 func TestAnotherZoneForWhatHasPassed(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	r := &jobRows{}
-	madeJob(t, r, now, automation.Draft{Name: "a", Schedule: "2026-11-21 17:30", Prompt: "x"})
+	madeJob(t, r, now, scheduler.Draft{Name: "a", When: "2026-11-21 17:30", Prompt: "x"})
 	d := r.jobs(now.Add(time.Hour))
-	_, _, err := d.Plan(t.Context(), automation.Draft{ID: 1, Zone: "Asia/Tokyo", Trust: event.Owner, Now: now.Add(time.Hour)}) // it is 18:10 there
+	_, _, err := d.Plan(t.Context(), scheduler.Draft{ID: 1, Zone: "Asia/Tokyo", Trust: event.Owner, Now: now.Add(time.Hour)}) // it is 18:10 there
 	if res := tools.ErrorResult(err); res.Code != tools.Validation || !strings.Contains(res.Content, `"2026-11-21 17:30": that time has passed in Asia/Tokyo`) {
 		t.Errorf("%v", err)
 	}
 	r.list[0].Due = time.Time{}
-	madeJob(t, r, now, automation.Draft{ID: 1, Zone: "America/New_York"})
+	madeJob(t, r, now, scheduler.Draft{ID: 1, Zone: "America/New_York"})
 	if j := r.list[0]; !j.Due.IsZero() || j.Zone != "America/New_York" {
 		t.Errorf("what is done is due again: %+v", j)
 	}
@@ -124,20 +124,20 @@ func TestAnotherZoneForWhatHasPassed(t *testing.T) {
 func TestSectionKeepsWhenItWasMade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	r := &jobRows{}
-	put := func(at time.Time, in triggers.JobSection) scheduler.Job {
+	put := func(at time.Time, in scheduler.Draft) scheduler.Job {
 		t.Helper()
 		if off, err := r.jobs(at).Sync(t.Context(), jobSection("a", in), triggers.Heartbeat{}); err != nil || len(off) > 0 {
 			t.Fatal(off, err)
 		}
 		return r.list[0]
 	}
-	put(now, triggers.JobSection{Every: "1h", Prompt: "x"})
-	if j := put(now.Add(100*time.Minute), triggers.JobSection{Every: "2h", Prompt: "x"}); !j.Created.Equal(now) || !j.Start().Equal(now.Add(100*time.Minute)) || !j.Due.Equal(now.Add(220*time.Minute)) {
+	put(now, scheduler.Draft{Every: "1h", Prompt: "x"})
+	if j := put(now.Add(100*time.Minute), scheduler.Draft{Every: "2h", Prompt: "x"}); !j.Created.Equal(now) || !j.Start().Equal(now.Add(100*time.Minute)) || !j.Due.Equal(now.Add(220*time.Minute)) {
 		t.Errorf("made %v, counts from %v, due %v", j.Created, j.Start(), j.Due)
 	}
 	puts := r.puts
 	r.list[0].Spec, r.list[0].Words = "every 2h0m0s", "every 2h0m0s" // as older rows have it
-	if put(now.Add(200*time.Minute), triggers.JobSection{Every: "2h", Prompt: "x"}); r.puts != puts {
+	if put(now.Add(200*time.Minute), scheduler.Draft{Every: "2h", Prompt: "x"}); r.puts != puts {
 		t.Error("the same schedule in its old form is taken for another")
 	}
 }
@@ -157,16 +157,16 @@ func TestOldFormOfAPeriod(t *testing.T) {
 func TestWhereAJobAnswers(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	for _, c := range []struct {
-		wish automation.Draft
+		wish scheduler.Draft
 		want event.Address
 	}{
-		{automation.Draft{ReplyTo: event.CLI}, event.CLI},
-		{automation.Draft{ReplyTo: event.CLI, Typed: true}, event.ToOwner},
-		{automation.Draft{ReplyTo: "telegram:5"}, "telegram:5"},
-		{automation.Draft{}, event.ToOwner},
-		{automation.Draft{ReplyTo: event.CLI, Deliver: event.ToNone}, event.ToNone},
+		{scheduler.Draft{ReplyTo: event.CLI}, event.CLI},
+		{scheduler.Draft{ReplyTo: event.CLI, Typed: true}, event.ToOwner},
+		{scheduler.Draft{ReplyTo: "telegram:5"}, "telegram:5"},
+		{scheduler.Draft{}, event.ToOwner},
+		{scheduler.Draft{ReplyTo: event.CLI, Deliver: string(event.ToNone)}, event.ToNone},
 	} {
-		c.wish.Schedule, c.wish.Prompt = "every 1h", "x"
+		c.wish.When, c.wish.Prompt = "every 1h", "x"
 		if j := madeJob(t, &jobRows{}, now, c.wish); j.Deliver != c.want {
 			t.Errorf("%+v answers to %s", c.wish, j.Deliver)
 		}
@@ -178,26 +178,26 @@ func TestNotesOfAJob(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	apart, nine := "it has rights of its own, so it runs in a session of its own: what others say in yours cannot use them", "no time was given: 9:00 is taken"
 	for _, c := range []struct {
-		first, wish automation.Draft
+		first, wish scheduler.Draft
 		session     string
 		want        []string
 	}{
-		{automation.Draft{}, automation.Draft{Allow: "exec"}, "isolated", []string{apart}},
-		{automation.Draft{Session: "isolated"}, automation.Draft{Allow: "exec"}, "isolated", nil},
-		{automation.Draft{}, automation.Draft{Allow: "exec", Session: "isolated"}, "isolated", nil},
-		{automation.Draft{}, automation.Draft{Schedule: "every other tuesday"}, "main", []string{nine}},
-		{automation.Draft{Schedule: "every weekday"}, automation.Draft{Prompt: "y"}, "main", nil},
-		{automation.Draft{Allow: "exec"}, automation.Draft{Allow: automation.NoRights}, "isolated", nil},
+		{scheduler.Draft{}, scheduler.Draft{Allow: "exec"}, "isolated", []string{apart}},
+		{scheduler.Draft{Session: "isolated"}, scheduler.Draft{Allow: "exec"}, "isolated", nil},
+		{scheduler.Draft{}, scheduler.Draft{Allow: "exec", Session: "isolated"}, "isolated", nil},
+		{scheduler.Draft{}, scheduler.Draft{When: "every other tuesday"}, "main", []string{nine}},
+		{scheduler.Draft{When: "every weekday"}, scheduler.Draft{Prompt: "y"}, "main", nil},
+		{scheduler.Draft{Allow: "exec"}, scheduler.Draft{Allow: scheduler.NoRights}, "isolated", nil},
 	} {
 		r := &jobRows{}
-		first := automation.Draft{Schedule: "every 1h", Prompt: "x", Session: c.first.Session, Allow: c.first.Allow}
+		first := scheduler.Draft{When: "every 1h", Prompt: "x", Session: c.first.Session, Allow: c.first.Allow}
 		madeJob(t, r, now, first)
 		c.wish.ID = 1
 		if j := madeJob(t, r, now, c.wish); j.Session != c.session || !slices.Equal(j.Notes, c.want) {
 			t.Errorf("%+v after %+v: %s, %q", c.wish, c.first, j.Session, j.Notes)
 		}
 	}
-	if j := madeJob(t, &jobRows{}, now, automation.Draft{Schedule: "every weekday", Prompt: "x", Allow: "exec"}); !slices.Equal(j.Notes, []string{nine, apart}) {
+	if j := madeJob(t, &jobRows{}, now, scheduler.Draft{When: "every weekday", Prompt: "x", Allow: "exec"}); !slices.Equal(j.Notes, []string{nine, apart}) {
 		t.Errorf("%q", j.Notes)
 	}
 }
@@ -216,7 +216,7 @@ func TestPauseAndResumeTwice(t *testing.T) {
 		{false, automation.Resume, nil},
 	} {
 		r := &jobRows{}
-		view := madeJob(t, r, now, automation.Draft{Name: "a", Schedule: "every 1h", Prompt: "x"})
+		view := madeJob(t, r, now, scheduler.Draft{Name: "a", When: "every 1h", Prompt: "x"})
 		r.list[0].Paused, view.ID = c.paused, 1
 		if _, change, err := r.jobs(now).Alter(t.Context(), view, c.verb, "k"); err != nil || change != c.want {
 			t.Errorf("%s, paused %v: %+v, %v", c.verb, c.paused, change, err)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"hob/daemon/fsguard"
+	"hob/daemon/policy"
 	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
@@ -20,8 +22,8 @@ type Costs struct {
 }
 
 // estimated is a job as people and models see it, with what it may cost in a month. One that does not run again has no estimate.
-func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (automation.Job, error) {
-	view := s.shown(j)
+func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (scheduler.View, error) {
+	view := j.View(s.Now())
 	if view.Broken != "" || view.Done {
 		return view, nil
 	}
@@ -35,27 +37,35 @@ func (s Jobs) estimated(ctx context.Context, j scheduler.Job) (automation.Job, e
 	if err != nil {
 		return view, fmt.Errorf("estimate job %s: %w", j.Name, err)
 	}
-	view.Estimate = &automation.Estimate{Text: e.String(), Runs: e.Runs, CostMicros: e.Micros, Tokens: e.Tokens, Free: e.Free, AtMost: e.Most}
+	view.Estimate = &e
 	return view, nil
 }
 
-// limits are a job's limits after a wish; what the wish does not name stays as it is in old.
-func (s Jobs) limits(wish string, old scheduler.Mandate) (only []string, tokens int64, err error) {
-	l, err := automation.ParseLimits(wish)
-	if err != nil {
-		return nil, 0, refuseJob(err)
+// mandate is what a draft, and the job that it changes, make of the rights and limits of a job.
+func (s Jobs) mandate(d scheduler.Draft, old scheduler.Job) (m scheduler.Mandate, err error) {
+	m = scheduler.Mandate{Tainted: d.Mandate.Tainted || old.Tainted, Tools: old.Tools, Tokens: old.Tokens}
+	switch {
+	case d.GivesRights():
+		if m.Allow, err = policy.Rights(d.Allow, fsguard.Absolute); err != nil {
+			return m, refuseJob(err)
+		}
+	case d.Allow == "" && !d.Mandate.Tainted: // what a tainted turn changes keeps none
+		m.Allow = old.Allow
 	}
-	only, tokens = old.Tools, old.Tokens
+	l, err := automation.ParseLimits(d.Limits)
+	if err != nil {
+		return m, refuseJob(err)
+	}
 	if l.OfTools {
-		only = l.Tools
+		m.Tools = l.Tools
 	}
 	if l.OfTokens {
-		tokens = l.Tokens
+		m.Tokens = l.Tokens
 	}
 	for _, name := range l.Tools {
 		if !s.Tool(name) {
-			return nil, 0, tools.Refuse(tools.Validation, "hob tool list shows them", "limits: there is no tool named %q", name)
+			return m, tools.Refuse(tools.Validation, "hob tool list shows them", "limits: there is no tool named %q", name)
 		}
 	}
-	return only, tokens, nil
+	return m, nil
 }

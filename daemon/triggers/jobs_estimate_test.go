@@ -14,7 +14,6 @@ import (
 	"hob/daemon/triggers"
 	"hob/scheduler"
 	"hob/tools"
-	"hob/tools/automation"
 )
 
 // desk is a desk over a real store, with a model that costs 2 and 10 for a million tokens.
@@ -46,7 +45,7 @@ func newJobs(t *testing.T) (triggers.Jobs, *store.Store) {
 }
 
 // plan carries out what is wished for.
-func planned(t *testing.T, d triggers.Jobs, s *store.Store, wish automation.Draft) automation.Job {
+func planned(t *testing.T, d triggers.Jobs, s *store.Store, wish scheduler.Draft) scheduler.View {
 	t.Helper()
 	wish.Trust, wish.Now = event.Owner, time.Now()
 	j, change, err := d.Plan(t.Context(), wish)
@@ -62,13 +61,13 @@ func planned(t *testing.T, d triggers.Jobs, s *store.Store, wish automation.Draf
 // Limits that a change does not name stay; the estimate follows what is known of the job's runs.
 func TestLimitsAndEstimate(t *testing.T) {
 	d, s := newJobs(t)
-	made := planned(t, d, s, automation.Draft{Name: "j", Schedule: "every 1h", Prompt: "brief me", Limits: "tools=read,grep tokens=2000"})
+	made := planned(t, d, s, scheduler.Draft{Name: "j", When: "every 1h", Prompt: "brief me", Limits: "tools=read,grep tokens=2000"})
 	// 720 runs at half of 3,500 tokens for 2 and 500 for 10 a million
 	if made.Estimate == nil || made.Estimate.Text != "about 720 runs a month, about $4.32" || !slices.Equal(made.Tools, []string{"read", "grep"}) || made.Tokens != 2000 {
 		t.Fatalf("made %+v, %+v", made, made.Estimate)
 	}
 	j, err := d.Named(t.Context(), "j")
-	if err != nil || j.Estimate == nil || j.Estimate.CostMicros != 4_320_000 || j.Estimate.Runs != 720 {
+	if err != nil || j.Estimate == nil || j.Estimate.Micros != 4_320_000 || j.Estimate.Runs != 720 {
 		t.Fatalf("shown %+v, %v", j.Estimate, err)
 	}
 	for _, tc := range []struct {
@@ -76,17 +75,17 @@ func TestLimitsAndEstimate(t *testing.T) {
 		tools  int
 		tokens int64
 	}{{"", 2, 2000}, {"tools=read", 1, 2000}, {"tokens=none", 1, 0}, {"tools=all tokens=9000", 0, 9000}, {"none", 0, 0}} {
-		if got := planned(t, d, s, automation.Draft{ID: j.ID, Prompt: "brief me", Limits: tc.limits}); len(got.Tools) != tc.tools || got.Tokens != tc.tokens || got.ID != j.ID {
+		if got := planned(t, d, s, scheduler.Draft{ID: j.ID, Prompt: "brief me", Limits: tc.limits}); len(got.Tools) != tc.tools || got.Tokens != tc.tokens || got.ID != j.ID {
 			t.Errorf("after %q: %+v", tc.limits, got)
 		}
 	}
 	for _, limits := range []string{"tools=read,nosuch", "tokens=10", "tools=re$d", "tools=read,"} {
-		_, _, err := d.Plan(t.Context(), automation.Draft{ID: j.ID, Limits: limits, Trust: event.Owner, Now: time.Now()})
+		_, _, err := d.Plan(t.Context(), scheduler.Draft{ID: j.ID, Limits: limits, Trust: event.Owner, Now: time.Now()})
 		if r := tools.ErrorResult(err); err == nil || r.Code != tools.Validation {
 			t.Errorf("%q: %v", limits, err)
 		}
 	}
-	reminder := planned(t, d, s, automation.Draft{Schedule: "every 1h", Prompt: "say: drink"})
+	reminder := planned(t, d, s, scheduler.Draft{When: "every 1h", Prompt: "say: drink"})
 	if !reminder.Estimate.Free || !strings.HasSuffix(reminder.Estimate.Text, ", free") {
 		t.Errorf("a reminder: %+v", reminder.Estimate)
 	}
@@ -94,25 +93,25 @@ func TestLimitsAndEstimate(t *testing.T) {
 
 // The limits of a job in the config are its keys tools and max_tokens; a change of them reaches the row.
 func TestLimitsInTheConfig(t *testing.T) {
-	section := func(in triggers.JobSection) func(any) error {
+	section := func(in scheduler.Draft) func(any) error {
 		return func(to any) error {
 			in.Cron, in.Prompt = "0 9 * * *", "brief me"
-			*to.(*triggers.JobSection) = in
+			*to.(*scheduler.Draft) = in
 			return nil
 		}
 	}
 	d, s := newJobs(t)
-	for _, in := range []triggers.JobSection{{}, {Tools: []string{"read"}}, {Tools: []string{"read"}, Tokens: 5000}, {Tools: []string{"grep"}, Tokens: 5000}, {}} {
+	for _, in := range []scheduler.Draft{{}, {Tools: []string{"read"}}, {Tools: []string{"read"}, MaxTokens: 5000}, {Tools: []string{"grep"}, MaxTokens: 5000}, {}} {
 		off, err := d.Sync(t.Context(), []triggers.Wanted{{Name: "morning", Decode: section(in)}}, triggers.Heartbeat{})
 		if err != nil || len(off) > 0 {
 			t.Fatal(off, err)
 		}
 		j, err := s.Triggers.JobNamed(t.Context(), "morning")
-		if err != nil || !slices.Equal(j.Tools, in.Tools) || j.Tokens != in.Tokens {
+		if err != nil || !slices.Equal(j.Tools, in.Tools) || j.Tokens != in.MaxTokens {
 			t.Errorf("of %+v: %+v, %v", in, j.Mandate, err)
 		}
 	}
-	if err := triggers.CheckJob(section(triggers.JobSection{Tokens: 10}), "UTC", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "max_tokens: ") {
+	if err := triggers.CheckJob(section(scheduler.Draft{MaxTokens: 10}), "UTC", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "max_tokens: ") {
 		t.Errorf("10 tokens: %v", err)
 	}
 }

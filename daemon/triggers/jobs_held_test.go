@@ -45,7 +45,7 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	r := &jobRows{}
 	d := r.jobs(now)
-	if off, err := d.Sync(t.Context(), jobSection("tea", triggers.JobSection{Every: "1h", Prompt: "say: tea"}), triggers.Heartbeat{Enabled: true, Every: time.Hour}); err != nil || len(off) > 0 {
+	if off, err := d.Sync(t.Context(), jobSection("tea", scheduler.Draft{Every: "1h", Prompt: "say: tea"}), triggers.Heartbeat{Enabled: true, Every: time.Hour}); err != nil || len(off) > 0 {
 		t.Fatal(off, err)
 	}
 	helpless := true
@@ -73,12 +73,12 @@ func TestNoModelForTheHeartbeat(t *testing.T) {
 // A change takes max_late back to its default, or leaves it.
 func TestMaxLateIsTakenBack(t *testing.T) {
 	d, s := newJobs(t)
-	planned(t, d, s, automation.Draft{Name: "a", Schedule: "every 1h", Prompt: "say: x", MaxLate: 10 * time.Minute})
+	planned(t, d, s, scheduler.Draft{Name: "a", When: "every 1h", Prompt: "say: x", MaxLate: "10m"})
 	for _, c := range []struct {
-		late time.Duration
+		late string
 		want string
-	}{{0, "10m"}, {5 * time.Minute, "5m"}, {-1, ""}, {0, ""}} {
-		planned(t, d, s, automation.Draft{ID: 1, MaxLate: c.late})
+	}{{"", "10m"}, {"5m", "5m"}, {scheduler.NoMaxLate, ""}, {"", ""}} {
+		planned(t, d, s, scheduler.Draft{ID: 1, MaxLate: c.late})
 		got, err := d.Named(t.Context(), "a")
 		if err != nil || got.MaxLate != c.want {
 			t.Errorf("after %v: %q, %v, want %q", c.late, got.MaxLate, err, c.want)
@@ -89,7 +89,7 @@ func TestMaxLateIsTakenBack(t *testing.T) {
 // A section takes the place of a row of its name that is spoilt, and of no other.
 func TestSectionReplacesASpoiltRow(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	want := jobSection("a", triggers.JobSection{Cron: "0 9 * * *", Prompt: "x"})
+	want := jobSection("a", scheduler.Draft{Cron: "0 9 * * *", Prompt: "x"})
 	spoilt := scheduler.Job{Trigger: scheduler.Trigger{ID: 7, Name: "a", Trouble: scheduler.Trouble{Broken: "its row cannot be read: unexpected end of JSON input"}}}
 	r := &jobRows{list: []scheduler.Job{spoilt}}
 	off, err := r.jobs(now).Sync(t.Context(), want, triggers.Heartbeat{})

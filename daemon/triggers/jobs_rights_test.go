@@ -4,24 +4,24 @@ import (
 	"slices"
 	"testing"
 
-	"hob/tools/automation"
+	"hob/scheduler"
 )
 
 func TestRightsOfAJob(t *testing.T) {
 	d, s := newJobs(t)
-	planned(t, d, s, automation.Draft{Name: "a", Schedule: "every 1h", Prompt: "x", Allow: "exec,net"})
+	planned(t, d, s, scheduler.Draft{Name: "a", When: "every 1h", Prompt: "x", Allow: "exec,net"})
 	j, _, err := d.Find(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		about string
-		wish  automation.Draft
+		wish  scheduler.Draft
 		want  []string
 	}{
-		{"another prompt leaves them", automation.Draft{Prompt: "y"}, []string{"exec", "net"}},
-		{"a list takes their place", automation.Draft{Allow: "net"}, []string{"net"}},
-		{"none takes them away", automation.Draft{Allow: automation.NoRights}, nil},
+		{"another prompt leaves them", scheduler.Draft{Prompt: "y"}, []string{"exec", "net"}},
+		{"a list takes their place", scheduler.Draft{Allow: "net"}, []string{"net"}},
+		{"none takes them away", scheduler.Draft{Allow: scheduler.NoRights}, nil},
 	} {
 		c.wish.ID = j.ID
 		planned(t, d, s, c.wish)

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"hob/daemon/triggers"
+	"hob/scheduler"
 )
 
 // section is a wanted job of the config.
-func jobSection(name string, in triggers.JobSection) []triggers.Wanted {
+func jobSection(name string, in scheduler.Draft) []triggers.Wanted {
 	return []triggers.Wanted{{Name: name, Decode: func(to any) error {
-		*to.(*triggers.JobSection) = in
+		*to.(*scheduler.Draft) = in
 		return nil
 	}}}
 }
@@ -20,7 +21,7 @@ func jobSection(name string, in triggers.JobSection) []triggers.Wanted {
 // running, and the instant that a period counts from.
 func TestSyncKeepsSlots(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
-	for _, in := range []triggers.JobSection{{Every: "6h"}, {Cron: "0 9 * * *"}, {When: "tomorrow at 9"}} {
+	for _, in := range []scheduler.Draft{{Every: "6h"}, {Cron: "0 9 * * *"}, {When: "tomorrow at 9"}} {
 		r := &jobRows{}
 		in.Prompt = "brief me"
 		put := func(at time.Time) {
@@ -52,7 +53,7 @@ func TestSyncKeepsSlots(t *testing.T) {
 func TestSyncRefusesThePast(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	r := &jobRows{}
-	for _, in := range []triggers.JobSection{{At: "2026-11-20 09:00", Prompt: "x"}, {Prompt: "x"}} {
+	for _, in := range []scheduler.Draft{{At: "2026-11-20 09:00", Prompt: "x"}, {Prompt: "x"}} {
 		off, err := r.jobs(now).Sync(t.Context(), jobSection("a", in), triggers.Heartbeat{})
 		if err != nil || len(off) != 1 || !strings.HasPrefix(off[0], "jobs.a is off: ") || r.puts != 0 {
 			t.Errorf("%+v: %v, %v, %d puts", in, off, err, r.puts)
@@ -64,7 +65,7 @@ func TestSyncRefusesThePast(t *testing.T) {
 func TestSyncMendsARow(t *testing.T) {
 	now := time.Date(2026, 11, 21, 8, 10, 0, 0, time.UTC)
 	r := &jobRows{}
-	want := jobSection("a", triggers.JobSection{Cron: "0 9 * * *", Prompt: "x"})
+	want := jobSection("a", scheduler.Draft{Cron: "0 9 * * *", Prompt: "x"})
 	for range 2 {
 		if off, err := r.jobs(now).Sync(t.Context(), want, triggers.Heartbeat{}); err != nil || len(off) > 0 {
 			t.Fatal(off, err)

@@ -13,7 +13,6 @@ import (
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/policy"
-	"hob/scheduler"
 	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/automation"
@@ -40,7 +39,7 @@ type Watches struct {
 var _ automation.Watches = Watches{}
 
 // List returns all watches, by name.
-func (s Watches) List(ctx context.Context) ([]automation.Watch, error) {
+func (s Watches) List(ctx context.Context) ([]watch.View, error) {
 	list, err := s.Rows.AllWatches(ctx)
 	if err != nil {
 		return nil, err
@@ -49,34 +48,34 @@ func (s Watches) List(ctx context.Context) ([]automation.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	views := make([]automation.Watch, len(list))
+	views := make([]watch.View, len(list))
 	for i, w := range list {
-		views[i] = s.waiting(shownWatch(w, looks[w.ID]))
+		views[i] = s.waiting(w.View(looks[w.ID]))
 	}
 	return views, nil
 }
 
 // Find looks a watch up by its name or id; false: there is none.
-func (s Watches) Find(ctx context.Context, name string) (automation.Watch, bool, error) {
+func (s Watches) Find(ctx context.Context, name string) (watch.View, bool, error) {
 	view, err := s.Named(ctx, name)
 	if f, ok := event.AsFault(err); ok && f.Kind == event.Missing {
-		return automation.Watch{}, false, nil
+		return watch.View{}, false, nil
 	}
 	return view, err == nil, err
 }
 
 // Named finds a watch by its name or id.
-func (s Watches) Named(ctx context.Context, name string) (automation.Watch, error) {
+func (s Watches) Named(ctx context.Context, name string) (watch.View, error) {
 	w, err := s.Rows.WatchNamed(ctx, name)
 	if err != nil {
-		return automation.Watch{}, err
+		return watch.View{}, err
 	}
 	looks, err := s.Rows.Looks(ctx)
-	return s.waiting(shownWatch(w, looks[w.ID])), err
+	return s.waiting(w.View(looks[w.ID])), err
 }
 
 // Crowded says that a watch has more folders than the system can watch, "" when not, or when that is not known at once.
-func (s Watches) Crowded(ctx context.Context, view automation.Watch) string {
+func (s Watches) Crowded(ctx context.Context, view watch.View) string {
 	most := s.Most()
 	if most == 0 || view.Poll != "" {
 		return ""
@@ -94,7 +93,7 @@ func (s Watches) Crowded(ctx context.Context, view automation.Watch) string {
 const countingFor = 300 * time.Millisecond
 
 // waiting notes the first of a watch's places that is not there; of a pattern, the folder before it.
-func (s Watches) waiting(view automation.Watch) automation.Watch {
+func (s Watches) waiting(view watch.View) watch.View {
 	for _, path := range view.Paths {
 		for strings.ContainsAny(path, "*?[{") && path != filepath.Dir(path) {
 			path = filepath.Dir(path)
@@ -107,50 +106,28 @@ func (s Watches) waiting(view automation.Watch) automation.Watch {
 	return view
 }
 
-// shownWatch is a watch as people and models see it.
-func shownWatch(w watch.Watch, l watch.Look) automation.Watch {
-	view := automation.Watch{
-		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: watchPeriod(w.Settle), Poll: watchPeriod(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
-		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
-		Look: automation.Look{Ready: l.Ready, Trouble: l.Trouble},
-	}
-	for _, k := range w.Events {
-		view.Events = append(view.Events, string(k))
-	}
-	return view
-}
-
-func watchPeriod(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
-}
-
 // Plan works out a new watch.
-func (s Watches) Plan(ctx context.Context, d automation.WatchDraft) (automation.Watch, tools.Change, error) {
+func (s Watches) Plan(ctx context.Context, d watch.Draft) (watch.View, tools.Change, error) {
 	allow, err := policy.RightsOfOthers(d.Allow, fsguard.Absolute)
 	if err != nil {
-		return automation.Watch{}, nil, refuseWatch(err)
+		return watch.View{}, nil, refuseWatch(err)
 	}
-	w, err := watch.New(watch.Draft{
-		Name: d.Name, Prompt: d.Prompt, Paths: d.Paths, Include: d.Include, Events: d.Events, Settle: watchPeriod(d.Settle), Poll: watchPeriod(d.Poll),
-		Flat: d.Flat, Gitignore: d.Gitignore, Own: d.Own, Deliver: string(cmp.Or(d.Deliver, watchDelivery(d.ReplyTo))), Trust: watchTrust,
-		Typed: d.Typed && d.Trust == event.Owner, Mandate: scheduler.Mandate{Tainted: d.Tainted, Allow: allow},
-	}, s.Guard(), d.Now)
+	owner := d.Trust == event.Owner
+	d.Deliver, d.Trust, d.Typed, d.Mandate.Allow = cmp.Or(d.Deliver, string(watchDelivery(d.ReplyTo))), watchTrust, d.Typed && owner, allow
+	w, err := watch.New(d, s.Guard(), d.Now)
 	if err != nil {
-		return automation.Watch{}, nil, refuseWatch(err)
+		return watch.View{}, nil, refuseWatch(err)
 	}
-	if d.Trust == event.Owner && !d.Tainted {
+	if owner && !d.Mandate.Tainted {
 		w.Allow = append(w.Allow, readable(w)...)
 	}
 	if w.Name, err = s.freeName(ctx, w.Name, d.Name != ""); err != nil {
-		return automation.Watch{}, nil, err
+		return watch.View{}, nil, err
 	}
 	if !s.Reach(w.Deliver) {
-		return automation.Watch{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
+		return watch.View{}, nil, tools.Refuse(tools.NotFound, "[channels."+w.Deliver.Channel()+"] in config.toml makes one", "there is no channel %s", w.Deliver.Channel())
 	}
-	return shownWatch(w, watch.Look{}), watch.Put{Watch: w}, nil
+	return w.View(watch.Look{}), watch.Put{Watch: w}, nil
 }
 
 // watchTrust is who stands behind the runs of a watch, whoever made it: what they read are names and texts that anybody may have written.
@@ -191,7 +168,7 @@ func watchReadOnly(name string) error {
 }
 
 // Alter works out what a verb does to a watch.
-func (s Watches) Alter(_ context.Context, view automation.Watch, v automation.Verb) (automation.Watch, tools.Change, error) {
+func (s Watches) Alter(_ context.Context, view watch.View, v automation.Verb) (watch.View, tools.Change, error) {
 	switch v {
 	case automation.Remove:
 		if view.Origin == OriginConfig {

@@ -40,14 +40,10 @@ func (s Watches) Sync(ctx context.Context, list []Wanted) (off []string, err err
 }
 
 func (s Watches) sync(ctx context.Context, want Wanted, old watch.Watch) error {
-	var in WatchSection
-	if err := want.Decode(&in); err != nil {
-		return err
-	}
 	if old.ID != 0 && old.Origin != OriginConfig && old.Broken == "" {
 		return event.NewFault(event.Clash, "rename one of them", "there is a watch named %s already, made at run time", want.Name)
 	}
-	w, err := in.watch(want.Name, s.Guard(), s.Now())
+	w, err := watchOf(want.Name, want.Decode, s.Guard(), s.Now())
 	if err != nil {
 		return err
 	}

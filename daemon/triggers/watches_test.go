@@ -95,16 +95,16 @@ func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	many := automation.Watch{Paths: []string{filepath.Join(dir, "many")}}
+	many := watch.View{Paths: []string{filepath.Join(dir, "many")}}
 	for name, c := range map[string]struct {
-		change func(*automation.Watch)
+		change func(*watch.View)
 		want   bool
 	}{
-		"too many":           {func(*automation.Watch) {}, true},
-		"as many as allowed": {func(w *automation.Watch) { w.Paths = []string{filepath.Join(dir, "few")} }, false},
-		"flat":               {func(w *automation.Watch) { w.Flat = true }, false},
-		"polled":             {func(w *automation.Watch) { w.Poll = "1m0s" }, false},
-		"with gitignore":     {func(w *automation.Watch) { w.Gitignore = true }, false},
+		"too many":           {func(*watch.View) {}, true},
+		"as many as allowed": {func(w *watch.View) { w.Paths = []string{filepath.Join(dir, "few")} }, false},
+		"flat":               {func(w *watch.View) { w.Flat = true }, false},
+		"polled":             {func(w *watch.View) { w.Poll = "1m0s" }, false},
+		"with gitignore":     {func(w *watch.View) { w.Gitignore = true }, false},
 	} {
 		w := many
 		c.change(&w)
@@ -122,7 +122,7 @@ func TestAWatchOnTooManyFoldersSaysSo(t *testing.T) {
 
 func TestPlanOfAWatch(t *testing.T) {
 	desk, r, dir := newWatches(t)
-	d := automation.WatchDraft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
+	d := watch.Draft{Prompt: "name the new paper", Paths: []string{filepath.Join(dir, "d", "*.pdf")}, Events: []string{"create"}, Trust: event.Owner, Typed: true, ReplyTo: "ntfy:a", Now: desk.Now()}
 	view, change, err := desk.Plan(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestPlanOfAWatch(t *testing.T) {
 	if !ok || put.Watch.Trust != event.Machine || !put.Watch.Typed || put.Watch.Deliver != "ntfy:a" || put.Watch.Settle != 2*time.Second {
 		t.Errorf("%+v", change)
 	}
-	want := automation.Watch{
+	want := watch.View{
 		Name: "name-the-new-paper", Paths: d.Paths, Events: []string{"create"}, Settle: "2s", Prompt: d.Prompt, Deliver: "ntfy:a", Origin: "run-time", Created: desk.Now(),
 		Allow: []string{"read:" + filepath.Join(dir, "d", "*.pdf")},
 	}
@@ -142,7 +142,7 @@ func TestPlanOfAWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := d // what foreign text may have asked for opens no folder
-	foreign.Tainted = true
+	foreign.Mandate.Tainted = true
 	if view, _, err := desk.Plan(t.Context(), foreign); err != nil || len(view.Allow) > 0 {
 		t.Errorf("a tainted turn's watch has %v, %v", view.Allow, err)
 	}
@@ -150,16 +150,16 @@ func TestPlanOfAWatch(t *testing.T) {
 		t.Errorf("a second one of that name: %s, %v", again.Name, err)
 	}
 	for _, c := range []struct {
-		change func(*automation.WatchDraft)
+		change func(*watch.Draft)
 		code   tools.Code
 		want   string
 	}{
-		{func(d *automation.WatchDraft) { d.Name = "name-the-new-paper" }, tools.Conflict, "there is a watch named name-the-new-paper already"},
-		{func(d *automation.WatchDraft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
-		{func(d *automation.WatchDraft) { d.Events = []string{"move"}; d.Settle = time.Millisecond }, tools.Validation, "settle"},
-		{func(d *automation.WatchDraft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
-		{func(d *automation.WatchDraft) { d.Allow = "net,exec" }, tools.Validation, "right exec: only a job can have it"},
-		{func(d *automation.WatchDraft) { d.Allow = "everything" }, tools.Validation, "everything"},
+		{func(d *watch.Draft) { d.Name = "name-the-new-paper" }, tools.Conflict, "there is a watch named name-the-new-paper already"},
+		{func(d *watch.Draft) { d.Deliver = "telegram:5" }, tools.NotFound, "there is no channel telegram"},
+		{func(d *watch.Draft) { d.Events = []string{"move"}; d.Settle = "1ms" }, tools.Validation, "settle"},
+		{func(d *watch.Draft) { d.Paths = []string{filepath.Join(dir, "state")} }, tools.Validation, "hob's own state"},
+		{func(d *watch.Draft) { d.Allow = "net,exec" }, tools.Validation, "right exec: only a job can have it"},
+		{func(d *watch.Draft) { d.Allow = "everything" }, tools.Validation, "everything"},
 	} {
 		bad := d
 		c.change(&bad)
@@ -187,7 +187,7 @@ func TestWhatIsWatchedMayBeRead(t *testing.T) {
 		{[]string{"/srv/a"}, nil, true, "read:/srv/a/*"},
 		{[]string{"/"}, []string{"*.md"}, false, "read:/**/*.md"},
 	} {
-		d := automation.WatchDraft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
+		d := watch.Draft{Name: "w", Prompt: "x", Paths: c.paths, Include: c.include, Flat: c.flat, Trust: event.Owner, Now: desk.Now()}
 		if view, _, err := desk.Plan(t.Context(), d); err != nil || strings.Join(view.Allow, " ") != c.want {
 			t.Errorf("%v, %v, flat %v: %q, %v, want %s", c.paths, c.include, c.flat, view.Allow, err, c.want)
 		}
@@ -197,18 +197,18 @@ func TestWhatIsWatchedMayBeRead(t *testing.T) {
 func TestVerbsOfAWatch(t *testing.T) {
 	desk, r, _ := newWatches(t)
 	for _, c := range []struct {
-		view automation.Watch
+		view watch.View
 		verb automation.Verb
 		want tools.Change // nil: it is refused, or as wished already
 		same bool
 	}{
-		{automation.Watch{ID: 3}, automation.Remove, watch.Drop{ID: 3}, false},
-		{automation.Watch{ID: 3, Origin: triggers.OriginConfig}, automation.Remove, nil, false},
-		{automation.Watch{ID: 3, Origin: triggers.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}, false},
-		{automation.Watch{ID: 3, Paused: true}, automation.Pause, nil, true},
-		{automation.Watch{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}, false},
-		{automation.Watch{ID: 3}, automation.Resume, nil, true},
-		{automation.Watch{ID: 3}, automation.RunNow, nil, false},
+		{watch.View{ID: 3}, automation.Remove, watch.Drop{ID: 3}, false},
+		{watch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Remove, nil, false},
+		{watch.View{ID: 3, Origin: triggers.OriginConfig}, automation.Pause, watch.Pause{ID: 3, Paused: true}, false},
+		{watch.View{ID: 3, Paused: true}, automation.Pause, nil, true},
+		{watch.View{ID: 3, Paused: true}, automation.Resume, watch.Pause{ID: 3}, false},
+		{watch.View{ID: 3}, automation.Resume, nil, true},
+		{watch.View{ID: 3}, automation.RunNow, nil, false},
 	} {
 		view, change, err := desk.Alter(t.Context(), c.view, c.verb)
 		if change != c.want || (err == nil) != (c.want != nil || c.same) {
@@ -286,7 +286,7 @@ func TestWatchesOfTheConfig(t *testing.T) {
 		}
 	}
 	// What was made at run time stays, and its name with it; what was paused stays so.
-	_, change, err := desk.Plan(t.Context(), automation.WatchDraft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
+	_, change, err := desk.Plan(t.Context(), watch.Draft{Name: "notes", Prompt: "mine", Paths: []string{"/srv"}, Trust: event.Owner, Now: desk.Now()})
 	if err != nil || r.Record(t.Context(), change) != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestCheckOfAWatchSection(t *testing.T) {
 			t.Errorf("%q: %v, want %q", doc, err, want)
 		}
 	}
-	if len(triggers.WatchNotes()) == 0 {
+	if len(triggers.WatchKeys()) == 0 {
 		t.Error("the section is not described")
 	}
 }

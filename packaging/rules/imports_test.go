@@ -28,12 +28,12 @@ var table = []row{
 	{pkg: "daemon/sandbox", may: words("daemon/sandbox/entry")},
 	{pkg: "tools", event: true},
 	{pkg: "channels", may: words("channels/markup config/schema"), event: true},
-	{pkg: "scheduler", may: words("scheduler/spec scheduler/phrase"), event: true},
+	{pkg: "scheduler", may: words("config/schema scheduler/spec scheduler/phrase"), event: true},
 	{pkg: "scheduler/spec"},                                 // what a schedule means: pure
 	{pkg: "scheduler/phrase", may: words("scheduler/spec")}, // and how people say it
 	{pkg: "scheduler/gate", may: words("scheduler"), event: true},
-	{pkg: "scheduler/watch", may: words("scheduler"), event: true}, // file watches
-	{pkg: "scheduler/hook", may: words("scheduler"), event: true},  // how webhooks are signed and read: pure
+	{pkg: "scheduler/watch", may: words("config/schema scheduler"), event: true}, // file watches
+	{pkg: "scheduler/hook", may: words("scheduler"), event: true},                // how webhooks are signed and read: pure
 	{pkg: "daemon/llm", event: true},
 	{pkg: "daemon/memory", event: true},
 	{pkg: "daemon/toolset", may: words("config tools tools/* daemon/llm daemon/triggers/gates daemon/sandbox daemon/artifacts daemon/tasks"), event: true}, // the config becomes a set of tools
@@ -54,6 +54,7 @@ var table = []row{
 	{pkg: "channels/*", may: words("channels channels/markup channels/poll channels/wire config/schema"), event: true},
 	{pkg: "tools/runtime", may: words("tools tools/runtime/* daemon/sandbox"), event: true},
 	{pkg: "tools/backlog", may: words("tools daemon/tasks"), event: true},
+	{pkg: "tools/automation", may: words("scheduler scheduler/watch tools"), event: true}, // whose rows are the scheduler's
 	{pkg: "tools/*", may: words("tools tools/*/*"), event: true},
 	// The process that reads both:
 	{pkg: "tools/fs/document", may: words("tools/fs/picture"), event: true},
@@ -71,7 +72,7 @@ var table = []row{
 	{pkg: "daemon/api", may: words("tools"), event: true},
 	{pkg: "packaging", event: true},
 	{pkg: "packaging/*", event: true},
-	{pkg: "cmd/hob/cli", may: words("daemon/api/client daemon/console"), event: true},
+	{pkg: "cmd/hob/cli", may: words("daemon/api/client daemon/console scheduler"), event: true},
 	{pkg: "cmd/hob/backup", may: words("cmd/hob/cli daemon daemon/console")},
 	{pkg: "cmd/hob/doctor", may: words("cmd/hob/cli config daemon daemon/api/client daemon/console packaging/service"), event: true},  // which looks at everything
 	{pkg: "cmd/hob/channels", may: words("cmd/hob/cli cmd/hob/config config config/* daemon/api/client daemon/console")},              // whose sections are set as hob config sets keys

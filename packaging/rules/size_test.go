@@ -151,8 +151,12 @@ func sizesOfTypes(all []source, add measure) {
 	}
 }
 
+// fields counts those of a struct. A row, in which each field has a tag, is as wide as its table: it counts as none.
 func fields(list *ast.FieldList) int {
 	n := 0
+	if !slices.ContainsFunc(list.List, func(f *ast.Field) bool { return f.Tag == nil }) {
+		return 0
+	}
 	for _, f := range list.List {
 		n += max(1, len(f.Names)) // an embedded one has no name
 	}

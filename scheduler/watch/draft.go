@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"hob/config/schema"
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
 	"hob/daemon/glob"
@@ -28,21 +29,70 @@ const (
 	mostPaths      = 100
 )
 
-// Draft is a watch as it is asked for. Empty fields take their defaults.
+// Draft is a watch as it is asked for. A section [watches.NAME] of the config, the input of the tool watch and the flags of hob watch decode into
+// it. Empty fields take their defaults. Fields describes the fields that people and models give.
 type Draft struct {
-	Name    string // default: made from the prompt
-	Prompt  string
-	Paths   []string // files, folders, globs; "~" is the owner's home; relative ones stand in the workspace
-	Include []string
-	Events  []string // default: all
-	Settle  string   // a period such as 2s; default 2 s
-	Poll    string   // a period; default: none
-	Deliver string   // channel:address, owner (default) or none
-	Trust   event.Trust
-	Typed   bool
-	scheduler.Mandate
-	Flat, Gitignore, Own bool
-	Origin               string // default: run-time
+	Name      string   `toml:"-" json:"name,omitempty" jsonschema:"what it is called" max:"64"`                             // default: made from the prompt
+	Paths     []string `toml:"paths" json:"paths,omitempty" jsonschema:"files, folders or globs such as ~/Downloads/*.pdf"` // relative ones are in the workspace
+	Include   []string `toml:"include" json:"include,omitempty" jsonschema:"only files below a folder that match one of these globs"`
+	Events    []string `toml:"events" json:"events,omitempty" jsonschema:"create, write, remove, rename; default all"`
+	Settle    string   `toml:"settle" json:"settle,omitempty" jsonschema:"how long a file must rest before it is told, default 2s"`
+	Prompt    string   `toml:"prompt" json:"prompt,omitempty" jsonschema:"what to do then; 'say: TEXT' is sent as it is"`
+	Deliver   string   `toml:"deliver" json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
+	Flat      bool     `toml:"flat" json:"flat,omitempty" jsonschema:"leave subfolders out"`
+	Gitignore bool     `toml:"gitignore" json:"gitignore,omitempty" jsonschema:"leave out what .gitignore leaves out"`
+	Own       bool     `toml:"own" json:"own,omitempty" jsonschema:"count what hob's own file tools write too"`
+	Poll      string   `toml:"poll" json:"poll,omitempty" jsonschema:"look this often instead of waiting for events, as in 30s"`
+	Allow     string   `toml:"-" json:"allow,omitempty" jsonschema:"rights: net, net:HOST, read:PATH, message:ADDRESS; what is watched may be read"`
+	Rights    []string `toml:"allow" json:"-"`
+
+	// The rest is set by the one who decodes the draft, never by what is decoded.
+
+	Origin  string            `toml:"-" json:"-"` // default: run-time
+	Trust   event.Trust       `toml:"-" json:"-"`
+	Typed   bool              `toml:"-" json:"-"` // the owner typed this call
+	ReplyTo event.Address     `toml:"-" json:"-"` // where it is asked for: the default of Deliver
+	Now     time.Time         `toml:"-" json:"-"`
+	Mandate scheduler.Mandate `toml:"-" json:"-"` // what the caller has worked out of the rights
+}
+
+// Fields describes the fields of a watch, in the order in which people read about them.
+func Fields() []scheduler.Field {
+	return []scheduler.Field{
+		{Note: schema.Note{Name: "name"}, Flag: "what to call it (default: made from the prompt)"},
+		{
+			Note: schema.Note{Name: "paths", Unset: "a mistake", Example: `["~/Downloads/*.pdf"]`, Doc: "Files, folders and globs that are watched, relative ones in the workspace; there must be one."},
+			Flag: "a file, a folder or a glob in quotes; several times for several", FlagAs: "path",
+		},
+		{Note: schema.Note{Name: "prompt", Unset: "a mistake", Example: `"say: there is a new file"`, Doc: "What is to be done when they change; it must be there."}},
+		{
+			Note: schema.Note{Name: "include", Unset: "all files", Example: `["*.pdf", "docs/**"]`, Doc: "Only files below a folder that match one of these globs."},
+			Flag: "only files below a folder that match this glob, as in '*.pdf'; several times for several",
+		},
+		{
+			Note: schema.Note{Name: "events", Unset: "all", Example: `["create", "write"]`, Pattern: `^(create|write|remove|rename)$`, Doc: "The kinds of changes that count."},
+			Flag: "the changes that count: create, write, remove, rename (default all)", Commas: true,
+		},
+		{
+			Note: schema.Note{Name: "settle", Unset: "`2s`", Example: `"2s"`, Doc: "How long a file must have rested before it is told; 200ms to 1h."},
+			Flag: "how long a file must rest before it is told (default 2s)",
+		},
+		{
+			Note: schema.Note{Name: "deliver", Unset: "`owner`", Example: `"owner"`, Doc: "Where its answer goes: channel:address, `owner` or `none`."},
+			Flag: "where the answer goes: owner, none or an address",
+		},
+		{Note: schema.Note{Name: "flat", Example: "true", Doc: "Leave subfolders out."}, Flag: "leave subfolders out"},
+		{Note: schema.Note{Name: "gitignore", Example: "true", Doc: "Leave out what .gitignore leaves out."}, Flag: "leave out what .gitignore leaves out"},
+		{Note: schema.Note{Name: "own", Example: "true", Doc: "What hob's own file tools write counts too."}, Flag: "what hob's own file tools write counts too"},
+		{
+			Note: schema.Note{Name: "poll", Unset: "hob is told by the system", Example: `"30s"`, Doc: "Look this often instead of waiting for events; 1s to 24h."},
+			Flag: "look this often instead of waiting for events, as in 30s",
+		},
+		{
+			Note: schema.Note{Name: "allow", Unset: "none", Example: `["net:example.org"]`, Pattern: `^(net(:.+)?|read:[/~].*|message:.+)$`, Doc: "Rights that it has without asking: `net`, `net:HOST`, `read:PATH`, `message:ADDRESS`; what is watched may be read."},
+			Flag: "rights that it has without asking beside reading what is watched: net, net:HOST, read:PATH, message:ADDRESS, with commas between them",
+		},
+	}
 }
 
 // New makes a watch out of a draft. It looks where the paths lead, and opens nothing. The error joins one line for every fault of

@@ -40,6 +40,52 @@ type Watch struct {
 	Poll      time.Duration `json:"poll,omitempty"`      // look so often instead of waiting for events; 0: only where the file system tells nothing (network mounts: every 30 s)
 }
 
+// View is a watch as it is shown.
+type View struct {
+	ID        int64         `json:"id,omitempty" jsonschema:"number; a new watch gets it when the call is stored"`
+	Name      string        `json:"name" jsonschema:"unique name"`
+	Paths     []string      `json:"paths" jsonschema:"files, folders and globs, absolute"`
+	Include   []string      `json:"include,omitempty" jsonschema:"globs below a folder; none: all files"`
+	Events    []string      `json:"events,omitempty" jsonschema:"kinds that count; none: all"`
+	Settle    string        `json:"settle" jsonschema:"how long a file must have rested"`
+	Poll      string        `json:"poll,omitempty" jsonschema:"looked at so often, without waiting for events"`
+	Flat      bool          `json:"flat,omitempty" jsonschema:"without subfolders"`
+	Gitignore bool          `json:"gitignore,omitempty" jsonschema:"without what .gitignore leaves out"`
+	Own       bool          `json:"own,omitempty" jsonschema:"hob's own writes count too"`
+	Prompt    string        `json:"prompt" jsonschema:"what hob is told"`
+	Deliver   event.Address `json:"deliver" jsonschema:"where the answer goes"`
+	Origin    string        `json:"origin,omitempty" jsonschema:"config: only its file changes it"`
+	Allow     []string      `json:"allow,omitempty" jsonschema:"rights that it has without asking"`
+	Tainted   bool          `json:"tainted,omitempty" jsonschema:"made in a turn that had read foreign text"`
+	Paused    bool          `json:"paused,omitempty" jsonschema:"stopped for now"`
+	Broken    string        `json:"broken,omitempty" jsonschema:"why it does not watch"`
+	Failures  int           `json:"failures,omitempty" jsonschema:"runs failed in a row"`
+	Created   time.Time     `json:"created" jsonschema:"when it was made"`
+	Ready     bool          `json:"ready" jsonschema:"its first look is done: from then on changes are told"`
+	Trouble   string        `json:"trouble,omitempty" jsonschema:"what it cannot see, or sees late"`
+	Waits     string        `json:"waits,omitempty" jsonschema:"a folder or file that it waits for: it is not there"`
+}
+
+// View shows a watch; l is how far it has come.
+func (w Watch) View(l Look) View {
+	v := View{
+		ID: w.ID, Name: w.Name, Paths: w.Paths, Include: w.Include, Settle: periodText(w.Settle), Poll: periodText(w.Poll), Flat: w.Flat, Gitignore: w.Gitignore, Own: w.Own,
+		Prompt: w.Prompt, Deliver: w.Deliver, Origin: w.Origin, Allow: w.Allow, Tainted: w.Tainted, Paused: w.Paused, Broken: w.Broken, Failures: w.Failures, Created: w.Created,
+		Ready: l.Ready, Trouble: l.Trouble,
+	}
+	for _, k := range w.Events {
+		v.Events = append(v.Events, string(k))
+	}
+	return v
+}
+
+func periodText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
 // File is a row of snapshots: what a watch last saw at a path. The row whose path is "." says that the first look at the watch is done:
 // without it the next look is a first one, which tells nothing. Its version is that with which a path begins that has no row: it lies above
 // those of all rows that went, so that no version of a path comes twice, however often the path goes and comes back.

@@ -25,6 +25,8 @@ import (
 	"hob/daemon/netguard"
 	"hob/daemon/sys"
 	"hob/daemon/tasks"
+	"hob/scheduler"
+	"hob/scheduler/watch"
 	"hob/tools"
 	"hob/tools/all"
 	"hob/tools/automation"
@@ -74,38 +76,38 @@ func (body) Close() error { return nil }
 // jobs knows one job.
 type watches struct{}
 
-func (watches) List(context.Context) ([]automation.Watch, error) { return nil, nil }
-func (watches) Find(context.Context, string) (automation.Watch, bool, error) {
-	return automation.Watch{}, false, nil
+func (watches) List(context.Context) ([]watch.View, error) { return nil, nil }
+func (watches) Find(context.Context, string) (watch.View, bool, error) {
+	return watch.View{}, false, nil
 }
 
-func (watches) Crowded(context.Context, automation.Watch) string { return "" }
+func (watches) Crowded(context.Context, watch.View) string { return "" }
 
-func (watches) Plan(context.Context, automation.WatchDraft) (automation.Watch, tools.Change, error) {
-	return automation.Watch{}, nil, nil
+func (watches) Plan(context.Context, watch.Draft) (watch.View, tools.Change, error) {
+	return watch.View{}, nil, nil
 }
 
-func (watches) Alter(_ context.Context, w automation.Watch, _ automation.Verb) (automation.Watch, tools.Change, error) {
+func (watches) Alter(_ context.Context, w watch.View, _ automation.Verb) (watch.View, tools.Change, error) {
 	return w, nil, nil
 }
 
 type jobs struct{}
 
-func (jobs) job() automation.Job {
-	return automation.Job{ID: 7, Name: "morning", Spec: "cron 0 9 * * *", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner", Missed: "once", Overlap: "fold"}
+func (jobs) job() scheduler.View {
+	return scheduler.View{ID: 7, Name: "morning", Spec: "cron 0 9 * * *", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner", Missed: "once", Overlap: "fold"}
 }
 
-func (j jobs) List(context.Context) ([]automation.Job, error) { return []automation.Job{j.job()}, nil }
+func (j jobs) List(context.Context) ([]scheduler.View, error) { return []scheduler.View{j.job()}, nil }
 
-func (j jobs) Find(_ context.Context, n string) (automation.Job, bool, error) {
+func (j jobs) Find(_ context.Context, n string) (scheduler.View, bool, error) {
 	return j.job(), n == "morning" || n == "7", nil
 }
 
-func (j jobs) Plan(_ context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+func (j jobs) Plan(_ context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
 	return j.job(), d, nil
 }
 
-func (j jobs) Alter(_ context.Context, job automation.Job, v automation.Verb, _ string) (automation.Job, tools.Change, error) {
+func (j jobs) Alter(_ context.Context, job scheduler.View, v automation.Verb, _ string) (scheduler.View, tools.Change, error) {
 	return job, v, nil
 }
 
@@ -113,7 +115,7 @@ func (jobs) Judge(context.Context, tools.Call, string, bool) (tools.Intent, erro
 	return tools.Intent{}, nil
 }
 
-func (jobs) Runs(context.Context, automation.Job, int) ([]automation.Run, error) { return nil, nil }
+func (jobs) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) { return nil, nil }
 
 type addresses struct{}
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/scheduler"
 	"hob/tools"
 )
 
@@ -19,26 +20,15 @@ const maxRuns = 20
 
 // Request is what cron takes.
 type Request struct {
-	Action   string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
-	ID       int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
-	Name     string `json:"name,omitempty" jsonschema:"or its new name" max:"64"`
-	Schedule string `json:"schedule,omitempty" jsonschema:"cron, 'every 30m', 'at 2026-12-24 17:00', 'every weekday at 9'"`
-	Prompt   string `json:"prompt,omitempty" jsonschema:"what to do; 'say: TEXT' is sent as it is"`
-	TZ       string `json:"tz,omitempty" jsonschema:"IANA zone"`
-	Session  string `json:"session,omitempty" jsonschema:"runs in" enum:"main,isolated"`
-	Deliver  string `json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
-	Missed   string `json:"missed,omitempty" jsonschema:"while off" enum:"once,skip,all,ask"`
-	MaxLate  string `json:"max_late,omitempty" jsonschema:"later is missed: 2h"`
-	Overlap  string `json:"overlap,omitempty" jsonschema:"last still runs" enum:"fold,queue"`
-	Allow    string `json:"allow,omitempty" jsonschema:"rights: exec,net,write:PATH"`
-	Gate     string `json:"gate,omitempty" jsonschema:"run if new: COMMAND, url:, files:; exit:COMMAND"`
-	Limits   string `json:"limits,omitempty" jsonschema:"of a run: tools=read,grep tokens=9000"`
+	Action string `json:"action" jsonschema:"what to do" enum:"list,add,update,remove,pause,resume,run,runs"`
+	ID     int64  `json:"id,omitempty" jsonschema:"job; or name" min:"1"`
+	scheduler.Draft
 }
 
 // Schedule is what cron answers.
 type Schedule struct {
-	Jobs []Job `json:"jobs,omitempty" jsonschema:"the jobs concerned"`
-	Runs []Run `json:"runs,omitempty" jsonschema:"of action runs: slots, newest first"`
+	Jobs []scheduler.View `json:"jobs,omitempty" jsonschema:"the jobs concerned"`
+	Runs []Run            `json:"runs,omitempty" jsonschema:"of action runs: slots, newest first"`
 }
 
 // NewCron makes the tool cron: prompts that run by themselves.
@@ -63,7 +53,7 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 	if in.Action == "list" || in.Action == "runs" {
 		i.Effect = tools.Read
 	}
-	if in.Allow != "" && in.Allow != NoRights { // the job will do without asking what others ask for
+	if in.Allow != "" && in.Allow != scheduler.NoRights { // the job will do without asking what others ask for
 		i.Scopes = append(i.Scopes, tools.Config)
 		i.Warnings = append(i.Warnings, "the job may then use "+in.Allow+" without asking")
 	}
@@ -89,14 +79,14 @@ func (c cron) intent(ctx context.Context, call tools.Call, in Request) (tools.In
 
 // planned is the job that a call is about, as it is now; of a new one, and of none, the zero Job. What the call wants is worked out in full:
 // nobody is asked to agree to what would be refused afterwards.
-func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job Job, err error) {
+func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job scheduler.View, err error) {
 	switch in.Action {
 	case "list", "runs":
-		return Job{}, nil
+		return scheduler.View{}, nil
 	case "add":
 	default:
 		if job, err = c.find(ctx, in); err != nil {
-			return Job{}, err
+			return scheduler.View{}, err
 		}
 	}
 	if in.Action == "add" || in.Action == "update" {
@@ -107,7 +97,7 @@ func (c cron) planned(ctx context.Context, call tools.Call, in Request) (job Job
 
 // speaksTo is where a job would answer after the call: the address given, else the one that the job has. What is changed or run
 // speaks there, whoever approved of the address once.
-func speaksTo(in Request, job Job) event.Address {
+func speaksTo(in Request, job scheduler.View) event.Address {
 	switch {
 	case in.Deliver != "":
 		return event.Address(strings.TrimSpace(in.Deliver))
@@ -116,9 +106,6 @@ func speaksTo(in Request, job Job) event.Address {
 	}
 	return ""
 }
-
-// NoRights in the place of a list of rights takes them all away.
-const NoRights = "none"
 
 // aRight is the form of a right; whoever keeps the job reads it.
 var aRight = regexp.MustCompile(`^(exec|net(:.+)?|(read|write):[/~].*|message:.+)$`)
@@ -135,7 +122,7 @@ func complete(in Request) error {
 // Faults are what is wrong with the fields beside what their schema says.
 func (in Request) Faults() (faults []string) {
 	if in.Action == "add" {
-		if strings.TrimSpace(in.Schedule) == "" {
+		if strings.TrimSpace(in.When) == "" {
 			faults = append(faults, "schedule: missing")
 		}
 		if strings.TrimSpace(in.Prompt) == "" {
@@ -147,7 +134,7 @@ func (in Request) Faults() (faults []string) {
 	} else if in.Action != "list" && in.Action != "runs" && in.ID == 0 && in.Name == "" {
 		faults = append(faults, "id or name: missing")
 	}
-	if in.Action == "update" && (in == Request{Action: in.Action, ID: in.ID, Name: in.Name}) && (in.ID == 0 || in.Name == "") {
+	if in.Action == "update" && !changes(in.Draft) && (in.ID == 0 || in.Name == "") {
 		faults = append(faults, "nothing to change is given")
 	}
 	if _, err := event.ParseAddress(in.Deliver); in.Deliver != "" && err != nil {
@@ -156,8 +143,8 @@ func (in Request) Faults() (faults []string) {
 	if _, err := lateness(in.MaxLate); err != nil {
 		faults = append(faults, "max_late: want a duration such as 2h, or none")
 	}
-	if in.TZ != "" {
-		if _, err := tools.Zone(in.TZ); err != nil {
+	if in.Zone != "" {
+		if _, err := tools.Zone(in.Zone); err != nil {
 			faults = append(faults, "tz: want an IANA name such as Europe/Berlin")
 		}
 	}
@@ -165,11 +152,17 @@ func (in Request) Faults() (faults []string) {
 		faults = append(faults, err.Error())
 	}
 	for word := range strings.SplitSeq(in.Allow, ",") {
-		if word = strings.TrimSpace(word); in.Allow != NoRights && word != "" && !aRight.MatchString(word) {
+		if word = strings.TrimSpace(word); in.Allow != scheduler.NoRights && word != "" && !aRight.MatchString(word) {
 			faults = append(faults, "allow: "+word+" is none of exec, net, net:HOST, read:PATH, write:PATH and message:ADDRESS")
 		}
 	}
 	return faults
+}
+
+// changes reports whether a draft names something that is to change beside the name.
+func changes(d scheduler.Draft) bool {
+	d.Name = ""
+	return len(scheduler.Given(d)) > 0
 }
 
 // lateness reads max_late: 0 is what is not given, below 0 the default again.
@@ -193,8 +186,8 @@ func summary(in Request) string {
 		which = "#" + strconv.FormatInt(in.ID, 10)
 	}
 	text := strings.TrimSpace("cron " + in.Action + " " + which)
-	if in.Schedule != "" {
-		text += ": " + in.Schedule
+	if in.When != "" {
+		text += ": " + in.When
 	}
 	if in.Prompt != "" {
 		text += ": " + brief(in.Prompt)
@@ -204,7 +197,7 @@ func summary(in Request) string {
 
 // withRights says which rights a call would give, for whoever is asked to agree to it.
 func withRights(list string) string {
-	if list == "" || list == NoRights {
+	if list == "" || list == scheduler.NoRights {
 		return ""
 	}
 	return ", with the right " + brief(strings.Join(strings.Split(strings.ReplaceAll(list, " ", ""), ","), ", "))
@@ -227,7 +220,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 		list, err := c.jobs.List(ctx)
 		return tools.Result{Content: table(list), Data: Schedule{Jobs: list}, Foreign: foreign(list)}, err
 	case "add":
-		return c.plan(ctx, call, in, Job{}, "added")
+		return c.plan(ctx, call, in, scheduler.View{}, "added")
 	case "runs":
 		return c.runs(ctx, in)
 	}
@@ -244,7 +237,7 @@ func (c cron) run(ctx context.Context, call tools.Call, in Request, _ tools.Inte
 }
 
 // foreign says that one of the prompts was written after foreign text had been read.
-func foreign(list []Job, runs ...Run) string {
+func foreign(list []scheduler.View, runs ...Run) string {
 	for _, j := range list {
 		if j.Tainted {
 			return "the prompt of job " + j.Name
@@ -262,7 +255,7 @@ func foreign(list []Job, runs ...Run) string {
 }
 
 // find looks the job up; when there is none, the answer names those that it may be.
-func (c cron) find(ctx context.Context, in Request) (Job, error) {
+func (c cron) find(ctx context.Context, in Request) (scheduler.View, error) {
 	which := in.Name
 	if in.ID != 0 {
 		which = strconv.FormatInt(in.ID, 10)
@@ -276,7 +269,7 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 	}
 	list, err := c.jobs.List(ctx)
 	if err != nil {
-		return Job{}, err
+		return scheduler.View{}, err
 	}
 	names := make([]string, len(list))
 	for i, j := range list {
@@ -290,51 +283,54 @@ func (c cron) find(ctx context.Context, in Request) (Job, error) {
 	if len(near) > 0 {
 		hint = "there is " + strings.Join(near, ", ")
 	}
-	return Job{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
+	return scheduler.View{}, tools.Refuse(tools.NotFound, hint, "there is no job %s", which)
 }
 
 // wish works out what an add or an update would make of a job.
-func (c cron) wish(ctx context.Context, call tools.Call, in Request, old Job) (Job, tools.Change, error) {
-	d := Draft{
-		ID: old.ID, Schedule: in.Schedule, Prompt: in.Prompt, Zone: in.TZ, Session: in.Session, Missed: in.Missed, Overlap: in.Overlap,
-		Deliver: event.Address(in.Deliver), Allow: in.Allow, Gate: in.Gate, Limits: in.Limits, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
-	}
-	if in.Name != old.Name {
-		d.Name = in.Name
+func (c cron) wish(ctx context.Context, call tools.Call, in Request, old scheduler.View) (scheduler.View, tools.Change, error) {
+	d := in.Draft
+	d.ID, d.Trust, d.Mandate.Tainted, d.Typed, d.Words, d.ReplyTo, d.Now = old.ID, call.Trust, call.Tainted, call.Typed, call.Words, call.ReplyTo, call.Now
+	if d.Name == old.Name {
+		d.Name = ""
 	}
 	if old.ID == 0 && d.Zone == "" {
 		d.Zone = call.Zone
 	}
-	var err error
-	if d.MaxLate, err = lateness(in.MaxLate); err != nil {
-		return Job{}, nil, err
+	late, err := lateness(in.MaxLate)
+	switch {
+	case err != nil:
+		return scheduler.View{}, nil, err
+	case late < 0:
+		d.MaxLate = scheduler.NoMaxLate
+	case late > 0:
+		d.MaxLate = late.String()
 	}
 	return c.jobs.Plan(ctx, d)
 }
 
-func (c cron) plan(ctx context.Context, call tools.Call, in Request, old Job, done string) (tools.Result, error) {
+func (c cron) plan(ctx context.Context, call tools.Call, in Request, old scheduler.View, done string) (tools.Result, error) {
 	job, change, err := c.wish(ctx, call, in, old)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return tools.Result{
-		Content: fmt.Sprintf("%s: %s", done, job.sentence()), Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job}),
+		Content: fmt.Sprintf("%s: %s", done, sentence(job)), Data: Schedule{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job}),
 	}, nil
 }
 
-func (c cron) alter(ctx context.Context, call tools.Call, job Job, v Verb) (tools.Result, error) {
+func (c cron) alter(ctx context.Context, call tools.Call, job scheduler.View, v Verb) (tools.Result, error) {
 	job, change, err := c.jobs.Alter(ctx, job, v, call.ID)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	if change == nil {
-		return tools.Result{Content: unchanged("job "+job.Name, v), Data: Schedule{Jobs: []Job{job}}, Foreign: foreign([]Job{job})}, nil
+		return tools.Result{Content: unchanged("job "+job.Name, v), Data: Schedule{Jobs: []scheduler.View{job}}, Foreign: foreign([]scheduler.View{job})}, nil
 	}
 	text := map[Verb]string{
-		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + job.sentence(),
+		Remove: "removed: " + job.Name, Pause: "paused: " + job.Name, Resume: "goes on: " + sentence(job),
 		RunNow: "queued to run now: " + job.Name,
 	}[v]
-	return tools.Result{Content: text, Data: Schedule{Jobs: []Job{job}}, Changes: []tools.Change{change}, Foreign: foreign([]Job{job})}, nil
+	return tools.Result{Content: text, Data: Schedule{Jobs: []scheduler.View{job}}, Changes: []tools.Change{change}, Foreign: foreign([]scheduler.View{job})}, nil
 }
 
 // unchanged says that a job or watch is already as a verb would make it.
@@ -346,7 +342,7 @@ func unchanged(what string, v Verb) string {
 }
 
 // sentence tells a job with its resolved schedule, zone and next local times.
-func (j Job) sentence() string {
+func sentence(j scheduler.View) string {
 	text := fmt.Sprintf("%s (#%d): %s, %s", j.Name, j.ID, j.Spec, j.Zone)
 	if j.ID == 0 {
 		text = fmt.Sprintf("%s: %s, %s", j.Name, j.Spec, j.Zone)
@@ -357,25 +353,25 @@ func (j Job) sentence() string {
 	case j.Paused:
 		text += "\npaused"
 	case len(j.Next) > 0:
-		text += "\nnext: " + strings.Join(j.times(), ", ")
+		text += "\nnext: " + strings.Join(times(j), ", ")
 	default:
 		text += "\nit does not run again"
 	}
-	if held := j.held(); held != "" {
-		text += "\n" + held
+	if waits := held(j); waits != "" {
+		text += "\n" + waits
 	}
 	for _, note := range j.Notes {
 		text += "\n" + note
 	}
 	text += fmt.Sprintf("\nprompt: %s\nanswers go to: %s", brief(j.Prompt), j.Deliver)
-	if ways := j.ways(); ways != "" {
-		text += "\n" + ways
+	if list := scheduler.Summarized(scheduler.JobFields(), &j); len(list) > 0 {
+		text += "\n" + strings.Join(list, "; ")
 	}
 	if j.Gate != "" {
 		text += "\nruns only if its gate opens: " + brief(j.Gate)
 	}
-	if limits := j.limits(); limits != "" {
-		text += "\n" + limits
+	if most := limitsOf(j); most != "" {
+		text += "\n" + most
 	}
 	if j.Estimate != nil {
 		text += "\n" + j.Estimate.Text
@@ -383,21 +379,8 @@ func (j Job) sentence() string {
 	return text
 }
 
-// ways are how it runs and what is done about times at which it does not, as far as that is not what every job does; "" when nothing is.
-func (j Job) ways() string {
-	var list []string
-	for _, way := range []struct{ name, value, usual string }{
-		{"session", j.Session, "main"}, {"missed", j.Missed, "once"}, {"max_late", j.MaxLate, ""}, {"overlap", j.Overlap, "fold"},
-	} {
-		if way.value != "" && way.value != way.usual {
-			list = append(list, way.name+": "+way.value)
-		}
-	}
-	return strings.Join(list, "; ")
-}
-
 // held says that a job waits because it has failed; "" when it does not.
-func (j Job) held() string {
+func held(j scheduler.View) string {
 	if j.Held.IsZero() {
 		return ""
 	}
@@ -413,7 +396,7 @@ func (j Job) held() string {
 }
 
 // times are the next slots as the clock on the wall shows them.
-func (j Job) times() []string {
+func times(j scheduler.View) []string {
 	loc, err := tools.Zone(j.Zone)
 	if err != nil {
 		loc = time.UTC
@@ -430,24 +413,24 @@ func (j Job) times() []string {
 	return out
 }
 
-func table(jobs []Job) string {
+func table(jobs []scheduler.View) string {
 	if len(jobs) == 0 {
 		return "there are no jobs yet"
 	}
 	lines := make([]string, 0, len(jobs))
 	for _, j := range jobs {
-		state := "next " + strings.Join(j.times()[:min(1, len(j.Next))], "")
+		state := "next " + strings.Join(times(j)[:min(1, len(j.Next))], "")
 		switch {
 		case j.Broken != "":
 			state = "cannot run: " + j.Broken
 		case j.Paused:
 			state = "paused"
-		case j.held() != "":
-			state = j.held()
+		case held(j) != "":
+			state = held(j)
 		case len(j.Next) == 0:
 			state = "done"
 		}
-		if j.Failures > 0 && j.held() == "" {
+		if j.Failures > 0 && held(j) == "" {
 			state += fmt.Sprintf(", failed %d in a row", j.Failures)
 		}
 		if j.Gate != "" {

@@ -4,20 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hob/daemon/event"
+	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
 )
 
 // book is a schedule with one job, which remembers what was planned.
 type book struct {
-	list  []automation.Job
-	draft automation.Draft
+	list  []scheduler.View
+	draft scheduler.Draft
 	verb  automation.Verb
 	key   string
 	err   error
@@ -29,31 +31,31 @@ type book struct {
 
 func newBook() *book {
 	at := func(s string) time.Time { t, _ := time.Parse(time.RFC3339, s); return t }
-	return &book{list: []automation.Job{{
+	return &book{list: []scheduler.View{{
 		ID: 7, Name: "morning", Spec: "cron 0 9 * * 1-5", Zone: "Europe/Berlin", Prompt: "brief me", Session: "main", Deliver: "owner",
 		Missed: "once", Overlap: "fold", Next: []time.Time{at("2026-11-23T08:00:00Z"), at("2026-11-24T08:00:00Z"), at("2026-11-25T08:00:00Z")},
-	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Health: automation.Health{Broken: "no such zone"}}, {ID: 9, Name: "paused", Spec: "every 1h", Zone: "UTC", Paused: true, Health: automation.Health{Failures: 2}}}}
+	}, {ID: 8, Name: "broken", Spec: "?", Zone: "UTC", Broken: "no such zone"}, {ID: 9, Name: "paused", Spec: "every 1h", Zone: "UTC", Paused: true, Failures: 2}}}
 }
 
-func (b *book) List(context.Context) ([]automation.Job, error) { return b.list, b.err }
-func (b *book) Find(_ context.Context, ref string) (automation.Job, bool, error) {
+func (b *book) List(context.Context) ([]scheduler.View, error) { return b.list, b.err }
+func (b *book) Find(_ context.Context, ref string) (scheduler.View, bool, error) {
 	for _, j := range b.list {
 		if j.Name == ref || ref == "7" && j.ID == 7 {
 			return j, true, b.err
 		}
 	}
-	return automation.Job{}, false, b.err
+	return scheduler.View{}, false, b.err
 }
 
-func (b *book) Plan(_ context.Context, d automation.Draft) (automation.Job, tools.Change, error) {
+func (b *book) Plan(_ context.Context, d scheduler.Draft) (scheduler.View, tools.Change, error) {
 	b.draft = d
-	if d.Schedule == "never" {
-		return automation.Job{}, nil, tools.Refuse(tools.Validation, "try 'every 30m'", "schedule %q cannot be understood", d.Schedule)
+	if d.When == "never" {
+		return scheduler.View{}, nil, tools.Refuse(tools.Validation, "try 'every 30m'", "schedule %q cannot be understood", d.When)
 	}
 	return b.list[0], d, b.err
 }
 
-func (b *book) Alter(_ context.Context, j automation.Job, v automation.Verb, key string) (automation.Job, tools.Change, error) {
+func (b *book) Alter(_ context.Context, j scheduler.View, v automation.Verb, key string) (scheduler.View, tools.Change, error) {
 	b.verb, b.key = v, key
 	if v == automation.Pause && j.Paused || v == automation.Resume && !j.Paused {
 		return j, nil, b.err
@@ -66,7 +68,7 @@ func (b *book) Judge(_ context.Context, _ tools.Call, gate string, network bool)
 	return b.touches, b.err
 }
 
-func (b *book) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+func (b *book) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	return []automation.Run{
 		{Due: due, State: "done", Outcome: "ran", LateMS: 7_200_000},
@@ -221,7 +223,7 @@ func TestRightsAreTakenAway(t *testing.T) {
 	if err != nil || slices.Contains(i.Scopes, tools.Config) || len(i.Warnings) > 0 {
 		t.Errorf("%+v, %v", i, err)
 	}
-	if res := do(t, b, in); res.IsError || b.draft.Allow != automation.NoRights {
+	if res := do(t, b, in); res.IsError || b.draft.Allow != scheduler.NoRights {
 		t.Errorf("%+v: %s", b.draft, res.Content)
 	}
 	if res := do(t, newBook(), call(`{"action":"update","name":"morning","allow":"none,exec"}`, "")); res.Code != tools.Validation {
@@ -232,11 +234,11 @@ func TestRightsAreTakenAway(t *testing.T) {
 func TestDraft(t *testing.T) {
 	b := newBook()
 	res := do(t, b, call(`{"action":"add","name":"n","schedule":"s","prompt":"p","session":"isolated","deliver":"none","missed":"skip","max_late":"1d","overlap":"queue"}`, ""))
-	want := automation.Draft{
-		Name: "n", Schedule: "s", Prompt: "p", Zone: "Europe/Berlin", Session: "isolated", Deliver: event.ToNone, Missed: "skip", MaxLate: 24 * time.Hour,
+	want := scheduler.Draft{
+		Name: "n", When: "s", Prompt: "p", Zone: "Europe/Berlin", Session: "isolated", Deliver: string(event.ToNone), Missed: "skip", MaxLate: "24h0m0s",
 		Overlap: "queue", Trust: event.Owner, ReplyTo: "ntfy:a", Now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 	}
-	if b.draft != want || len(res.Changes) != 1 {
+	if !reflect.DeepEqual(b.draft, want) || len(res.Changes) != 1 {
 		t.Errorf("%+v\n%+v", b.draft, want)
 	}
 	_ = do(t, b, call(`{"action":"update","name":"morning","tz":"UTC"}`, ""))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hob/scheduler"
 	"hob/tools"
 )
 
@@ -16,15 +17,15 @@ type Gates interface {
 }
 
 // gated adds to a call's intent what its gate would touch: the gate runs by itself, and whoever sets it must be allowed what it does.
-func (c cron) gated(ctx context.Context, call tools.Call, in Request, old Job, i *tools.Intent) error {
-	if in.Gate == "" || in.Action != "add" && in.Action != "update" {
+func (c cron) gated(ctx context.Context, call tools.Call, in Request, old scheduler.View, i *tools.Intent) error {
+	if in.GateText == "" || in.Action != "add" && in.Action != "update" {
 		return nil
 	}
 	network := netWanted(strings.Split(in.Allow, ","))
 	if in.Action == "update" && in.Allow == "" {
 		network = netWanted(old.Allow)
 	}
-	g, err := c.gates.Judge(ctx, call, in.Gate, network)
+	g, err := c.gates.Judge(ctx, call, in.GateText, network)
 	if err != nil {
 		return err
 	}

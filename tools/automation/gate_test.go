@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
 )
@@ -29,7 +30,7 @@ func TestGateIsJudged(t *testing.T) {
 		`{"action":"pause","name":"morning","gate":"date"}`:                                         {},
 	} {
 		b := newBook()
-		b.list = append(b.list, automation.Job{ID: 11, Name: "nets", Bounds: automation.Bounds{Allow: []string{"net"}}})
+		b.list = append(b.list, scheduler.View{ID: 11, Name: "nets", Allow: []string{"net"}})
 		b.touches = touches
 		i, err := automation.NewCron(b, b).Intent(t.Context(), call(args, ""))
 		if err != nil || b.gate != c.gate || b.network != c.network {
@@ -55,8 +56,8 @@ func TestGateIsTold(t *testing.T) {
 	b := newBook()
 	b.list[0].Gate = "exit:test -e go\nurl:https://example.org"
 	res := do(t, b, call(`{"action":"update","name":"morning","gate":"date"}`, ""))
-	if b.draft.Gate != "date" || !strings.Contains(res.Content, "runs only if its gate opens: exit:test -e go url:https://example.org") {
-		t.Errorf("%q: %s", b.draft.Gate, res.Content)
+	if b.draft.GateText != "date" || !strings.Contains(res.Content, "runs only if its gate opens: exit:test -e go url:https://example.org") {
+		t.Errorf("%q: %s", b.draft.GateText, res.Content)
 	}
 	if res := do(t, b, call(`{"action":"list"}`, "")); !strings.Contains(res.Content, "09:00, gated |") || strings.Count(res.Content, "gated") != 1 {
 		t.Errorf("%s", res.Content)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hob/scheduler"
 )
 
 // Limits are what a run of a job may do at most. A part that is not given is left as it is.
@@ -56,8 +58,8 @@ func tokenCount(text string) (int64, error) {
 	return n, nil
 }
 
-// limits is what a job's runs may do at most, in words; "" where nothing limits them.
-func (j Job) limits() string {
+// limitsOf is what a job's runs may do at most, in words; "" where nothing limits them.
+func limitsOf(j scheduler.View) string {
 	var parts []string
 	if len(j.Tools) > 0 {
 		parts = append(parts, "only the tools "+strings.Join(j.Tools, ", "))

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"hob/scheduler"
 	"hob/tools"
 )
 
 // runs shows the newest slots of a job, also of one that is gone, which has its name on record; where none is named those of all.
 func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
-	var job Job
+	var job scheduler.View
 	var missing error
 	if in.ID != 0 || in.Name != "" {
 		if job, missing = c.find(ctx, in); missing != nil && tools.ErrorResult(missing).Code != tools.NotFound {
@@ -34,14 +35,14 @@ func (c cron) runs(ctx context.Context, in Request) (tools.Result, error) {
 	res := tools.Result{Content: history(of, runs), Foreign: foreign(nil, runs...)}
 	out := Schedule{Runs: runs}
 	if job.ID != 0 {
-		out.Jobs, res.Foreign = []Job{job}, foreign([]Job{job}, runs...)
+		out.Jobs, res.Foreign = []scheduler.View{job}, foreign([]scheduler.View{job}, runs...)
 	}
 	res.Data = out
 	return res, nil
 }
 
 // history tells the slots of a job, or of all, newest first: when each was due, what it came to, how late, and what it cost.
-func history(j Job, runs []Run) string {
+func history(j scheduler.View, runs []Run) string {
 	switch {
 	case len(runs) == 0 && j.Name == "":
 		return "nothing has come due yet"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hob/daemon/event"
+	"hob/scheduler"
 	"hob/tools"
 	"hob/tools/automation"
 )
@@ -14,7 +15,7 @@ import (
 // ledger is a book whose job has limits, an estimate, and runs of all kinds.
 type ledger struct{ *book }
 
-func (ledger) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+func (ledger) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) {
 	due := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	return []automation.Run{
 		{Due: due, State: "running", Started: due.Add(2 * time.Second), Turn: 9},
@@ -46,10 +47,10 @@ Fri 2026-11-20 09:00 missed 1m30s late (1 min 30 s late, the limit is 1 min)`
 // past is a book of a job that is gone: its slots are found by the name or the number that it had, and among those of all.
 type past struct {
 	*book
-	asked automation.Job
+	asked scheduler.View
 }
 
-func (p *past) Runs(_ context.Context, j automation.Job, _ int) ([]automation.Run, error) {
+func (p *past) Runs(_ context.Context, j scheduler.View, _ int) ([]automation.Run, error) {
 	p.asked = j
 	if j.ID != 0 && j.ID != 4 || j.Name != "" && j.Name != "gone" {
 		return nil, nil
@@ -85,7 +86,7 @@ func TestRunsOfAllAndOfWhatIsGone(t *testing.T) {
 func TestLimitsAndEstimateAreTold(t *testing.T) {
 	b := newBook()
 	b.list[0].Tools, b.list[0].Tokens = []string{"read", "grep"}, 20_000
-	b.list[0].Estimate = &automation.Estimate{Text: "about 22 runs a month, at most $0.40", Runs: 22}
+	b.list[0].Estimate = &scheduler.Estimate{Text: "about 22 runs a month, at most $0.40", Runs: 22}
 	res := do(t, b, call(`{"action":"add","schedule":"every weekday at 9","prompt":"brief me","limits":"tools=read,grep tokens=20000"}`, ""))
 	if want := "\nanswers go to: owner\neach run: only the tools read, grep; at most 20000 tokens\nabout 22 runs a month, at most $0.40"; !strings.HasSuffix(res.Content, want) {
 		t.Errorf("%s\nwant at the end%s", res.Content, want)
@@ -104,7 +105,7 @@ type gated struct {
 	run automation.Run
 }
 
-func (g gated) Runs(context.Context, automation.Job, int) ([]automation.Run, error) {
+func (g gated) Runs(context.Context, scheduler.View, int) ([]automation.Run, error) {
 	return []automation.Run{g.run}, nil
 }
 

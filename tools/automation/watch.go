@@ -11,30 +11,21 @@ import (
 
 	"hob/daemon/event"
 	"hob/daemon/fsguard"
+	"hob/scheduler"
+	"hob/scheduler/watch"
 	"hob/tools"
 )
 
 // WatchRequest is what watch takes.
 type WatchRequest struct {
-	Action    string   `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
-	ID        int64    `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
-	Name      string   `json:"name,omitempty" jsonschema:"what it is called" max:"64"`
-	Paths     []string `json:"paths,omitempty" jsonschema:"files, folders or globs such as ~/Downloads/*.pdf"`
-	Include   []string `json:"include,omitempty" jsonschema:"only files below a folder that match one of these globs"`
-	Events    []string `json:"events,omitempty" jsonschema:"create, write, remove, rename; default all"`
-	Settle    string   `json:"settle,omitempty" jsonschema:"how long a file must rest before it is told, default 2s"`
-	Prompt    string   `json:"prompt,omitempty" jsonschema:"what to do then; 'say: TEXT' is sent as it is"`
-	Deliver   string   `json:"deliver,omitempty" jsonschema:"owner, none or channel:address"`
-	Flat      bool     `json:"flat,omitempty" jsonschema:"leave subfolders out"`
-	Gitignore bool     `json:"gitignore,omitempty" jsonschema:"leave out what .gitignore leaves out"`
-	Own       bool     `json:"own,omitempty" jsonschema:"count what hob's own file tools write too"`
-	Poll      string   `json:"poll,omitempty" jsonschema:"look this often instead of waiting for events, as in 30s"`
-	Allow     string   `json:"allow,omitempty" jsonschema:"rights: net, net:HOST, read:PATH, message:ADDRESS; what is watched may be read"`
+	Action string `json:"action" jsonschema:"what to do" enum:"list,add,remove,pause,resume"`
+	ID     int64  `json:"id,omitempty" jsonschema:"watch; or name" min:"1"`
+	watch.Draft
 }
 
 // Watching is what watch answers.
 type Watching struct {
-	Watches []Watch `json:"watches,omitempty" jsonschema:"the watches concerned"`
+	Watches []watch.View `json:"watches,omitempty" jsonschema:"the watches concerned"`
 }
 
 // NewWatch makes the tool watch: prompts that run when files change. g resolves the paths for the gate.
@@ -102,7 +93,7 @@ func within(path, folder string) bool {
 
 // planned is the watch that a call is about, as it is now; of a new one, and of none, the zero Watch. A new one is worked out in full: nobody
 // is asked to agree to what would be refused afterwards.
-func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old Watch, err error) {
+func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (old watch.View, err error) {
 	switch in.Action {
 	case "list":
 	case "add":
@@ -114,7 +105,7 @@ func (w watcher) planned(ctx context.Context, call tools.Call, in WatchRequest, 
 }
 
 // speaks names where the watch would answer: what is made or let go on speaks there.
-func speaks(call tools.Call, in WatchRequest, old Watch, i *tools.Intent) {
+func speaks(call tools.Call, in WatchRequest, old watch.View, i *tools.Intent) {
 	to := event.Address(in.Deliver)
 	if in.Action == "resume" {
 		to = old.Deliver
@@ -182,7 +173,9 @@ func (in WatchRequest) Faults() (faults []string) {
 		faults = append(faults, unruly(in)...)
 	} else {
 		add(in.Action != "list" && in.ID == 0 && in.Name == "", "id or name: missing")
-		add(len(in.Paths)+len(in.Include)+len(in.Events) > 0 || in.Settle+in.Prompt+in.Deliver+in.Poll+in.Allow != "" || in.Flat || in.Gitignore || in.Own,
+		other := in.Draft
+		other.Name = ""
+		add(len(scheduler.Given(other)) > 0,
 			"a watch is not changed in place: remove it and add it anew")
 	}
 	return faults
@@ -251,28 +244,28 @@ func (w watcher) run(ctx context.Context, call tools.Call, in WatchRequest, i to
 		return tools.Result{}, err
 	}
 	if change == nil {
-		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]Watch{one}}, Foreign: strange(one)}, nil
+		return tools.Result{Content: unchanged("watch "+one.Name, Verb(in.Action)), Data: Watching{[]watch.View{one}}, Foreign: strange(one)}, nil
 	}
-	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + one.sentence()}[Verb(in.Action)]
+	text := map[Verb]string{Remove: "removed: " + one.Name, Pause: "paused: " + one.Name, Resume: "goes on: " + watchSentence(one)}[Verb(in.Action)]
 	return answer(text, one, change), nil
 }
 
-func answer(text string, one Watch, change tools.Change) tools.Result {
-	return tools.Result{Content: text, Data: Watching{[]Watch{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
+func answer(text string, one watch.View, change tools.Change) tools.Result {
+	return tools.Result{Content: text, Data: Watching{[]watch.View{one}}, Changes: []tools.Change{change}, Foreign: strange(one)}
 }
 
 // wish works out a new watch.
-func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (Watch, tools.Change, error) {
-	d := WatchDraft{
-		Name: in.Name, Prompt: in.Prompt, Paths: paths, Include: in.Include, Events: in.Events, Flat: in.Flat, Gitignore: in.Gitignore, Own: in.Own,
-		Deliver: event.Address(in.Deliver), Allow: in.Allow, Trust: call.Trust, Tainted: call.Tainted, Typed: call.Typed, Words: call.Words, ReplyTo: call.ReplyTo, Now: call.Now,
-	}
-	var err error
-	if d.Settle, err = span(in.Settle); err != nil {
-		return Watch{}, nil, err
-	}
-	if d.Poll, err = span(in.Poll); err != nil {
-		return Watch{}, nil, err
+func (w watcher) wish(ctx context.Context, call tools.Call, in WatchRequest, paths []string) (watch.View, tools.Change, error) {
+	d := in.Draft
+	d.Paths, d.Trust, d.Mandate.Tainted, d.Typed, d.ReplyTo, d.Now = paths, call.Trust, call.Tainted, call.Typed, call.ReplyTo, call.Now
+	for _, period := range []*string{&d.Settle, &d.Poll} {
+		length, err := span(*period)
+		if err != nil {
+			return watch.View{}, nil, err
+		}
+		if length > 0 {
+			*period = length.String()
+		}
 	}
 	return w.watches.Plan(ctx, d)
 }
@@ -282,7 +275,7 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 	if err != nil {
 		return tools.Result{}, err
 	}
-	text := "added: " + one.sentence()
+	text := "added: " + watchSentence(one)
 	for _, path := range paths {
 		if place, _, err := w.resolve(call, path); err == nil && !place.Exists() {
 			text += "\nwaits for the folder: " + place.Path + " is not there yet"
@@ -296,7 +289,7 @@ func (w watcher) add(ctx context.Context, call tools.Call, in WatchRequest, path
 
 // strange says why what is shown of the watches is foreign: a prompt that was written after foreign text had been read, or a trouble, which
 // names what somebody else may have named.
-func strange(list ...Watch) string {
+func strange(list ...watch.View) string {
 	for _, one := range list {
 		if one.Tainted {
 			return "the prompt of watch " + one.Name
@@ -316,7 +309,7 @@ func whichWatch(in WatchRequest) string {
 }
 
 // find looks a watch up; when there is none, the answer names those that it may be.
-func (w watcher) find(ctx context.Context, in WatchRequest) (Watch, error) {
+func (w watcher) find(ctx context.Context, in WatchRequest) (watch.View, error) {
 	which := whichWatch(in)
 	one, ok, err := w.watches.Find(ctx, which)
 	if err == nil && ok && in.ID != 0 && in.Name != "" && in.Name != one.Name {
@@ -327,7 +320,7 @@ func (w watcher) find(ctx context.Context, in WatchRequest) (Watch, error) {
 	}
 	list, err := w.watches.List(ctx)
 	if err != nil {
-		return Watch{}, err
+		return watch.View{}, err
 	}
 	names := make([]string, len(list))
 	for i, one := range list {
@@ -341,16 +334,16 @@ func (w watcher) find(ctx context.Context, in WatchRequest) (Watch, error) {
 	if len(near) > 0 {
 		hint = "there is " + strings.Join(near, ", ")
 	}
-	return Watch{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
+	return watch.View{}, tools.Refuse(tools.NotFound, hint, "there is no watch %s", which)
 }
 
-// sentence tells a watch with what it looks at.
-func (w Watch) sentence() string {
+// watchSentence tells a watch with what it looks at.
+func watchSentence(w watch.View) string {
 	text := w.Name + ": " + strings.Join(w.Paths, ", ")
 	if w.ID != 0 {
 		text = fmt.Sprintf("%s (#%d): %s", w.Name, w.ID, strings.Join(w.Paths, ", "))
 	}
-	if ways := w.ways(); ways != "" {
+	if ways := watchWays(w); ways != "" {
 		text += "\n" + ways
 	}
 	switch {
@@ -364,8 +357,8 @@ func (w Watch) sentence() string {
 	return fmt.Sprintf("%s\nprompt: %s\nanswers go to: %s", text, brief(w.Prompt), w.Deliver)
 }
 
-// ways are what narrows or changes the watching, in words.
-func (w Watch) ways() string {
+// watchWays are what narrows or changes the watching, in words.
+func watchWays(w watch.View) string {
 	var ways []string
 	add := func(holds bool, text string) {
 		if holds {
@@ -383,7 +376,7 @@ func (w Watch) ways() string {
 	return strings.Join(ways, "; ")
 }
 
-func watchTable(list []Watch) string {
+func watchTable(list []watch.View) string {
 	if len(list) == 0 {
 		return "there are no watches yet"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hob/cmd/hob/cli"
+	"hob/scheduler"
 	"hob/scheduler/phrase"
 	"hob/scheduler/spec"
 )
@@ -18,10 +19,10 @@ const maxPreview = 1000
 
 // preview is what cron next is told.
 type preview struct {
-	schedule
-	tz    string
-	after string
-	n     int
+	scheduler.Draft // its schedule
+	tz              string
+	after           string
+	n               int
 }
 
 func cronNextCommand(a *cli.App) *cobra.Command {
@@ -37,7 +38,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 			return previewTimes(cmd.Context(), a, p, args)
 		},
 	}
-	p.flags(cmd)
+	cli.FieldFlags(cmd, &p.Draft, times())
 	cmd.Flags().StringVar(&p.tz, "tz", "", "time zone, as in Europe/Berlin (default: this machine's)")
 	cmd.Flags().StringVar(&p.after, "after", "", "start behind this RFC 3339 instant (default now)")
 	cmd.Flags().IntVarP(&p.n, "number", "n", 3, "how many times")
@@ -45,7 +46,7 @@ func cronNextCommand(a *cli.App) *cobra.Command {
 }
 
 func previewTimes(ctx context.Context, a *cli.App, p preview, args []string) error {
-	words, err := p.words()
+	words, err := schedule(p.Draft)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.T
 	if err != nil {
 		return nil, nil, err
 	}
-	var j jobRow
+	var j scheduler.View
 	if err := c.Show(ctx, "jobs", name, &j); err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +116,7 @@ func ofJob(ctx context.Context, a *cli.App, p preview, name string, after time.T
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s cannot run: %w", j.Name, err)
 	}
-	return spec.Preview(s, zone, after, j.start(), p.n), zone, nil
+	return spec.Preview(s, zone, after, j.Start(), p.n), zone, nil
 }
 
 func printTimes(a *cli.App, times []time.Time, zone *time.Location) error {

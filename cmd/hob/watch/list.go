@@ -11,21 +11,10 @@ import (
 	"hob/cmd/hob/cli"
 	"hob/daemon/api/client"
 	"hob/daemon/console"
+	"hob/scheduler/watch"
 )
 
-type row struct {
-	ID      int64    `json:"id"`
-	Name    string   `json:"name"`
-	Paths   []string `json:"paths"`
-	Prompt  string   `json:"prompt"`
-	Paused  bool     `json:"paused"`
-	Broken  string   `json:"broken"`
-	Trouble string   `json:"trouble"`
-	Ready   bool     `json:"ready"`
-	Waits   string   `json:"waits"`
-}
-
-func (w row) state() string {
+func state(w watch.View) string {
 	switch {
 	case w.Broken != "":
 		return "broken"
@@ -42,11 +31,11 @@ func (w row) state() string {
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	cmd := cli.List(a, cli.Listing[row]{
+	cmd := cli.List(a, cli.Listing[watch.View]{
 		Resource: resource, Whole: true, Short: "List the watches", None: "there are no watches yet; make one with: hob watch add",
 		Head: []string{"WATCH", "PATHS", "STATE", "PROMPT"},
-		Row: func(w row, _ cli.Clock) []string {
-			return []string{w.Name, strings.Join(w.Paths, ", "), w.state(), w.Prompt}
+		Row: func(w watch.View, _ cli.Clock) []string {
+			return []string{w.Name, strings.Join(w.Paths, ", "), state(w), w.Prompt}
 		},
 	})
 	cmd.Example = "  hob watch list"
@@ -106,7 +95,7 @@ func numberOf(ctx context.Context, a *cli.App, name string) string {
 	if err != nil {
 		return name // the list says what is wrong
 	}
-	var w row
+	var w watch.View
 	if err := c.Show(ctx, resource, name, &w); err != nil {
 		return name
 	}

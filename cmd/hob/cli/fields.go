@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hob/scheduler"
+)
+
+// FieldFlags declares the flags of a trigger's fields. What is given goes into the draft, a pointer to a struct.
+func FieldFlags(cmd *cobra.Command, draft any, fields []scheduler.Field) {
+	for _, f := range fields {
+		if f.Flag == "" {
+			continue
+		}
+		flags, name := cmd.Flags(), f.FlagName()
+		switch to := scheduler.Target(draft, f.Name).(type) {
+		case *string:
+			flags.StringVar(to, name, "", f.Flag)
+		case *[]string:
+			if f.Commas {
+				flags.StringSliceVar(to, name, nil, f.Flag)
+			} else {
+				flags.StringArrayVar(to, name, nil, f.Flag)
+			}
+		case *bool:
+			flags.BoolVar(to, name, false, f.Flag)
+		case *int:
+			flags.IntVar(to, name, 0, f.Flag)
+		case *int64:
+			flags.Int64Var(to, name, 0, f.Flag)
+		case *time.Duration:
+			flags.DurationVar(to, name, 0, f.Flag)
+		}
+		if len(f.Words) > 0 {
+			CompleteFlag(cmd, name, Words(f.Words...))
+		}
+		if f.Name == "deliver" {
+			CompleteFlag(cmd, name, Words("owner", "none"))
+		}
+	}
+}
+
+// CheckWords refuses the first flag that takes one of a few words and has another.
+func CheckWords(cmd *cobra.Command, fields []scheduler.Field) error {
+	for _, f := range fields {
+		flag := cmd.Flags().Lookup(f.FlagName())
+		if flag == nil || len(f.Words) == 0 {
+			continue
+		}
+		if v := flag.Value.String(); v != "" && !slices.Contains(f.Words, v) {
+			return Usage("", "--%s %q is not one of %s", flag.Name, v, strings.Join(f.Words, ", "))
+		}
+	}
+	return nil
+}
+
+// InFlags names the flag where a text begins with the name of a field. others are names that belong to the flag of another field.
+func InFlags(text string, fields []scheduler.Field, others map[string]string) string {
+	flags := map[string]string{}
+	for _, f := range fields {
+		if f.Flag != "" {
+			flags[f.Name] = f.FlagName()
+		}
+	}
+	for name, flag := range others {
+		flags[name] = flag
+	}
+	name := text[:max(strings.IndexAny(text, ": "), 0)]
+	if flag, ok := flags[name]; ok && (strings.HasPrefix(text[len(name):], ": ") || strings.HasPrefix(text[len(name):], ` "`)) {
+		return "--" + flag + text[len(name):]
+	}
+	return text
+}
