@@ -15,7 +15,7 @@ import (
 // and turn about, the two anchors: cp over an older copy; and the same durable work, a copy that is synced, renamed over an older
 // one, and its folder synced. Its figures are medians in milliseconds, and the ratios of the tool to each anchor.
 func BenchmarkEdit(b *testing.B) {
-	d := newDesk(b)
+	d := newFixture(b)
 	var text bytes.Buffer
 	for i := 0; text.Len() < 64<<20; i++ {
 		text.WriteString("this is line number " + strconv.Itoa(i) + " of the file\n")

@@ -12,13 +12,13 @@ import (
 	"hob/tools"
 )
 
-// Limits of the diff in an answer, in bytes.
+// Limits of the diff in a result, in bytes.
 const (
-	maxDiff   = 16 << 10 // what is shown
-	maxWindow = 4 << 20  // what is compared: the part between the first and the last change
+	maxDiff   = 16 << 10 // maximum shown
+	maxWindow = 4 << 20  // maximum compared: the part between the first and the last change
 )
 
-// change tells what becomes of a file, and shows it as a unified diff.
+// change describes what happened to a file, and shows it as a unified diff.
 func (f *file) change(ctx context.Context) (Change, string, error) {
 	c := Change{Path: f.place.Path, Action: "modified", From: f.from, Replacements: f.count}
 	old, now, was := f.place.Path, f.place.Path, f.was
@@ -32,7 +32,7 @@ func (f *file) change(ctx context.Context) (Change, string, error) {
 	}
 	var diff string
 	var err error
-	if f.long != nil { // only edit has such files: it adds and moves nothing
+	if f.long != nil { // only edit has long files, and it never adds or moves one
 		diff, c.Added, c.Removed, err = f.longDiff(ctx)
 	} else {
 		diff, c.Added, c.Removed = unified(old, now, was, f.now, 0)
@@ -40,19 +40,20 @@ func (f *file) change(ctx context.Context) (Change, string, error) {
 	return c, diff, err
 }
 
-// unified is the difference of two texts, and the lines that came and went. It compares only what stands between the first
-// and the last change. Both texts begin after line so many of the file.
+// unified returns the unified diff of two texts and the number of added and removed lines. It only
+// compares the part between the first and the last change. line is the number of lines in the file
+// before both texts.
 func unified(oldName, newName string, old, now []byte, line int) (diff string, added, removed int) {
 	if bytes.Equal(old, now) {
 		return "", 0, 0
 	}
-	lead, tail := alike(old, now)
+	lead, tail := shared(old, now)
 	a, b := old[lead:len(old)-tail], now[lead:len(now)-tail]
 	if len(a) > maxWindow || len(b) > maxWindow {
-		return farApart(oldName, newName), lines(b), lines(a)
+		return tooFarApart(oldName, newName), lines(b), lines(a)
 	}
 	u, err := udiff.ToUnifiedDiff(tools.ShownPath(oldName), tools.ShownPath(newName), string(a), udiff.Lines(string(a), string(b)), udiff.DefaultContextLines)
-	if err != nil { // the edits are the library's own: they fit
+	if err != nil { // cannot happen: the edits come from the library itself
 		return "", lines(b), lines(a)
 	}
 	before := line + bytes.Count(old[:lead], []byte("\n"))
@@ -71,13 +72,14 @@ func unified(oldName, newName string, old, now []byte, line int) (diff string, a
 	return u.String(), added, removed
 }
 
-// farApart is what stands for a diff that would be too big.
-func farApart(oldName, newName string) string {
+// tooFarApart replaces a diff that would be too large.
+func tooFarApart(oldName, newName string) string {
 	return fmt.Sprintf("--- %s\n+++ %s\n(the changes are too far apart for a diff)\n", tools.ShownPath(oldName), tools.ShownPath(newName))
 }
 
-// alike is how many bytes two texts share at both ends, in whole lines and less the lines of context.
-func alike(a, b []byte) (lead, tail int) {
+// shared returns how many bytes two texts have in common at each end: whole lines, less the lines
+// of context.
+func shared(a, b []byte) (lead, tail int) {
 	const block = 4096
 	short := min(len(a), len(b))
 	for lead+block < short && bytes.Equal(a[lead:lead+block], b[lead:lead+block]) {
@@ -108,6 +110,7 @@ func alike(a, b []byte) (lead, tail int) {
 	return lead, tail
 }
 
+// lines counts the lines of data; a last line without a line break counts too.
 func lines(data []byte) int {
 	n := bytes.Count(data, []byte("\n"))
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -116,7 +119,7 @@ func lines(data []byte) int {
 	return n
 }
 
-// cutDiff keeps an answer short, in whole lines.
+// cutDiff shortens a diff to maxDiff bytes of whole lines.
 func cutDiff(diff string) string {
 	diff = strings.ToValidUTF8(diff, string(utf8.RuneError))
 	if len(diff) <= maxDiff {

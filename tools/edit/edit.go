@@ -1,6 +1,13 @@
-// Package edit holds the tools that change parts of files: edit, apply_patch and notebook_edit. A call changes all of its
-// files or none, also when hob is killed half-way; what a file looks like otherwise (line endings, byte order mark,
-// permission bits) stays. The tools go through fsguard and decide nothing about permission.
+// Package edit holds the tools that change parts of files: edit (exact replacements), apply_patch
+// and notebook_edit.
+//
+// All three work the same way. The intent resolves the paths and records what each file contains.
+// The run loads the files into a changeSet, which refuses files that changed since the intent or
+// since the session last read them. It changes them in memory and commits them through package
+// atomic: either all files of a call change or none, even if hob is killed in between. Line
+// endings, byte order marks and permission bits stay as they are.
+//
+// The tools reach files only through the path guard, and never decide about permission.
 package edit
 
 import (
@@ -17,28 +24,31 @@ import (
 	"hob/tools/edit/patch"
 )
 
-// Deps is what the tools work with.
+// Deps holds the dependencies of the tools.
 type Deps struct {
 	Guard   *fsguard.Guard
 	Seen    Seen
-	Journal string // a folder of hob's state, made when needed; no other program writes there
+	Journal string // a folder in hob's state; created when needed
 }
 
 // Seen remembers how each file looked when a session last read or wrote it.
 type Seen interface {
-	// Changed says whether a file looks other than when the session last saw it; false when it never did.
+	// Changed reports whether a file differs from what the session last saw. It returns false if
+	// the session never saw it.
 	Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error)
-	// Wrote remembers what the session has just written. Of a file over 4 MB data may be only the beginning, at least 4 MB + 1 byte.
+	// Wrote records what the session has just written. For a file over 4 MB data may be only its
+	// beginning, at least 4 MB + 1 byte.
 	Wrote(session int64, path string, info iofs.FileInfo, data []byte)
-	// Forget drops what the session knows of a file that is gone.
+	// Forget drops what the session knows about a removed file.
 	Forget(session int64, path string)
 }
 
-// Recover ends what a killed process left half-way in a journal folder. To be called at start, before any turn goes on.
-// It does all it can; what it could not, and files that somebody changed since then, its error names.
+// Recover completes or reverts the changes that a killed process left in a journal folder. Call it
+// at start, before any turn resumes. It does as much as it can; its error names the rest, including
+// files that somebody changed meanwhile.
 func Recover(ctx context.Context, journal string) error { return atomic.Recover(ctx, journal) }
 
-// Replacement is one change of edit's list.
+// Replacement is one entry in the list of edit.
 type Replacement struct {
 	Path       string `json:"path" jsonschema:"file" min:"1"`
 	OldText    string `json:"old_text" jsonschema:"text to find" min:"1"`
@@ -46,7 +56,7 @@ type Replacement struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"everywhere"`
 }
 
-// Editing is what edit takes.
+// Editing is the input of edit: either one replacement or a list.
 type Editing struct {
 	Path       string        `json:"path,omitempty" jsonschema:"file"`
 	OldText    string        `json:"old_text,omitempty" jsonschema:"text that stands exactly once"`
@@ -55,14 +65,14 @@ type Editing struct {
 	Edits      []Replacement `json:"edits,omitempty" jsonschema:"instead: several, in order; all or none" max:"500"`
 }
 
-// Edited is what edit answers.
+// Edited is the output of edit.
 type Edited struct {
 	Files        []Change `json:"files" jsonschema:"the changed files"`
 	Replacements int      `json:"replacements" jsonschema:"places changed, in all files"`
 	Diff         string   `json:"diff" jsonschema:"unified diff; cut when it is long"`
 }
 
-// Change is what became of one file.
+// Change describes what happened to one file.
 type Change struct {
 	Path         string `json:"path" jsonschema:"file, links resolved"`
 	Action       string `json:"action" jsonschema:"added, modified, deleted or moved"`
@@ -72,7 +82,7 @@ type Change struct {
 	Removed      int    `json:"removed" jsonschema:"lines that went"`
 }
 
-// NewEdit makes the tool edit: exact replacements in files.
+// NewEdit builds the tool edit: exact replacements in files.
 func NewEdit(d Deps) tools.Tool {
 	e := editor{d}
 	return tools.NewCheckable[Editing, Edited](tools.Spec{
@@ -83,24 +93,25 @@ func NewEdit(d Deps) tools.Tool {
 
 type editor struct{ Deps }
 
+// intent resolves the files of a call for the gate.
 func (e editor) intent(_ context.Context, call tools.Call, in Editing) (tools.Intent, error) {
 	list, err := in.list()
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	var paths []wish
+	var paths []pathArg
 	for _, r := range list {
-		paths = append(paths, wish{path: r.Path, read: true})
+		paths = append(paths, pathArg{path: r.Path, read: true})
 	}
-	return e.judged(call, "edit", in, paths, summary("edit"))
+	return e.intentFor(call, "edit", in, paths, summary("edit"))
 }
 
-// list is the one form of the two.
+// list returns the replacements of either form of input, or refuses an incomplete or mixed one.
 func (in Editing) list() ([]Replacement, error) {
 	single := in.Path != "" || in.OldText != "" || in.NewText != nil
 	switch {
 	case single && len(in.Edits) > 0:
-		return nil, tools.Refuse(tools.Validation, "put everything into edits", "edit: edits stand beside path, old_text or new_text")
+		return nil, tools.Refuse(tools.Validation, "put everything into edits", "edit: edits cannot be combined with path, old_text or new_text")
 	case len(in.Edits) > 0:
 		return in.Edits, nil
 	}
@@ -120,12 +131,14 @@ func (in Editing) list() ([]Replacement, error) {
 	return []Replacement{{in.Path, in.OldText, *in.NewText, in.ReplaceAll}}, nil
 }
 
+// run makes the replacements in order, so that a later one sees the result of an earlier one, and
+// then commits them together.
 func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent tools.Intent) (tools.Result, error) {
 	list, err := in.list()
 	if err != nil {
 		return tools.Result{}, err
 	}
-	s := e.sheet(call, intent)
+	s := e.changeSet(call, intent)
 	defer s.close()
 	s.long = true
 	total := 0
@@ -158,12 +171,13 @@ func (e editor) run(ctx context.Context, call tools.Call, in Editing, intent too
 	return tools.Result{Content: head.String() + out.Diff, Data: out}, nil
 }
 
+// probe reports whether an interrupted call was carried out.
 func (e editor) probe(_ context.Context, call tools.Call, in Editing, _ tools.Intent) (bool, error) {
-	return e.took(call, in)
+	return e.wasApplied(call, in)
 }
 
-// mismatch is the refusal of a replacement that does not fit.
-func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
+// mismatch turns the failure of a replacement into a refusal with a hint for the model.
+func (s *changeSet) mismatch(err error, f *file, r Replacement, i, n int) error {
 	at := tools.ShownPath(r.Path)
 	if n > 1 {
 		at = fmt.Sprintf("edit %d of %d, %s", i+1, n, at)
@@ -172,13 +186,13 @@ func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 	switch {
 	case ok:
 		return tools.Refuse(tools.Validation, "give more of the lines around it, or set replace_all",
-			"%s: old_text stands there %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
+			"%s: old_text occurs %s, on lines %s", at, count(many.n, "time"), numbers(many.lines, many.n))
 	case errors.Is(err, errSame):
 		return tools.Refuse(tools.Validation, "", "%s: old_text and new_text are the same", at)
 	case errors.Is(err, long.ErrMany) && !r.ReplaceAll:
-		return tools.Refuse(tools.Validation, "give more of the lines around it", "%s: old_text stands there more than %d times", at, maxPlaces)
+		return tools.Refuse(tools.Validation, "give more of the lines around it", "%s: old_text occurs more than %d times", at, maxPlaces)
 	case errors.Is(err, long.ErrMany):
-		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text stands there more than %d times", at, maxPlaces)
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s: old_text occurs more than %d times", at, maxPlaces)
 	case !errors.Is(err, errAbsent):
 		return tools.RefusePath(s.Guard, s.call, r.Path, err)
 	}
@@ -194,6 +208,7 @@ func (s *sheet) mismatch(err error, f *file, r Replacement, i, n int) error {
 	return tools.Refuse(tools.NotFound, hint, "%s: old_text is not in the file", at)
 }
 
+// numbers lists line numbers, with … if there are more than shown.
 func numbers(lines []int, n int) string {
 	var b strings.Builder
 	for i, l := range lines {

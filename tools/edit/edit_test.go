@@ -70,7 +70,7 @@ func TestEdit(t *testing.T) {
 		{name: "a placeholder", file: abc, args: one("b", "[secret ntfy.token]"), err: "the placeholder [secret ntfy.token]", code: tools.Validation},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			d.put(t, "f", c.file)
 			res := d.do(t, d.edit, c.args)
 			want := c.want
@@ -89,7 +89,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestEditOfSeveralFilesIsAllOrNothing(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	before := m{"a": "1\n", "b": "2\n", "c": "3\n"}
 	for name, content := range before {
 		d.put(t, name, content)
@@ -116,7 +116,7 @@ func TestEditOfSeveralFilesIsAllOrNothing(t *testing.T) {
 
 // The diff has the line numbers of the file, although only a part of it was compared.
 func TestEditDiff(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", numbered(1, 90))
 	res := d.do(t, d.edit, one("line 50\n", "LINE 50\nand more\n"))
 	want := "@@ -47,7 +47,8 @@\n line 47\n line 48\n line 49\n-line 50\n+LINE 50\n+and more\n line 51\n line 52\n line 53\n"
@@ -126,7 +126,7 @@ func TestEditDiff(t *testing.T) {
 }
 
 func TestALongDiffIsCut(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", strings.Repeat("a line that is changed\n", 3000))
 	res := d.do(t, d.edit, everywhere("changed", "other"))
 	out := res.Data.(edit.Edited)
@@ -137,7 +137,7 @@ func TestALongDiffIsCut(t *testing.T) {
 
 // Any change that edit makes is described by its diff: applied to the old text, it gives the new one.
 func TestEditDiffsApply(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		line := rapid.SampledFrom([]string{"a", "b", "c c", "", "ü"})
 		text := strings.Join(rapid.SliceOfN(line, 1, 40).Draw(rt, "lines"), "\n") + rapid.SampledFrom([]string{"", "\n"}).Draw(rt, "end")
@@ -161,7 +161,7 @@ func TestEditDiffsApply(t *testing.T) {
 }
 
 func TestEditKeepsTheMode(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	must(t, os.Chmod(filepath.Join(d.dir, "f"), 0o754)) //nolint:gosec // the bits are what is tested
 	d.do(t, d.edit, one("a", "x"))
@@ -174,7 +174,7 @@ func TestEditKeepsTheMode(t *testing.T) {
 
 // A link is edited where it leads; it stays a link.
 func TestEditFollowsLinks(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	must(t, os.Symlink("f", filepath.Join(d.dir, "link")))
 	res := d.do(t, d.edit, args{"path": "link", "old_text": "a", "new_text": "x"})
@@ -188,15 +188,15 @@ func TestEditFollowsLinks(t *testing.T) {
 func TestEditRefusesWhatChangedSinceItWasRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		tool func(desk) tools.Tool
+		tool func(fixture) tools.Tool
 		args args
 	}{
-		{"edit", func(d desk) tools.Tool { return d.edit }, one("a", "x")},
-		{"apply_patch", func(d desk) tools.Tool { return d.patch }, args{"patch": update("@@\n-a\n+x")}},
-		{"add over it", func(d desk) tools.Tool { return d.patch }, args{"patch": around("*** Add File: f\n+x\n+b\n+c")}},
+		{"edit", func(d fixture) tools.Tool { return d.edit }, one("a", "x")},
+		{"apply_patch", func(d fixture) tools.Tool { return d.patch }, args{"patch": update("@@\n-a\n+x")}},
+		{"add over it", func(d fixture) tools.Tool { return d.patch }, args{"patch": around("*** Add File: f\n+x\n+b\n+c")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			path := filepath.Join(d.dir, "f")
 			d.put(t, "f", abc)
 			d.seen.Wrote(1, path, nil, []byte(abc))
@@ -221,16 +221,16 @@ func TestEditRefusesWhatChangedSinceItWasRead(t *testing.T) {
 
 // Between the judgement and the run (an approval takes hours) neither the content nor the place may change.
 func TestAFileThatChangedAfterTheJudgement(t *testing.T) {
-	for name, swap := range map[string]func(t *testing.T, d desk){
-		"content": func(t *testing.T, d desk) { d.put(t, "f", "a\nother\n") },
-		"link": func(t *testing.T, d desk) {
+	for name, swap := range map[string]func(t *testing.T, d fixture){
+		"content": func(t *testing.T, d fixture) { d.put(t, "f", "a\nother\n") },
+		"link": func(t *testing.T, d fixture) {
 			must(t, os.Remove(filepath.Join(d.dir, "f")))
 			must(t, os.WriteFile(filepath.Join(d.top, "target"), []byte(abc), 0o600))
 			must(t, os.Symlink(filepath.Join(d.top, "target"), filepath.Join(d.dir, "f")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			d.put(t, "f", abc)
 			c := d.call(t, "t1_1", one("a", "x"))
 			intent, err := d.edit.Intent(t.Context(), c)
@@ -253,7 +253,7 @@ func TestAFileThatChangedAfterTheJudgement(t *testing.T) {
 // An approval is for the content that is there: another one has other canonical bytes. Nothing of a file is told before the gate
 // has decided.
 func TestEditIntent(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	d.put(t, ".env", "KEY=value of the key\n")
 	look := func(a args) tools.Intent {
@@ -288,7 +288,7 @@ func TestEditIntent(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	ask := func(id string, a args) bool {
 		done, err := d.edit.(tools.Prober).Probe(t.Context(), d.call(t, id, a), tools.Intent{})
@@ -312,7 +312,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestACancelledEditChangesNothing(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	ctx, cancel := context.WithCancel(t.Context())
 	c := d.call(t, "t1_1", args{"patch": around("*** Add File: x/n\n+n\n*** Update File: f\n@@\n-a\n+A")})
@@ -330,7 +330,7 @@ func FuzzEdit(f *testing.F) {
 	f.Add("aaa", "aa", "a", true)
 	f.Add("\ufeffa", "\ufeff", "", false)
 	f.Add("a\r\r\nb\r\n", "\r", "\n", true)
-	d := newDesk(f)
+	d := newFixture(f)
 	f.Fuzz(func(t *testing.T, content, old, put string, all bool) {
 		if !utf8.ValidString(old) || !utf8.ValidString(put) {
 			return // JSON cannot carry them
@@ -356,7 +356,7 @@ func FuzzPatch(f *testing.F) {
 	for _, c := range append(patchCases(), unifiedCases()...) {
 		f.Add(c.files["f"], c.patch)
 	}
-	d := newDesk(f)
+	d := newFixture(f)
 	f.Fuzz(func(t *testing.T, content, text string) {
 		if strings.Contains(text, "..") || strings.Contains(text, "/") {
 			return // it stays in its folder

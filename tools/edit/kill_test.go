@@ -23,7 +23,7 @@ const topOfChild = "HOB_TEST_EDIT_TOP"
 func killBefore() m { return m{"f": abc, "g": "g\n", "h": "h\n", "d/k": "k\n"} }
 func killAfter() m  { return m{"f": "A\nb\nc\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"} }
 
-func killCall(t *testing.T, d desk) tools.Call {
+func killCall(t *testing.T, d fixture) tools.Call {
 	return d.call(t, "t9_2", args{"patch": around(
 		"*** Add File: x/y/n\n+n\n*** Update File: f\n@@\n-a\n+A\n*** Delete File: g\n*** Update File: h\n*** Move to: i\n@@\n-h\n+i")})
 }
@@ -41,7 +41,7 @@ func TestKilledEdits(t *testing.T) {
 }
 
 func killedAt(t *testing.T, point string, all bool) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for name, content := range killBefore() {
 		d.put(t, name, content)
 	}
@@ -80,9 +80,9 @@ func killedAt(t *testing.T, point string, all bool) {
 }
 
 // dieAt runs the call in a process that dies at a point.
-func dieAt(t *testing.T, d desk, point string) { die(t, d, point, "TestKilledEditChild") }
+func dieAt(t *testing.T, d fixture, point string) { die(t, d, point, "TestKilledEditChild") }
 
-func die(t *testing.T, d desk, point, child string) {
+func die(t *testing.T, d fixture, point, child string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+child+"$") // #nosec G204 G702 -- this very test
 	cmd.Env = append(os.Environ(), topOfChild+"="+d.top, "HOB_FAIL="+point)
@@ -99,7 +99,7 @@ func TestKilledEditChild(t *testing.T) {
 	if top == "" {
 		t.Skip("TestKilledEdits runs it")
 	}
-	d := deskIn(t, top)
+	d := fixtureIn(t, top)
 	call := killCall(t, d)
 	intent, err := d.patch.Intent(t.Context(), call)
 	must(t, err)
@@ -112,15 +112,15 @@ func TestKilledEditChild(t *testing.T) {
 func TestRecoverLeavesWhatSomebodyChanged(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
-		temper     func(t *testing.T, d desk)
+		temper     func(t *testing.T, d fixture)
 		want       m
 	}{
-		{"a file that was to be changed", "f", func(t *testing.T, d desk) { d.put(t, "f", "his\n") }, m{"f": "his\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
-		{"a file that was to be deleted", "g", func(t *testing.T, d desk) { d.put(t, "g", "his\n") }, m{"f": "A\nb\nc\n", "g": "his\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
-		{"a file that was to be new", "i", func(t *testing.T, d desk) { d.put(t, "i", "his\n") }, m{"f": "A\nb\nc\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "his\n", "d/k": "k\n"}},
+		{"a file that was to be changed", "f", func(t *testing.T, d fixture) { d.put(t, "f", "his\n") }, m{"f": "his\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
+		{"a file that was to be deleted", "g", func(t *testing.T, d fixture) { d.put(t, "g", "his\n") }, m{"f": "A\nb\nc\n", "g": "his\n", "x/y/n": "n\n", "i": "i\n", "d/k": "k\n"}},
+		{"a file that was to be new", "i", func(t *testing.T, d fixture) { d.put(t, "i", "his\n") }, m{"f": "A\nb\nc\n", "g": "g\n", "h": "h\n", "x/y/n": "n\n", "i": "his\n", "d/k": "k\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			for name, content := range killBefore() {
 				d.put(t, name, content)
 			}
@@ -141,7 +141,7 @@ func TestRecoverLeavesWhatSomebodyChanged(t *testing.T) {
 // A folder that was swapped for a link after the kill is not followed out of the workspace, and new content that somebody
 // tampered with is not published.
 func TestRecoverIsNotLedAway(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for name, content := range killBefore() {
 		d.put(t, name, content)
 	}

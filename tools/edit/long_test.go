@@ -44,7 +44,7 @@ func TestLongFilesAreEditedLikeShortOnes(t *testing.T) {
 		{name: "a byte order mark", file: "\ufeffA\nb\n", args: one("\ufeffA\n", "x\n"), only: "beginning"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			short := newDesk(t)
+			short := newFixture(t)
 			short.put(t, "f", c.file)
 			want := short.do(t, short.edit, c.args)
 			half := padding[:strings.Index(padding[len(padding)/2:], "\n")+1+len(padding)/2]
@@ -52,7 +52,7 @@ func TestLongFilesAreEditedLikeShortOnes(t *testing.T) {
 				if c.only != "" && c.only != where || c.only == "" && where != "middle" && testing.Short() {
 					continue
 				}
-				d := newDesk(t)
+				d := newFixture(t)
 				d.put(t, "f", pads[0]+c.file+pads[1])
 				got := d.do(t, d.edit, c.args)
 				if d.get(t, "f") != pads[0]+short.get(t, "f")+pads[1] {
@@ -125,7 +125,7 @@ func changed(t *testing.T, diff string) (first int, lines string) {
 
 // A second edit knows the first as the session's own; what somebody else changes meanwhile is refused.
 func TestLongFilesAreSeen(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc+padding)
 	for _, step := range []args{one("a\n", "A\n"), one("A\n", "AA\n")} {
 		if res := d.do(t, d.edit, step); res.IsError {
@@ -139,7 +139,7 @@ func TestLongFilesAreSeen(t *testing.T) {
 }
 
 func TestChangesFarApartAreCounted(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", "X\n"+padding+"X\nX\n")
 	res := d.do(t, d.edit, everywhere("X\n", "Y\nZ\n"))
 	if res.IsError || d.get(t, "f") != "Y\nZ\n"+padding+"Y\nZ\nY\nZ\n" || !strings.Contains(res.Content, "too far apart") || !strings.Contains(res.Content, "3 replacements") {
@@ -158,7 +158,7 @@ func TestAnEditOfAHugeFileTakesLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes 270 MB")
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", strings.Repeat("the beginning\n", 1000)+"one place\n")
 	d.put(t, "g", abc)
 	path := filepath.Join(d.dir, "f")

@@ -14,15 +14,15 @@ import (
 
 // Limits of edits in long files.
 const (
-	longFile  = 16 << 20  // bytes from which on edit holds only the changes of a file in memory
-	maxLong   = 1 << 30   // bytes; bigger files are not edited: it would take longer than a call should
+	longFile  = 16 << 20  // bytes; in larger files edit holds only the changes in memory
+	maxLong   = 1 << 30   // bytes; editing larger files would take too long for a call
 	maxPlaces = 250_000   // replacements in one long file
-	headSize  = 4<<20 + 1 // bytes of a long file that are looked at for hints, and remembered
-	farEnding = 1 << 20   // bytes around a place in which its line ending is looked for
+	headSize  = 4<<20 + 1 // bytes of a long file used for hints and remembered in Seen
+	farEnding = 1 << 20   // bytes around a place that are searched for its line ending
 )
 
-// replace makes one replacement in a file and says in how many places. Errors: *ambiguous, errAbsent,
-// errSame, long.ErrMany.
+// replace makes one replacement in a file and returns how many places changed. Errors: *ambiguous,
+// errAbsent, errSame, long.ErrMany.
 func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	if f.long == nil {
 		out, n, err := replace(f.now, r)
@@ -44,7 +44,7 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	case len(found) > 1 && !r.ReplaceAll:
 		return 0, f.several(ctx, found)
 	}
-	found = apart(found)
+	found = dropOverlaps(found)
 	same := []byte(put)
 	return len(found), f.long.Replace(found, func(s long.Span) ([]byte, error) {
 		if !adapts(old, put) {
@@ -54,7 +54,7 @@ func (f *file) replace(ctx context.Context, r Replacement) (int, error) {
 	})
 }
 
-// locate is locate for a long file.
+// locate is the function locate for a long file.
 func (f *file) locate(ctx context.Context, old, put string) ([]long.Span, string, error) {
 	found, err := f.long.Find(ctx, []byte(old), maxPlaces)
 	if err != nil || len(found) > 0 {
@@ -86,7 +86,7 @@ func (f *file) locate(ctx context.Context, old, put string) ([]long.Span, string
 	return []long.Span{{From: size - int64(len(last)), To: size}}, strings.TrimSuffix(put, "\n"), nil
 }
 
-// ending is ending for a long file: it looks only as far as it must for a line break.
+// ending is the function ending for a long file. It reads only as far as the next line break.
 func (f *file) ending(s long.Span, old, put string) ([]byte, error) {
 	for far := int64(4 << 10); ; far *= 16 {
 		from := max(0, s.From-far)
@@ -100,6 +100,7 @@ func (f *file) ending(s long.Span, old, put string) ([]byte, error) {
 	}
 }
 
+// several builds the error for a text that occurs more than once.
 func (f *file) several(ctx context.Context, found []long.Span) error {
 	var offs []int64
 	for _, s := range found[:min(len(found), shownLines)] {
@@ -115,7 +116,7 @@ func (f *file) several(ctx context.Context, found []long.Span) error {
 	return &ambiguous{n: len(found), lines: lines}
 }
 
-// head is the beginning of a file as it is now, at most n bytes.
+// head returns the beginning of a file in its current state, at most n bytes.
 func (f *file) head(n int) ([]byte, error) {
 	if f.long != nil {
 		return f.long.Head(n)
@@ -123,7 +124,7 @@ func (f *file) head(n int) ([]byte, error) {
 	return f.now[:min(len(f.now), n)], nil
 }
 
-// fill is what writes a long file; nil of one that is in memory.
+// fill returns the function that writes a long file, or nil for a file in memory.
 func (f *file) fill() func(*os.File) error {
 	if f.long == nil {
 		return nil
@@ -131,14 +132,15 @@ func (f *file) fill() func(*os.File) error {
 	return f.long.Fill
 }
 
-// placeholder names a mark of a secret that the file has more often than before.
+// placeholder returns the name of a secret's placeholder that the file now contains more often than
+// before, or "".
 func (f *file) placeholder(ctx context.Context) (string, error) {
 	if f.long == nil {
 		return secret.Placeholder(f.was, f.now), nil
 	}
-	const reach = 256 // a mark may begin before what was put there, and end after it
+	const reach = 256 // a placeholder may extend beyond the inserted text
 	var marks []string
-	for _, s := range f.long.Puts() {
+	for _, s := range f.long.Inserted() {
 		part, err := f.long.Part(long.Span{From: max(0, s.From-reach), To: s.To + reach})
 		if err != nil {
 			return "", err
@@ -165,7 +167,7 @@ func (f *file) placeholder(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// longDiff is unified for a long file: it reads only what changed, and what stands around it.
+// longDiff is unified for a long file. It reads only the changed part and its surroundings.
 func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, err error) {
 	const reach = 256 << 10
 	source := f.long.Source()
@@ -179,7 +181,7 @@ func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, e
 		if err != nil {
 			return "", 0, 0, err
 		}
-		return farApart(f.place.Path, f.place.Path), b[1] - b[0], a[1] - a[0], nil
+		return tooFarApart(f.place.Path, f.place.Path), b[1] - b[0], a[1] - a[0], nil
 	}
 	from := max(0, was.From-reach)
 	a, err := source.Part(long.Span{From: from, To: was.To + reach})
@@ -190,7 +192,7 @@ func (f *file) longDiff(ctx context.Context) (diff string, added, removed int, e
 	if err != nil {
 		return "", 0, 0, err
 	}
-	if i := bytes.IndexByte(a[:was.From-from], '\n') + 1; from > 0 && i > 0 { // a line that is cut in two
+	if i := bytes.IndexByte(a[:was.From-from], '\n') + 1; from > 0 && i > 0 { // start at a whole line
 		a, b, from = a[i:], b[i:], from+int64(i)
 	}
 	lines, err := source.Lines(ctx, from)

@@ -11,7 +11,7 @@ import (
 	"hob/tools/edit/notebook"
 )
 
-// CellEditing is what notebook_edit takes.
+// CellEditing is the input of notebook_edit.
 type CellEditing struct {
 	Path      string `json:"path" jsonschema:"a .ipynb file" min:"1"`
 	NewSource string `json:"new_source" jsonschema:"the cell's whole new source; ignored by delete"`
@@ -20,7 +20,7 @@ type CellEditing struct {
 	Mode      string `json:"mode,omitempty" jsonschema:"what to do" enum:"replace,insert,delete" default:"replace"`
 }
 
-// CellEdited is what notebook_edit answers.
+// CellEdited is the output of notebook_edit.
 type CellEdited struct {
 	Path   string `json:"path" jsonschema:"file, links resolved"`
 	Mode   string `json:"mode" jsonschema:"what was done"`
@@ -30,18 +30,19 @@ type CellEdited struct {
 	Diff   string `json:"diff" jsonschema:"unified diff of the file; cut when it is long"`
 }
 
-// NewNotebook makes the tool notebook_edit: one cell of a Jupyter notebook.
+// NewNotebook builds the tool notebook_edit, which changes one cell of a Jupyter notebook.
 func NewNotebook(d Deps) tools.Tool {
-	n := noter{d}
+	n := notebookEditor{d}
 	return tools.NewCheckable[CellEditing, CellEdited](tools.Spec{
 		Name: "notebook_edit", Group: "fs", Positional: "path", Example: "plot.ipynb --cell_id 3 --new_source 'print(1)'",
 		Description: "Replace, insert or delete one cell of a Jupyter notebook. The rest of the file keeps its bytes.",
 	}, n.intent, n.run, n.probe)
 }
 
-type noter struct{ Deps }
+type notebookEditor struct{ Deps }
 
-func (n noter) intent(_ context.Context, call tools.Call, in CellEditing) (tools.Intent, error) {
+// intent resolves the notebook for the gate. It does not look for the cell.
+func (n notebookEditor) intent(_ context.Context, call tools.Call, in CellEditing) (tools.Intent, error) {
 	if in.CellID == "" && in.Mode != string(notebook.Insert) {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "read shows the cells", "notebook_edit: cell_id: missing (a string); only insert goes without")
 	}
@@ -51,11 +52,12 @@ func (n noter) intent(_ context.Context, call tools.Call, in CellEditing) (tools
 		}
 		return fmt.Sprintf("%s cell %s of %s", in.Mode, tools.ShownPath(in.CellID), tools.ShownPath(paths[0]))
 	}
-	return n.judged(call, "notebook_edit", in, []wish{{path: in.Path, read: true}}, say)
+	return n.intentFor(call, "notebook_edit", in, []pathArg{{path: in.Path, read: true}}, say)
 }
 
-func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent tools.Intent) (tools.Result, error) {
-	s := n.sheet(call, intent)
+// run changes the cell and writes the notebook.
+func (n notebookEditor) run(ctx context.Context, call tools.Call, in CellEditing, intent tools.Intent) (tools.Result, error) {
+	s := n.changeSet(call, intent)
 	f, err := s.existing(in.Path)
 	if err != nil {
 		return tools.Result{}, err
@@ -95,10 +97,12 @@ func (n noter) run(ctx context.Context, call tools.Call, in CellEditing, intent 
 	}, nil
 }
 
-func (n noter) probe(_ context.Context, call tools.Call, in CellEditing, _ tools.Intent) (bool, error) {
-	return n.took(call, in)
+// probe reports whether an interrupted call was carried out.
+func (n notebookEditor) probe(_ context.Context, call tools.Call, in CellEditing, _ tools.Intent) (bool, error) {
+	return n.wasApplied(call, in)
 }
 
+// called names a cell for people.
 func called(id string, at int) string {
 	if id == "" {
 		return fmt.Sprintf("cell %d", at)
@@ -106,8 +110,9 @@ func called(id string, at int) string {
 	return fmt.Sprintf("cell %d (%s)", at, id)
 }
 
-// unfit is the refusal of what is no notebook, or has no such cell.
-func (n noter) unfit(in CellEditing, f *file, err error) error {
+// unfit refuses a file that is not a notebook, or a cell that does not exist; the hint lists the
+// cells.
+func (n notebookEditor) unfit(in CellEditing, f *file, err error) error {
 	if !errors.Is(err, notebook.ErrCell) {
 		return tools.Refuse(tools.Validation, "edit changes other files", "%s: %v", tools.ShownPath(in.Path), err)
 	}

@@ -101,7 +101,7 @@ func TestNotebookEdit(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			if c.file == "" {
 				c.file = book
 			}
@@ -128,7 +128,7 @@ func TestNotebookEdit(t *testing.T) {
 }
 
 func TestNotebookErrors(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, c := range []struct {
 		name, file string
 		args       args

@@ -12,19 +12,20 @@ import (
 	"hob/tools/edit/patch"
 )
 
-// Patching is what apply_patch takes.
+// Patching is the input of apply_patch.
 type Patching struct {
 	Patch string `json:"patch" jsonschema:"*** Begin Patch … *** End Patch, or a unified diff" min:"1"`
 }
 
-// Patched is what apply_patch answers.
+// Patched is the output of apply_patch.
 type Patched struct {
 	Files []Change `json:"files" jsonschema:"what became of each file"`
 	Diff  string   `json:"diff" jsonschema:"unified diff; cut when it is long"`
 }
 
-// NewPatch makes the tool apply_patch. It agrees with the apply_patch of OpenAI's Codex (github.com/openai/codex,
-// codex-rs/apply-patch) on what a patch means, but for this: all files change or none do.
+// NewPatch builds the tool apply_patch. It reads patches like the apply_patch of OpenAI's Codex
+// (github.com/openai/codex, codex-rs/apply-patch), with one difference: either all files change or
+// none.
 func NewPatch(d Deps) tools.Tool {
 	p := patcher{d}
 	return tools.NewCheckable[Patching, Patched](tools.Spec{
@@ -35,36 +36,38 @@ func NewPatch(d Deps) tools.Tool {
 
 type patcher struct{ Deps }
 
+// intent resolves the files that the patch names for the gate.
 func (p patcher) intent(_ context.Context, call tools.Call, in Patching) (tools.Intent, error) {
 	sections, err := patch.Parse(in.Patch)
 	if err != nil {
 		return tools.Intent{}, unfit(err)
 	}
-	var paths []wish
+	var paths []pathArg
 	for _, s := range sections {
-		paths = append(paths, wish{path: s.Path, read: s.Kind == patch.Update})
+		paths = append(paths, pathArg{path: s.Path, read: s.Kind == patch.Update})
 		if s.Move != "" {
-			paths = append(paths, wish{path: s.Move})
+			paths = append(paths, pathArg{path: s.Move})
 		}
 	}
-	return p.judged(call, "apply_patch", in, paths, summary("patch"))
+	return p.intentFor(call, "apply_patch", in, paths, summary("patch"))
 }
 
+// run applies the sections in order and then commits all files together.
 func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent tools.Intent) (tools.Result, error) {
 	sections, err := patch.Parse(in.Patch)
 	if err != nil {
 		return tools.Result{}, unfit(err)
 	}
-	s := p.sheet(call, intent)
-	var said []string
+	s := p.changeSet(call, intent)
+	var done []string
 	for _, sec := range sections {
 		line, err := s.section(sec)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		said = append(said, line)
+		done = append(done, line)
 	}
-	slices.SortStableFunc(said, func(a, b string) int { return strings.IndexByte("AMD", a[0]) - strings.IndexByte("AMD", b[0]) }) // as Codex lists them
+	slices.SortStableFunc(done, func(a, b string) int { return strings.IndexByte("AMD", a[0]) - strings.IndexByte("AMD", b[0]) }) // the order of Codex
 	out := Patched{}
 	var diffs strings.Builder
 	for _, f := range s.order {
@@ -82,15 +85,17 @@ func (p patcher) run(ctx context.Context, call tools.Call, in Patching, intent t
 		return tools.Result{}, err
 	}
 	out.Diff = cutDiff(diffs.String())
-	return tools.Result{Content: "Success. Updated the following files:\n" + strings.Join(said, "\n"), Data: out}, nil
+	return tools.Result{Content: "Success. Updated the following files:\n" + strings.Join(done, "\n"), Data: out}, nil
 }
 
+// probe reports whether an interrupted call was carried out.
 func (p patcher) probe(_ context.Context, call tools.Call, in Patching, _ tools.Intent) (bool, error) {
-	return p.took(call, in)
+	return p.wasApplied(call, in)
 }
 
-// section carries one section out on the sheet, and says in a line what it did. A later section sees what an earlier did.
-func (s *sheet) section(sec patch.Section) (string, error) {
+// section applies one section of the patch in memory, and describes it in one line. A later section
+// sees the result of an earlier one.
+func (s *changeSet) section(sec patch.Section) (string, error) {
 	switch sec.Kind {
 	case patch.Add:
 		f, err := s.open(sec.Path)
@@ -114,12 +119,13 @@ func (s *sheet) section(sec patch.Section) (string, error) {
 	}
 }
 
-// absent is the error of a section whose file is not there.
-func (s *sheet) absent(sec patch.Section) error {
+// absent is the error of a section whose file does not exist.
+func (s *changeSet) absent(sec patch.Section) error {
 	return tools.Refuse(tools.NotFound, tools.NearPath(s.Guard, s.call, sec.Path), "%s, line %d of the patch: there is no such file", tools.ShownPath(sec.Path), sec.Line)
 }
 
-func (s *sheet) update(sec patch.Section) (string, error) {
+// update applies the hunks of a section to its file, and moves the file if the section says so.
+func (s *changeSet) update(sec patch.Section) (string, error) {
 	f, err := s.open(sec.Path)
 	if err == nil && !f.exists {
 		err = s.absent(sec)
@@ -156,7 +162,7 @@ func (s *sheet) update(sec patch.Section) (string, error) {
 	return "M " + tools.ShownPath(sec.Move), nil
 }
 
-// unfit is the refusal of a patch that cannot be read, or does not fit its files.
+// unfit refuses a patch that cannot be parsed, or does not fit its files.
 func unfit(err error) error {
 	e, ok := errors.AsType[*patch.Error](err)
 	if !ok {

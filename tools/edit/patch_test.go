@@ -50,7 +50,7 @@ func patchCases() []patchCase {
 		{name: "delete what is not text", files: m{"f": "\x00\xff"}, patch: around("*** Delete File: f"), want: m{}},
 		{name: "delete a missing file", files: m{"fie": "x"}, patch: around("*** Delete File: fil"), err: "fil, line 2 of the patch: there is no such file", code: tools.NotFound},
 		{name: "delete a folder", files: m{"d/x": "1"}, patch: around("*** Delete File: d"), err: "is a folder", code: tools.Validation},
-		{name: "lines after a deletion", files: m{"f": "x"}, patch: around("*** Delete File: f\n-x"), err: "line 3 of the patch: \"-x\" is no header", code: tools.Validation},
+		{name: "lines after a deletion", files: m{"f": "x"}, patch: around("*** Delete File: f\n-x"), err: "line 3 of the patch: \"-x\" is not a header", code: tools.Validation},
 		// Update File
 		{name: "one hunk", files: m{"f": abc}, patch: update("@@\n a\n-b\n+B\n c"), want: m{"f": "a\nB\nc\n"}},
 		{name: "the first hunk needs no @@", files: m{"f": abc}, patch: update(" a\n-b\n+B"), want: m{"f": "a\nB\nc\n"}},
@@ -126,7 +126,7 @@ func patchCases() []patchCase {
 		{name: "no end", patch: "*** Begin Patch\n*** Add File: f\n+x", err: "line 3 of the patch: the last line of a patch must be '*** End Patch'", code: tools.Validation},
 		{name: "one line", patch: "*** Begin Patch", err: "the last line of a patch must be", code: tools.Validation},
 		{name: "empty patch", patch: "*** Begin Patch\n*** End Patch", err: "the patch changes no file", code: tools.Validation},
-		{name: "another header", patch: around("*** Rename File: f"), err: "line 2 of the patch: \"*** Rename File: f\" is no header", code: tools.Validation},
+		{name: "another header", patch: around("*** Rename File: f"), err: "line 2 of the patch: \"*** Rename File: f\" is not a header", code: tools.Validation},
 		{name: "what follows the end counts for nothing", patch: around("*** Add File: f\n+x\n*** End Patch\nrubbish"), want: m{"f": "x\n"}},
 		// several files
 		{name: "all kinds together", files: m{"f": abc, "g": "g\n", "h": "h\n"}, patch: around("*** Add File: n\n+n\n*** Update File: f\n@@\n-a\n+A\n*** Delete File: g\n*** Update File: h\n*** Move to: i\n@@\n-h\n+i"), want: m{"n": "n\n", "f": "A\nb\nc\n", "i": "i\n"}},
@@ -164,7 +164,7 @@ func TestApplyPatch(t *testing.T) {
 }
 
 func (c patchCase) run(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for name, content := range c.files {
 		d.put(t, name, content)
 	}
@@ -221,7 +221,7 @@ func numbered(from, to int) string {
 
 // The answer is that of Codex's tool: a line per section, in order.
 func TestApplyPatchAnswers(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	d.put(t, "g", "g\n")
 	res := d.do(t, d.patch, args{"patch": around("*** Delete File: g\n*** Add File: n\n+n\n*** Update File: f\n*** Move to: d/f\n@@\n-a\n+A")})
@@ -245,7 +245,7 @@ func TestApplyPatchAnswers(t *testing.T) {
 
 // A moved file keeps its permission bits, a changed one too.
 func TestApplyPatchKeepsModes(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, f := range []string{"f", "g"} {
 		d.put(t, f, abc)
 		must(t, os.Chmod(filepath.Join(d.dir, f), 0o751)) //nolint:gosec // the bits are what is tested
@@ -262,7 +262,7 @@ func TestApplyPatchKeepsModes(t *testing.T) {
 
 // Every path of a patch is named before anything happens: what is read, what is written, where it lies.
 func TestApplyPatchNamesItsPaths(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", abc)
 	must(t, os.Symlink(filepath.Join(d.top, "out"), filepath.Join(d.dir, "link")))
 	must(t, os.Mkdir(filepath.Join(d.top, "out"), 0o700))
@@ -306,7 +306,7 @@ func texts(t *rapid.T) (a, b string) {
 
 // A diff of two texts, applied to the first, gives the second.
 func TestApplyingADiff(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := texts(rt)
 		diff := udiff.Unified("a/f", "b/f", a, b)

@@ -13,7 +13,7 @@ import (
 
 // While another process swaps a folder for a link out of the workspace, over and over, no patch lands outside, and what is there stays.
 func TestASwappedFolderLeadsNowhere(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	out := filepath.Join(d.top, "out")
 	must(t, os.Mkdir(out, 0o700))
 	must(t, os.WriteFile(filepath.Join(out, "f"), []byte("outside\n"), 0o600))

@@ -19,9 +19,9 @@ import (
 )
 
 // killed is a desk on which a patch was cut off at a point.
-func killed(t *testing.T, point string) desk {
+func killed(t *testing.T, point string) fixture {
 	t.Helper()
-	d := newDesk(t)
+	d := newFixture(t)
 	for name, content := range killBefore() {
 		d.put(t, name, content)
 	}
@@ -30,13 +30,13 @@ func killed(t *testing.T, point string) desk {
 }
 
 // probed says what Probe says of the patch that was cut off.
-func (d desk) probed(t *testing.T) (bool, error) {
+func (d fixture) probed(t *testing.T) (bool, error) {
 	t.Helper()
 	return d.patch.(tools.Prober).Probe(t.Context(), killCall(t, d), tools.Intent{})
 }
 
 // unknown says that nobody knows whether the patch was done: neither is it taken for done, nor can it be made again blindly.
-func (d desk) unknown(t *testing.T) {
+func (d fixture) unknown(t *testing.T) {
 	t.Helper()
 	if done, err := d.probed(t); done || !errors.Is(err, atomic.ErrHalf) {
 		t.Errorf("probe says %v, %v", done, err)
@@ -44,7 +44,7 @@ func (d desk) unknown(t *testing.T) {
 }
 
 // visible is everything in the workspace but temporary files and empty folders.
-func (d desk) visible(t *testing.T) m {
+func (d fixture) visible(t *testing.T) m {
 	t.Helper()
 	found := d.all(t)
 	maps.DeleteFunc(found, func(name, _ string) bool {
@@ -53,7 +53,7 @@ func (d desk) visible(t *testing.T) m {
 	return found
 }
 
-func (d desk) journalFile(t *testing.T) string {
+func (d fixture) journalFile(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.journal, "*.journal"))
 	if err != nil || len(files) != 1 {
@@ -94,9 +94,9 @@ func TestRecoverOfACorruptJournal(t *testing.T) {
 
 // A journal that came with a copy of hob's home (a backup, another machine) finds no folder of its own: it changes nothing there.
 func TestRecoverOfAnotherHome(t *testing.T) {
-	for name, move := range map[string]func(t *testing.T, d desk){
-		"the workspace is elsewhere": func(t *testing.T, d desk) { must(t, os.Rename(d.dir, filepath.Join(d.top, "elsewhere"))) },
-		"a copy is in its place": func(t *testing.T, d desk) {
+	for name, move := range map[string]func(t *testing.T, d fixture){
+		"the workspace is elsewhere": func(t *testing.T, d fixture) { must(t, os.Rename(d.dir, filepath.Join(d.top, "elsewhere"))) },
+		"a copy is in its place": func(t *testing.T, d fixture) {
 			old := filepath.Join(d.top, "elsewhere")
 			must(t, os.Rename(d.dir, old))
 			must(t, os.CopyFS(d.dir, os.DirFS(old)))
@@ -221,7 +221,7 @@ func TestKilledRecoveryChild(t *testing.T) {
 	if top == "" {
 		t.Skip("the tests of killed recoveries run it")
 	}
-	t.Errorf("it lives: %v", edit.Recover(t.Context(), deskIn(t, top).journal))
+	t.Errorf("it lives: %v", edit.Recover(t.Context(), fixtureIn(t, top).journal))
 }
 
 // When somebody changed a file before the recovery, the outcome is unknown, also when the recovery was killed after it saw that

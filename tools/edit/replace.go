@@ -8,25 +8,27 @@ import (
 	"hob/tools/edit/long"
 )
 
-// shownLines is how many line numbers an error names.
+// shownLines limits how many line numbers an error lists.
 const shownLines = 20
 
+// Reasons why a replacement does not fit. mismatch turns them into refusals.
 var (
 	errSame   = errors.New("old and new are the same")
 	errAbsent = errors.New("not found")
 )
 
-// ambiguous says that a text stands in several places.
+// ambiguous says that a text occurs in several places.
 type ambiguous struct {
 	n     int
-	lines []int // the first of them, from 1
+	lines []int // line numbers of the first places, from 1
 }
 
-// Error is for errors.AsType; users read what mismatch makes of it.
+// Error exists for errors.AsType; users see the text of mismatch instead.
 func (a *ambiguous) Error() string { return "found more than once" }
 
-// replace makes one replacement and says in how many places. Text that stands there with other line endings counts as
-// found; what is put there gets the endings of the place. Errors: *ambiguous, errAbsent, errSame.
+// replace makes one replacement and returns how many places changed. A text that occurs with other
+// line endings counts as found, and the new text gets the line endings of its place. Errors:
+// *ambiguous, errAbsent, errSame.
 func replace(data []byte, r Replacement) ([]byte, int, error) {
 	old, put, err := r.texts()
 	if err != nil {
@@ -39,7 +41,7 @@ func replace(data []byte, r Replacement) ([]byte, int, error) {
 	if len(found) > 1 && !r.ReplaceAll {
 		return nil, 0, several(data, found)
 	}
-	found = apart(found)
+	found = dropOverlaps(found)
 	out := make([]byte, 0, len(data)+len(found)*max(0, len(put)-len(old)+8))
 	at := int64(0)
 	for _, m := range found {
@@ -49,11 +51,11 @@ func replace(data []byte, r Replacement) ([]byte, int, error) {
 	return append(out, data[at:]...), len(found), nil
 }
 
-// texts are what is looked for, and what is put there.
+// texts returns the text to find and the text to put in its place.
 func (r Replacement) texts() (old, put string, err error) {
 	old = strings.TrimPrefix(r.OldText, mark)
 	switch old {
-	case "": // a byte order mark alone
+	case "": // only a byte order mark
 		return "", "", errAbsent
 	case r.NewText:
 		return "", "", errSame
@@ -64,8 +66,9 @@ func (r Replacement) texts() (old, put string, err error) {
 // mark is the byte order mark of UTF-8.
 const mark = "\ufeff"
 
-// locate finds every place of a text, overlapping ones too: as it is, else with other line endings, else at the end of a
-// file that has no line break there. It returns the text to put there as well: without a line break in the last case.
+// locate finds every occurrence of a text, including overlapping ones. It first tries the exact
+// text, then other line endings, then the end of a file without a last line break. It also returns
+// the new text, which in the last case loses its line break.
 func locate(data []byte, old, put string) ([]long.Span, string) {
 	if found := exact(data, []byte(old)); len(found) > 0 {
 		return found, put
@@ -88,6 +91,7 @@ func locate(data []byte, old, put string) ([]long.Span, string) {
 	return nil, put
 }
 
+// exact returns every occurrence of old, including overlapping ones.
 func exact(data, old []byte) []long.Span {
 	var found []long.Span
 	for at := 0; ; {
@@ -100,8 +104,8 @@ func exact(data, old []byte) []long.Span {
 	}
 }
 
-// apart drops matches that overlap an earlier one.
-func apart(found []long.Span) []long.Span {
+// dropOverlaps drops the matches that overlap an earlier one.
+func dropOverlaps(found []long.Span) []long.Span {
 	out := found[:1]
 	for _, m := range found[1:] {
 		if m.From >= out[len(out)-1].To {
@@ -111,6 +115,7 @@ func apart(found []long.Span) []long.Span {
 	return out
 }
 
+// several builds the error for a text that occurs more than once.
 func several(data []byte, found []long.Span) error {
 	a := &ambiguous{n: len(found)}
 	at, line := int64(0), 1
@@ -122,7 +127,8 @@ func several(data []byte, found []long.Span) error {
 	return a
 }
 
-// ending gives a text the line endings of the place where it goes, unless its writer shows that he means them.
+// ending gives a text the line endings of its place, unless the caller uses carriage returns
+// itself.
 func ending(data []byte, m long.Span, old, put string) string {
 	if !adapts(old, put) || !crlf(data, m) {
 		return put
@@ -130,12 +136,13 @@ func ending(data []byte, m long.Span, old, put string) string {
 	return strings.ReplaceAll(put, "\n", "\r\n")
 }
 
-// adapts says that a text takes the line endings of its place.
+// adapts reports whether a text takes the line endings of its place.
 func adapts(old, put string) bool {
 	return strings.Contains(put, "\n") && !strings.Contains(old+put, "\r")
 }
 
-// crlf says whether lines end in CR LF at a place: in it, else after it, else before it.
+// crlf reports whether lines end in CR LF at a place. It looks at the next line break, else at the
+// one before.
 func crlf(data []byte, m long.Span) bool {
 	i := bytes.IndexByte(data[m.From:], '\n') + int(m.From)
 	if i < int(m.From) {
@@ -144,5 +151,5 @@ func crlf(data []byte, m long.Span) bool {
 	return i > 0 && data[i-1] == '\r'
 }
 
-// flatten makes LF of every CR LF.
+// flatten replaces every CR LF by LF.
 func flatten(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }

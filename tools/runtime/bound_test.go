@@ -71,7 +71,7 @@ func TestWhatAnApprovalIsBoundTo(t *testing.T) {
 		"what it imports":      {file: "i.py", command: "python3 m.py", said: "what these files and programs read or start in turn"},
 		"an unknown variable":  {file: "x.sh", command: "sh ${NONE:-x}.sh", said: "files and programs named by a variable or by the output of another command"},
 		"an unknown PATH":      {file: "bin/tool1", command: "PATH=$(pwd)/bin:$PATH tool1", said: "programs named by a variable or by the output of another command"},
-		"a form of pattern":    {file: "g1.sh", command: "sh g[[:digit:]].sh", said: "the files that match "},
+		"a form of pattern":    {file: "g1.sh", command: "sh g[[:digit:]].sh", said: "/g[[:digit:]].sh"},
 		"all folders":          {file: "d/e/x.sh", command: "shopt -s globstar; cat **/x.sh | sh", said: "/**/x.sh"},
 		"too many words":       {file: "x.sh", command: strings.Repeat("true a;", 800) + "sh x.sh", said: "files named near the end of this long command"},
 		"too deep":             {file: "x.sh", command: nested(6, "sh x.sh"), said: "files named near the end of this long command"},

@@ -76,11 +76,11 @@ func TestCommit(t *testing.T) {
 		t.Errorf("%q %v %v", got, infos, err)
 	}
 	for id, want := range map[string]bool{"j": true, "other": false} {
-		if took, err := atomic.Took(w.job(id)); err != nil || took != want {
+		if took, err := atomic.Committed(w.job(id)); err != nil || took != want {
 			t.Errorf("%s: %v %v", id, took, err)
 		}
 	}
-	if took, err := atomic.Took(atomic.Job{Folder: w.journal, ID: "j", Args: []byte("others")}); err != nil || took {
+	if took, err := atomic.Committed(atomic.Job{Folder: w.journal, ID: "j", Args: []byte("others")}); err != nil || took {
 		t.Errorf("%v %v", took, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestCommitTakesBackWhatItDid(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(w.space, "new")); err == nil {
 		t.Error("the folder that was made is still there")
 	}
-	if took, err := atomic.Took(w.job("j")); err != nil || took {
+	if took, err := atomic.Committed(w.job("j")); err != nil || took {
 		t.Errorf("%v %v", took, err)
 	}
 	entries, err := os.ReadDir(w.journal)

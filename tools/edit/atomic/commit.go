@@ -1,6 +1,13 @@
-// Package atomic changes several files so that either all of them change or none, also when the process is killed
-// half-way: every new content is staged beside its file, a journal says what is to be renamed and removed, and only
-// then is the first name changed. It judges no paths; the places that it gets were judged by fsguard.
+// Package atomic changes several files so that either all of them change or none, even if the
+// process is killed in between.
+//
+// Commit first writes each new content into a temporary file beside its target. Then it writes a
+// journal that lists all renames and removals. Only then does it rename the first file. When the
+// process is killed, Recover completes a job whose journal is complete, and reverts any other. A
+// receipt remains for each finished job, so that Committed can tell an interrupted turn what
+// happened.
+//
+// The package does not check paths. The path guard has resolved the places that it gets.
 package atomic
 
 import (
@@ -17,22 +24,23 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// hashLimit is the size, in bytes, up to which new content is told again by its hash too. Beyond that identity, size and time
-// must do, as for everything else.
+// hashLimit is the size in bytes up to which recovery also compares new content by hash. Beyond it,
+// and for all old content, identity, size and time must suffice.
 const hashLimit = 4 << 20
 
-// Change is what is to become of one file.
+// Change says what to do with one file.
 type Change struct {
-	Place  fsguard.Place // as it was when Data was made from it
+	Place  fsguard.Place // the file that Data is based on
 	Data   []byte        // the new content
-	Remove bool          // instead of Data
-	Like   fs.FileInfo   // the file that a new one takes permission bits and owner from; nil: the usual ones
+	Remove bool          // remove the file; Data is ignored
+	Like   fs.FileInfo   // a new file copies permission bits and owner from it; nil: defaults
 
-	// Fill is there instead of Data when the new content is too big for memory: it writes it into an empty file.
+	// Fill replaces Data if the content is too large for memory. It writes the content into an
+	// empty file.
 	Fill func(*os.File) error
 }
 
-// fill writes the new content, from memory or not.
+// fill writes the new content from either source.
 func (ch Change) fill(f *os.File) error {
 	if ch.Fill != nil {
 		return ch.Fill(f)
@@ -40,27 +48,27 @@ func (ch Change) fill(f *os.File) error {
 	return fsguard.Bytes(ch.Data)(f)
 }
 
-// Job is one set of changes.
+// Job identifies one set of changes.
 type Job struct {
-	Folder string // where journals lie: a folder of hob's state; it is made
-	ID     string // names the job for Took: the same for each try of one call
-	Args   []byte // what was asked for: Took compares it
+	Folder string // the journal folder, in hob's state; created when needed
+	ID     string // identifies the job for Committed: the same for each try of a call
+	Args   []byte // the arguments of the call, which Committed compares
 }
 
-// Commit carries out all changes or none. What it returns stands in the order of changes; nil for a removal.
-// A file that is no longer what its place says makes it change nothing: fsguard.ErrMoved. The context is asked before
-// the journal is complete; after that nothing stops it.
+// Commit carries out all changes or none. It returns the new file infos in the order of changes,
+// nil for a removal. If a file has changed since its Place was resolved, it changes nothing and
+// returns fsguard.ErrMoved. A cancelled context stops it only before the journal is complete.
 func Commit(ctx context.Context, g *fsguard.Guard, job Job, changes []Change) ([]fs.FileInfo, error) {
-	c := commit{guard: g, book: book{job.Folder, nameOf(job.ID)}, changes: changes}
+	c := commit{guard: g, journal: journal{job.Folder, nameOf(job.ID)}, changes: changes}
 	c.record = c.plan(job)
-	if err := c.book.begin(c.record); err != nil {
+	if err := c.journal.begin(c.record); err != nil {
 		return nil, err
 	}
 	if err := c.stage(ctx); err != nil {
 		return nil, errors.Join(err, c.abandon())
 	}
 	if !fail.Broken("no-journal") {
-		if err := c.book.complete(c.record); err != nil {
+		if err := c.journal.complete(c.record); err != nil {
 			return nil, errors.Join(err, c.abandon())
 		}
 	}
@@ -68,19 +76,20 @@ func Commit(ctx context.Context, g *fsguard.Guard, job Job, changes []Change) ([
 	if err := c.apply(); err != nil {
 		return nil, errors.Join(err, c.undo())
 	}
-	return c.infos(), errors.Join(c.settle(), c.book.done())
+	return c.infos(), errors.Join(c.settle(), c.journal.done())
 }
 
+// commit is one running job.
 type commit struct {
 	guard   *fsguard.Guard
-	book    book
+	journal journal
 	changes []Change
 	record  record
 	staged  []*fsguard.Staged
 	applied int
 }
 
-// plan names everything that will be made, before it is made.
+// plan names every file and folder that the job will create, before it creates any.
 func (c *commit) plan(job Job) record {
 	r := record{Version: version, Args: digest(job.Args)}
 	made := map[string]bool{}
@@ -107,7 +116,7 @@ func (c *commit) plan(job Job) record {
 	return r
 }
 
-// stage prepares every change, and makes sure that nothing changed meanwhile.
+// stage prepares every change and then checks that no file changed meanwhile.
 func (c *commit) stage(ctx context.Context) error {
 	for i, ch := range c.changes {
 		var s *fsguard.Staged
@@ -135,7 +144,7 @@ func (c *commit) stage(ctx context.Context) error {
 			return err
 		}
 		if len(c.staged) == 1 {
-			return nil // one rename is all or nothing by itself: there is nothing to undo
+			return nil // a single rename is atomic: nothing to undo
 		}
 		if err := s.Keep(c.record.Steps[i].Old); err != nil {
 			return err
@@ -144,6 +153,7 @@ func (c *commit) stage(ctx context.Context) error {
 	return nil
 }
 
+// apply renames and removes the files.
 func (c *commit) apply() error {
 	for _, s := range c.staged {
 		if err := s.Apply(); err != nil {
@@ -155,7 +165,7 @@ func (c *commit) apply() error {
 	return nil
 }
 
-// undo brings back what was applied when a later change could not be, and forgets the journal.
+// undo restores the files that were changed before a later change failed, and removes the journal.
 func (c *commit) undo() error {
 	var err error
 	for i := c.applied - 1; i >= 0; i-- {
@@ -170,7 +180,7 @@ func (c *commit) abandon() error {
 	for i, s := range c.staged {
 		err = errors.Join(err, s.Forget(c.record.Steps[i].Old), s.Discard())
 	}
-	return errors.Join(err, removeEmpty(c.record.Made), c.book.forget())
+	return errors.Join(err, removeEmpty(c.record.Made), c.journal.forget())
 }
 
 // settle makes everything durable and removes the second names of the old files.
@@ -185,6 +195,7 @@ func (c *commit) settle() error {
 	return err
 }
 
+// infos returns the new file infos.
 func (c *commit) infos() []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(c.staged))
 	for i, s := range c.staged {
@@ -193,15 +204,16 @@ func (c *commit) infos() []fs.FileInfo {
 	return infos
 }
 
+// digest returns the SHA-256 of data in hex.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// nameOf makes a file name out of a job's id.
+// nameOf derives a file name from the id of a job.
 func nameOf(id string) string { return digest([]byte(id))[:24] }
 
-// markOf tells a file again: by identity, size and time.
+// markOf identifies a version of a file by identity, size and time.
 func markOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%s %d %d", fsguard.Identity(info), info.Size(), info.ModTime().UnixNano())
 }

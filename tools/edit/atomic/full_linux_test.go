@@ -56,7 +56,7 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 				t.Errorf("left in the journal: %v %v", entries, err)
 			}
 			must(t, atomic.Recover(t.Context(), w.journal))
-			if took, err := atomic.Took(w.job("j")); err != nil || took {
+			if took, err := atomic.Committed(w.job("j")); err != nil || took {
 				t.Errorf("%v %v", took, err)
 			}
 		})

@@ -11,48 +11,50 @@ import (
 	"strings"
 )
 
-// version is that of the journal's form. A journal of another version is left alone.
+// version is the version of the journal format. Journals of another version are left alone.
 const version = 1
 
-// The names in a folder of journals, after the name of the job.
+// Suffixes of the files in a journal folder, after the name of the job.
 const (
-	began     = ".began"   // what is being staged; without a journal it is taken back
-	journaled = ".journal" // what is to be renamed and removed; once it is there, all of it will be
-	finished  = ".done"    // it was all done; kept for Took
+	began     = ".began"   // lists what is being staged; without a journal it is reverted
+	journaled = ".journal" // lists the renames and removals; once it exists, they will be completed
+	finished  = ".done"    // the receipt of a finished job, for Committed
 )
 
-// keep is how many receipts of finished jobs outlive a start: a turn that was interrupted asks for one when hob starts again.
+// keep is how many receipts survive a start. An interrupted turn asks for its receipt when hob
+// starts again.
 const keep = 1000
 
-// record is the journal of one job.
+// record is the content of a journal.
 type record struct {
 	Version int      `json:"version"`
-	Args    string   `json:"args"` // hash of what was asked for
+	Args    string   `json:"args"` // hash of the call's arguments
 	Steps   []step   `json:"steps"`
-	Made    []string `json:"made,omitempty"` // folders that did not exist before, the outermost first
-	Half    bool     `json:"half,omitempty"` // recovery could not do all of it: nobody can say that it was done, or that it was not
+	Made    []string `json:"made,omitempty"` // folders that the job creates, outermost first
+	Half    bool     `json:"half,omitempty"` // recovery could not complete it, so the outcome is unknown
 }
 
-// step is one file. Names are relative to Folder.
+// step is the change of one file. Names are relative to Folder.
 type step struct {
 	Folder   string `json:"folder"`
 	FolderID string `json:"folder_id"` // device and inode
 	Name     string `json:"name"`
 	Temp     string `json:"temp,omitempty"`      // the new content; "": a removal
-	TempMark string `json:"temp_mark,omitempty"` // the new content, as markOf tells it
-	Hash     string `json:"hash,omitempty"`      // of the new content, SHA-256; "" of a big one
-	Old      string `json:"old,omitempty"`       // second name of what was there before
-	Was      string `json:"was,omitempty"`       // what was there before, as markOf tells it
+	TempMark string `json:"temp_mark,omitempty"` // markOf the new content
+	Hash     string `json:"hash,omitempty"`      // SHA-256 of the new content; "": too large
+	Old      string `json:"old,omitempty"`       // second name of the old file
+	Was      string `json:"was,omitempty"`       // markOf the old file
 }
 
-// book is the place of one job's records. Its files are hob's own state: they are written with plain system calls,
-// because no tool may reach them.
-type book struct{ folder, name string }
+// journal is the place of one job's records. The files belong to hob's own state, which no tool can
+// reach, so plain system calls suffice to write them.
+type journal struct{ folder, name string }
 
-func (b book) path(suffix string) string { return filepath.Join(b.folder, b.name+suffix) }
+func (b journal) path(suffix string) string { return filepath.Join(b.folder, b.name+suffix) }
 
-// begin notes what will be staged. It need not survive a power cut: then a temporary file stays behind, nothing else.
-func (b book) begin(r record) error {
+// begin records what will be staged. It need not survive a power failure: that only leaves a
+// temporary file behind.
+func (b journal) begin(r record) error {
 	if err := os.MkdirAll(b.folder, 0o700); err != nil {
 		return fmt.Errorf("folder of the edit journal: %w", err)
 	}
@@ -66,8 +68,8 @@ func (b book) begin(r record) error {
 	return nil
 }
 
-// complete makes the journal durable, at once and whole.
-func (b book) complete(r record) error {
+// complete writes the journal atomically and makes it durable.
+func (b journal) complete(r record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("write the edit journal: %w", err)
@@ -86,8 +88,8 @@ func (b book) complete(r record) error {
 	return nil
 }
 
-// done turns the journal into the receipt.
-func (b book) done() error {
+// done turns the journal into a receipt.
+func (b journal) done() error {
 	if err := os.Rename(b.path(journaled), b.path(finished)); err != nil {
 		return fmt.Errorf("close the edit journal: %w", err)
 	}
@@ -97,8 +99,9 @@ func (b book) done() error {
 	return syncFolder(b.folder)
 }
 
-// forget removes every trace of the job. The journal goes first: while it is there, the job would be done.
-func (b book) forget() error {
+// forget removes every record of the job. The journal goes first, because its presence would
+// complete the job.
+func (b journal) forget() error {
 	err := gone(os.Remove(b.path(journaled)))
 	if err == nil {
 		err = errors.Join(syncFolder(b.folder), gone(os.Remove(b.path(began))), gone(os.Remove(b.path(".tmp"))))
@@ -109,6 +112,7 @@ func (b book) forget() error {
 	return nil
 }
 
+// readRecord reads a record and checks that its names stay inside their folders.
 func readRecord(path string) (record, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -119,21 +123,22 @@ func readRecord(path string) (record, error) {
 		return r, fmt.Errorf("read the edit journal %s: %w", filepath.Base(path), err)
 	}
 	if r.Version != version {
-		return r, fmt.Errorf("the edit journal %s is of version %d, not %d", filepath.Base(path), r.Version, version)
+		return r, fmt.Errorf("the edit journal %s has version %d, not %d", filepath.Base(path), r.Version, version)
 	}
 	for _, s := range r.Steps {
 		if !filepath.IsAbs(s.Folder) || !plain(s.Name) || s.Temp != "" && !plain(s.Temp) || s.Old != "" && !plain(s.Old) {
-			return r, fmt.Errorf("the edit journal %s names no files", filepath.Base(path))
+			return r, fmt.Errorf("the edit journal %s has an invalid file name", filepath.Base(path))
 		}
 	}
 	return r, nil
 }
 
-// plain says that a name is one of a file in a folder, and leads nowhere else.
+// plain reports whether a name is a file name without a path.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && name == filepath.Base(name)
 }
 
+// writeDurably writes a file and syncs it.
 func writeDurably(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -143,8 +148,8 @@ func writeDurably(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// removeEmpty takes back folders that were made, the innermost first. One that somebody put something into stays, and so does
-// what a link on the way leads to.
+// removeEmpty removes the folders that the job created, innermost first. It keeps a folder that is
+// no longer empty, and follows no symbolic links.
 func removeEmpty(made []string) error {
 	var err error
 	for _, dir := range slices.Backward(made) {
@@ -161,7 +166,7 @@ func removeEmpty(made []string) error {
 	return err
 }
 
-// gone forgives that something is not there.
+// gone ignores the error that a file does not exist.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

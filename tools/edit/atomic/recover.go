@@ -18,12 +18,14 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// ErrHalf says that nobody knows whether a job was done: a part of it was, or its journal cannot be read.
-var ErrHalf = errors.New("it was cut off, and could not be ended")
+// ErrHalf says that the outcome of a job is unknown: only a part of it was done, or its journal
+// cannot be read.
+var ErrHalf = errors.New("it was interrupted and could not be completed")
 
-// Took says whether a job was done, all of it; ErrHalf when only a part of it was. To be asked after Recover.
-func Took(job Job) (bool, error) {
-	b := book{job.Folder, nameOf(job.ID)}
+// Committed reports whether a job was done completely; ErrHalf if only a part of it was. Call it
+// after Recover.
+func Committed(job Job) (bool, error) {
+	b := journal{job.Folder, nameOf(job.ID)}
 	r, err := readRecord(b.path(finished))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && b.there(journaled):
@@ -38,9 +40,9 @@ func Took(job Job) (bool, error) {
 	return true, nil
 }
 
-// Recover ends what a killed process left in a folder of journals: a complete journal is carried out, an incomplete one
-// is taken back. To be called once at start, before anything is edited. Files that somebody else changed since then are
-// left to him, and named in the error; so is what could not be done.
+// Recover cleans up after a killed process: it completes the jobs with a complete journal and
+// reverts the others. Call it once at start, before any edit. It does not touch files that somebody
+// else changed meanwhile. Its error names them, and everything else that failed.
 func Recover(ctx context.Context, folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +61,7 @@ func Recover(ctx context.Context, folder string) error {
 			if err := ctx.Err(); err != nil {
 				return errors.Join(append(faults, err)...)
 			}
-			if err := (book{folder, name}).recover(suffix); err != nil {
+			if err := (journal{folder, name}).recover(suffix); err != nil {
 				faults = append(faults, err)
 			}
 		}
@@ -67,33 +69,35 @@ func Recover(ctx context.Context, folder string) error {
 	return errors.Join(append(faults, expire(folder, entries))...)
 }
 
-func (b book) recover(suffix string) error {
+// recover handles one record by its suffix.
+func (b journal) recover(suffix string) error {
 	switch suffix {
 	case journaled:
 		return b.forward()
 	case began:
 		return b.back()
-	default: // a journal that was not yet one
+	default: // a journal that was not complete
 		return gone(os.Remove(b.path(suffix)))
 	}
 }
 
-// forward carries out a complete journal. When a new content cannot be put in its place nothing is removed: it may be
-// that of a file that was to be moved. The journal says so before what is left over goes, so that a recovery that is cut off itself,
-// and finds nothing to do the next time, does not take the job for done.
-func (b book) forward() error {
+// forward completes the job of a journal. If a new content cannot be put in place, it removes no
+// file: that file may be the source of a move. It first marks the journal as half done and only
+// then removes the leftovers. Otherwise a second recovery, after another kill, would find nothing
+// left to do and report the job as done.
+func (b journal) forward() error {
 	r, err := readRecord(b.path(journaled))
 	if err != nil {
 		return err
 	}
 	var faults []error
 	for _, removals := range []bool{false, true} {
-		spare := removals && (len(faults) > 0 || r.Half)
+		skip := removals && (len(faults) > 0 || r.Half)
 		for _, s := range r.Steps {
 			if (s.Temp == "") != removals {
 				continue
 			}
-			if err := s.forward(spare); err != nil {
+			if err := s.forward(skip); err != nil {
 				faults = append(faults, fmt.Errorf("finish the edit of %s: %w", filepath.Join(s.Folder, s.Name), err))
 			}
 			fail.Point("edit.forward")
@@ -115,28 +119,31 @@ func (b book) forward() error {
 	return errors.Join(append(faults, b.done())...)
 }
 
-// back takes an incomplete one back: it removes what was staged. Where there is, or was, a journal, there is nothing to take back.
-func (b book) back() error {
+// back reverts a job without a journal: it removes what was staged. It does nothing if a journal or
+// a receipt exists.
+func (b journal) back() error {
 	r, err := readRecord(b.path(began))
-	if errors.Is(err, fs.ErrNotExist) { // forward closed it
+	if errors.Is(err, fs.ErrNotExist) { // forward has completed it
 		return nil
 	}
 	if err == nil {
-		if b.there(journaled) { // one that could not be read: hands off
+		if b.there(journaled) { // it could not be read: leave everything as it is
 			return nil
 		}
 		if !b.there(finished) {
 			err = r.back()
 		}
 	}
-	return errors.Join(err, gone(os.Remove(b.path(began)))) // half a record names nothing: nothing was staged yet
+	return errors.Join(err, gone(os.Remove(b.path(began)))) // an incomplete record: nothing was staged yet
 }
 
-func (b book) there(suffix string) bool {
+// there reports whether a record exists.
+func (b journal) there(suffix string) bool {
 	_, err := os.Lstat(b.path(suffix))
 	return err == nil
 }
 
+// back removes everything that the steps of a record have staged.
 func (r record) back() error {
 	var err error
 	for _, s := range r.Steps {
@@ -145,7 +152,7 @@ func (r record) back() error {
 	return errors.Join(err, removeEmpty(r.Made))
 }
 
-// expire removes all receipts but the newest.
+// expire removes all receipts except the newest.
 func expire(folder string, entries []fs.DirEntry) error {
 	type receipt struct {
 		name string
@@ -168,7 +175,7 @@ func expire(folder string, entries []fs.DirEntry) error {
 	return err
 }
 
-// open opens the step's folder, if it is still the one that was meant.
+// open opens the folder of the step, if it is still the same folder.
 func (s step) open() (*os.Root, error) {
 	root, err := os.OpenRoot(s.Folder)
 	if err != nil {
@@ -184,14 +191,14 @@ func (s step) open() (*os.Root, error) {
 	return root, nil
 }
 
-// forward does what the step says; with spare it does nothing.
-func (s step) forward(spare bool) error {
+// forward carries out the step. With skip it only syncs the folder.
+func (s step) forward(skip bool) error {
 	root, err := s.open()
 	if err != nil {
 		return err
 	}
 	switch {
-	case spare:
+	case skip:
 	case s.Temp == "":
 		err = s.remove(root)
 	default:
@@ -200,7 +207,8 @@ func (s step) forward(spare bool) error {
 	return errors.Join(err, syncRoot(root), root.Close())
 }
 
-// publish gives the new content its name. When the temporary file is gone, that was done before.
+// publish renames the temporary file to its target. If the temporary file is gone, that has been
+// done before.
 func (s step) publish(root *os.Root) error {
 	info, err := root.Lstat(s.Temp)
 	if err != nil {
@@ -215,6 +223,7 @@ func (s step) publish(root *os.Root) error {
 	return root.Rename(s.Temp, s.Name)
 }
 
+// remove removes the target, if it is unchanged.
 func (s step) remove(root *os.Root) error {
 	if _, err := root.Lstat(s.Name); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -225,7 +234,7 @@ func (s step) remove(root *os.Root) error {
 	return root.Remove(s.Name)
 }
 
-// untouched says that the name still stands for what stood there when the journal was written.
+// untouched reports whether the target is still the file that the journal recorded.
 func (s step) untouched(root *os.Root) bool {
 	now, err := root.Lstat(s.Name)
 	if err != nil {
@@ -234,7 +243,7 @@ func (s step) untouched(root *os.Root) bool {
 	return markOf(now) == s.Was
 }
 
-// genuine says that the temporary file is the one that was staged, and holds what was staged.
+// genuine checks that the temporary file is the one that was staged, with the same content.
 func (s step) genuine(root *os.Root, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() || markOf(info) != s.TempMark {
 		return fmt.Errorf("%s: %w", s.Temp, fsguard.ErrMoved)
@@ -257,8 +266,8 @@ func (s step) genuine(root *os.Root, info fs.FileInfo) error {
 	return nil
 }
 
-// back removes what was staged for a step, and the second name of what was there. Its names are fresh random ones: nothing else has
-// them. A folder that is another one now holds neither.
+// back removes the temporary file of a step and the second name of its old file. Both names are
+// random, so no other file has them. If the folder has been replaced, the new one contains neither.
 func (s step) back() error {
 	root, err := s.open()
 	if errors.Is(err, fsguard.ErrMoved) {

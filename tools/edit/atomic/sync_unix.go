@@ -16,7 +16,7 @@ func syncFolder(path string) error {
 		return fmt.Errorf("sync the folder of the edit journal: %w", err)
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+	if errors.Is(err, syscall.EINVAL) { // this file system has no fsync for folders
 		err = nil
 	}
 	return errors.Join(err, d.Close())

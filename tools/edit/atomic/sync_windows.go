@@ -1,4 +1,4 @@
 package atomic
 
-// syncFolder: folders cannot be synced here; the rename is written through by the file system's own journal.
+// syncFolder does nothing: Windows cannot sync folders, and its file system journals renames.
 func syncFolder(string) error { return nil }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// begin asks the system to begin writing out a range, so that the sync at the end has less to wait for. It promises nothing:
-// a file system that cannot do it does it at the sync.
+// begin asks the kernel to start writing a range to disk, so that the final sync takes less time. A
+// file system that does not support this writes everything at the sync.
 func begin(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

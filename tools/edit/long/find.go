@@ -7,13 +7,14 @@ import (
 	"io"
 )
 
-// ErrMany says that a text stands in more places than were asked for.
+// ErrMany says that a text occurs more often than the caller allows.
 var ErrMany = errors.New("too many places")
 
 // errDone ends a walk through the windows early.
 var errDone = errors.New("nothing more to see")
 
-// Find is every place where old stands, overlapping ones too; ErrMany beyond most.
+// Find returns every occurrence of old, including overlapping ones; ErrMany if there are more than
+// most.
 func (t *Text) Find(ctx context.Context, old []byte, most int) ([]Span, error) {
 	var found []Span
 	lines := 0
@@ -39,7 +40,8 @@ func (t *Text) Find(ctx context.Context, old []byte, most int) ([]Span, error) {
 	return found, err
 }
 
-// rarest is the offset in old of the byte that is rarest in a sample: to look for that one is faster than to look for the first.
+// rarest returns the offset in old of the byte that is rarest in a sample. A search for that byte
+// is faster than one for the first.
 func rarest(sample, old []byte) int {
 	var often [256]int
 	for _, c := range sample {
@@ -54,7 +56,8 @@ func rarest(sample, old []byte) int {
 	return best
 }
 
-// index is the first place of old in data, not before from; -1 when there is none.
+// index returns the first occurrence of old in data at from or later, or -1. rare is the result of
+// rarest.
 func index(data, old []byte, rare, from int) int {
 	for at := from + rare; at < len(data); at++ {
 		i := bytes.IndexByte(data[at:], old[rare])
@@ -69,13 +72,14 @@ func index(data, old []byte, rare, from int) int {
 	return -1
 }
 
-// FindFlat is Find in a text whose CR LF count as LF; old has no CR LF. The spans are those of the text as it is.
+// FindFlat is Find with every CR LF read as LF; old contains no CR LF. The spans refer to the
+// original text.
 func (t *Text) FindFlat(ctx context.Context, old []byte, most int) ([]Span, error) {
 	var found []Span
 	overlap := len(old) + newlines(old) + 1
 	err := t.windows(ctx, overlap, func(at int64, data []byte, n int) (int, error) {
 		if n < len(data) && data[n-1] == '\r' && n > 1 {
-			n-- // the next window begins with the whole of CR LF
+			n-- // the next window starts with the complete CR LF
 		}
 		flat, cuts := Flatten(data)
 		for from := 0; ; {
@@ -98,8 +102,9 @@ func (t *Text) FindFlat(ctx context.Context, old []byte, most int) ([]Span, erro
 	return found, err
 }
 
-// windows shows a text to look, piece by piece: from the offset at there is data, of which the first n bytes are to be dealt with;
-// up to overlap bytes more let see what begins in them. look says how many bytes it dealt with, n or a few less, never none.
+// windows passes a text to look piece by piece. data starts at the offset at, and look handles its
+// first n bytes. Up to overlap more bytes follow, to complete what starts in the window. look
+// returns how many bytes it has handled: n or slightly fewer, at least one.
 func (t *Text) windows(ctx context.Context, overlap int, look func(at int64, data []byte, n int) (int, error)) error {
 	buf := make([]byte, window+overlap)
 	have, size := 0, t.Size()
@@ -122,7 +127,7 @@ func (t *Text) windows(ctx context.Context, overlap int, look func(at int64, dat
 	return nil
 }
 
-// Lines is how many lines end before each of some offsets, which ascend.
+// Lines returns how many lines end before each of some ascending offsets.
 func (t *Text) Lines(ctx context.Context, offs ...int64) ([]int, error) {
 	if back := t.known.at - offs[0]; len(offs) == 1 && !t.Changed() && back >= 0 && back <= 4*window {
 		data, err := t.Part(Span{offs[0], t.known.at})

@@ -5,7 +5,8 @@ import (
 	"sort"
 )
 
-// Flatten makes LF of every CR LF. It also returns the offsets, in what it returns, of the line breaks that lost their carriage return.
+// Flatten replaces every CR LF by LF. It also returns the offsets, in the result, of the line
+// breaks that lost their carriage return.
 func Flatten(data []byte) ([]byte, []int) {
 	flat, cuts := make([]byte, 0, len(data)), []int(nil)
 	for at := 0; ; {
@@ -19,5 +20,5 @@ func Flatten(data []byte) ([]byte, []int) {
 	}
 }
 
-// Unflat is the offset, before Flatten, of one behind it.
+// Unflat converts an offset in the result of Flatten to one in the original.
 func Unflat(cuts []int, at int) int { return at + sort.SearchInts(cuts, at) }

@@ -1,5 +1,7 @@
-// Package long holds texts that are too big for memory while they are changed: what is kept of them is where the file's own bytes
-// stand, and what was put between them. It judges no paths, and it writes nothing but what Fill is given.
+// Package long edits texts that are too large for memory. It keeps a text as a list of parts:
+// ranges of the open file, and the inserted bytes between them. Find reads the text in windows,
+// Replace changes the list, and Fill writes the result into a new file. It checks no paths and
+// writes to no other file.
 package long
 
 import (
@@ -16,38 +18,39 @@ import (
 
 // Sizes in bytes.
 const (
-	window = 1 << 20   // what is looked at in one go
-	direct = 256 << 10 // from this size on the system copies, without the detour through this process
-	flush  = 8 << 20   // so much is copied before the system is asked to begin writing it out
+	window = 1 << 20   // size of one read
+	direct = 256 << 10 // minimum size for a copy by the kernel
+	flush  = 8 << 20   // bytes copied between two calls of begin
 )
 
 // Span is a range of a text, in bytes from its beginning.
 type Span struct{ From, To int64 }
 
-// Text is the content of an open file with changes that are not written yet. The file must stay as it is meanwhile.
+// Text is the content of an open file with changes that are not written yet. The file must not
+// change meanwhile.
 type Text struct {
 	src   *os.File
 	size  int64
 	parts []part
-	known mark // of the file
+	known mark // a line count in the unchanged file
 }
 
-// part is a piece of a text: its own bytes, or a range of the file.
+// part is a piece of a text: either inserted bytes or a range of the file.
 type part struct {
-	at   int64 // where it begins in the text
+	at   int64 // offset in the text
 	n    int64
-	from int64  // where it stands in the file
-	put  []byte // instead
-	own  bool   // it is put, which may be empty
+	from int64  // offset in the file
+	put  []byte // the inserted bytes, if own is set
+	own  bool   // the part is put, which may be empty, and not a range of the file
 }
 
-// mark says how many lines end before an offset.
+// mark caches how many lines end before an offset.
 type mark struct {
 	at    int64
 	lines int
 }
 
-// New makes the text of an open file of a size.
+// New returns the text of an open file of the given size.
 func New(src *os.File, size int64) *Text {
 	t := &Text{src: src, size: size}
 	if size > 0 {
@@ -59,7 +62,7 @@ func New(src *os.File, size int64) *Text {
 // Close closes the file.
 func (t *Text) Close() error { return t.src.Close() }
 
-// Size is the length of the text with its changes.
+// Size returns the length of the text with its changes.
 func (t *Text) Size() int64 {
 	if len(t.parts) == 0 {
 		return 0
@@ -68,7 +71,7 @@ func (t *Text) Size() int64 {
 	return last.at + last.n
 }
 
-// Changed says that the text is not simply the file.
+// Changed reports whether the text differs from the file.
 func (t *Text) Changed() bool {
 	if len(t.parts) == 0 {
 		return t.size > 0
@@ -76,7 +79,7 @@ func (t *Text) Changed() bool {
 	return len(t.parts) > 1 || t.parts[0].own || t.parts[0].n != t.size
 }
 
-// ReadAt reads the text with its changes, as io.ReaderAt says.
+// ReadAt reads the text with its changes. It implements io.ReaderAt.
 func (t *Text) ReadAt(p []byte, off int64) (int, error) {
 	i := t.partAt(off)
 	n := 0
@@ -93,11 +96,12 @@ func (t *Text) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// partAt is the index of the part that holds an offset.
+// partAt returns the index of the part that contains an offset.
 func (t *Text) partAt(off int64) int {
 	return sort.Search(len(t.parts), func(i int) bool { return t.parts[i].at+t.parts[i].n > off })
 }
 
+// readPart reads from one part, skip bytes after its beginning.
 func (t *Text) readPart(p part, to []byte, skip int64) (int, error) {
 	if p.own {
 		return copy(to, p.put[skip:]), nil
@@ -106,7 +110,8 @@ func (t *Text) readPart(p part, to []byte, skip int64) (int, error) {
 	return t.readSource(to[:n], p.from+skip)
 }
 
-// readSource reads a range of the file. That it is shorter than it was means that somebody changed it: fsguard.ErrMoved.
+// readSource reads a range of the file. A file that became shorter has been changed by somebody:
+// fsguard.ErrMoved.
 func (t *Text) readSource(to []byte, off int64) (int, error) {
 	n, err := t.src.ReadAt(to, off)
 	if n < len(to) && errors.Is(err, io.EOF) {
@@ -118,8 +123,8 @@ func (t *Text) readSource(to []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Replace puts something in the place of each span. The spans ascend and do not overlap; put may return the same bytes twice, they
-// are not changed.
+// Replace replaces each span. The spans ascend and do not overlap. put returns the new bytes; it
+// may return the same slice twice, because Replace does not modify it.
 func (t *Text) Replace(spans []Span, put func(Span) ([]byte, error)) error {
 	next := &Text{}
 	at := int64(0)
@@ -153,6 +158,7 @@ func (t *Text) share(to *Text, from, end int64) {
 	}
 }
 
+// add appends a part, unless it is empty.
 func (t *Text) add(p part) {
 	if p.n > 0 {
 		p.at = t.Size()
@@ -160,7 +166,8 @@ func (t *Text) add(p part) {
 	}
 }
 
-// Fill writes the text into an empty file. What is unchanged is copied by the system, where it can without copying at all.
+// Fill writes the text into an empty file. The kernel copies the large unchanged ranges, without
+// copying at all where the file system can share them.
 func (t *Text) Fill(f *os.File) error {
 	w := bufio.NewWriterSize(f, window)
 	for _, p := range t.parts {
@@ -179,12 +186,13 @@ func (t *Text) Fill(f *os.File) error {
 			err = fsguard.ErrMoved
 		}
 		if err != nil {
-			return fmt.Errorf("copy what stays: %w", err)
+			return fmt.Errorf("copy the unchanged part: %w", err)
 		}
 	}
 	return w.Flush()
 }
 
+// clone copies one range of the file with copy_file_range or the like.
 func (t *Text) clone(f *os.File, p part) error {
 	if _, err := t.src.Seek(p.from, io.SeekStart); err != nil {
 		return err
@@ -200,10 +208,10 @@ func (t *Text) clone(f *os.File, p part) error {
 	return nil
 }
 
-// Head is the beginning of the text, at most n bytes.
+// Head returns the beginning of the text, at most n bytes.
 func (t *Text) Head(n int) ([]byte, error) { return t.Part(Span{0, int64(n)}) }
 
-// Part is a range of the text, as far as it reaches.
+// Part returns a range of the text, cut at its end.
 func (t *Text) Part(s Span) ([]byte, error) {
 	s.To = min(s.To, t.Size())
 	data := make([]byte, max(0, s.To-s.From))
@@ -211,7 +219,8 @@ func (t *Text) Part(s Span) ([]byte, error) {
 	return data[:n], err
 }
 
-// Middle is what lies between the bytes that the text and the file share at both ends: its span in the file, and in the text.
+// Middle returns the range between the common beginning and the common end of file and text: its
+// span in the file, and in the text.
 func (t *Text) Middle() (old, now Span) {
 	old, now = Span{0, t.size}, Span{0, t.Size()}
 	if n := len(t.parts); n > 0 {
@@ -226,15 +235,15 @@ func (t *Text) Middle() (old, now Span) {
 	return old, now
 }
 
-// Source is the file without the changes. It is closed by closing either.
+// Source returns the text of the file without the changes. Closing either one closes the file.
 func (t *Text) Source() *Text {
 	s := New(t.src, t.size)
 	s.known = t.known
 	return s
 }
 
-// Puts are the spans that are not the file's own bytes.
-func (t *Text) Puts() []Span {
+// Inserted returns the spans of the inserted bytes.
+func (t *Text) Inserted() []Span {
 	var spans []Span
 	for _, p := range t.parts {
 		if p.own {
@@ -244,11 +253,12 @@ func (t *Text) Puts() []Span {
 	return spans
 }
 
-// note remembers, of an unchanged text, how many lines end before an offset.
+// note caches how many lines end before an offset, if the text is unchanged.
 func (t *Text) note(at int64, lines int) {
 	if !t.Changed() {
 		t.known = mark{at, lines}
 	}
 }
 
+// newlines counts line feeds.
 func newlines(data []byte) int { return bytes.Count(data, []byte("\n")) }

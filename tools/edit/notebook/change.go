@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// replace gives a cell a new source, and a new type when one is asked for. The source keeps its form: one text, or a list.
-func (b book) replace(n int, e Edit) ([]byte, error) {
+// replace gives a cell a new source and, if requested, a new type. The source keeps its JSON form:
+// a string or a list of strings.
+func (b document) replace(n int, e Edit) ([]byte, error) {
 	c := b.cells[n]
 	source, ok := lookup(c.fields, "source")
 	if !ok {
@@ -26,7 +27,8 @@ func (b book) replace(n int, e Edit) ([]byte, error) {
 	return retype(out, n, e.Type)
 }
 
-// retype turns a cell into one of another type: only code cells have outputs and a count, and they must have them.
+// retype changes the type of a cell. Only code cells have outputs and an execution count, and they
+// must have both.
 func retype(raw []byte, n int, kind string) ([]byte, error) {
 	b, err := open(raw)
 	if err != nil {
@@ -57,16 +59,16 @@ func retype(raw []byte, n int, kind string) ([]byte, error) {
 	return raw, nil
 }
 
-// between is what stands between two members of a cell.
-func (b book) between(c Cell) string {
+// between returns the text between two members of a cell: a comma and white space.
+func (b document) between(c Cell) string {
 	if len(c.fields) < 2 {
 		return ", "
 	}
 	return string(b.raw[c.fields[0].value.to:c.fields[1].at])
 }
 
-// drop takes a member out of a cell, with the comma beside it.
-func (b book) drop(c Cell, name string) []byte {
+// drop removes a member from a cell, together with a comma.
+func (b document) drop(c Cell, name string) []byte {
 	i := slices.IndexFunc(c.fields, func(f field) bool { return f.name == name })
 	switch {
 	case i < 0:
@@ -80,8 +82,8 @@ func (b book) drop(c Cell, name string) []byte {
 	}
 }
 
-// remove takes a cell out, with the comma beside it.
-func (b book) remove(n int) []byte {
+// remove removes a cell, together with a comma.
+func (b document) remove(n int) []byte {
 	switch last := len(b.cells) - 1; {
 	case n < last:
 		return b.splice(span{b.cells[n].value.from, b.cells[n+1].value.from}, "")
@@ -92,8 +94,8 @@ func (b book) remove(n int) []byte {
 	}
 }
 
-// insert puts a new cell before the nth one, written as its neighbours are.
-func (b book) insert(n int, e Edit) ([]byte, error) {
+// insert inserts a new cell before the nth one, formatted like its neighbours.
+func (b document) insert(n int, e Edit) ([]byte, error) {
 	lead := b.lead()
 	cell, err := b.fresh(e, lead)
 	if err != nil {
@@ -111,8 +113,8 @@ func (b book) insert(n int, e Edit) ([]byte, error) {
 	}
 }
 
-// lead is what stands before a cell: a line break and its indentation, or nothing.
-func (b book) lead() string {
+// lead returns the white space before a cell: a line break and its indentation, or nothing.
+func (b document) lead() string {
 	if len(b.cells) > 0 {
 		return string(b.raw[b.list.from+1 : b.cells[0].value.from])
 	}
@@ -122,22 +124,23 @@ func (b book) lead() string {
 	return b.lineBreak() + b.unit + b.unit
 }
 
-// tail is what stands between the last cell and the closing bracket.
-func (b book) tail() string {
+// tail returns the white space between the last cell and the closing bracket.
+func (b document) tail() string {
 	if b.unit == "" {
 		return ""
 	}
 	return b.lineBreak() + b.unit
 }
 
-func (b book) lineBreak() string {
+// lineBreak returns the line ending of the notebook, taken from its first line.
+func (b document) lineBreak() string {
 	if i := bytes.IndexByte(b.raw, '\n'); i > 0 && b.raw[i-1] == '\r' {
 		return "\r\n"
 	}
 	return "\n"
 }
 
-// orSpace separates what follows a comma on the same line.
+// orSpace returns the separator after a comma: lead, or a space on the same line.
 func orSpace(lead string) string {
 	if lead == "" {
 		return " "
@@ -145,8 +148,8 @@ func orSpace(lead string) string {
 	return lead
 }
 
-// fresh writes a new cell, its members in the order of the alphabet, as Jupyter does.
-func (b book) fresh(e Edit, lead string) (string, error) {
+// fresh formats a new cell with its members in alphabetical order, like Jupyter.
+func (b document) fresh(e Edit, lead string) (string, error) {
 	kind := e.Type
 	if kind == "" {
 		kind = "code"
@@ -182,6 +185,7 @@ func (b book) fresh(e Edit, lead string) (string, error) {
 	return "{" + nl + indent + strings.Join(members, ","+nl+indent) + lead + "}", nil
 }
 
+// orUnit returns the indentation unit, or one space.
 func orUnit(unit string) string {
 	if unit == "" {
 		return " "
@@ -189,8 +193,8 @@ func orUnit(unit string) string {
 	return unit
 }
 
-// lists says whether sources are lists of lines here; they are in what Jupyter writes.
-func (b book) lists() bool {
+// lists reports whether the notebook stores sources as lists of lines, as Jupyter does.
+func (b document) lists() bool {
 	for _, c := range b.cells {
 		if f, ok := lookup(c.fields, "source"); ok {
 			return b.raw[f.value.from] == '['
@@ -199,9 +203,9 @@ func (b book) lists() bool {
 	return true
 }
 
-// source writes a cell's source: as one text, or as a list of lines that keep their line breaks. indent is that of the
-// member's name, "" when everything stands on one line.
-func (b book) source(text string, list bool, indent string) (string, error) {
+// source formats the source of a cell, as one string or as a list of lines that keep their line
+// breaks. indent is the indentation of the member's name; "" puts everything on one line.
+func (b document) source(text string, list bool, indent string) (string, error) {
 	if !list {
 		return encode(text)
 	}
@@ -224,7 +228,7 @@ func (b book) source(text string, list bool, indent string) (string, error) {
 	return "[" + deeper + strings.Join(lines, ","+deeper) + nl + indent + "]", nil
 }
 
-// encode writes a text as JSON, with nothing escaped that need not be.
+// encode formats a text as a JSON string with as few escapes as possible.
 func encode(text string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -1,5 +1,6 @@
-// Package notebook changes single cells of Jupyter notebooks (nbformat 4, https://nbformat.readthedocs.io). It replaces
-// byte ranges of the JSON and never writes the rest anew. It touches no files.
+// Package notebook changes single cells of Jupyter notebooks (nbformat 4,
+// https://nbformat.readthedocs.io). It finds the byte ranges of the JSON values and replaces only
+// those, so that all other bytes, and with them the format of the file, stay. It touches no files.
 package notebook
 
 import (
@@ -13,13 +14,13 @@ import (
 	"strings"
 )
 
-// What can be wrong. Other errors are of notebooks that are none.
+// The errors of this package.
 var (
 	ErrFormat = errors.New("not a notebook of nbformat 4")
 	ErrCell   = errors.New("no such cell")
 )
 
-// Mode says what is done with a cell.
+// Mode says what to do with a cell.
 type Mode string
 
 // The modes.
@@ -32,13 +33,13 @@ const (
 // Edit is one change.
 type Edit struct {
 	Mode   Mode
-	Cell   string // an id, or a number from 0 ("3", "cell-3"); Insert: after that cell, "" before the first
-	Type   string // "code", "markdown" or "raw"; "": as it is, and code for a new cell
+	Cell   string // an id, or a number from 0 ("3", "cell-3"); Insert: the cell before the new one, "" for the beginning
+	Type   string // "code", "markdown" or "raw"; "": unchanged, code for a new cell
 	Source string
-	ID     string // of a new cell, where the format has ids
+	ID     string // id of a new cell, if the format has ids
 }
 
-// Cell is what a cell is called and is.
+// Cell is one cell of a notebook.
 type Cell struct {
 	ID     string // "": it has none
 	Type   string
@@ -50,20 +51,20 @@ type Cell struct {
 // span is a range of bytes.
 type span struct{ from, to int }
 
-// field is a member of an object: the range of its value, and where its name begins.
+// field is a member of a JSON object: the range of its value, and the offset of its name.
 type field struct {
 	name  string
 	at    int
 	value span
 }
 
-// book is a notebook's bytes and what stands where.
-type book struct {
+// document is a notebook with the positions of its parts.
+type document struct {
 	raw   []byte
 	list  span // the array of cells, with its brackets
 	cells []Cell
-	ids   bool // cells have ids: nbformat 4.5
-	unit  string
+	ids   bool   // cells have ids (nbformat 4.5 or later)
+	unit  string // one level of indentation
 }
 
 // Cells lists the cells of a notebook.
@@ -72,8 +73,8 @@ func Cells(raw []byte) ([]Cell, error) {
 	return b.cells, err
 }
 
-// Apply makes a change and returns the new notebook and the number of the cell that it is about, from 0. Every byte
-// outside the changed values stays.
+// Apply makes one change. It returns the new notebook and the number, from 0, of the changed cell.
+// All bytes outside the changed values stay the same.
 func Apply(raw []byte, e Edit) ([]byte, int, error) {
 	b, err := open(raw)
 	if err != nil {
@@ -97,11 +98,12 @@ func Apply(raw []byte, e Edit) ([]byte, int, error) {
 	}
 }
 
-func open(raw []byte) (book, error) {
-	b := book{raw: raw}
+// open parses a notebook and records the positions of its cells.
+func open(raw []byte) (document, error) {
+	b := document{raw: raw}
 	start := len(raw) - len(bytes.TrimPrefix(raw, []byte("\ufeff")))
 	if !json.Valid(raw[start:]) {
-		return b, fmt.Errorf("%w: it is no JSON", ErrFormat)
+		return b, fmt.Errorf("%w: it is not JSON", ErrFormat)
 	}
 	top, err := fields(raw, span{start, len(raw)})
 	if err != nil {
@@ -132,9 +134,10 @@ func open(raw []byte) (book, error) {
 	return b, nil
 }
 
+// cellOf parses the cell at a range.
 func cellOf(raw []byte, at span) (Cell, error) {
 	if raw[at.from] != '{' {
-		return Cell{}, fmt.Errorf("%w: it is no object", ErrFormat)
+		return Cell{}, fmt.Errorf("%w: it is not an object", ErrFormat)
 	}
 	all, err := fields(raw, at)
 	if err != nil {
@@ -144,7 +147,7 @@ func cellOf(raw []byte, at span) (Cell, error) {
 	for name, to := range map[string]*string{"id": &c.ID, "cell_type": &c.Type} {
 		if f, ok := lookup(all, name); ok {
 			if err := json.Unmarshal(raw[f.value.from:f.value.to], to); err != nil {
-				return c, fmt.Errorf("%w: its %s is no text", ErrFormat, name)
+				return c, fmt.Errorf("%w: its %s is not a string", ErrFormat, name)
 			}
 		}
 	}
@@ -154,7 +157,7 @@ func cellOf(raw []byte, at span) (Cell, error) {
 	return c, err
 }
 
-// text reads a multi-line string: one text, or a list of texts.
+// text decodes a multi-line string: one string, or a list of strings.
 func text(raw []byte) (string, error) {
 	var whole string
 	if json.Unmarshal(raw, &whole) == nil {
@@ -167,8 +170,8 @@ func text(raw []byte) (string, error) {
 	return strings.Join(parts, ""), nil
 }
 
-// find looks a cell up by its id, else by its number.
-func (b book) find(name string) (int, error) {
+// find returns the index of the cell with an id, or else with a number.
+func (b document) find(name string) (int, error) {
 	if i := slices.IndexFunc(b.cells, func(c Cell) bool { return c.ID != "" && c.ID == name }); i >= 0 {
 		return i, nil
 	}
@@ -179,7 +182,8 @@ func (b book) find(name string) (int, error) {
 	return n, nil
 }
 
-func (b book) splice(at span, put string) []byte {
+// splice replaces a range of the notebook.
+func (b document) splice(at span, put string) []byte {
 	return slices.Concat(b.raw[:at.from], []byte(put), b.raw[at.to:])
 }
 
@@ -226,7 +230,7 @@ func elements(raw []byte, at span) ([]span, error) {
 	return all, nil
 }
 
-// next skips a value and says where it stood.
+// next skips a value and returns its range.
 func next(dec *json.Decoder, base int) (span, error) {
 	var value json.RawMessage
 	if err := dec.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
@@ -236,7 +240,8 @@ func next(dec *json.Decoder, base int) (span, error) {
 	return span{end - len(value), end}, nil
 }
 
-// lookup finds a member; of two with one name the last one counts, as JSON readers do.
+// lookup finds a member. Of several with the same name the last one counts, as in other JSON
+// readers.
 func lookup(all []field, name string) (field, bool) {
 	for _, f := range slices.Backward(all) {
 		if f.name == name {
@@ -246,6 +251,7 @@ func lookup(all []field, name string) (field, bool) {
 	return field{}, false
 }
 
+// number returns an integer member, or 0.
 func number(raw []byte, all []field, name string) int {
 	f, ok := lookup(all, name)
 	if !ok {
@@ -258,7 +264,8 @@ func number(raw []byte, all []field, name string) int {
 	return n
 }
 
-// indentOf is the white space between the last line break and a position; "" when something else stands there.
+// indentOf returns the white space between the last line break and a position, or "" if there is
+// anything else.
 func indentOf(raw []byte, at int) string {
 	line := raw[bytes.LastIndexByte(raw[:at], '\n')+1 : at]
 	if len(bytes.Trim(line, " \t")) > 0 {

@@ -9,12 +9,13 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// mark is the byte order mark of UTF-8. It is no part of the first line.
+// mark is the byte order mark of UTF-8. It does not belong to the first line.
 const mark = "\ufeff"
 
-// Apply makes the new text of an updated file. Lines that stay keep their bytes; lines that come get the file's line ending,
-// which is that of its first line. The envelope gives a changed text a line break at its end, as Codex's tool does; a
-// unified diff says itself whether there is one. Errors are of type *Error.
+// Apply returns the new text of an updated file. Unchanged lines keep their bytes. New lines get
+// the line ending of the file's first line. A patch in the envelope format adds a line break at the
+// end of a changed text, like Codex; a unified diff itself says whether there is one. Errors are of
+// type *Error.
 func (s Section) Apply(old string) (string, error) {
 	if s.diff != nil {
 		if text, ok := s.exact(old); ok {
@@ -33,8 +34,8 @@ func (s Section) Apply(old string) (string, error) {
 	return bom + src.with(cuts, s.diff == nil), nil
 }
 
-// exact applies a unified diff as it is written, to the byte and the line number. A hunk without lines of the file is not
-// for the library: it inserts before the named line, and diff means after it.
+// exact applies a unified diff literally, byte by byte and at its line numbers. The library inserts
+// a hunk without old lines before the named line, but diff means after it, so exact refuses those.
 func (s Section) exact(old string) (string, bool) {
 	for _, frag := range s.diff.TextFragments {
 		if frag.OldLines == 0 && frag.OldPosition > 0 {
@@ -48,11 +49,12 @@ func (s Section) exact(old string) (string, bool) {
 
 // source is a text as lines.
 type source struct {
-	lines   []string // without their endings
+	lines   []string // without line endings
 	endings []string // "\n", "\r\n", or "" of a last line without one
 	style   string   // the ending of new lines
 }
 
+// read splits a text into lines.
 func read(text string) source {
 	src := source{style: "\n"}
 	for i, line := range strings.SplitAfter(text, "\n") {
@@ -74,7 +76,7 @@ func read(text string) source {
 	return src
 }
 
-// cut replaces lines [from, to) of a source by others.
+// cut replaces lines [from, to) of a source by other lines.
 type cut struct {
 	from, to int
 	put      []Line
@@ -94,7 +96,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 			at = found + 1
 		}
 		lines := h.Lines
-		if len(wanted(lines)) == 0 { // nothing to find: it goes to the end, or where a diff says
+		if len(wanted(lines)) == 0 { // nothing to find: append, or insert where the diff says
 			to := len(src.lines)
 			if s.diff != nil {
 				to = min(h.At, to)
@@ -103,7 +105,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 			continue
 		}
 		found, ok := seek(src.lines, wanted(lines), at, h.At, h.End)
-		if short, empty := lastEmpty(lines); !ok && empty { // the end of the text, taken for an empty line
+		if short, empty := lastEmpty(lines); !ok && empty { // the patch took the end of the text for an empty line
 			lines = short
 			found, ok = seek(src.lines, wanted(lines), at, h.At, h.End)
 		}
@@ -122,6 +124,7 @@ func (s Section) cuts(src source) ([]cut, error) {
 	return all, nil
 }
 
+// notFound says where the lines of a hunk were searched.
 func notFound(h Hunk, at int) string {
 	switch {
 	case h.End:
@@ -133,7 +136,8 @@ func notFound(h Hunk, at int) string {
 	}
 }
 
-// miss is the error of a hunk that does not fit, with the lines of the file that are most like what it looks for.
+// miss builds the error for a hunk that does not fit, with the most similar lines of the file as a
+// hint.
 func (s Section) miss(hunk int, src source, why string, want []string) error {
 	e := &Error{Path: s.Path, Hunk: hunk + 1, Line: s.Hunks[hunk].Line, Why: why, Miss: true}
 	if len(want) > 0 {
@@ -145,7 +149,7 @@ func (s Section) miss(hunk int, src source, why string, want []string) error {
 	return e
 }
 
-// wanted are the lines of a hunk that are in the file.
+// wanted returns the lines of a hunk that must be in the file.
 func wanted(lines []Line) []string {
 	var out []string
 	for _, l := range lines {
@@ -156,7 +160,8 @@ func wanted(lines []Line) []string {
 	return out
 }
 
-// lastEmpty drops a last line of the file's that is empty, and the one that would take its place.
+// lastEmpty drops an empty last line from the old side of a hunk, and its counterpart on the new
+// side.
 func lastEmpty(lines []Line) ([]Line, bool) {
 	old, put := -1, -1
 	for i, l := range lines {
@@ -179,14 +184,15 @@ func lastEmpty(lines []Line) ([]Line, bool) {
 		switch {
 		case !slices.Contains(drop, i):
 			out = append(out, l)
-		case i == old && l.Op == ' ' && put != old: // it stays on the new side
+		case i == old && l.Op == ' ' && put != old: // keep it on the new side
 			out = append(out, Line{Op: '+'})
 		}
 	}
 	return out, true
 }
 
-// cutsOf makes cuts of a hunk whose first line in the file is at. Lines that stay are not touched.
+// cutsOf converts a hunk, whose first line in the file is at, into cuts. Unchanged lines are not
+// touched.
 func cutsOf(lines []Line, at, hunk int) []cut {
 	var all []cut
 	open := false
@@ -209,7 +215,7 @@ func cutsOf(lines []Line, at, hunk int) []cut {
 	return all
 }
 
-// with is the text with the cuts made. With closed, its last line gets an ending if it has none.
+// with returns the text after the cuts. With closed, a last line without an ending gets one.
 func (src source) with(cuts []cut, closed bool) string {
 	var lines, endings []string
 	copyTo := func(from, to int) {

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// Limits of Near: what is looked at, and what is shown.
+// Limits of Near: lines searched, characters compared and shown per line, and lines shown.
 const (
 	nearLines = 50_000
 	nearWidth = 160
 	nearShown = 3
 )
 
-// Near shows the lines that are most like the first of want that says something, with their numbers; "" when none is.
+// Near shows the lines that are most similar to the first meaningful line of want, with their
+// numbers; "" if there are none.
 func Near(lines, want []string) string {
 	first := ""
 	for _, w := range want {
@@ -48,7 +49,7 @@ func Near(lines, want []string) string {
 	return strings.Join(shown, "\n")
 }
 
-// pairsOf counts the pairs of neighbouring bytes in the beginning of a line.
+// pairsOf counts the pairs of adjacent bytes at the beginning of a line.
 func pairsOf(s string) map[[2]byte]int {
 	s = s[:min(len(s), 2*nearWidth)]
 	pairs := make(map[[2]byte]int, len(s))
@@ -58,7 +59,8 @@ func pairsOf(s string) map[[2]byte]int {
 	return pairs
 }
 
-// alike is Dice's coefficient over pairs of neighbouring bytes: 0 for nothing in common, 1 for the same.
+// alike returns Dice's coefficient over the pairs of adjacent bytes: from 0 (nothing in common) to
+// 1 (the same).
 func alike(pairs map[[2]byte]int, s string) float64 {
 	s = s[:min(len(s), 2*nearWidth)]
 	if len(s) < 2 || len(pairs) == 0 {

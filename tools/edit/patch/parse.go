@@ -1,6 +1,8 @@
-// Package patch reads patches and applies them to texts. It knows two formats: the "*** Begin Patch" envelope of
-// OpenAI's Codex (github.com/openai/codex, codex-rs/apply-patch), whose tool it agrees with, and unified diffs.
-// It touches no files.
+// Package patch parses patches and applies them to texts. It supports two formats: the "*** Begin
+// Patch" envelope of OpenAI's Codex (github.com/openai/codex, codex-rs/apply-patch), with the same
+// meaning as there, and unified diffs. Parse turns either into Sections, one per file.
+// Section.Apply finds the place of each hunk, at first exactly and then with less and less strict
+// comparisons. The package touches no files.
 package patch
 
 import (
@@ -20,11 +22,11 @@ const (
 	Delete
 )
 
-// Section is what a patch does with one file.
+// Section is the change of one file.
 type Section struct {
 	Kind    Kind
 	Path    string
-	Move    string // the new path of an updated file; "": it stays
+	Move    string // the new path of an updated file; "": unchanged
 	Content string // of an added file
 	Hunks   []Hunk // of an updated file
 	Line    int    // of its header in the patch, from 1
@@ -34,31 +36,31 @@ type Section struct {
 
 // Hunk is one place to change.
 type Hunk struct {
-	Context []string // lines that stand somewhere before it, found one after the other
+	Context []string // lines somewhere before it, to be found one after the other
 	Lines   []Line
-	End     bool // it is the end of the file
-	At      int  // the line, from 1, where a unified diff says that it is; 0: not said
+	End     bool // it must match the end of the file
+	At      int  // the line number in a unified diff, from 1; 0: unknown
 	Line    int  // of its first line in the patch, from 1
 }
 
 // Line is a line of a hunk.
 type Line struct {
-	Op   byte // ' ' stays, '-' goes, '+' comes
+	Op   byte // ' ' unchanged, '-' removed, '+' added
 	Text string
-	Bare bool // without a line break: the last of its file
+	Bare bool // the last line of a file, without a line break
 }
 
 // Error says what is wrong with a patch, and where.
 type Error struct {
 	Path string // "": not yet known
-	Hunk int    // from 1; 0: not in one
-	Line int    // of the patch, from 1; 0: all of it
+	Hunk int    // from 1; 0: not in a hunk
+	Line int    // line of the patch, from 1; 0: the whole patch
 	Why  string
-	Miss bool   // the patch is well formed, but the file does not hold what it says
+	Miss bool   // the patch is well formed, but does not fit the file
 	Hint string // what to try
 }
 
-// Error names file, hunk and line.
+// Error returns file, hunk, line and reason.
 func (e *Error) Error() string {
 	var at []string
 	if e.Path != "" {
@@ -89,7 +91,8 @@ const (
 	placeMark  = "@@"
 )
 
-// Parse reads a patch of either format; the header tells them apart. Errors are of type *Error.
+// Parse parses a patch of either format, which it recognises by the header. Errors are of type
+// *Error.
 func Parse(text string) ([]Section, error) {
 	if unified(text) {
 		return parseUnified(text)
@@ -117,8 +120,8 @@ func Parse(text string) ([]Section, error) {
 	return p.sections, nil
 }
 
-// envelope returns the lines between the two markers, and the number of the first marker's line. Around them a here
-// document's first and last line may stand.
+// envelope returns the lines between the two markers, and the line number of the first marker. It
+// ignores the first and last line of a here document around them.
 func envelope(text string) ([]string, int, error) {
 	lead := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	first := strings.Count(text[:lead], "\n") + 1
@@ -135,6 +138,7 @@ func envelope(text string) ([]string, int, error) {
 	return lines[1 : len(lines)-1], first, nil
 }
 
+// hereDocument reports whether a line starts a here document, with or without the command.
 func hereDocument(line string) bool {
 	for _, command := range []string{"apply_patch ", "applypatch "} {
 		line = strings.TrimPrefix(line, command)
@@ -142,7 +146,7 @@ func hereDocument(line string) bool {
 	return line == "<<EOF" || line == "<<'EOF'" || line == `<<"EOF"`
 }
 
-// split makes lines out of a text; a carriage return before a line break is no part of the line.
+// split splits a text into lines and drops the carriage return at the end of each.
 func split(text string) []string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -151,14 +155,15 @@ func split(text string) []string {
 	return lines
 }
 
-// parser reads the lines of an envelope, one after the other.
+// parser reads the lines of an envelope one by one.
 type parser struct {
 	at       int // number of the line
 	sections []Section
-	over     bool // the end marker was read before the last line: what follows counts for nothing
+	over     bool // the end marker was read; ignore the rest
 	env      bool
 }
 
+// open returns the current section, or nil.
 func (p *parser) open() *Section {
 	if len(p.sections) == 0 {
 		return nil
@@ -166,6 +171,7 @@ func (p *parser) open() *Section {
 	return &p.sections[len(p.sections)-1]
 }
 
+// fault builds an error at the current position.
 func (p *parser) fault(why string, args ...any) error {
 	e := &Error{Line: p.at, Why: fmt.Sprintf(why, args...)}
 	if s := p.open(); s != nil {
@@ -174,11 +180,12 @@ func (p *parser) fault(why string, args ...any) error {
 	return e
 }
 
+// line parses one line.
 func (p *parser) line(line string) error {
 	s := p.open()
 	head := strings.TrimSpace(line)
 	if s != nil && s.Kind == Update {
-		head = strings.TrimRightFunc(line, isSpace) // what is indented is a line of the file
+		head = strings.TrimRightFunc(line, isSpace) // an indented line belongs to the file
 	}
 	if done, err := p.header(head); done || err != nil {
 		return err
@@ -192,11 +199,11 @@ func (p *parser) line(line string) error {
 	case s != nil && s.Kind == Add:
 		return p.fault("%q is neither a header nor a line of the new file: those begin with '+'", short(line))
 	default:
-		return p.fault("%q is no header: want '%s{path}', '%s{path}' or '%s{path}'", short(line), addMark, deleteMark, updateMark)
+		return p.fault("%q is not a header: want '%s{path}', '%s{path}' or '%s{path}'", short(line), addMark, deleteMark, updateMark)
 	}
 }
 
-// header opens a section, if the line does.
+// header parses a line that starts a section, and reports whether it was one.
 func (p *parser) header(line string) (bool, error) {
 	if line == endMark {
 		p.over = true
@@ -206,7 +213,7 @@ func (p *parser) header(line string) (bool, error) {
 		if p.env || strings.TrimSpace(rest) == "" {
 			return true, p.fault("the environment id is empty or given twice")
 		}
-		p.env = true // there is one environment here
+		p.env = true // only one environment exists
 		return true, nil
 	}
 	for kind, mark := range []string{Add: addMark, Update: updateMark, Delete: deleteMark} {
@@ -226,7 +233,7 @@ func (p *parser) header(line string) (bool, error) {
 	return false, nil
 }
 
-// close ends the open section; an update must have changed something.
+// close ends the current section. An update must have changed something.
 func (p *parser) close(next string) error {
 	s := p.open()
 	if s == nil || s.Kind != Update {
@@ -241,7 +248,8 @@ func (p *parser) close(next string) error {
 	return nil
 }
 
-// change reads a line of an update. line is as it stands, head without white space at its end.
+// change parses a line of an update. line is the original, head is the line without trailing white
+// space.
 func (p *parser) change(s *Section, line, head string) error {
 	var last *Hunk
 	if len(s.Hunks) > 0 {
@@ -276,7 +284,7 @@ func (p *parser) change(s *Section, line, head string) error {
 	return nil
 }
 
-// place opens a hunk with an @@ line. Several of them, one after the other, lead deeper into the file.
+// place starts a hunk with an @@ line. Several @@ lines in a row narrow the place down.
 func (p *parser) place(s *Section, last *Hunk, context string) {
 	if last == nil || len(last.Lines) > 0 {
 		s.Hunks = append(s.Hunks, Hunk{Line: p.at})
@@ -287,7 +295,7 @@ func (p *parser) place(s *Section, last *Hunk, context string) {
 	}
 }
 
-// short keeps a message readable.
+// short cuts a line to 120 characters for a message.
 func short(line string) string {
 	if r := []rune(line); len(r) > 120 {
 		return string(r[:120]) + "…"

@@ -5,9 +5,10 @@ import (
 	"unicode"
 )
 
-// loose are the ways to compare a line of a file with one of a patch, the strict ones first: as it is, without white
-// space at its end, without any around it, and with typographic punctuation read as what a keyboard has.
-func loose() []func(string) string {
+// normalizers returns the ways to compare a line of a file with one of a patch, the strictest
+// first: exactly, without trailing white space, without surrounding white space, and with
+// typographic punctuation replaced by ASCII.
+func normalizers() []func(string) string {
 	return []func(string) string{
 		func(s string) string { return s },
 		func(s string) string { return strings.TrimRightFunc(s, isSpace) },
@@ -18,7 +19,7 @@ func loose() []func(string) string {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
 
-// ascii is what a keyboard has for a typographic dash, quotation mark or space.
+// ascii replaces a typographic dash, quotation mark or space by its ASCII counterpart.
 func ascii(r rune) rune {
 	switch {
 	case r >= '\u2010' && r <= '\u2015', r == '\u2212':
@@ -34,8 +35,9 @@ func ascii(r rune) rune {
 	}
 }
 
-// seek finds want in lines, at start or later; at the end only with end. The strictest comparison that finds it anywhere
-// wins over a nearer place. near, from 1, is where it is said to be: then the nearest place wins, on either side.
+// seek finds want in lines, at start or later; with end only at the end. A stricter comparison
+// anywhere wins over a nearer place. near is the expected line, from 1: if it is given, the nearest
+// place on either side wins.
 func seek(lines, want []string, start, near int, end bool) (int, bool) {
 	last := len(lines) - len(want)
 	if len(want) == 0 {
@@ -47,14 +49,14 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 	if end {
 		start = last
 	}
-	for _, as := range loose() {
+	for _, as := range normalizers() {
 		pattern := make([]string, len(want))
 		for i, w := range want {
 			pattern[i] = as(w)
 		}
 		best := -1
 		for i := start; i <= last; i++ {
-			if matches(lines[i:], pattern, as) && (best < 0 || away(i, near) < away(best, near)) {
+			if matches(lines[i:], pattern, as) && (best < 0 || distance(i, near) < distance(best, near)) {
 				best = i
 			}
 			if best >= 0 && (near == 0 || i >= near) {
@@ -68,13 +70,15 @@ func seek(lines, want []string, start, near int, end bool) (int, bool) {
 	return 0, false
 }
 
-func away(i, near int) int {
+// distance returns how far line i is from the expected one.
+func distance(i, near int) int {
 	if near == 0 {
 		return i
 	}
 	return max(i-(near-1), (near-1)-i)
 }
 
+// matches reports whether the first lines equal the pattern after normalisation.
 func matches(lines, pattern []string, as func(string) string) bool {
 	for i, p := range pattern {
 		if as(lines[i]) != p {

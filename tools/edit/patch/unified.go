@@ -8,7 +8,8 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// unified says that a text is a unified diff: it does not begin as an envelope, and a file header stands in it.
+// unified reports whether a text is a unified diff: it does not start with an envelope, and
+// contains a file header.
 func unified(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	first, _, _ := strings.Cut(text, "\n")
@@ -25,7 +26,8 @@ var (
 	hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)$`)
 )
 
-// parseUnified reads a unified diff of git or of diff. Line counts in its hunk headers that do not fit are corrected.
+// parseUnified parses a unified diff of git or diff. It corrects wrong line counts in the hunk
+// headers.
 func parseUnified(text string) ([]Section, error) {
 	counted := recount(strings.Trim(text, "\r\n") + "\n")
 	files, _, err := gitdiff.Parse(strings.NewReader(counted))
@@ -36,7 +38,7 @@ func parseUnified(text string) ([]Section, error) {
 		return nil, &Error{Why: "the unified diff changes no file"}
 	}
 	at := headers(counted)
-	git := strings.Contains("\n"+counted, "\ndiff --git ") // then the library has taken the prefixes off
+	git := strings.Contains("\n"+counted, "\ndiff --git ") // in this case the library has removed the prefixes
 	sections := make([]Section, 0, len(files))
 	for _, f := range files {
 		s, err := sectionOf(f, git, &at)
@@ -48,7 +50,7 @@ func parseUnified(text string) ([]Section, error) {
 	return sections, nil
 }
 
-// headers are the numbers of the lines where hunks begin.
+// headers returns the line numbers of the hunk headers.
 func headers(text string) []int {
 	var at []int
 	for i, line := range strings.Split(text, "\n") {
@@ -59,6 +61,8 @@ func headers(text string) []int {
 	return at
 }
 
+// sectionOf converts one file of a diff. at holds the line numbers of the hunk headers that are
+// still to come.
 func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
 	old, name := names(f, git)
 	s := Section{Kind: Update, Path: old, diff: f}
@@ -96,6 +100,7 @@ func sectionOf(f *gitdiff.File, git bool, at *[]int) (Section, error) {
 	return s, nil
 }
 
+// added returns the content of a new file.
 func added(frag *gitdiff.TextFragment) string {
 	var b strings.Builder
 	for _, l := range frag.Lines {
@@ -106,12 +111,13 @@ func added(frag *gitdiff.TextFragment) string {
 	return b.String()
 }
 
+// lineOf converts a line of a diff.
 func lineOf(l gitdiff.Line) Line {
 	text, broken := strings.CutSuffix(l.Line, "\n")
 	return Line{Op: " -+"[l.Op], Text: strings.TrimSuffix(text, "\r"), Bare: !broken}
 }
 
-// names are the old and the new path, without the a/ and b/ that git and many others put before them.
+// names returns the old and the new path, without the prefixes a/ and b/ of git and others.
 func names(f *gitdiff.File, git bool) (old, name string) {
 	old, name = f.OldName, f.NewName
 	if old == "" {
@@ -134,8 +140,8 @@ func names(f *gitdiff.File, git bool) (old, name string) {
 	return trim(old), trim(name)
 }
 
-// recount makes the line counts of hunk headers agree with the lines that follow them: those who write diffs by hand, and
-// models, count badly.
+// recount corrects the line counts in hunk headers. People and models who write diffs by hand often
+// count wrong.
 func recount(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i := range lines {

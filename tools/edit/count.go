@@ -2,7 +2,7 @@ package edit
 
 import "fmt"
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -19,34 +19,34 @@ import (
 	"hob/tools/edit/long"
 )
 
-// Limits.
+// Limits, in bytes.
 const (
-	maxFile   = 256 << 20 // bigger files are not changed by a tool that holds them in memory
-	hashLimit = 4 << 20   // bigger files are told by time and size alone
+	maxFile   = 256 << 20 // larger files are not loaded into memory
+	hashLimit = 4 << 20   // larger files are identified by time and size only
 )
 
-// wish is a path that a call names.
-type wish struct {
+// pathArg is a path that a call names.
+type pathArg struct {
 	path string
-	read bool // it is read too
+	read bool // the call also reads it
 }
 
-// target is a wish that was judged.
+// target is a resolved path with the state of its file.
 type target struct {
 	given  string
 	place  fsguard.Place
-	before string // what is there: "absent", a hash, or time and size of a big file
+	before string // its content: "absent", a hash, or time and size of a large file
 }
 
-// judged makes the intent of a call: where its paths lead, and what is there. It reads files only to hash them. say makes the
-// summary out of the paths, resolved.
-func (d Deps) judged(call tools.Call, name string, in any, paths []wish, say func(paths []string) string) (tools.Intent, error) {
+// intentFor builds the intent of a call: where its paths lead, and what is there now. It reads
+// files only to hash them. say makes the summary from the resolved paths.
+func (d Deps) intentFor(call tools.Call, name string, in any, paths []pathArg, say func(paths []string) string) (tools.Intent, error) {
 	i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSRead, tools.FSWrite}}
 	var leads []string
 	var kept []target
 	before := map[string]string{}
 	for _, w := range paths {
-		t, err := d.judge(call, w.path)
+		t, err := d.resolve(call, w.path)
 		if err != nil {
 			return tools.Intent{}, err
 		}
@@ -64,14 +64,15 @@ func (d Deps) judged(call tools.Call, name string, in any, paths []wish, say fun
 	}
 	canonical, err := tools.Canonical(struct {
 		Tool   string            `json:"tool"`
-		Before map[string]string `json:"before"` // an approval to change one content is none to change another
+		Before map[string]string `json:"before"` // an approval covers this content only
 		Args   any               `json:"args"`
 	}{name, before, in})
 	i.Canonical, i.Keep, i.Summary = canonical, kept, say(leads)
 	return i, err
 }
 
-func (d Deps) judge(call tools.Call, path string) (target, error) {
+// resolve resolves one path and records the state of its file.
+func (d Deps) resolve(call tools.Call, path string) (target, error) {
 	p, err := d.Guard.Resolve(call.Workdir, path)
 	if err != nil {
 		return target{}, tools.RefusePath(d.Guard, call, path, err)
@@ -83,6 +84,8 @@ func (d Deps) judge(call tools.Call, path string) (target, error) {
 	return t, nil
 }
 
+// before identifies the current content of a file, so that an approval is void when the content
+// changes.
 func (d Deps) before(p fsguard.Place) (string, error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
 		return "absent", nil
@@ -98,6 +101,8 @@ func (d Deps) before(p fsguard.Place) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), err
 }
 
+// read returns the content of a file. A file that became shorter meanwhile is no error here: the
+// commit detects it.
 func (d Deps) read(p fsguard.Place) ([]byte, error) {
 	f, err := d.Guard.Open(p)
 	if err != nil {
@@ -105,44 +110,46 @@ func (d Deps) read(p fsguard.Place) ([]byte, error) {
 	}
 	data := make([]byte, p.Info.Size())
 	n, err := io.ReadFull(f, data)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // it became shorter
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // the file became shorter
 		err = nil
 	}
 	return data[:n], errors.Join(err, f.Close())
 }
 
-// sheet is the files of one call while it works on them. Nothing is written before commit.
-type sheet struct {
+// changeSet holds the files of one call while the call works on them. Nothing is written before
+// commit.
+type changeSet struct {
 	Deps
 	call   tools.Call
 	intent tools.Intent
-	files  map[string]*file // by the resolved path
+	files  map[string]*file // by resolved path
 	order  []*file
-	long   bool // big files are not held in memory
+	long   bool // do not hold large files in memory
 }
 
-// file is one of them.
+// file is one file of a changeSet: its content before the call and now.
 type file struct {
 	target
 	was, now []byte
-	long     *long.Text // instead of was and now: only the changes are in memory
+	long     *long.Text // replaces was and now: holds only the changes in memory
 	existed  bool
 	exists   bool
-	like     iofs.FileInfo // a new file takes its mode from it
-	from     string        // moved from here, as given
-	origin   []byte        // what a moved file was before
-	moved    bool          // away
+	like     iofs.FileInfo // a new file copies its mode
+	from     string        // the old path of a moved file, as given
+	origin   []byte        // the old content of a moved file
+	moved    bool          // it was moved to another path
 	count    int           // replacements
 }
 
-// sheet begins the work on what Intent judged.
-func (d Deps) sheet(call tools.Call, intent tools.Intent) *sheet {
-	return &sheet{Deps: d, call: call, intent: intent, files: map[string]*file{}}
+// changeSet starts the work on the files of an intent.
+func (d Deps) changeSet(call tools.Call, intent tools.Intent) *changeSet {
+	return &changeSet{Deps: d, call: call, intent: intent, files: map[string]*file{}}
 }
 
-// asJudged says that a path leads where it led when the call was judged, and that the same stands there. A call that comes
-// back without what Intent kept (after a restart) must at least lead to one of the same paths.
-func (s *sheet) asJudged(t target) bool {
+// asIntended reports whether a path still leads to the same file with the same content as in the
+// intent. After a restart the intent has lost its targets; then the path must at least be one of
+// the same paths.
+func (s *changeSet) asIntended(t target) bool {
 	kept, ok := s.intent.Keep.([]target)
 	if !ok {
 		return slices.ContainsFunc(s.intent.Paths, func(p tools.Path) bool { return p.Path == t.place.Path })
@@ -152,17 +159,18 @@ func (s *sheet) asJudged(t target) bool {
 	})
 }
 
-// open brings a file into the sheet, if it is still what was judged and what the session has seen.
-func (s *sheet) open(path string) (*file, error) {
-	t, err := s.judge(s.call, path)
+// open adds a file to the set. It refuses a file that changed since the intent, or since the
+// session last saw it.
+func (s *changeSet) open(path string) (*file, error) {
+	t, err := s.resolve(s.call, path)
 	if err != nil {
 		return nil, err
 	}
 	if f, ok := s.files[t.place.Path]; ok {
 		return f, nil
 	}
-	if !s.asJudged(t) {
-		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was judged", tools.ShownPath(path))
+	if !s.asIntended(t) {
+		return nil, tools.Refuse(tools.Conflict, "call the tool again", "%s changed, or leads elsewhere, since this call was checked", tools.ShownPath(path))
 	}
 	if t.place.Area == fsguard.State {
 		return nil, tools.RefusePath(s.Guard, s.call, path, fsguard.ErrState)
@@ -183,19 +191,19 @@ func (s *sheet) open(path string) (*file, error) {
 	return f, nil
 }
 
-// load takes a file's content into memory, or only its place when it is long.
-func (s *sheet) load(f *file) error {
+// load reads a file into memory, or opens it if it is long.
+func (s *changeSet) load(f *file) error {
 	var err error
 	switch size := f.place.Info.Size(); {
 	case s.long && size > maxLong:
-		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 1 GB)", tools.ShownPath(f.given))
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 1 GB)", tools.ShownPath(f.given))
 	case s.long && size > longFile:
 		src, opening := s.Guard.Open(f.place)
 		if err = opening; err == nil {
 			f.long = long.New(src, size)
 		}
 	case size > maxFile:
-		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too big to edit (over 256 MB)", tools.ShownPath(f.given))
+		return tools.Refuse(tools.Validation, "use exec with sed or a script", "%s is too large to edit (over 256 MB)", tools.ShownPath(f.given))
 	default:
 		f.was, err = s.read(f.place)
 		f.now = f.was
@@ -206,17 +214,17 @@ func (s *sheet) load(f *file) error {
 	return nil
 }
 
-// close lets go of the long files.
-func (s *sheet) close() {
+// close closes the long files.
+func (s *changeSet) close() {
 	for _, f := range s.order {
 		if f.long != nil {
-			_ = f.long.Close() // only read: nothing to lose
+			_ = f.long.Close() // read only: nothing can be lost
 		}
 	}
 }
 
-// existing is open for a file that must be there and be text.
-func (s *sheet) existing(path string) (*file, error) {
+// existing is open for a file that must exist and be text.
+func (s *changeSet) existing(path string) (*file, error) {
 	f, err := s.open(path)
 	if err != nil {
 		return nil, err
@@ -234,8 +242,8 @@ func (s *sheet) existing(path string) (*file, error) {
 	return f, nil
 }
 
-// unchanged refuses to change what is no longer as the session last saw it.
-func (s *sheet) unchanged(t target) error {
+// unchanged refuses a file that differs from what the session last saw.
+func (s *changeSet) unchanged(t target) error {
 	changed, err := s.Seen.Changed(s.Guard, s.call.Session, t.place)
 	switch {
 	case err != nil:
@@ -249,7 +257,7 @@ func (s *sheet) unchanged(t target) error {
 	return nil
 }
 
-// dirty says that a file is to be written or removed.
+// dirty reports whether a file must be written or removed.
 func (f *file) dirty() bool {
 	if f.long != nil {
 		return f.long.Changed()
@@ -257,8 +265,8 @@ func (f *file) dirty() bool {
 	return f.exists != f.existed || f.exists && !bytes.Equal(f.was, f.now)
 }
 
-// commit writes all files of the sheet or none.
-func (s *sheet) commit(ctx context.Context, in any) error {
+// commit writes all changed files or none. It refuses text with the placeholder of a secret.
+func (s *changeSet) commit(ctx context.Context, in any) error {
 	var changes []atomic.Change
 	var changed []*file
 	for _, f := range s.order {
@@ -292,8 +300,8 @@ func (s *sheet) commit(ctx context.Context, in any) error {
 	return s.remember(changed, infos)
 }
 
-// remember tells Seen what the session has written.
-func (s *sheet) remember(changed []*file, infos []iofs.FileInfo) error {
+// remember records in Seen what the session has written.
+func (s *changeSet) remember(changed []*file, infos []iofs.FileInfo) error {
 	for i, f := range changed {
 		if !f.exists {
 			s.Seen.Forget(s.call.Session, f.place.Path)
@@ -303,7 +311,7 @@ func (s *sheet) remember(changed []*file, infos []iofs.FileInfo) error {
 		if f.long != nil {
 			var err error
 			if data, err = f.long.Head(headSize); err != nil {
-				return fmt.Errorf("look at what was written: %w", err)
+				return fmt.Errorf("read the edited file: %w", err)
 			}
 		}
 		s.Seen.Wrote(s.call.Session, f.place.Path, infos[i], data)
@@ -311,6 +319,7 @@ func (s *sheet) remember(changed []*file, infos []iofs.FileInfo) error {
 	return nil
 }
 
+// job identifies a call in the journal by its id and arguments.
 func (d Deps) job(call tools.Call, in any) (atomic.Job, error) {
 	args, err := tools.Canonical(in)
 	id := call.ID
@@ -320,16 +329,16 @@ func (d Deps) job(call tools.Call, in any) (atomic.Job, error) {
 	return atomic.Job{Folder: d.Journal, ID: id, Args: args}, err
 }
 
-// took says whether an interrupted call was carried out: it was, all of it, when its journal says so.
-func (d Deps) took(call tools.Call, in any) (bool, error) {
+// wasApplied reports whether an interrupted call was carried out: its journal holds a receipt.
+func (d Deps) wasApplied(call tools.Call, in any) (bool, error) {
 	job, err := d.job(call, in)
 	if err != nil {
 		return false, err
 	}
-	return atomic.Took(job)
+	return atomic.Committed(job)
 }
 
-// summary names the files that a call changes.
+// summary returns a function that names the files that a call changes.
 func summary(verb string) func(paths []string) string {
 	return func(paths []string) string {
 		var names []string

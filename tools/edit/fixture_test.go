@@ -16,24 +16,24 @@ import (
 	"hob/tools/edit"
 )
 
-// desk is a workspace with the three tools.
-type desk struct {
+// fixture is a workspace with the three tools.
+type fixture struct {
 	top, dir, journal     string
 	guard                 *fsguard.Guard
 	seen                  seen
 	edit, patch, notebook tools.Tool
 }
 
-func newDesk(t testing.TB) desk {
+func newFixture(t testing.TB) fixture {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	return deskIn(t, top)
+	return fixtureIn(t, top)
 }
 
-func deskIn(t testing.TB, top string) desk {
+func fixtureIn(t testing.TB, top string) fixture {
 	t.Helper()
-	d := desk{top: top, dir: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits"), seen: seen{}}
+	d := fixture{top: top, dir: filepath.Join(top, "ws"), journal: filepath.Join(top, "state", "edits"), seen: seen{}}
 	must(t, os.MkdirAll(d.dir, 0o700))
 	must(t, os.MkdirAll(filepath.Join(top, "state"), 0o700))
 	var err error
@@ -83,14 +83,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (d desk) put(t testing.TB, name, content string) {
+func (d fixture) put(t testing.TB, name, content string) {
 	t.Helper()
 	path := filepath.Join(d.dir, name)
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-func (d desk) get(t testing.TB, name string) string {
+func (d fixture) get(t testing.TB, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(d.dir, name))
 	must(t, err)
@@ -101,7 +101,7 @@ func (d desk) get(t testing.TB, name string) string {
 type m map[string]string
 
 // all is everything in the workspace, empty folders ("name/": "") and temporary files too.
-func (d desk) all(t testing.TB) m {
+func (d fixture) all(t testing.TB) m {
 	t.Helper()
 	found := m{}
 	must(t, filepath.WalkDir(d.dir, func(path string, e iofs.DirEntry, err error) error {
@@ -128,14 +128,14 @@ func (d desk) all(t testing.TB) m {
 
 type args map[string]any
 
-func (d desk) call(t testing.TB, id string, a args) tools.Call {
+func (d fixture) call(t testing.TB, id string, a args) tools.Call {
 	t.Helper()
 	raw, err := json.Marshal(a)
 	must(t, err)
 	return tools.Call{ID: id, Session: 1, Args: raw, Workdir: d.dir, Zone: "UTC"}
 }
 
-func (d desk) do(t testing.TB, tool tools.Tool, a args) tools.Result {
+func (d fixture) do(t testing.TB, tool tools.Tool, a args) tools.Result {
 	t.Helper()
 	c := d.call(t, "t1_1", a)
 	intent, err := tool.Intent(t.Context(), c)
