@@ -150,7 +150,7 @@ func shapes() []shape {
 		{"Channel test", "`hob channels test`", "daemon/lobby/channels.go", "Trial"},
 		{"Pairing", "`hob pairing list`, and what begins, ends or revokes a pairing", "channels/paired.go", "PairingRow"},
 		{"Call", "`hob audit`", views, "AuditRow"},
-		{"Backup", "`hob backup list`", "daemon/store/backup/folder.go", "File"},
+		{"Backup", "`hob backup list`", "daemon/store/backup_folder.go", "BackupFile"},
 		{"Answer", "`hob chat TEXT`", "daemon/console/once.go", "Answer"},
 		{"Tool", "`hob tool list`, `hob tool show`", "daemon/console/form.go", "ToolSpec"},
 	}
