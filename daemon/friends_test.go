@@ -31,5 +31,5 @@ func TestKnownPeopleAreWrittenToUnasked(t *testing.T) {
 	came(2, 88, "dinner at eight")
 	came(2, sam, "done")
 	s.telegram.Say(sam, "write to 99")
-	came(3, sam, "telegram:99 is neither an address of the owner nor of somebody known")
+	came(3, sam, "telegram:99 is neither an address of the owner nor a known address")
 }

@@ -195,7 +195,7 @@ func (r toolCalls) approval(asks []Judged) *turn.Question {
 		lines = append(lines, fmt.Sprintf("%d calls; one answer is for all of them:", len(asks)))
 	}
 	for _, j := range asks {
-		line := policy.Plea("May I", j.Intent, j.Decision)
+		line := policy.ApprovalText("May I", j.Intent, j.Decision)
 		lines = append(lines, line)
 		sum.Write([]byte(j.Hash()))
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// area judges what walk found. The order matters: state before sensitive before the roots.
+// area classifies the result of walk. The order matters: state first, then sensitive, then the roots.
 func (g *Guard) area(w walked) (Area, error) {
 	state, err := g.inState(w)
 	if err != nil {
@@ -30,9 +30,11 @@ func (g *Guard) area(w walked) (Area, error) {
 	return area, nil
 }
 
-// ownHome says whether a path lies in hob's home, whose configuration may hold keys, by its name or by the identity of a folder on the way. The
-// workspace does not count, nor does a root that the owner opened inside the home; a root around the home does not open it. Where the home is
-// the owner's own home folder, or lies around it, only hob's configuration counts.
+// ownHome reports whether a path is in hob's home, whose config may hold keys. It compares names, and the identity of every folder on the
+// way.
+//
+// The workspace does not count, nor does a root that the owner opened inside hob's home. A root that contains hob's home does not open
+// it. If hob's home is the owner's own home folder, or contains it, only hob's config counts.
 func ownHome(g *Guard, root string, w walked) bool {
 	if root != "" && root != g.own && within(g.own, root) {
 		return false
@@ -51,10 +53,10 @@ func ownHome(g *Guard, root string, w walked) bool {
 	return slices.ContainsFunc(w.trail, same) || w.info != nil && same(w.info)
 }
 
-// configName begins the names of hob's configuration file, of its drafts and of its copies.
+// configName is the prefix of the names of hob's config file, its drafts and its copies.
 const configName = "config.toml"
 
-// rootOf finds the innermost of the workspace and the roots that holds path; the zero Root is none of them.
+// rootOf returns the innermost root or workspace that contains path. The zero Root means none.
 func (g *Guard) rootOf(path string) (root Root, area Area) {
 	area = Outside
 	if within(g.space, path) {
@@ -72,8 +74,8 @@ func (g *Guard) rootOf(path string) (root Root, area Area) {
 	return root, area
 }
 
-// inState says whether a path lies in the state folder, by name or by the identity of any folder on the
-// way (bind mounts, other spellings), or is a hard link to a file in it.
+// inState reports whether a path is in the state folder. It compares names, and the identity of every folder on the way (bind mounts,
+// other spellings). It also finds hard links to files of the state folder.
 func (g *Guard) inState(w walked) (bool, error) {
 	if within(g.state, w.path) {
 		return true, nil
@@ -83,7 +85,7 @@ func (g *Guard) inState(w walked) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the state folder: %w", err)
+		return false, fmt.Errorf("stat the state folder: %w", err)
 	}
 	for _, info := range w.trail {
 		if os.SameFile(info, state) {
@@ -99,9 +101,10 @@ func (g *Guard) inState(w walked) (bool, error) {
 	return g.stateFile(w.info)
 }
 
-// stateFile says whether info is a file of the state folder under another name; nothing in the folder is opened. How many names a
-// file has is no proof: a link that is renamed away at the same moment leaves one. So what lies in the folder itself, the database
-// above all, is always compared; the folders in it are looked through for files with several names.
+// stateFile reports whether info is a file of the state folder under another name. It opens nothing in that folder.
+//
+// A link count of one proves nothing: a link may be renamed away at the same moment. So the files directly in the folder, above all the
+// database, are always compared. Its subfolders are searched only if the file has several names.
 func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 	if !info.Mode().IsRegular() {
 		return false, nil
@@ -131,16 +134,16 @@ func (g *Guard) stateFile(info fs.FileInfo) (bool, error) {
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("look through the state folder: %w", err)
+		return false, fmt.Errorf("search the state folder: %w", err)
 	}
 	return found, nil
 }
 
-// topFile says whether info is a file that lies in the state folder itself.
+// topFile reports whether info is a file directly in the state folder.
 func topFile(state string, info fs.FileInfo) (bool, error) {
 	entries, err := os.ReadDir(state)
 	if err != nil {
-		return false, fmt.Errorf("look through the state folder: %w", err)
+		return false, fmt.Errorf("search the state folder: %w", err)
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() {
@@ -151,7 +154,7 @@ func topFile(state string, info fs.FileInfo) (bool, error) {
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("look at the state folder: %w", err)
+			return false, fmt.Errorf("stat a file of the state folder: %w", err)
 		}
 		if os.SameFile(info, other) {
 			return true, nil
@@ -160,7 +163,7 @@ func topFile(state string, info fs.FileInfo) (bool, error) {
 	return false, nil
 }
 
-// ownProcess is hob's own entry in /proc: its memory, its environment, its open files.
+// ownProcess reports whether a path is in hob's own entry of /proc: its memory, environment and open files.
 func ownProcess(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	if !ok {
@@ -173,6 +176,6 @@ func ownProcess(path string) bool {
 	if number == strconv.Itoa(os.Getpid()) {
 		return true
 	}
-	_, err := os.Stat("/proc/self/task/" + number) // a thread of hob's has an entry of its own that no list shows
+	_, err := os.Stat("/proc/self/task/" + number) // each thread of hob has an entry too, which no listing shows
 	return err == nil
 }

@@ -11,14 +11,14 @@ import (
 	"hob/daemon/sys"
 )
 
-// Folders of the workspace that hold what is not the owner's own.
+// Folders of the workspace whose content is foreign: it did not come from the owner.
 const (
-	ScratchFolder    = ".scratch"    // what tainted turns write, a folder for each session
-	AttachmentFolder = "attachments" // what came with messages
+	ScratchFolder    = ".scratch"    // files that tainted turns write, in one folder per session
+	AttachmentFolder = "attachments" // files that came with messages
 )
 
-// Foreign says why the content of a path that was judged to lie in an area is somebody else's text: it came with a message, a
-// tainted turn wrote it, or it lies where the owner did not say that hob may work. "" when it is the owner's.
+// Foreign says why the content of a path in an area counts as foreign text: it came with a message, a tainted turn wrote it, or it is
+// outside of the folders that the owner opened. "" means that it is the owner's own.
 func (g *Guard) Foreign(path string, area Area) string {
 	switch {
 	case area == State:
@@ -42,7 +42,7 @@ func (g *Guard) Foreign(path string, area Area) string {
 	return ""
 }
 
-// inForeign says whether a path lies in a foreign folder. Where a link has the folder's name, what the link leads to counts as foreign too.
+// inForeign reports whether a path is in a foreign folder. If the folder's name is a symbolic link, its target counts too.
 func inForeign(dir, path string) bool {
 	if path != dir && within(dir, path) {
 		return true
@@ -54,13 +54,13 @@ func inForeign(dir, path string) bool {
 	return err == nil && within(target, path)
 }
 
-// ForeignFolders are the folders of a workspace with somebody else's text in them.
+// ForeignFolders lists the folders of a workspace that hold foreign text.
 func ForeignFolders(workspace string) []string {
 	return []string{filepath.Join(workspace, AttachmentFolder), filepath.Join(workspace, ScratchFolder)}
 }
 
-// RealFolder returns ErrFolder when a link, or anything but a folder, has the place of a foreign folder: what hob writes there would not
-// count as foreign. A folder that is missing is fine.
+// RealFolder returns ErrFolder if a foreign folder's name is taken by a link or another kind of file: what hob writes there would not
+// count as foreign. A missing folder is fine.
 func RealFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
@@ -72,13 +72,14 @@ func RealFolder(dir string) error {
 	return fmt.Errorf("%s: %w", dir, err)
 }
 
-// Workspace is the workspace's folder, resolved.
+// Workspace returns the path of the workspace, resolved.
 func (g *Guard) Workspace() string { return g.space }
 
-// Roots are the configured roots, resolved, in the order of the config.
+// Roots returns the configured roots, resolved, in the order of the config.
 func (g *Guard) Roots() []Root { return append([]Root(nil), g.roots...) }
 
-// ScratchOf is the folder, in a workspace, for what a session writes after it has read something foreign.
+// ScratchOf returns the folder in which a session writes after it has read something foreign. Characters of the session's name that do
+// not suit a file name are replaced, and a digest is added.
 func ScratchOf(workspace, session string) string {
 	name := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {

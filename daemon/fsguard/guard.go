@@ -1,9 +1,13 @@
-// Package fsguard says where a path really leads, and opens and writes files without being led elsewhere
-// in between. It judges (workspace, root, outside, sensitive, state) and refuses only what is refused in
-// every mode: hob's state folder, and what is not a regular file. It never decides about permission.
+// Package fsguard resolves paths and opens and writes files safely. It finds out where a path really leads, classifies the place
+// (workspace, root, outside, sensitive, state), and makes sure that nothing redirects the path between the check and the use.
 //
-// The state folder is told by identity (device and inode), not by name, because closing any descriptor of
-// the database drops SQLite's locks on it: a file in there must not even be opened.
+// The flow: Resolve follows a path without opening anything and returns a Place. The gate (package policy) decides with the Place's area.
+// Then Open, Folder, WriteFile or Stage act on the same Place, and fail with ErrMoved if the file is another one by now.
+//
+// It refuses only what is refused in every mode: hob's state folder, and files that are not regular. It never decides about permission.
+//
+// It recognises the state folder by identity (device and inode), not by name. The reason: closing any descriptor of the database drops
+// SQLite's locks, so a file in there must not even be opened.
 package fsguard
 
 import (
@@ -16,7 +20,7 @@ import (
 	"sync"
 )
 
-// Area says where a path lies. The values are those of the tools seam.
+// Area classifies a path. The values are those of package tools.
 type Area string
 
 // The areas of the file system.
@@ -25,55 +29,55 @@ const (
 	RootRW    Area = "root-rw"   // a configured root, writable
 	RootRO    Area = "root-ro"   // a configured root, readable
 	Outside   Area = "outside"   // anywhere else
-	Scratch   Area = "scratch"   // the workspace's .scratch: what tainted turns write
+	Scratch   Area = "scratch"   // the workspace's .scratch folder, where tainted turns write
 	Sensitive Area = "sensitive" // keys, credentials, .env
 	State     Area = "state"     // hob's own state folder and process: always refused
 )
 
-// What can be wrong with a path. Errors for missing files wrap fs.ErrNotExist.
+// Errors about paths. Errors for missing files wrap fs.ErrNotExist.
 var (
-	ErrPath    = errors.New("not a usable path")         // empty, a NUL in it, too long
+	ErrPath    = errors.New("not a valid path")          // empty, too long, or with a NUL byte
 	ErrState   = errors.New("hob's own state")           // refused in every mode
 	ErrSecret  = errors.New("it may hold secrets")       // refused where nobody can be asked
 	ErrLoop    = errors.New("too many symbolic links")   //
 	ErrDangle  = errors.New("a link that leads nowhere") // refused for writing
 	ErrRegular = errors.New("not a regular file")        // a folder, device, pipe or socket
 	ErrFolder  = errors.New("not a folder")              //
-	ErrMoved   = errors.New("changed while it was used") // what was opened is not what was judged
-	ErrExists  = errors.New("is there already")          // NewOnly
+	ErrMoved   = errors.New("changed while it was used") // the opened file is not the one that was checked
+	ErrExists  = errors.New("already exists")            // NewOnly
 )
 
-// Root is a folder that the owner opened to the tools beside the workspace.
+// Root is a folder outside of the workspace that the owner opened to the tools.
 type Root struct {
 	Path    string // absolute, or with "~"
 	Write   bool
-	Foreign bool // others fill it: what is in it is not the owner's. It is not written
+	Foreign bool // other people fill it, so its content is foreign; it is never written
 }
 
-// Config says which folders there are.
+// Config names the folders.
 type Config struct {
 	Workspace string // absolute
 	State     string // absolute; hob's own
 	Home      string // the owner's home, for "~" and the sensitive paths
 	Roots     []Root
-	Guest     bool                     // somebody else than the owner asks: what is private to the owner counts as sensitive
-	Marked    func(path string) string // why a file counts as foreign: a tainted turn wrote it; "" when it does not. nil: none does
-	Wrote     func(path, hash string)  // is told, before anybody can see it, of each content that is written: its SHA-256 in hex, "" for a removal. nil: nobody is
+	Guest     bool                     // someone other than the owner asks: the owner's private files count as sensitive
+	Marked    func(path string) string // says why a file counts as foreign, for example because a tainted turn wrote it; "": it does not. nil: no file is marked
+	Wrote     func(path, hash string)  // called before new content becomes visible, with its SHA-256 in hex, or "" for a removal. nil: nobody is notified
 }
 
-// Guard judges and opens paths. It is safe for concurrent use.
+// Guard classifies and opens paths. It is safe for concurrent use.
 type Guard struct {
-	state string // as configured; its identity is looked up each time, it may be made later
-	own   string // the folder that holds the state folder: hob's home
+	state string // as configured; its identity is looked up each time, because the folder may be made later
+	own   string // the parent of the state folder: hob's home
 	home  string
-	roots []Root // resolved, the longest path first; the workspace is among them
+	roots []Root // resolved, without the workspace
 	space string // the workspace, resolved
 	guest bool
 	marks func(path string) string
 	wrote func(path, hash string)
 
 	mu   sync.Mutex
-	held []*os.File // descriptors of state files that a race made us open: never closed
+	held []*os.File // files of the state folder that a race made us open; they are never closed
 }
 
 // New makes a guard. The folders need not exist yet.
@@ -105,31 +109,32 @@ func New(c Config) (*Guard, error) {
 	return g, nil
 }
 
+// resolved follows the symbolic links of a path as far as it exists.
 func resolved(path string) (string, error) {
 	w, err := walk(path)
 	return w.path, err
 }
 
-// Place is a path that was judged.
+// Place is a path that Resolve has classified.
 type Place struct {
 	Path   string      // absolute, symbolic links resolved
 	Area   Area        //
-	Info   fs.FileInfo // what is there; nil: nothing
-	Own    bool        // in hob's home folder but not in the workspace: its configuration lies there
-	Dangle bool        // a symbolic link on the way leads to something that is not there
+	Info   fs.FileInfo // the file that exists there; nil: none
+	Own    bool        // in hob's home but not in the workspace; hob's config is there
+	Dangle bool        // a symbolic link on the way leads to something that does not exist
 
-	// Foreign says why what is there is somebody else's text: "attachment", "scratch", "outside the roots", "written by …". "" when it
-	// is the owner's.
+	// Foreign says why the content is foreign text: "attachment", "scratch", "outside the roots", "written by …". "" means that it is the
+	// owner's own.
 	Foreign string
 }
 
-// Exists says whether something is there.
+// Exists reports whether the file exists.
 func (p Place) Exists() bool { return p.Info != nil }
 
-// IsDir says whether a folder is there.
+// IsDir reports whether the place is a folder.
 func (p Place) IsDir() bool { return p.Info != nil && p.Info.IsDir() }
 
-// ID names what is there by device and inode, "" when nothing is there or the system has no such numbers.
+// ID identifies the file by device and inode. It is "" if the file does not exist or the system has no such numbers.
 func (p Place) ID() string {
 	if p.Info == nil {
 		return ""
@@ -137,9 +142,8 @@ func (p Place) ID() string {
 	return identity(p.Info)
 }
 
-// Resolve finds out where a path leads, as the kernel would go: relative to base (absolute), "~" for the
-// owner's home, each symbolic link followed, ".." taken after that. What does not exist is resolved as far
-// as it does. It opens nothing.
+// Resolve finds out where a path leads, in the way the kernel would: relative to base (absolute), with "~" as the owner's home, each
+// symbolic link followed, ".." applied after that. Missing parts are kept as they are. It opens nothing.
 func (g *Guard) Resolve(base, path string) (Place, error) {
 	if err := usable(path); err != nil {
 		return Place{}, err
@@ -151,14 +155,14 @@ func (g *Guard) Resolve(base, path string) (Place, error) {
 	p := Place{Path: w.path, Info: w.info, Dangle: w.dangle}
 	p.Area, err = g.area(w)
 	if err != nil {
-		return Place{}, fmt.Errorf("judge %s: %w", path, err)
+		return Place{}, fmt.Errorf("classify %s: %w", path, err)
 	}
 	p.Own = p.Area != State && within(g.own, p.Path) && !within(g.space, p.Path)
 	p.Foreign = g.Foreign(p.Path, p.Area)
 	return p, nil
 }
 
-// Absolute is where a path leads: "~" is the home of hob's own user, and links are followed as far as there is something.
+// Absolute makes a path absolute: "~" is the home of the user that hob runs as. It follows symbolic links as far as the path exists.
 func Absolute(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || os.IsPathSeparator(rest[0])) {
 		home, err := os.UserHomeDir()
@@ -173,6 +177,7 @@ func Absolute(path string) (string, error) {
 	return resolved(path)
 }
 
+// absolute joins a path with base, or with the workspace if base is "".
 func (g *Guard) absolute(base, path string) string {
 	if path == "~" {
 		return g.home
@@ -189,5 +194,5 @@ func (g *Guard) absolute(base, path string) string {
 	return base + string(filepath.Separator) + path
 }
 
-// Home is the owner's home folder, resolved.
+// Home returns the owner's home folder, resolved.
 func (g *Guard) Home() string { return g.home }

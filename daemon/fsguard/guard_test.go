@@ -24,7 +24,7 @@ type world struct {
 
 func newWorld(t testing.TB) world {
 	t.Helper()
-	top, err := os.MkdirTemp("", "guard") // not TempDir: its name has the test's name in it
+	top, err := os.MkdirTemp("", "guard") // not TempDir, whose path contains the test's name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (w world) link(t testing.TB, target, name string) {
 	must(t, os.Symlink(target, filepath.Join(w.space, name)))
 }
 
-// shut closes what a test has opened.
+// shut closes a file that a test has opened.
 func shut(t testing.TB, c io.Closer) {
 	t.Helper()
 	must(t, c.Close())
@@ -105,8 +105,8 @@ func TestAWorkspaceBelowAFolderCalledSecretCanBeUsed(t *testing.T) {
 	}
 }
 
-// TestTheHomeOfHob (S9): hob's home outside the workspace is sensitive, also below a root around it and where the owner's own folder is hob's
-// home. A root that the owner opened inside it is a root.
+// TestTheHomeOfHob (S9): hob's home outside of the workspace is sensitive, also below a root that contains it and if it is the owner's
+// own home folder. A root that the owner opened inside it is a root.
 func TestTheHomeOfHob(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -149,7 +149,7 @@ func TestASwappedFileIsNotOpened(t *testing.T) {
 			must(t, os.WriteFile(path, []byte("content of victim"), 0o600))
 			p, err := w.Resolve("", "victim")
 			must(t, err)
-			must(t, os.Rename(path, path+".old")) // keeps the inode taken
+			must(t, os.Rename(path, path+".old")) // keeps the inode in use
 			must(t, swap(path))
 			if f, err := w.Open(p); err == nil {
 				_ = f.Close()
@@ -160,8 +160,8 @@ func TestASwappedFileIsNotOpened(t *testing.T) {
 	}
 }
 
-// TestSymlinkRace swaps a folder for a link to the state while files in it are read and written. No
-// content of the state may be seen, and nothing may be written there.
+// TestSymlinkRace replaces a folder by a link to the state folder while its files are read and written. No content of the state folder
+// may appear, and nothing may be written there.
 func TestSymlinkRace(t *testing.T) {
 	w := newWorld(t)
 	dir, aside := w.space+"/sub", w.space+"/sub.aside"
@@ -218,8 +218,7 @@ func TestSymlinkRace(t *testing.T) {
 	t.Logf("%d reads, %d refusals", read, refused)
 }
 
-// Whatever a path is made of, it resolves to an absolute clean path without links, and the judgement of that
-// path is the same.
+// Any path resolves to an absolute clean path without links, and that path is classified the same way.
 func TestResolvingTwiceIsResolvingOnce(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "..", "up")

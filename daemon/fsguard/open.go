@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Open opens a regular file for reading, without blocking, and only if it is still what was judged.
-// Errors: ErrState, ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
+// Open opens a regular file for reading, without blocking, and only if it is still the file that was classified. Errors: ErrState,
+// ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
 func (g *Guard) Open(p Place) (*os.File, error) {
 	if err := readable(p); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func (g *Guard) Open(p Place) (*os.File, error) {
 	return f, nil
 }
 
-// Folder opens a folder, only if it is still the one that was judged. The caller closes it.
-// Errors: ErrState, ErrFolder, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
+// Folder opens a folder, only if it is still the one that was classified. The caller closes it. Errors: ErrState, ErrFolder, ErrMoved,
+// fs.ErrNotExist, fs.ErrPermission.
 func (g *Guard) Folder(p Place) (*os.Root, error) {
 	if err := readable(p); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func readable(p Place) error {
 	return nil
 }
 
-// anchor opens the folder that a path is reached through: its root, or the folder that holds it.
+// anchor opens the folder from which a path is reached: its root, or else its parent folder.
 func (g *Guard) anchor(p Place) (*os.Root, string, error) {
 	opened, _ := g.rootOf(p.Path)
 	dir := opened.Path
@@ -78,8 +78,8 @@ func (g *Guard) anchor(p Place) (*os.Root, string, error) {
 	return root, rel, err
 }
 
-// openPlain opens and compares afterwards. When a race made it open a file of the state folder, the
-// descriptor is kept for good: closing it would drop the locks of the database.
+// openPlain opens a file and compares it afterwards, on systems that cannot compare first. If a race made it open a file of the state
+// folder, it keeps the descriptor open forever: closing it would drop the locks of the database.
 func (g *Guard) openPlain(root *os.Root, rel string, want fs.FileInfo) (*os.File, error) {
 	f, err := root.OpenFile(rel, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -101,7 +101,7 @@ func (g *Guard) openPlain(root *os.Root, rel string, want fs.FileInfo) (*os.File
 	return nil, errors.Join(err, f.Close())
 }
 
-// harmless says that a file is known not to be one of the state folder's.
+// harmless reports whether a file is certainly not in the state folder.
 func (g *Guard) harmless(info fs.FileInfo) bool {
 	if info == nil {
 		return false
@@ -138,5 +138,5 @@ func Kind(m fs.FileMode) string {
 	}
 }
 
-// closeRoot drops a folder that was only looked through; there is nothing to lose in it.
+// closeRoot closes a folder that was only read, so an error loses nothing.
 func closeRoot(r *os.Root) { _ = r.Close() }

@@ -11,8 +11,8 @@ import (
 
 const nonblock = unix.O_NONBLOCK
 
-// openSame takes a handle first (O_PATH: it opens nothing, and closing it drops no locks), compares it with
-// what was judged, and opens the file through the handle. So not even a race opens another file.
+// openSame opens a handle first (O_PATH opens no content, and closing it drops no locks), compares it with the classified file, and opens
+// the file through the handle. So even a race cannot make it open another file.
 func (g *Guard) openSame(root *os.Root, rel string, want fs.FileInfo) (*os.File, error) {
 	handle, err := root.OpenFile(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -27,11 +27,11 @@ func (g *Guard) openSame(root *os.Root, rel string, want fs.FileInfo) (*os.File,
 		return nil, ErrMoved
 	}
 	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", handle.Fd()), os.O_RDONLY|nonblock, 0)
-	if errors.Is(err, fs.ErrNotExist) { // no /proc here
+	if errors.Is(err, fs.ErrNotExist) { // /proc is not mounted
 		return g.openPlain(root, rel, want)
 	}
 	return f, err
 }
 
-// closeHandle drops a handle that nothing was read from or written to.
+// closeHandle closes a handle through which nothing was read or written.
 func closeHandle(f *os.File) { _ = f.Close() }

@@ -44,7 +44,7 @@ func TestPayloads(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		area fsguard.Area
-		open error // nil: it can be read; errAny: judged, but not opened here
+		open error // nil: it can be read; errAny: classified, but not opened here
 		bad  error // Resolve refuses it
 	}{
 		// plain

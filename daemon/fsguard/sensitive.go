@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// secretFolders hold keys and credentials wherever they stand; secretHomes do below the home folder.
-// Lower case, with slashes.
+// secretFolders lists folder names that hold keys and credentials anywhere; secretHomes lists paths below the home folder. All in lower
+// case, with slashes.
 func secretFolders() []string {
 	return []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", "keychains", "keyrings", ".secrets"}
 }
@@ -25,7 +25,7 @@ func secretHomes() []string {
 	}
 }
 
-// secretNames match one component of a path; path.Match patterns in lower case.
+// secretNames lists path.Match patterns, in lower case, for one component of a path.
 func secretNames() []string {
 	return []string{
 		".env", ".env.*", ".env-*", ".envrc", "*.env", "*credential*", "*secret*",
@@ -35,7 +35,7 @@ func secretNames() []string {
 	}
 }
 
-// secretFiles are the system's own; the patterns match the whole path.
+// secretFiles lists system files with secrets; the patterns match the whole path.
 func secretFiles() []string {
 	return []string{
 		"/etc/shadow*", "/etc/gshadow*", "/etc/sudoers", "/etc/sudoers.d/*", "/etc/master.passwd", "/etc/ssl/private/*", "/etc/krb5.keytab",
@@ -43,16 +43,16 @@ func secretFiles() []string {
 	}
 }
 
-// private are the owner's own files and folders in the workspace: what hob knows about the owner.
+// private lists the workspace's files and folders with what hob knows about the owner.
 func private() []string { return []string{"USER.md", "MEMORY.md", "CAPABILITIES.md", "memory"} }
 
-// Private says that a file or folder of the workspace, by its path in it, is for the owner alone.
+// Private reports whether a file or folder of the workspace, given by its path inside, is for the owner alone.
 func Private(name string) bool {
 	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
 	return slices.ContainsFunc(private(), func(own string) bool { return fold(own) == fold(first) })
 }
 
-// isPrivate says whether a path lies in one of the owner's own files and folders, by name or, under other names, by identity.
+// isPrivate reports whether a path is in one of the owner's private files or folders, by name or by identity.
 func isPrivate(space string, w walked) bool {
 	if rel, err := filepath.Rel(space, w.path); err == nil && filepath.IsLocal(rel) && Private(rel) {
 		return true
@@ -66,8 +66,8 @@ func isPrivate(space string, w walked) bool {
 	return false
 }
 
-// sensitive says whether a path holds keys or credentials, by its names below root (so that a workspace
-// that happens to lie below a folder called "secret" can be used), and by the identity of the home's key folders.
+// sensitive reports whether a path holds keys or credentials. Only the names below root count, so that a workspace inside a folder called
+// "secret" still works. The key folders of the home are also recognised by identity.
 func (g *Guard) sensitive(root string, w walked) bool {
 	whole := fold(filepath.ToSlash(w.path))
 	for _, pattern := range secretFiles() {
@@ -93,6 +93,7 @@ func (g *Guard) sensitive(root string, w walked) bool {
 	return g.keyFolder(w)
 }
 
+// homeSecret reports whether a path below the home folder is in one of secretHomes.
 func homeSecret(below string) bool {
 	below = strings.Trim(below, "/")
 	for _, dir := range secretHomes() {
@@ -103,10 +104,11 @@ func homeSecret(below string) bool {
 	return false
 }
 
-// SecretName says that a file or folder of this name, wherever it stands, counts as one with keys or credentials. Others may
-// too, by where they stand: Resolve tells.
+// SecretName reports whether a file or folder with this name counts as secret in any place. Other names may be secret because of their
+// place, which only Resolve knows.
 func SecretName(name string) bool { return secretName(fold(name)) }
 
+// secretName expects a folded name. Public keys (*.pub) are not secret.
 func secretName(name string) bool {
 	for _, dir := range secretFolders() {
 		if name == dir {
@@ -121,8 +123,7 @@ func secretName(name string) bool {
 	return false
 }
 
-// keyFolder catches the home's key folders under other names: bind mounts, foreign spellings of a
-// file system that folds letters.
+// keyFolder recognises the home's key folders under other names: bind mounts, or other spellings on a file system that ignores case.
 func (g *Guard) keyFolder(w walked) bool {
 	if g.home == "" {
 		return false
@@ -144,5 +145,5 @@ func (g *Guard) keyFolder(w walked) bool {
 	return false
 }
 
-// fold lowers letters as file systems that ignore case do: by way of upper case, so that "ſ" and "K" (Kelvin) meet s and k.
+// fold lowers letters as file systems that ignore case do. It goes through upper case, so that "ſ" and "K" (Kelvin) equal s and k.
 func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }

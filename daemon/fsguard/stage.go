@@ -11,25 +11,26 @@ import (
 	"hob/daemon/sys"
 )
 
-// Staged is a change to one file that is prepared and that nobody sees yet: new content that waits beside the
-// file under a temporary name, or the file's removal. Several of them can be prepared before the first is applied.
+// Staged is a prepared change to one file that nobody sees yet: new content under a temporary name next to the file, or the file's
+// removal. Several changes can be prepared before the first is applied. The order of calls is Stage, Check, Keep, Apply, Sync, then
+// Forget; or Restore to undo.
 type Staged struct {
-	dir   *os.Root
-	place Place
-	temp  string // "": a removal
-	info  fs.FileInfo
-	home  fs.FileInfo
-	hash  string // of the content
-	tell  func(hash string)
+	dir    *os.Root
+	place  Place
+	temp   string // "": a removal
+	info   fs.FileInfo
+	home   fs.FileInfo
+	hash   string // SHA-256 of the content; "": a removal
+	notify func(hash string)
 }
 
-// TempName is a fresh name for a temporary file beside name. IsTemp and Sweep know it.
+// TempName returns a new name for a temporary file next to name. IsTemp and Sweep recognise it.
 func TempName(name string) string { return tempPrefix(name) + sys.RandomIDs().Code(12) + ".tmp" }
 
-// Identity names a file by device and inode; "" where the system has no such numbers.
+// Identity identifies a file by device and inode; "" where the system has no such numbers.
 func Identity(info fs.FileInfo) string { return identity(info) }
 
-// Missing lists the folders that are to be made before a file can be written at a place, the outermost first.
+// Missing lists the folders that must be made before a file can be written at a place, the outermost first.
 func Missing(p Place) []string {
 	var dirs []string
 	for dir := filepath.Dir(p.Path); ; dir = filepath.Dir(dir) {
@@ -40,9 +41,9 @@ func Missing(p Place) []string {
 	}
 }
 
-// Stage makes new content durable under the name temp (of TempName) beside a judged place, and makes missing folders; content writes
-// it into an empty file, from its beginning. A file that is there passes on its permission bits and, where hob may, its owner; else
-// like does, and without that a new file gets 0644 less the umask. The caller closes what it gets. Errors as of WriteFile.
+// Stage writes new content durably under the name temp (from TempName) next to a classified place, and makes missing folders. content
+// writes into the empty file. The new file takes the permission bits and, if hob may set it, the owner of the existing file, or else of
+// like; without both it gets 0644 minus the umask. The caller closes the result. Errors: those of WriteFile.
 func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like fs.FileInfo) (*Staged, error) {
 	if err := writable(p, false); err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
@@ -56,10 +57,10 @@ func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like f
 	}
 	mode := fs.FileMode(0o644)
 	if like != nil {
-		mode = 0o600 // until fill gives it the bits of the other
+		mode = 0o600 // until fill sets the right bits
 	}
-	s := &Staged{dir: dir, place: p, temp: temp, tell: teller(g, p)}
-	if s.info, s.hash, err = fill(dir, temp, content, mode, like, s.tell != nil); err == nil {
+	s := &Staged{dir: dir, place: p, temp: temp, notify: notifier(g, p)}
+	if s.info, s.hash, err = fill(dir, temp, content, mode, like, s.notify != nil); err == nil {
 		s.home, err = dir.Stat(".")
 	}
 	if err != nil {
@@ -68,8 +69,8 @@ func (g *Guard) Stage(p Place, temp string, content func(*os.File) error, like f
 	return s, nil
 }
 
-// StageRemoval prepares the removal of a judged file. The caller closes what it gets.
-// Errors: ErrState, ErrRegular, fs.ErrNotExist, fs.ErrPermission.
+// StageRemoval prepares the removal of a classified file. The caller closes the result. Errors: ErrState, ErrRegular, fs.ErrNotExist,
+// fs.ErrPermission.
 func (g *Guard) StageRemoval(p Place) (*Staged, error) {
 	err := readable(p)
 	if err == nil {
@@ -82,23 +83,23 @@ func (g *Guard) StageRemoval(p Place) (*Staged, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remove %s: %w", p.Path, err)
 	}
-	s := &Staged{dir: dir, place: p, tell: teller(g, p)}
+	s := &Staged{dir: dir, place: p, notify: notifier(g, p)}
 	if s.home, err = dir.Stat("."); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove %s: %w", p.Path, err), s.Close())
 	}
 	return s, nil
 }
 
-// Place is where the change will be seen.
+// Place returns the place of the change.
 func (s *Staged) Place() Place { return s.place }
 
-// Temp is the temporary file with the new content; nil of a removal.
+// Temp describes the temporary file with the new content; nil for a removal.
 func (s *Staged) Temp() fs.FileInfo { return s.info }
 
-// Folder is the folder that holds the file.
+// Folder describes the folder of the file.
 func (s *Staged) Folder() fs.FileInfo { return s.home }
 
-// Check says ErrMoved when the file is no longer what was judged: another one, longer, or written to.
+// Check returns ErrMoved if the file is not the one that was classified, or if its size or time has changed.
 func (s *Staged) Check() error {
 	now, err := s.dir.Lstat(s.name())
 	was := s.place.Info
@@ -115,8 +116,8 @@ func (s *Staged) Check() error {
 	return nil
 }
 
-// Keep gives what is there a second name beside it, so that Restore can bring it back. Where the system has no hard links
-// it is a copy. Without a file it does nothing.
+// Keep gives the existing file a second name, so that Restore can bring it back. Without hard links it makes a copy. If there is no file,
+// it does nothing.
 func (s *Staged) Keep(name string) error {
 	if s.place.Info == nil {
 		return nil
@@ -143,11 +144,11 @@ func (s *Staged) copy(name string) error {
 	return errors.Join(err, to.Chmod(s.place.Info.Mode().Perm()), to.Sync(), to.Close(), from.Close())
 }
 
-// Apply gives the new content its name, or removes the file. It follows nothing and is not durable before Sync.
+// Apply renames the new content to its final name, or removes the file. It follows no links. The change is durable only after Sync.
 func (s *Staged) Apply() error {
 	var err error
-	if s.tell != nil {
-		s.tell(s.hash)
+	if s.notify != nil {
+		s.notify(s.hash)
 	}
 	if s.temp == "" {
 		err = s.dir.Remove(s.name())
@@ -160,7 +161,7 @@ func (s *Staged) Apply() error {
 	return nil
 }
 
-// Restore undoes Apply with what Keep kept.
+// Restore undoes Apply with the file that Keep kept.
 func (s *Staged) Restore(name string) error {
 	if s.place.Info == nil {
 		return s.dir.Remove(s.name())
@@ -171,29 +172,29 @@ func (s *Staged) Restore(name string) error {
 // Sync makes the names in the file's folder durable.
 func (s *Staged) Sync() error { return syncFolder(s.dir) }
 
-// Forget removes what Keep kept; without a file, or when nothing was kept, it does nothing.
+// Forget removes the file that Keep kept. It does nothing if there was none.
 func (s *Staged) Forget(name string) error {
 	if s.place.Info == nil {
 		return nil
 	}
-	return gone(s.dir.Remove(name))
+	return ignoreMissing(s.dir.Remove(name))
 }
 
-// Discard removes the temporary file, if it is still there, and closes.
+// Discard removes the temporary file, if it still exists, and closes.
 func (s *Staged) Discard() error {
 	if s.temp == "" {
 		return s.Close()
 	}
-	return errors.Join(gone(s.dir.Remove(s.temp)), s.Close())
+	return errors.Join(ignoreMissing(s.dir.Remove(s.temp)), s.Close())
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (s *Staged) Close() error { return s.dir.Close() }
 
 func (s *Staged) name() string { return filepath.Base(s.place.Path) }
 
-// gone forgives that there was nothing to remove.
-func gone(err error) error {
+// ignoreMissing drops the error that there was nothing to remove.
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -65,7 +65,7 @@ func TestMissingFolders(t *testing.T) {
 	}
 }
 
-// What Keep kept comes back, with its own identity where there are hard links; what was not there is gone again.
+// Restore brings back the file that Keep kept, with its own identity where there are hard links, and removes a file that was new.
 func TestStagedChangesCanBeUndone(t *testing.T) {
 	w := newWorld(t)
 	for path, remove := range map[string]bool{"a.txt": false, "sub/b.txt": true, "new.txt": false} {
@@ -112,7 +112,7 @@ func TestStageRefuses(t *testing.T) {
 	if _, err := w.StageRemoval(gone); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	// A folder that became a link after it was judged is not followed.
+	// A folder that became a link after it was classified is not followed.
 	p, err := w.Resolve("", "sub/deep/x.txt")
 	must(t, err)
 	must(t, os.Rename(w.space+"/sub", w.space+"/sub.was"))

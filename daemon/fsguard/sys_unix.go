@@ -10,12 +10,12 @@ import (
 	"syscall"
 )
 
-// links is the number of names that a file has.
+// links returns the number of names that a file has.
 func links(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)
 	}
-	return 2 // not known: look
+	return 2 // unknown: search for other names
 }
 
 func identity(info fs.FileInfo) string {
@@ -25,7 +25,7 @@ func identity(info fs.FileInfo) string {
 	return ""
 }
 
-// keepOwner gives a new file the owner and group of the one it replaces, as far as hob may.
+// keepOwner gives a new file the owner and group of the file that it replaces, if hob may.
 func keepOwner(f *os.File, old fs.FileInfo) error {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -51,7 +51,7 @@ func syncFolder(root *os.Root) error {
 		return err
 	}
 	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that has no fsync for folders
+	if errors.Is(err, syscall.EINVAL) { // this file system has no fsync for folders
 		err = nil
 	}
 	return errors.Join(err, d.Close())

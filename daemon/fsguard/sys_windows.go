@@ -14,18 +14,18 @@ func (g *Guard) openSame(root *os.Root, rel string, want fs.FileInfo) (*os.File,
 	return g.openPlain(root, rel, want)
 }
 
-// links is not known from a FileInfo here: always look.
+// links is always 2, because a FileInfo does not say it here. Callers then search for other names.
 func links(fs.FileInfo) uint64 { return 2 }
 
 func identity(fs.FileInfo) string { return "" }
 
-// keepOwner: a new file takes the access list of its folder.
+// keepOwner does nothing: a new file takes the access list of its folder.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
 
-// syncFolder: folders cannot be synced here; the rename is written through by the journal.
+// syncFolder does nothing: folders cannot be synced here, and the file system's journal keeps the rename.
 func syncFolder(*os.Root) error { return nil }
 
-// usableHere refuses device names (NUL, COM1) and streams ("file:stream").
+// usableHere rejects device names (NUL, COM1) and streams ("file:stream").
 func usableHere(path string) error {
 	rest := path[len(filepath.VolumeName(path)):]
 	for _, name := range split(rest) {

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Text reads the first bytes, at most so many, of a file that goes to a model without anybody asking for it: one of the workspace's files with
-// fixed names. Under such a name a link, a pipe or a device may stand: what is no regular file, may hold secrets or is hob's own state is not
-// read. Errors: ErrState, ErrSecret, ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
+// Text reads up to most bytes of a file that hob sends to a model unasked: one of the workspace's files with fixed names. Such a name
+// could be a link, a pipe or a device, so Text reads only regular files, and neither secrets nor hob's own state. Errors: ErrState,
+// ErrSecret, ErrRegular, ErrMoved, fs.ErrNotExist, fs.ErrPermission.
 func Text(g *Guard, path string, most int64) (text []byte, at Place, err error) {
 	at, err = g.Resolve("", path)
 	if err != nil {

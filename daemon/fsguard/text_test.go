@@ -12,7 +12,7 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// A file that goes to a model by its name alone is a plain one of the owner's, whatever was put in its place; a pipe must not even be waited for.
+// Text reads only plain files of the owner, whatever has taken their names. A pipe must not even be waited for.
 func TestText(t *testing.T) {
 	w := newWorld(t)
 	path := w.space + "/AGENTS.md"

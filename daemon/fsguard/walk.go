@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Limits of a walk. Linux follows 40 links and takes paths of 4,096 bytes.
+// Limits of a walk. They are those of Linux: 40 links, and paths of 4,096 bytes.
 const (
 	maxLinks = 40
 	maxPath  = 4096
 )
 
-// walked is where a path led.
+// walked is the result of a walk.
 type walked struct {
-	path   string        // resolved
-	info   fs.FileInfo   // of path; nil: not there
-	trail  []fs.FileInfo // of every existing folder on the way, from the root on; not of path itself
+	path   string        // with all links resolved
+	info   fs.FileInfo   // the file at path; nil: it does not exist
+	trail  []fs.FileInfo // every existing folder on the way, from the root on, without path itself
 	dangle bool
 }
 
-// walk follows path component by component. It only looks (lstat, readlink); it opens nothing.
+// walk follows a path component by component. It only calls lstat and readlink; it opens nothing.
 func walk(path string) (walked, error) {
 	volume := filepath.VolumeName(path)
 	w := walker{rest: split(path[len(volume):])}
@@ -43,17 +43,19 @@ func walk(path string) (walked, error) {
 	return out, nil
 }
 
+// walker is the state of a walk.
 type walker struct {
 	root    string
-	names   []string      // below root, existing
+	names   []string      // existing components below root
 	infos   []fs.FileInfo // of root and of each name
-	missing []string      // below names, not existing
-	rest    []string      // still to go
+	missing []string      // missing components after names
+	rest    []string      // components still to visit
 	links   int
-	own     int  // so many of rest are the caller's own; what stands before them came out of links
-	dangle  bool // the first missing component came out of a link
+	own     int  // how many of rest come from the caller; the ones before them come from links
+	dangle  bool // the first missing component comes from a link
 }
 
+// start begins again at a root, for example after an absolute link.
 func (w *walker) start(root string) {
 	w.root, w.names, w.missing = root, nil, nil
 	w.infos = w.infos[:0:0]
@@ -66,6 +68,7 @@ func (w *walker) here() string {
 	return filepath.Join(append(append([]string{w.root}, w.names...), w.missing...)...)
 }
 
+// step visits one component.
 func (w *walker) step(name string) error {
 	switch {
 	case name == "." || name == "":
@@ -103,6 +106,7 @@ func (w *walker) mustBeFolder() error {
 	return nil
 }
 
+// up handles "..".
 func (w *walker) up() error {
 	if err := w.mustBeFolder(); err != nil {
 		return err
@@ -118,6 +122,7 @@ func (w *walker) up() error {
 	return nil
 }
 
+// follow replaces a link by the components of its target.
 func (w *walker) follow(link string) error {
 	if w.links++; w.links > maxLinks {
 		return ErrLoop
@@ -158,7 +163,7 @@ func usable(path string) error {
 	return usableHere(path)
 }
 
-// within says whether path is dir or below it; both are resolved.
+// within reports whether path is dir or below it. Both are resolved.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -16,16 +16,16 @@ import (
 	"hob/daemon/sys"
 )
 
-// Option changes what WriteFile does.
+// Option changes how WriteFile works.
 type Option int
 
-// NewOnly refuses to replace a file: ErrExists, also when it appears in the last moment.
+// NewOnly makes WriteFile return ErrExists instead of replacing a file, even one that appears at the last moment.
 const NewOnly Option = 1
 
-// WriteFile puts data at a judged place, all or nothing: a temporary file in the same folder, fsync, rename,
-// fsync of the folder. Missing folders are made. A file that is replaced keeps its permission bits and, where
-// hob may, its owner; other names of it (hard links) keep the old content. A new file gets mode, less the umask.
-// It returns what is there now. Errors: ErrState, ErrDangle, ErrRegular, ErrExists, ErrMoved, fs.ErrPermission.
+// WriteFile writes data to a classified place, all or nothing: it writes a temporary file in the same folder, syncs it, renames it, and
+// syncs the folder. It makes missing folders. A replaced file keeps its permission bits and, if hob may set it, its owner; its other
+// names (hard links) keep the old content. A new file gets mode minus the umask. It returns the new file. Errors: ErrState, ErrDangle,
+// ErrRegular, ErrExists, ErrMoved, fs.ErrPermission.
 func (g *Guard) WriteFile(p Place, data []byte, mode fs.FileMode, opts ...Option) (fs.FileInfo, error) {
 	only := len(opts) > 0 && opts[0] == NewOnly
 	if err := writable(p, only); err != nil {
@@ -36,7 +36,7 @@ func (g *Guard) WriteFile(p Place, data []byte, mode fs.FileMode, opts ...Option
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}
 	defer closeRoot(dir)
-	info, err := replace(dir, filepath.Base(p.Path), data, mode, p.Info, only, teller(g, p))
+	info, err := replace(dir, filepath.Base(p.Path), data, mode, p.Info, only, notifier(g, p))
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", p.Path, err)
 	}
@@ -69,7 +69,7 @@ func (g *Guard) parent(p Place) (*os.Root, error) {
 	return g.folder(path)
 }
 
-// folder opens a resolved folder, and checks that nothing leads it elsewhere meanwhile.
+// folder opens a resolved folder and checks that its path still leads to the same place.
 func (g *Guard) folder(path string) (*os.Root, error) {
 	now, err := g.Resolve("", path)
 	if err != nil {
@@ -81,8 +81,8 @@ func (g *Guard) folder(path string) (*os.Root, error) {
 	return g.Folder(now)
 }
 
-// makeFolders is MkdirAll that makes each new name durable, and each folder through the one above it, so
-// that no link that appears on the way leads elsewhere.
+// makeFolders is MkdirAll with two additions: it makes each new name durable, and it makes each folder through its open parent, so that a
+// link that appears meanwhile cannot redirect it.
 func (g *Guard) makeFolders(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return nil
@@ -105,13 +105,14 @@ func (g *Guard) makeFolders(path string) error {
 	return syncFolder(root)
 }
 
-func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool, tell func(hash string)) (fs.FileInfo, error) {
+// replace writes the temporary file and publishes it. On an error it removes the temporary file.
+func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.FileInfo, only bool, notify func(hash string)) (fs.FileInfo, error) {
 	temp := tempPrefix(name) + sys.RandomIDs().Code(12) + ".tmp"
-	info, hash, err := fill(dir, temp, Bytes(data), mode.Perm(), old, tell != nil)
+	info, hash, err := fill(dir, temp, Bytes(data), mode.Perm(), old, notify != nil)
 	fail.Point("file.temp")
 	if err == nil {
-		if tell != nil {
-			tell(hash)
+		if notify != nil {
+			notify(hash)
 		}
 		err = publish(dir, temp, name, only)
 	}
@@ -124,7 +125,7 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, old fs.Fi
 	return info, syncFolder(dir)
 }
 
-// Bytes is, for Stage, content that is in memory.
+// Bytes makes the content function of Stage for content that is in memory.
 func Bytes(data []byte) func(*os.File) error {
 	return func(f *os.File) error {
 		_, err := f.Write(data)
@@ -132,15 +133,15 @@ func Bytes(data []byte) func(*os.File) error {
 	}
 }
 
-// teller tells of new content of a place whoever wants to know what hob itself writes; nil: nobody does.
-func teller(g *Guard, p Place) func(hash string) {
+// notifier returns the function that reports new content at a place to Config.Wrote; nil: nobody wants it.
+func notifier(g *Guard, p Place) func(hash string) {
 	if g.wrote == nil {
 		return nil
 	}
 	return func(hash string) { g.wrote(p.Path, hash) }
 }
 
-// fill makes new content durable under a temporary name. hashed wants its SHA-256, in hex.
+// fill writes new content durably under a temporary name. With hashed it also returns the content's SHA-256 in hex.
 func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileMode, old fs.FileInfo, hashed bool) (info fs.FileInfo, hash string, err error) {
 	f, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -161,7 +162,7 @@ func fill(dir *os.Root, temp string, content func(*os.File) error, mode fs.FileM
 	return info, hex.EncodeToString(sum.Sum(nil)), errors.Join(err, statErr, f.Close())
 }
 
-// publish gives the temporary file its name. A rename replaces what the name stands for and follows nothing.
+// publish renames the temporary file to its final name. A rename replaces the name itself and follows no link.
 func publish(dir *os.Root, temp, name string, only bool) error {
 	if !only {
 		return dir.Rename(temp, name)
@@ -173,24 +174,24 @@ func publish(dir *os.Root, temp, name string, only bool) error {
 	case errors.Is(err, fs.ErrExist):
 		return ErrExists
 	}
-	if _, there := dir.Lstat(name); there == nil { // a file system without hard links: look, then rename
+	if _, there := dir.Lstat(name); there == nil { // a file system without hard links: check, then rename
 		return ErrExists
 	}
 	return dir.Rename(temp, name)
 }
 
-// tempPrefix begins the names of a file's temporary files: ".hob-", eight hex digits of the name's hash, "-".
+// tempPrefix begins the names of a file's temporary files: ".hob-", eight hex digits of the name's hash, "-". Sweep finds them by it.
 func tempPrefix(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return ".hob-" + hex.EncodeToString(sum[:4]) + "-"
 }
 
-// IsTemp says whether a file name is that of a temporary file of WriteFile.
+// IsTemp reports whether a file name is that of a temporary file of WriteFile.
 func IsTemp(name string) bool {
 	return strings.HasPrefix(name, ".hob-") && strings.HasSuffix(name, ".tmp")
 }
 
-// Sweep removes the temporary files that an interrupted WriteFile to this place left. Not to be called while one runs.
+// Sweep removes the temporary files that an interrupted WriteFile to this place left. It must not run at the same time as one.
 func (g *Guard) Sweep(p Place) error {
 	up, err := g.Resolve("", filepath.Dir(p.Path))
 	if err != nil || !up.IsDir() || p.Area == State {

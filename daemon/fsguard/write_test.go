@@ -139,7 +139,7 @@ func TestOnlyOneOfManyMakesANewFile(t *testing.T) {
 func TestAFailedWriteLeavesTheOldFileAndNothingElse(t *testing.T) {
 	w := newWorld(t)
 	if os.Getuid() == 0 {
-		// root may write everywhere: a name that is too long for the file system stands in for a failure
+		// root may write everywhere, so a name that is too long for the file system provides the failure
 		p, err := w.Resolve("", "a.txt")
 		must(t, err)
 		must(t, os.Rename(w.space, w.space+".gone"))
@@ -181,7 +181,7 @@ func TestSweepRemovesOnlyTheFilesOwnLeftovers(t *testing.T) {
 	must(t, w.Sweep(missing))
 }
 
-// tempOf finds out how the temporary files of a.txt begin, by watching writes.
+// tempOf finds the prefix of the temporary files of a.txt by watching writes.
 func tempOf(t *testing.T, w world) string {
 	t.Helper()
 	seen := make(chan string, 1)

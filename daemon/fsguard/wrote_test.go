@@ -13,7 +13,7 @@ import (
 	"hob/daemon/fsguard"
 )
 
-// TestWrote: whoever wants to know what hob writes is told the place and the content, before anybody can see it there.
+// TestWrote: Config.Wrote gets the path and the content's hash before the content is visible.
 func TestWrote(t *testing.T) {
 	dir := t.TempDir()
 	space := filepath.Join(dir, "space")
@@ -22,7 +22,7 @@ func TestWrote(t *testing.T) {
 	must(t, os.Symlink("old", filepath.Join(space, "link")))
 	var told []string
 	g, err := fsguard.New(fsguard.Config{Workspace: space, State: filepath.Join(dir, "state"), Wrote: func(path, hash string) {
-		there, err := os.ReadFile(path) // what is there now is not yet what is told
+		there, err := os.ReadFile(path) // the old content is still there at this moment
 		if sum := sha256.Sum256(there); err == nil && hash == hex.EncodeToString(sum[:]) {
 			t.Errorf("%s was told after it could be seen", path)
 		}

@@ -13,16 +13,17 @@ import (
 	"hob/tools"
 )
 
-// Grant allows calls of one tool that match a pattern, until it is revoked.
+// Grant allows calls of one tool that match a pattern, until it is revoked. "/approve CODE always" makes one.
 type Grant struct {
 	ID      int64     `json:"id"`
 	Tool    string    `json:"tool"`
-	Pattern string    `json:"pattern"` // the exact pattern of Pattern(intent); "" never matches
-	Tainted bool      `json:"tainted"` // it was given to a tainted turn; one that was not holds for untainted turns only
+	Pattern string    `json:"pattern"` // the result of Pattern(intent), compared exactly; "" never matches
+	Tainted bool      `json:"tainted"` // given in a tainted turn; other grants hold only for untainted turns
 	Created time.Time `json:"created"`
 	Uses    int64     `json:"uses"`
 }
 
+// granted returns the first grant that covers the call.
 func granted(c Case) (Grant, bool) {
 	want := Pattern(c.Intent)
 	for _, g := range c.Grants {
@@ -33,8 +34,9 @@ func granted(c Case) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Pattern is what "always" would grant for a call: for a shell exactly this command, by the hash of its canonical bytes
-// (a summary may be cut), otherwise all addresses, hosts and paths that it touches. Empty when nothing may be granted for good.
+// Pattern returns what "always" would grant for a call. For a shell it is exactly this command, with a hash of its canonical bytes
+// because a summary may be shortened. For other calls it is all addresses, hosts and paths that the call touches. "" means that nothing
+// may be granted permanently.
 func Pattern(i tools.Intent) string {
 	if slices.Contains(i.Scopes, tools.Exec) {
 		sum := sha256.Sum256(i.Canonical)
@@ -61,15 +63,15 @@ func Pattern(i tools.Intent) string {
 	return strings.Join(parts, ", ")
 }
 
-// Right is something that the owner gave to a job, a watch or a hook when he made it: it turns the gate's question about it
-// into a yes, and lets the trigger of somebody else's text use the web.
+// Right is a permission that the owner gave to a job, a watch or a webhook when creating it. It turns "ask" into "allow" for its runs,
+// and lets a run that foreign text started use the web.
 type Right struct {
 	Kind string // "exec", "net", "read", "write" or "message"
-	To   string // of read and write: the folder or file, absolute, of read also a glob of files; of net: a host, "" for all; of message: the address
+	To   string // read, write: an absolute folder or file, for read also a glob of files; net: a host, "" for all; message: the address
 }
 
-// ParseRight reads "exec", "net", "net:HOST", "read:PATH", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned as
-// it stands; whoever stores the right makes it absolute.
+// ParseRight parses "exec", "net", "net:HOST", "read:PATH", "write:PATH" or "message:ADDRESS". A path begins with / or ~/ and is returned
+// unchanged; the caller that stores the right makes it absolute.
 func ParseRight(s string) (Right, error) {
 	kind, to, qualified := strings.Cut(strings.TrimSpace(s), ":")
 	r := Right{Kind: kind, To: to}
@@ -85,8 +87,8 @@ func ParseRight(s string) (Right, error) {
 	}
 }
 
-// Rights reads a list of rights with commas between them and returns them as ParseRight reads each. absolute is what a folder's
-// path leads to.
+// Rights parses a comma-separated list and returns each right in the form that ParseRight reads. absolute resolves the path of a read or
+// write right.
 func Rights(list string, absolute func(path string) (string, error)) ([]string, error) {
 	var out []string
 	for word := range strings.SplitSeq(list, ",") {
@@ -107,8 +109,8 @@ func Rights(list string, absolute func(path string) (string, error)) ([]string, 
 	return out, nil
 }
 
-// RightsOfOthers is Rights for a trigger whose runs begin with somebody else's words, a watch or a webhook: they never get the shell, nor a
-// folder of the owner's to write to.
+// RightsOfOthers is Rights for a trigger whose runs begin with foreign text, that is, a watch or a webhook. Such runs never get the shell
+// or a folder to write to.
 func RightsOfOthers(list string, absolute func(path string) (string, error)) ([]string, error) {
 	all, err := Rights(list, absolute)
 	if err != nil {
@@ -116,13 +118,13 @@ func RightsOfOthers(list string, absolute func(path string) (string, error)) ([]
 	}
 	for _, r := range all {
 		if kind, _, _ := strings.Cut(r, ":"); kind == "exec" || kind == "write" {
-			return nil, fmt.Errorf("right %s: only a job can have it; here the words may be anybody's", r)
+			return nil, fmt.Errorf("right %s: only a job can have it, because the text that starts this trigger may come from anyone", r)
 		}
 	}
 	return all, nil
 }
 
-// String is the right as ParseRight reads it.
+// String formats the right as ParseRight reads it.
 func (r Right) String() string {
 	if r.To == "" {
 		return r.Kind
@@ -130,7 +132,7 @@ func (r Right) String() string {
 	return r.Kind + ":" + r.To
 }
 
-// has reports whether the trigger's rights cover all that a call would do in a column.
+// has reports whether the trigger's rights cover everything that a call would do in a column.
 func has(c Case, col column) bool {
 	switch col {
 	case read:
@@ -159,6 +161,7 @@ func has(c Case, col column) bool {
 	}
 }
 
+// covers reports whether there is a right for each of all.
 func covers(c Case, kind string, all []string) bool {
 	return !slices.ContainsFunc(all, func(to string) bool { return !right(c, kind, to) })
 }
@@ -167,7 +170,8 @@ func right(c Case, kind, to string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && r.To == to })
 }
 
-// mayRead reports whether a trigger's run may read a place: the workspace, or what a right names. Secrets and other sessions' scratch are no part of it.
+// mayRead reports whether a trigger's run may read a path: in the workspace, or covered by a right. Secrets and the scratch folders of
+// other sessions are never covered.
 func mayRead(c Case, p tools.Path) bool {
 	switch p.Area {
 	case tools.Workspace:
@@ -183,7 +187,7 @@ func within(c Case, kind, path string) bool {
 	return slices.ContainsFunc(c.Rights, func(r Right) bool { return r.Kind == kind && inside(r.To, path) })
 }
 
-// named reports whether a glob of the rights to read names just this path: the folder that it stands in is not opened with it.
+// named reports whether a glob in a read right matches this path. The glob opens the matching files only, not their folder.
 func named(c Case, path string) bool {
 	slashed := func(path string) string { return strings.TrimPrefix(filepath.ToSlash(path), "/") }
 	return slices.ContainsFunc(c.Rights, func(r Right) bool {
@@ -195,7 +199,7 @@ func named(c Case, path string) bool {
 	})
 }
 
-// inside reports whether path is dir or lies below it. Both are absolute and clean.
+// inside reports whether path is dir or below it. Both are absolute and clean.
 func inside(dir, path string) bool {
 	return dir != "" && (path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator)))
 }

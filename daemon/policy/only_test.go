@@ -9,8 +9,8 @@ import (
 	"hob/tools"
 )
 
-// The tools that a job is limited to are its only ones, in every mode and whatever else would allow the call; to look at the catalog is
-// no use of a tool.
+// A job that is limited to some tools may call no others, in every mode and whatever else would allow the call. Reading the catalog does
+// not count as using a tool.
 func TestOnlyTheToolsOfAJob(t *testing.T) {
 	for _, tc := range []struct {
 		tool string
@@ -35,7 +35,7 @@ func TestOnlyTheToolsOfAJob(t *testing.T) {
 	}
 }
 
-// A run with limits cannot lift them by itself: not by changing its own job, nor by making one that has none.
+// A run with limits cannot remove them: not by changing its own job, nor by making one without limits.
 func TestLimitsAreNotLifted(t *testing.T) {
 	change, look := tools.Intent{Effect: tools.Keyed, Scopes: []tools.Scope{tools.Schedule}}, tools.Intent{Effect: tools.Read, Scopes: []tools.Scope{tools.Schedule}}
 	for _, tc := range []struct {

@@ -1,6 +1,10 @@
-// Package policy decides whether a call may run: allow, ask or deny. It is one pure
-// function over what a call would touch, who asked, what the turn has read, and what was granted before.
-// It runs nothing, reads nothing and trusts nothing that a model says.
+// Package policy is the gate: it decides whether a call may run (allow, ask or deny). Decide is one pure function over what the call
+// would touch, who asked, what the turn has read, and what was granted before. It runs nothing, reads nothing and trusts nothing that a
+// model says.
+//
+// The flow: a tool describes a call as a tools.Intent. Decide checks what holds in every mode, then looks up the table (table.go) for
+// each scope of the call and keeps the strictest answer. Grants, rights of triggers and calls that the owner typed turn "ask" into
+// "allow". ApprovalText words the question.
 package policy
 
 import (
@@ -13,7 +17,7 @@ import (
 	"hob/tools"
 )
 
-// Verdict is what the gate says about a call.
+// Verdict is the gate's answer about a call.
 type Verdict string
 
 // The three verdicts, from mild to strict.
@@ -23,49 +27,49 @@ const (
 	Deny  Verdict = "deny"
 )
 
-// NotJudged stands in the audit for a call that did not come before the gate: there is no such tool, its arguments are wrong, or what it names is
-// not there.
+// NotJudged is the audit's verdict for a call that never reached the gate: the tool does not exist, its arguments are wrong, or what it
+// names does not exist.
 const NotJudged Verdict = "not judged"
 
-// Mode is [guard] mode.
+// Mode is the config key [guard] mode.
 type Mode string
 
-// The modes: ask keeps the table; open allows all but the five denials and the state folder.
+// The modes: ask applies the table; open allows everything except the rules of always.
 const (
 	ModeAsk  Mode = "ask"
 	ModeOpen Mode = "open"
 )
 
-// Case is all that a decision depends on.
+// Case holds everything that a decision depends on.
 type Case struct {
 	Tool    string
 	Intent  tools.Intent
 	Asker   event.Trust
 	Tainted bool            // the turn has read foreign text
-	Child   bool            // a sub-agent calls: nobody answers for it
+	Child   bool            // a sub-agent calls: nobody can answer for it
 	Typed   bool            // the owner typed this very call
-	Plan    bool            // the session plans: nothing may change
-	ReplyTo event.Address   // where the turn answers
-	Known   []event.Address // the owner's addresses, and those of people whom the config calls known
-	Given   []string        // web addresses that stand in the owner's own words, as netguard.Canonical writes them
+	Plan    bool            // the session is in plan mode: nothing may change
+	ReplyTo event.Address   // the address that gets the turn's answer
+	Known   []event.Address // the owner's addresses, and those that the config calls known
+	Given   []string        // web addresses from the owner's own messages, in the form of netguard.Canonical
 	Scratch string          // the session's own scratch folder, absolute
-	Rights  []Right         // what the owner gave to the trigger when he made it
-	Only    []string        // the only tools that its runs may call; none: all
-	Limited bool            // its runs have limits, of tools or of tokens
+	Rights  []Right         // rights of the job, watch or webhook that started the turn
+	Only    []string        // the only tools that its runs may call; empty: all
+	Limited bool            // its runs have limits of tools or tokens
 	Mode    Mode
 	Safe    bool // safe mode is on
 	Grants  []Grant
 }
 
-// Decision is a verdict with the reason that people read and the line that would allow the call.
+// Decision is a verdict, with its reason for people and a hint that would allow the call.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"`
-	Allow   string  `json:"allow,omitempty"` // the config line or command that would allow it
-	Grant   int64   `json:"grant,omitempty"` // the grant that allowed it
+	Allow   string  `json:"allow,omitempty"` // the config line or command that would allow the call
+	Grant   int64   `json:"grant,omitempty"` // the grant that allowed the call
 }
 
-// Entry is one row of the audit: one per call.
+// Entry is one row of the audit, one per call.
 type Entry struct {
 	At       time.Time     `json:"at"`
 	Turn     int64         `json:"turn,omitempty"`
@@ -78,22 +82,22 @@ type Entry struct {
 	Summary  string        `json:"summary"`
 	Warnings []string      `json:"warnings,omitempty"` // patterns that are often mistakes, as its question shows them
 	Decision Decision      `json:"-"`
-	Outcome  string        `json:"outcome,omitempty"` // "", "ok", an error code
+	Outcome  string        `json:"outcome,omitempty"` // "", "ok" or an error code
 	Took     time.Duration `json:"-"`
 	Effect   Effect        `json:"effect,omitzero"`
 }
 
-// Effect is what a call did, in numbers, as far as its tool says.
+// Effect describes in numbers what a call did, as far as its tool reports it.
 type Effect struct {
-	Cwd        string `json:"cwd,omitempty"`         // where a command ran
+	Cwd        string `json:"cwd,omitempty"`         // the folder in which a command ran
 	Exit       *int   `json:"exit,omitempty"`        // its exit code
 	In         int    `json:"in,omitempty"`          // bytes of the arguments
 	Out        int    `json:"out,omitempty"`         // bytes of the result's text
 	ResultHash string `json:"result_hash,omitempty"` // of the result's text
 }
 
-// Decide applies the table. Deny beats ask beats allow over all scopes of the call; a grant, a right of the trigger or the
-// owner's own typing turns ask into allow, never deny.
+// Decide applies the table to all scopes of the call: deny beats ask, ask beats allow. A grant, a right of the trigger, or a call that
+// the owner typed turns ask into allow, never deny.
 func Decide(c Case) Decision {
 	if d, final := always(c); final {
 		return d
@@ -103,13 +107,13 @@ func Decide(c Case) Decision {
 	}
 	worst := Decision{Verdict: Allow, Reason: "the table allows it"}
 	if len(c.Intent.Scopes) == 0 && rowOf(c) == others && !slices.Contains(harmless(), c.Tool) {
-		return Decision{Verdict: Deny, Reason: "somebody else than the owner asked (" + string(c.Asker) + "): " + c.Tool + " is the owner's", Allow: "the owner can ask for it himself"}
+		return Decision{Verdict: Deny, Reason: "someone other than the owner asked (" + string(c.Asker) + "): only the owner may use " + c.Tool, Allow: "the owner can ask for it"}
 	}
 	for _, s := range c.Intent.Scopes {
 		worst = stricter(worst, judge(c, s))
 	}
 	if c.Limited && c.Intent.Effect != tools.Read && slices.Contains(c.Intent.Scopes, tools.Schedule) {
-		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, and what it puts on the schedule runs without them"})
+		worst = stricter(worst, Decision{Verdict: Ask, Reason: "this run has limits, but what it schedules would run without them"})
 	}
 	if worst.Verdict != Ask {
 		return worst
@@ -121,17 +125,17 @@ func Decide(c Case) Decision {
 		return Decision{Verdict: Allow, Reason: fmt.Sprintf("grant %d: %s", g.ID, g.Pattern), Grant: g.ID}
 	}
 	if c.Child {
-		return Decision{Verdict: Deny, Reason: worst.Reason + "; nobody answers for a sub-agent", Allow: worst.Allow}
+		return Decision{Verdict: Deny, Reason: worst.Reason + "; nobody can answer for a sub-agent", Allow: worst.Allow}
 	}
 	return worst
 }
 
-// harmless are the tools of others that touch nothing but their own conversation.
+// harmless lists tools without scopes that others may use, because they touch only their own conversation.
 func harmless() []string {
 	return []string{tools.Catalog, "todo", "result_read", "complete_task", "fail_task"}
 }
 
-// always holds in every mode.
+// always applies the rules that hold in every mode. final is false if none of them decides.
 func always(c Case) (Decision, bool) {
 	if c.Intent.Denied != "" {
 		return Decision{Verdict: Deny, Reason: c.Intent.Denied}, true
@@ -153,17 +157,18 @@ func always(c Case) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Ordinary is false for what a yes to "this kind of call" does not open: sensitive paths, private networks, and hob itself.
+// Ordinary is false for what an approval of "this kind of call" does not cover: sensitive paths, private networks, and hob itself.
 func Ordinary(i tools.Intent) bool {
 	return !i.Private && !slices.Contains(i.Scopes, tools.Config) && !slices.ContainsFunc(i.Paths, func(p tools.Path) bool { return p.Area == tools.Sensitive })
 }
 
-// changes is false for what reads, for what touches nothing but the conversation, and for a word to the owner.
+// changes is false for a call that only reads, that touches only its conversation, or that only sends the owner a message.
 func changes(i tools.Intent) bool {
 	toOwner := len(i.Addresses) > 0 && !slices.ContainsFunc(i.Addresses, func(a event.Address) bool { return a != event.ToOwner })
 	return i.Effect != tools.Read && slices.ContainsFunc(i.Scopes, func(s tools.Scope) bool { return s != tools.Messages || !toOwner })
 }
 
+// stricter returns the stricter of two decisions; a if they are equal.
 func stricter(a, b Decision) Decision {
 	order := []Verdict{Allow, Ask, Deny}
 	if slices.Index(order, b.Verdict) > slices.Index(order, a.Verdict) {
@@ -172,8 +177,7 @@ func stricter(a, b Decision) Decision {
 	return a
 }
 
-// Foreign says from where a call brings somebody else's text into the conversation, "" when it brings none. A call that only
-// writes brings none.
+// Foreign says where a call gets foreign text from; "": it brings none into the conversation. A call that only writes brings none.
 func Foreign(i tools.Intent) string {
 	if i.Foreign != "" {
 		return i.Foreign

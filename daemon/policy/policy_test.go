@@ -12,8 +12,8 @@ import (
 	"hob/tools"
 )
 
-// The default table of the design, written down cell by cell: who asks, and what for. "typed", "granted" and "given" turn a
-// question into a yes; nothing turns a no into anything, but for the web of a trigger that was given it.
+// The default table of docs/security.md, cell by cell: who asks, and what for. "typed", "granted" and "given" turn ask into allow.
+// Nothing turns deny into anything else, except the web for a trigger that has the right.
 const table = `
 read workspace    | owner allow | tainted allow | others allow
 read root-rw      | owner allow | tainted allow | others deny
@@ -87,7 +87,7 @@ func (c cell) intent() tools.Intent {
 		switch c.detail {
 		case "scratch":
 			p.Path = scratch + "/x"
-		case "foreign": // the scratch folder of somebody else
+		case "foreign": // another session's scratch folder
 			p.Path, p.Area = "/ws/.scratch/main2/x", tools.Scratch
 		}
 		i.Paths = []tools.Path{p}
@@ -179,7 +179,7 @@ func TestTable(t *testing.T) {
 				n++
 				want := c.want(s)
 				if asker == event.Machine && c.detail == "owner" && s.mode == policy.ModeAsk {
-					want = policy.Allow // what a machine brings may go to the owner
+					want = policy.Allow // a machine's message may be passed on to the owner
 				}
 				if d.Verdict != want {
 					t.Fatalf("%s %s, asked by %+v: %s (%s), want %s", c.what, c.detail, s, d.Verdict, d.Reason, want)
@@ -198,7 +198,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// In plan mode only what reads, or touches nothing but the conversation, may run.
+// In plan mode a call may run only if it reads, or touches nothing but the conversation.
 func TestPlanMode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		i    tools.Intent
@@ -220,7 +220,7 @@ func TestPlanMode(t *testing.T) {
 	}
 }
 
-// A right covers what it names and nothing beside it.
+// A right covers exactly what it names.
 func TestRightsAreExact(t *testing.T) {
 	write := func(paths ...string) tools.Intent {
 		i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}}
@@ -266,7 +266,7 @@ func TestRightsAreExact(t *testing.T) {
 	}
 }
 
-// The run of a watch reads the workspace and what its rights name, as somebody else's words; nothing that is secret, whatever they name.
+// The run of a watch reads the workspace and what its rights name, as foreign text. Rights never cover secrets.
 func TestRightToRead(t *testing.T) {
 	file := func(path string, area tools.Area) tools.Path { return tools.Path{Path: path, Area: area} }
 	for name, tc := range map[string]struct {
@@ -297,7 +297,7 @@ func TestRightToRead(t *testing.T) {
 	}
 }
 
-// A glob opens the files that it names, not the folder that they lie in.
+// A glob opens the files that it names, not their folder.
 func TestRightToReadAGlob(t *testing.T) {
 	for path, want := range map[string]policy.Verdict{
 		"/home/a/x.pdf": policy.Allow, "/home/a": policy.Deny, "/home/a/diary.txt": policy.Deny, "/home/a/d/x.pdf": policy.Deny, "/home/b/x.pdf": policy.Deny,
@@ -344,7 +344,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// An unknown asker, an unknown scope and an unknown mode are never milder than the strictest known one.
+// An unknown asker, scope or mode is never less strict than the strictest known one.
 func TestUnknownsAreStrict(t *testing.T) {
 	shell := tools.Intent{Scopes: []tools.Scope{tools.Exec}}
 	if d := policy.Decide(policy.Case{Intent: shell, Asker: "somebody", Mode: policy.ModeAsk}); d.Verdict != policy.Deny {
@@ -376,14 +376,14 @@ func TestDeniedInEveryMode(t *testing.T) {
 	}
 }
 
-// Each question and denial that the config could allow names what would allow it.
+// Each question and denial that a setting could allow names that setting.
 func TestQuestionsSayWhatWouldAllowThem(t *testing.T) {
 	for _, tc := range []struct {
 		i    tools.Intent
 		want string
 	}{
 		{tools.Intent{Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{{Path: "/srv/x", Write: true, Area: tools.Outside}}}, `[tools] roots = ["/srv/x:rw"]`},
-		{tools.Intent{Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{"chat:else"}}, ""}, // [owner] addresses would make him an owner
+		{tools.Intent{Scopes: []tools.Scope{tools.Messages}, Addresses: []event.Address{"chat:else"}}, ""}, // no hint: [owner] addresses would make this address an owner
 	} {
 		d := policy.Decide(policy.Case{Intent: tc.i, Asker: event.Owner, Mode: policy.ModeAsk})
 		if d.Verdict != policy.Ask || d.Allow != tc.want {
@@ -392,7 +392,7 @@ func TestQuestionsSayWhatWouldAllowThem(t *testing.T) {
 	}
 }
 
-// "Always" is never a bare shell: two commands never share a pattern.
+// "Always" never covers the shell as such: two commands never share a pattern.
 func TestPatternsAreExact(t *testing.T) {
 	exec := func(s string) string {
 		return policy.Pattern(tools.Intent{Scopes: []tools.Scope{tools.Exec}, Summary: "run: " + s, Canonical: []byte(s)})
@@ -421,7 +421,7 @@ func TestPatternsAreExact(t *testing.T) {
 	}
 }
 
-// With more scopes, paths or addresses a decision never becomes milder.
+// More scopes, paths or addresses never make a decision less strict.
 func TestMoreIsNeverMilder(t *testing.T) {
 	all := cells(t)
 	order := map[policy.Verdict]int{policy.Allow: 0, policy.Ask: 1, policy.Deny: 2}

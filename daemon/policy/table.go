@@ -7,10 +7,10 @@ import (
 	"hob/tools"
 )
 
-// row is who asks, and what the turn has read.
+// row says who asks, and whether the turn has read foreign text.
 type row string
 
-// The rows of the table. A sub-agent has the row of its parent, and nobody who could be asked.
+// The rows of the table. A sub-agent uses the row of its parent, but there is nobody to ask.
 const (
 	owner   row = "the owner, or a job the owner made"
 	tainted row = "the owner, after something foreign was read"
@@ -28,7 +28,7 @@ func rowOf(c Case) row {
 	}
 }
 
-// column is what a call would do.
+// column says what a call would do.
 type column string
 
 // The columns of the table.
@@ -42,7 +42,7 @@ const (
 	itself   column = "config, service"
 )
 
-// columnOf sorts a scope; one that is not known changes hob itself.
+// columnOf maps a scope to its column. An unknown scope counts as a change to hob itself.
 func columnOf(s tools.Scope) column {
 	switch s {
 	case tools.FSRead:
@@ -62,7 +62,7 @@ func columnOf(s tools.Scope) column {
 	}
 }
 
-// cell is one field of the table: what is allowed, and what happens to the rest.
+// cell is one field of the table: the condition that allows a call, and the verdict for all other calls.
 type cell struct {
 	allowed   condition
 	otherwise Verdict
@@ -92,16 +92,17 @@ func table() map[row]map[column]cell {
 		others: {
 			read:     {inTheWorkspace, Deny},
 			write:    {inScratch, Deny},
-			shell:    {never("the shell is the owner's"), Deny},
-			web:      {never("the web is not theirs to use"), Deny},
+			shell:    {never("only the owner may use the shell"), Deny},
+			web:      {never("only the owner may use the web"), Deny},
 			message:  {whereItCameFrom, Deny},
-			schedule: {never("the schedule and the memory are the owner's"), Deny},
-			itself:   {never("hob itself is the owner's"), Deny},
+			schedule: {never("only the owner may use the schedule and the memory"), Deny},
+			itself:   {never("only the owner may change hob itself"), Deny},
 		},
 	}
 }
 
-// judge is the decision about one scope of a call.
+// judge decides about one scope of a call. A right of the trigger applies if the condition of the cell fails; it never opens hob itself,
+// nor the shell and files to others.
 func judge(c Case, s tools.Scope) Decision {
 	r, col := rowOf(c), columnOf(s)
 	at := table()[r][col]
@@ -110,32 +111,32 @@ func judge(c Case, s tools.Scope) Decision {
 	case fault.why == "":
 		return Decision{Verdict: Allow, Reason: "the table allows it"}
 	case has(c, col) && col != itself && (r != others || col != shell && col != write):
-		return Decision{Verdict: Allow, Reason: "the owner gave this right when he made it"}
+		return Decision{Verdict: Allow, Reason: "the owner gave this right to the trigger"}
 	}
 	return Decision{Verdict: at.otherwise, Reason: reason(c, r, fault.why), Allow: remedy(c, r, col, fault.line)}
 }
 
-// reason says also whose turn it is, where that is why.
+// reason adds whose turn it is if that is why the condition fails.
 func reason(c Case, r row, why string) string {
 	if r == others {
-		return "somebody else than the owner asked (" + string(c.Asker) + "): " + why
+		return "someone other than the owner asked (" + string(c.Asker) + "): " + why
 	}
 	return why
 }
 
-// remedy is what would allow a call: the line that its condition names, or what lifts the row.
+// remedy says what would allow the call: the hint of its condition, or what lifts the restriction of the row.
 func remedy(c Case, r row, col column, line string) string {
 	switch {
 	case line != "":
 		return line
 	case r == others && col == web:
-		return `--allow net when the watch or hook is made`
+		return `--allow net when you create the watch or hook`
 	case r == others:
-		return "the owner can ask for it himself"
+		return "the owner can ask for it"
 	case r == tainted && (col == shell || col == schedule):
 		return "/clean or /new, then ask again; or --allow for a job"
 	case col == shell && len(c.Intent.Hosts) > 0:
-		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine reaches another one
+		return "/approve CODE always, or --allow exec for a job" // no sandbox of this machine covers another machine
 	case col == shell:
 		return `a working sandbox ([tools.exec] sandbox), or --allow exec for a job`
 	default:
@@ -143,14 +144,15 @@ func remedy(c Case, r row, col column, line string) string {
 	}
 }
 
-// fault is why a condition does not hold, and the config line or command that would allow the call, where there is one.
+// fault says why a condition does not hold, and which config line or command would allow the call. The zero fault means that it holds.
 type fault struct{ why, line string }
 
-// condition is what a cell allows. The zero fault: it holds.
+// condition is what a cell allows.
 type condition func(Case) fault
 
 func anytime(Case) fault { return fault{} }
 
+// onlyReads is the condition of scheduling and memory in a tainted turn.
 func onlyReads(c Case) fault {
 	if c.Intent.Effect == tools.Read {
 		return fault{}
@@ -166,18 +168,19 @@ func anywhereReadable(c Case) fault {
 
 func inTheRoots(c Case) fault { return paths(c, true, tools.Workspace, tools.RootRW, tools.Scratch) }
 
+// inTheWorkspace lets others read the workspace, except for the owner's private files and the scratch folders of other sessions.
 func inTheWorkspace(c Case) fault {
 	f := paths(c, false, tools.Workspace, tools.Scratch)
 	if f.why == "" {
 		f = ownScratch(c, false)
 	}
 	if f.why != "" {
-		return fault{why: "only the workspace may be read, without what is for the owner alone"}
+		return fault{why: "only the workspace may be read, except for the owner's private files"}
 	}
 	return f
 }
 
-// inScratch wants every path that is written in the session's own scratch folder.
+// inScratch requires that everything the call writes is in the session's own scratch folder.
 func inScratch(c Case) fault {
 	for _, p := range c.Intent.Paths {
 		if p.Write && p.Area != tools.Scratch {
@@ -187,6 +190,7 @@ func inScratch(c Case) fault {
 	return ownScratch(c, true)
 }
 
+// ownScratch rejects the scratch folders of other sessions. writes limits the check to paths that the call writes.
 func ownScratch(c Case, writes bool) fault {
 	for _, p := range c.Intent.Paths {
 		if p.Area == tools.Scratch && (p.Write || !writes) && !inside(c.Scratch, p.Path) {
@@ -196,7 +200,7 @@ func ownScratch(c Case, writes bool) fault {
 	return fault{}
 }
 
-// paths wants the paths of a call, or those that it writes, in the given areas.
+// paths requires that the paths of a call, or with writes those that it writes, are in the given areas.
 func paths(c Case, writes bool, areas ...tools.Area) fault {
 	for _, p := range c.Intent.Paths {
 		if slices.Contains(areas, p.Area) || writes && !p.Write {
@@ -226,13 +230,14 @@ func publicWeb(c Case) fault {
 	case c.Intent.Private:
 		return fault{why: "it reaches a private network"}
 	case len(c.Intent.Hosts) == 0 && !c.Intent.Sandboxed:
-		return fault{why: "it reaches the network, and where is not known"}
+		return fault{why: "it reaches the network at an unknown address"}
 	default:
 		return fault{}
 	}
 }
 
-// addressesTheOwnerGave wants every address, to the letter, in the owner's own words: what follows a host can carry secrets.
+// addressesTheOwnerGave requires that every web address appears, character by character, in the owner's own messages. The part after the
+// host could carry secrets out.
 func addressesTheOwnerGave(c Case) fault {
 	if f := publicWeb(c); f.why != "" {
 		return f
@@ -243,11 +248,12 @@ func addressesTheOwnerGave(c Case) fault {
 		}
 	}
 	if len(c.Intent.Links) == 0 {
-		return fault{why: "what it asks for is not known, and the turn has read foreign text"}
+		return fault{why: "it is not known which addresses it requests, and the turn has read foreign text"}
 	}
 	return fault{}
 }
 
+// theOwner requires that messages of a tainted turn go to the owner.
 func theOwner(c Case) fault {
 	for _, a := range c.Intent.Addresses {
 		if a != event.ToOwner && a != event.CLI && (a != c.ReplyTo || c.Asker != event.Owner) {
@@ -257,19 +263,21 @@ func theOwner(c Case) fault {
 	return fault{}
 }
 
+// knownAddresses requires addresses of the owner or ones that the config calls known.
 func knownAddresses(c Case) fault {
 	for _, a := range c.Intent.Addresses {
 		if a != event.ToOwner && a != event.CLI && !slices.Contains(c.Known, a) {
-			return fault{why: string(a) + " is neither an address of the owner nor of somebody known"} // no hint: the key that takes it makes him an owner
+			return fault{why: string(a) + " is neither an address of the owner nor a known address"} // no hint: the config key that would add the address makes its user an owner
 		}
 	}
 	return fault{}
 }
 
-// whereItCameFrom wants answers to go back. What machines bring has nobody to answer to: it may go to the owner.
+// whereItCameFrom requires that answers go back to the sender. Nobody waits for the answer to a machine's message, so that may go to the
+// owner.
 func whereItCameFrom(c Case) fault {
 	if len(c.Intent.Addresses) == 0 {
-		return fault{why: "it is the owner's to use"}
+		return fault{why: "only the owner may use it"}
 	}
 	for _, a := range c.Intent.Addresses {
 		if a != c.ReplyTo && (c.Asker != event.Machine || a != event.ToOwner) {

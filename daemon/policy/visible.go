@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// longestBlank is how many spaces in a row are shown as they are. More could push the end of a command out of sight.
+// longestBlank is the number of spaces in a row that are shown as they are. More could push the end of a command out of sight.
 const longestBlank = 8
 
-// Visible writes as its code point, as in \u{202e}, every character that cannot be seen, that moves others about or that looks like another
-// one: controls and line breaks, formatting and direction marks, fillers, marks on top of letters, letters of one script in a word of another
-// ("аpple" with a Cyrillic a). A long run of blanks, or of one such character, is written once, with its length.
+// Visible writes a character as its code point, as in \u{202e}, if it is invisible, moves other characters, or imitates another one:
+// controls and line breaks, formatting and direction marks, fillers, combining marks, and letters of one script in a word of another
+// ("аpple" with a Cyrillic a). A long run of spaces, or of one such character, is written once with its length.
 //
-// Visible(Visible(s)) is Visible(s): a text may pass through it on its way more than once.
+// Visible(Visible(s)) is Visible(s), because a text may pass through it more than once.
 func Visible(s string) string {
 	var b strings.Builder
 	text := []rune(s)
@@ -43,7 +43,7 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// hidden says that the character at i cannot be seen, or changes how others look.
+// hidden reports whether the character at i is invisible or changes how others look.
 func hidden(text []rune, i int) bool {
 	c := text[i]
 	fillers := c == 0x115f || c == 0x1160 || c == 0x17b4 || c == 0x17b5 || c == 0x3164 || c == 0xffa0 || c == 0x034f || c == 0x2800
@@ -58,8 +58,8 @@ func hidden(text []rune, i int) bool {
 	}
 }
 
-// ownMark says that the mark at i belongs to the script of the letter that it follows, as a vowel sign of Hindi, Thai or Hebrew does. Such marks
-// are part of ordinary words. Marks that fit any letter, as the stroke of "r̷", are not.
+// ownMark reports whether the mark at i belongs to the script of the letter before it, like a vowel sign of Hindi, Thai or Hebrew. Such
+// marks are part of ordinary words. Marks that fit any letter, like the stroke in "r̷", are not.
 func ownMark(text []rune, i int) bool {
 	own := scriptOf(text[i])
 	if own == "" || own == "Inherited" {
@@ -73,7 +73,7 @@ func ownMark(text []rune, i int) bool {
 	return i >= 0 && scriptOf(text[i]) == own
 }
 
-// styled says that a letter is drawn like one of ASCII, and is another: 𝚛, ſ, ɡ, the sign of Kelvin, Ⅰ, ﬁ, ｒ.
+// styled reports whether a letter looks like an ASCII letter but is another character: 𝚛, ſ, ɡ, the Kelvin sign, Ⅰ, ﬁ, ｒ.
 func styled(c rune) bool {
 	switch {
 	case c >= 0x1d400 && c <= 0x1d7ff, c >= 0x2100 && c <= 0x214f && unicode.IsLetter(c), c >= 0x2160 && c <= 0x2188, c >= 0xfb00 && c <= 0xfb06:
@@ -83,12 +83,13 @@ func styled(c rune) bool {
 	}
 }
 
-// twins are the letters of other scripts that look like letters of ASCII.
+// twins are the letters of other scripts that look like ASCII letters.
 const twins = "асеорхуѕіјһԁԛԝӏгАВЕКМНОРСТХУЅІЈԌԚԜοανρτυικχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՍՕԼհոսցօզ"
 
-// mixedLetters finds the letters that pretend to be of another script. In a word with Latin letters those are the letters of Cyrillic, Greek and
-// their like, in other words the letters of another script than the first. A word that is made of twins alone counts with what it is joined
-// to by punctuation, as the first part of "сосо.com". Chinese, Japanese and Korean stand beside Latin without a space, and do not look like it.
+// mixedLetters finds letters that imitate another script. In a word with Latin letters these are the Cyrillic, Greek and similar letters;
+// in other words these are the letters of another script than the first one. A word made only of twins is judged with the words that
+// punctuation joins it to, like the first part of "сосо.com". Chinese, Japanese and Korean text often follows Latin text without a space
+// and does not look like it, so it does not count.
 func mixedLetters(text []rune) map[int]bool {
 	mixed := map[int]bool{}
 	for start := 0; start < len(text); {
@@ -104,7 +105,7 @@ func mixedLetters(text []rune) map[int]bool {
 
 func wordly(c rune) bool { return unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) }
 
-// markToken marks the mixed letters of the words of text[start:end], which punctuation joins.
+// markToken marks the mixed letters in text[start:end], a group of words joined by punctuation.
 func markToken(text []rune, start, end int, mixed map[int]bool) {
 	latin := hasLatin(text[start:end])
 	for i := start; i < end; {
@@ -138,7 +139,8 @@ func hasLatin(text []rune) bool {
 	return false
 }
 
-// scriptOf names the script of a character; "" stands for what is of no script, and for the scripts of East Asia, which are written together.
+// scriptOf names the script of a character. It is "" for characters of no script, and for the scripts of East Asia, which are used
+// together.
 func scriptOf(c rune) string {
 	switch {
 	case c < utf8.RuneSelf:

@@ -10,7 +10,7 @@ import (
 	"hob/tools"
 )
 
-// TestVisible (S11): what looks like something else in a question is written as its code points, and what people write stays as it is.
+// TestVisible (S11): characters that imitate others are written as code points, and ordinary text stays as it is.
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"аpple.com":                             `\u{430}pple.com`, // Cyrillic a
@@ -57,7 +57,7 @@ func TestVisible(t *testing.T) {
 
 func blanks(n int) string { return strings.Repeat(" ", n) }
 
-// TestVisibleAgain: nothing changes when a text passes twice.
+// TestVisibleAgain: a second pass changes nothing.
 func TestVisibleAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		once := policy.Visible(rapid.String().Draw(t, "text"))
@@ -67,10 +67,10 @@ func TestVisibleAgain(t *testing.T) {
 	})
 }
 
-// TestQuestionsHideNothing (S11): the end of a command behind a long run of blanks is in sight in its question.
+// TestQuestionsHideNothing (S11): a question shows the end of a command even after a long run of spaces.
 func TestQuestionsHideNothing(t *testing.T) {
 	command := "ls" + blanks(3000) + "; rm -rf x"
-	text := policy.Plea("hob wants to", tools.Intent{Summary: "run " + command, Canonical: []byte(`{"command":"` + command + `"}`)}, policy.Decision{Reason: "it is so"})
+	text := policy.ApprovalText("hob wants to", tools.Intent{Summary: "run " + command, Canonical: []byte(`{"command":"` + command + `"}`)}, policy.Decision{Reason: "it is so"})
 	if len(text) > 300 || strings.Count(text, `ls \u{20}×3000 ; rm -rf x`) != 2 {
 		t.Error(text)
 	}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attack is what a shell has no word for: the test binary, which a box shows as its helper, tries a system call. It says BREACH when
-// the call did what it must not.
+// attack makes system calls that a shell has no command for. It runs in the test binary, which a sandbox shows as its helper. It prints
+// BREACH when the call did what it must not.
 func attack(args []string) int {
 	name, arg := args[0], ""
 	if len(args) > 1 {
@@ -129,8 +129,8 @@ func opened(fd int, err error) error {
 	return err
 }
 
-// call makes a call with nonsense for arguments: only an error that says that the caller may not, or that there is no such call, is a
-// refusal. Anything else says that the kernel would have done it.
+// call makes a system call with invalid arguments. Only "not permitted" and "no such call" count as a refusal: any other error means that
+// the kernel would have done it.
 func call(nr, a, b, c uintptr) error {
 	_, _, errno := unix.Syscall(nr, a, b, c)
 	if errno == unix.EPERM || errno == unix.ENOSYS || errno == unix.EACCES {
@@ -141,7 +141,7 @@ func call(nr, a, b, c uintptr) error {
 
 func alone(flags int) error { return unix.Unshare(flags) }
 
-// cloneUser starts a child in a user namespace: the call that unshare(1) does not make.
+// cloneUser starts a child in a user namespace by clone(2), which unshare(1) does not use.
 func cloneUser(string) error {
 	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER, UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -153,7 +153,7 @@ func cloneUser(string) error {
 	return err
 }
 
-// clone3 gives a structure that is too short on purpose: EINVAL would say that the call is there.
+// clone3 passes a structure that is too short on purpose: EINVAL would mean that the call exists.
 func clone3(string) error { return call(unix.SYS_CLONE3, 0, 0, 0) }
 
 func ioUring() error { return call(unix.SYS_IO_URING_SETUP, 0, 0, 0) }
@@ -168,7 +168,7 @@ func dial(network, address string) error {
 	return err
 }
 
-// udp counts as through only when something answers.
+// udp counts as a breach only if something answers.
 func udp(address string) error {
 	c, err := net.DialTimeout("udp", address, time.Second) // #nosec G704 -- an attack of the test's
 	if err != nil {
@@ -221,7 +221,7 @@ func readKey(id string) error {
 	return err
 }
 
-// shared reads memory that processes share by a number.
+// shared reads System V shared memory by its id.
 func shared(id string) error {
 	data, err := unix.SysvShmAttach(number(id), 0, unix.SHM_RDONLY)
 	if err != nil {
@@ -245,7 +245,7 @@ func raiseCaps(string) error {
 	return unix.Capset(&header, &all[0])
 }
 
-// openByHandle walks out of a mount by the number of a file system's root folder, as once out of containers.
+// openByHandle leaves a mount by the handle of the file system's root, a former container escape.
 func openByHandle(path string) error {
 	mount, err := unix.Open(path, unix.O_RDONLY, 0)
 	if err != nil {

@@ -15,35 +15,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxProcesses is how many processes one box has at most; a control group counts threads too.
+// maxProcesses is the largest number of processes in one sandbox. A control group counts threads too.
 const maxProcesses = 2000
 
-// where control groups are, and the one that hob moves into: a group in which others are made may hold no process of its own
-// (https://docs.kernel.org/admin-guide/cgroup-v2.html, "No Internal Process Constraint").
+// groupsAt is the mount point of the control groups. hob moves itself into the subgroup ownGroup, because a group that has subgroups with
+// controllers may hold no process of its own (https://docs.kernel.org/admin-guide/cgroup-v2.html, "No Internal Process Constraint").
 const (
 	groupsAt = "/sys/fs/cgroup"
 	ownGroup = "hob"
 )
 
-// Bound keeps the processes of one box within its limits of memory and number: a control group does where hob has been given one, else
-// the caller asks Over from time to time.
+// Bound limits the memory and the number of processes of one sandbox. If systemd delegated a control group to hob, the kernel enforces
+// both limits. Otherwise the caller must poll Over and end the sandbox itself.
 type Bound struct {
 	memory int64
-	above  string // the control group in which one is made; "": none
-	dir    string // the one that was made
+	above  string // the control group in which Attach makes one for this sandbox; "": none
+	dir    string // the control group that Attach made
 	file   *os.File
 }
 
-// halfMemory is half of the machine's.
+// halfMemory returns half of the machine's memory, in bytes.
 func halfMemory() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
-		return 1 << 30 // cannot be: the address is good
+		return 1 << 30 // impossible: the address is valid
 	}
 	return int64(info.Totalram) * int64(info.Unit) / 2 // #nosec G115 -- far below
 }
 
-// delegated is the control group in which hob may make others, since systemd has given it to hob (Delegate=, systemd.resource-control(5)).
+// delegated returns the control group in which hob may make others. systemd marks it with the extended attribute user.delegate when the
+// service has Delegate= (systemd.resource-control(5)).
 func delegated() (string, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(groupsAt, &st); err != nil || st.Type != unix.CGROUP2_SUPER_MAGIC {
@@ -58,13 +59,13 @@ func delegated() (string, error) {
 	mark := make([]byte, 8)
 	n, err := unix.Getxattr(dir, "user.delegate", mark)
 	if err != nil || string(mark[:n]) != "1" {
-		return "", errors.New("hob was given no control group of its own: its service has Delegate=yes")
+		return "", errors.New("hob has no control group of its own; the service that hob installs has one (Delegate=yes)")
 	}
 	return dir, divide(dir)
 }
 
-// divide moves what is in a control group into one below it, so that others can stand beside that, and tries whether a process can be
-// started in one.
+// divide moves the processes of a control group into the subgroup ownGroup, so that sandboxes can get groups next to it. Then it starts
+// one process in a new group to prove that this works.
 func divide(dir string) error {
 	own := filepath.Join(dir, ownGroup)
 	if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // #nosec G703 -- of the kernel's file system
@@ -92,12 +93,13 @@ func divide(dir string) error {
 	return errors.Join(err, closing)
 }
 
+// set writes a value into a file of a control group.
 func set(dir, name, value string) error {
 	return os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600) // #nosec G703 -- of the kernel's file system
 }
 
-// Attach has a process that is started with attr begin in the box's control group, where there is one. Close is called then, also when
-// the process could not be started.
+// Attach makes a control group for the sandbox and sets attr so that the process starts inside it. It does nothing if hob has no
+// delegated group. The caller calls Close afterwards, also if the process could not be started.
 func (b *Bound) Attach(attr *syscall.SysProcAttr) (err error) {
 	if b.above == "" {
 		return nil
@@ -120,7 +122,7 @@ func (b *Bound) Attach(attr *syscall.SysProcAttr) (err error) {
 	return nil
 }
 
-// Close gives the control group back when all that was in it has ended, and says what was over its limits; "": nothing.
+// Close removes the control group after all of its processes have ended. over names the limit that was reached; "": none.
 func (b *Bound) Close() (over string, err error) {
 	if b.dir == "" {
 		return "", nil
@@ -128,46 +130,48 @@ func (b *Bound) Close() (over string, err error) {
 	if b.file != nil {
 		err = b.file.Close()
 	}
-	over = b.met()
+	over = b.reached()
 	err = errors.Join(err, unix.Rmdir(b.dir))
 	b.dir, b.file = "", nil
 	return over, err
 }
 
-// met is which limit the control group has met (memory.events and pids.events).
-func (b *Bound) met() string {
+// reached names the limit that the control group reached, from the counters in memory.events and pids.events. "" means none.
+func (b *Bound) reached() string {
 	switch {
 	case happened(b.dir, "memory.events", "oom_kill"):
-		return b.tooMuch()
+		return b.overMemory()
 	case happened(b.dir, "pids.events", "max"):
-		return tooMany()
+		return overProcesses()
 	}
 	return ""
 }
 
-// happened says whether a counter of a control group is above zero.
+// happened reports whether a counter of a control group is above zero.
 func happened(dir, file, counter string) bool {
 	n := value(filepath.Join(dir, file), counter)
 	return n != "" && n != "0"
 }
 
-// Watched says whether Over must be asked.
+// Watched reports whether the caller must poll Over.
 func (b *Bound) Watched() bool { return b.above == "" }
 
-// Over says that the box whose first process is pid takes more than it may; "": it does not. Memory that processes share counts once.
+// Over names the limit that the sandbox with the first process pid exceeds; "": none. Memory that several processes share counts once:
+// the cheap sum of resident memory is checked first, the exact proportional sum only if that is too large.
 func (b *Bound) Over(pid int) string {
-	list := family(pid, nil)
+	list := descendants(pid, nil)
 	if len(list) > maxProcesses {
-		return tooMany()
+		return overProcesses()
 	}
 	if sum(list, resident) > b.memory && sum(list, proportional) > b.memory {
-		return b.tooMuch()
+		return b.overMemory()
 	}
 	return ""
 }
 
-// family lists a process and all that descend from it. In a box nobody has another parent than one in it.
-func family(pid int, list []int) []int {
+// descendants lists a process and everything that descends from it. Orphans are not lost: inside the PID namespace their new parent is
+// its first process.
+func descendants(pid int, list []int) []int {
 	list = append(list, pid)
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil || len(list) > maxProcesses {
@@ -180,7 +184,7 @@ func family(pid int, list []int) []int {
 		}
 		for _, word := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(word); err == nil {
-				list = family(child, list)
+				list = descendants(child, list)
 			}
 		}
 	}
@@ -194,12 +198,13 @@ func sum(list []int, of func(pid int) int64) (all int64) {
 	return all
 }
 
-// resident is what a process has in memory, what it shares included; proportional is that with its part of what is shared (proc(5)).
+// resident is the memory of a process including pages that it shares. proportional counts its share of those only (proc(5), VmRSS and
+// Pss).
 func resident(pid int) int64 { return kilobytes(pid, "status", "VmRSS:") }
 
 func proportional(pid int) int64 { return kilobytes(pid, "smaps_rollup", "Pss:") }
 
-// kilobytes is a value of a file about a process, in bytes; 0: the process has ended.
+// kilobytes reads a size from a file about a process and returns it in bytes; 0: the process has ended.
 func kilobytes(pid int, file, name string) int64 {
 	n, err := strconv.ParseInt(value(fmt.Sprintf("/proc/%d/%s", pid, file), name), 10, 64)
 	if err != nil {
@@ -208,7 +213,7 @@ func kilobytes(pid int, file, name string) int64 {
 	return n << 10
 }
 
-// value is the word after a name in a file of the kernel's, "" when there is none.
+// value returns the word that follows name in a kernel file; "": there is none.
 func value(path, name string) string {
 	text, err := os.ReadFile(path) // #nosec G304 -- of the kernel's file systems
 	words := strings.Fields(string(text))

@@ -7,7 +7,7 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// What the kernel counts of a control group is said (S7). The counters of cgroup-v2.html, "memory.events" and "pids.events".
+// Close names the limit that the kernel's counters report (S7): "memory.events" and "pids.events" of cgroup-v2.html.
 func TestLimitsOfAControlGroup(t *testing.T) {
 	for _, c := range []struct{ memory, pids, want string }{
 		{"low 0\nhigh 0\nmax 3\noom 0\noom_kill 0\noom_group_kill 0\n", "max 0\n", ""},

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// maxProcesses is not kept here.
+// maxProcesses is 0: no limit is enforced on this system.
 const maxProcesses = 0
 
-// Bound does nothing here.
+// Bound does nothing on this system.
 type Bound struct {
 	memory int64
 	above  string
@@ -26,7 +26,7 @@ func (b *Bound) Attach(*syscall.SysProcAttr) error { return nil }
 // Close does nothing.
 func (b *Bound) Close() (over string, err error) { return "", nil }
 
-// Watched is always false: nothing here says what a box takes.
+// Watched is always false: this system offers no cheap way to measure a sandbox.
 func (b *Bound) Watched() bool { return false }
 
 // Over is always "".

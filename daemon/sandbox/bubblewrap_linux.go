@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// helperAt is where a box has hob's own executable.
+// helperAt is the path of hob's own executable inside a sandbox.
 const helperAt = "/run/hob/hob"
 
-// systemFolders are what every box sees of the machine, read only. What is not among them (srv, mnt, var, boot, other homes) is not
-// there.
+// systemFolders lists the folders of the machine that every sandbox sees, read only. Everything else (srv, mnt, var, boot, other homes)
+// does not exist inside.
 func systemFolders() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu/store", "/run/current-system",
@@ -26,32 +26,34 @@ func systemFolders() []string {
 	}
 }
 
-// doors are the places of sockets by which a process could have others act for it: display, session bus, containers, agents.
-func doors() []string {
+// hostSockets lists the places of sockets through which a process could make others act for it: display, session bus, container runtimes,
+// agents. Every sandbox hides them.
+func hostSockets() []string {
 	list := []string{
 		"/tmp/.X11-unix", "/tmp/.ICE-unix", "/run/user", "/run/dbus", "/run/docker.sock", "/run/docker", "/run/containerd", "/run/crio",
 		"/run/podman", "/run/systemd", "/run/libvirt", "/run/lxd", "/var/lib/lxd", "/var/snap/lxd", "/run/snapd.socket", "/run/snapd-snap.socket",
 	}
 	agents, err := filepath.Glob("/tmp/ssh-*")
 	if err != nil {
-		return list // cannot be: the pattern is well formed
+		return list // impossible: the pattern is well formed
 	}
 	return append(list, agents...)
 }
 
-// bubblewrap makes command lines of bwrap(1).
+// bubblewrap makes command lines for bwrap(1). Its fields say which of bwrap's features work on this machine.
 type bubblewrap struct {
 	conf    Config
 	program string
-	users   bool     // in a user namespace of its own
-	nested  bool     // and no further one can be made in it
-	sized   bool     // its temporary folders can be limited
-	proc    bool     // with a /proc
-	fds     bool     // it takes what it shows by descriptor, and compares
-	private []string // what of the system's folders others may not read, and no box sees
+	users   bool     // it gets a user namespace of its own
+	nested  bool     // no further user namespace can be made inside
+	sized   bool     // the size of its temporary folders can be limited
+	proc    bool     // it has a /proc
+	fds     bool     // bwrap gets the folders to bind as file descriptors, so that a name that was replaced meanwhile does no harm
+	private []string // files in the system's folders that are not world-readable; no sandbox sees them
 }
 
-// find tries bubblewrap, from the strictest way to the one that takes least, and keeps the first that works.
+// find tries bubblewrap with each variant, the strictest first, and keeps the first one that works. Kernels, containers and old versions
+// of bwrap allow different subsets.
 func find(ctx context.Context, c Config) finding {
 	none := State{Kind: "none"}
 	if _, err := os.Stat(c.Self); err != nil {
@@ -63,7 +65,7 @@ func find(ctx context.Context, c Config) finding {
 		none.Why, none.Hint = "bubblewrap is not installed: "+err.Error(), "install bubblewrap, for example: sudo apt install bubblewrap"
 		return finding{state: none}
 	}
-	help, err := output(ctx, exec.Command(program, "--help")) // #nosec G204 -- hob's own words
+	help, err := output(ctx, exec.Command(program, "--help")) // #nosec G204 -- no outside input
 	if err != nil {
 		none.Why, none.Hint = err.Error(), "reinstall bubblewrap"
 		return finding{state: none}
@@ -74,7 +76,7 @@ func find(ctx context.Context, c Config) finding {
 		return finding{state: none}
 	}
 	first := ""
-	for _, w := range ways(bytes.Contains(help, []byte("--disable-userns"))) {
+	for _, w := range variants(bytes.Contains(help, []byte("--disable-userns"))) {
 		w.conf, w.program, w.private, w.sized = c, program, private, bytes.Contains(help, []byte("--size"))
 		err := w.try(ctx)
 		if err == nil {
@@ -88,22 +90,24 @@ func find(ctx context.Context, c Config) finding {
 			first = err.Error()
 		}
 	}
-	none.Why, none.Hint = "bubblewrap does not work: "+first, mend()
+	none.Why, none.Hint = "bubblewrap does not work: "+first, setupHint()
 	return finding{state: none}
 }
 
-// ways are the ways to call bubblewrap, the strictest first.
-func ways(nested bool) []bubblewrap {
+// variants lists the combinations of features that bubblewrap is tried with, the strictest first. nested says whether this bwrap knows
+// --disable-userns.
+func variants(nested bool) []bubblewrap {
 	list := []bubblewrap{{users: true, nested: true, proc: true}, {users: true, proc: true}}
 	if os.Geteuid() == 0 {
 		list = append(list, bubblewrap{proc: true})
 	}
-	// Where parts of /proc are covered, as in many containers, a new one cannot be mounted. The machine's own must not be shown, so none is.
+	// Where parts of /proc are covered, as in many containers, the kernel refuses to mount a new one. The host's own /proc must stay
+	// hidden, so this variant has none.
 	list = append(list, bubblewrap{users: true})
 	return slices.DeleteFunc(list, func(w bubblewrap) bool { return w.nested && !nested })
 }
 
-// try runs a shell in a box, which must work there and must not see hob's state.
+// try runs a shell in a minimal sandbox. The shell must work, must see few processes and must not see hob's state folder.
 func (w bubblewrap) try(ctx context.Context) error {
 	root, err := hold("/usr")
 	if err != nil {
@@ -123,7 +127,7 @@ func (w bubblewrap) try(ctx context.Context) error {
 	return errors.Join(err, c.Close())
 }
 
-// state is what is said of a way that works. first is why a stricter one did not.
+// state describes a variant that works. first is the error of the strictest variant that did not.
 func (w bubblewrap) state(first string) State {
 	s := State{Kind: "bubblewrap", Works: true, Layers: []string{"mount namespace", "pid namespace", "ipc namespace", "uts namespace", "cgroup namespace"}}
 	if w.users {
@@ -143,8 +147,8 @@ func (w bubblewrap) state(first string) State {
 	return s
 }
 
-// mend says what to do where bubblewrap is there and fails.
-func mend() string {
+// setupHint tells the owner how to make an installed bubblewrap work.
+func setupHint() string {
 	for path, bad := range map[string]string{
 		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1", "/proc/sys/kernel/unprivileged_userns_clone": "0", "/proc/sys/user/max_user_namespaces": "0",
 	} {
@@ -160,7 +164,7 @@ func mend() string {
 	return "user namespaces are forbidden here, perhaps by a container; give hob a machine of its own, or set [tools.exec] sandbox"
 }
 
-// wrap makes what starts a command.
+// wrap turns a layout into a Command: the masks, the bwrap command line, then the instructions for package entry inside.
 func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
 	if err := w.masks(&l); err != nil {
 		return nil, err
@@ -180,7 +184,7 @@ func (w bubblewrap) wrap(l layout, argv, env []string) (*Command, error) {
 	return c, err
 }
 
-// argv is the command line. The mounts are made in its order.
+// argv returns the command line of bwrap, which makes the mounts in this order. Later mounts cover earlier ones.
 func (w bubblewrap) argv(l layout) ([]string, error) {
 	out := []string{
 		w.program, "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -204,22 +208,23 @@ func (w bubblewrap) argv(l layout) ([]string, error) {
 		out = append(out, w.bind(v, i)...)
 	}
 	out = append(out, w.hidden(l)...)
-	// The root itself is memory that the box could write, without use for it.
+	// The root itself is a tmpfs that the command could fill. Nothing needs that, so it becomes read only.
 	out = append(out, "--remount-ro", "/")
 	if w.proc {
 		out = append(out, covers()...)
-		// Root may write /proc/sys and sysrq-trigger without any capability, and bubblewrap does not cover them where users have a namespace.
+		// Root may write /proc/sys and sysrq-trigger without any capability, and bubblewrap does not cover them if there is a user
+		// namespace.
 		out = append(out, "--remount-ro", "/proc")
 	}
 	return append(out, "--chdir", l.dir, "--", helperAt), nil
 }
 
-// system shows the system's folders and makes the box's own ones.
+// system binds the system's folders and makes the sandbox's own empty ones.
 func (w bubblewrap) system() ([]string, error) {
 	var out []string
 	for _, dir := range systemFolders() {
 		if strings.HasPrefix(dir, "/run/") {
-			continue // after the box's own /run
+			continue // the sandbox's own /run is mounted first, see below
 		}
 		out = append(out, show(dir)...)
 	}
@@ -237,7 +242,7 @@ func (w bubblewrap) system() ([]string, error) {
 	out = append(out, "--symlink", "/run", "/var/run")
 	out = append(out, show("/run/current-system")...)
 	if w.conf.Network {
-		out = append(out, names()...)
+		out = append(out, resolverFile()...)
 	}
 	if _, err := os.Stat(w.conf.Self); err != nil {
 		return nil, fmt.Errorf("hob's own executable, which confines: %w", err)
@@ -245,7 +250,7 @@ func (w bubblewrap) system() ([]string, error) {
 	return append(out, "--ro-bind", w.conf.Self, helperAt), nil
 }
 
-// fresh are the box's own empty folders.
+// fresh lists the empty folders that each sandbox gets for itself.
 func (w bubblewrap) fresh() []string {
 	list := []string{"/tmp", "/var/tmp", "/run"}
 	if home := w.home(); home != "" {
@@ -254,7 +259,7 @@ func (w bubblewrap) fresh() []string {
 	return list
 }
 
-// home is the owner's home, where a box may have an empty one.
+// home returns the path of the empty home inside a sandbox. It is "" if the home is unknown or would cover a system folder.
 func (w bubblewrap) home() string {
 	home := filepath.Clean(w.conf.Home)
 	if w.conf.Home == "" || slices.ContainsFunc(append(systemFolders(), "/proc", "/sys", "/dev"), func(dir string) bool {
@@ -265,7 +270,7 @@ func (w bubblewrap) home() string {
 	return home
 }
 
-// show binds a folder of the system, or makes the symbolic link that it is (/bin to usr/bin).
+// show binds a system folder. If the folder is a symbolic link (/bin to usr/bin), it makes the same link instead.
 func show(dir string) []string {
 	if target, err := os.Readlink(dir); err == nil {
 		return []string{"--symlink", target, dir}
@@ -273,8 +278,8 @@ func show(dir string) []string {
 	return []string{"--ro-bind-try", dir, dir}
 }
 
-// names binds the file that says who resolves names, where it lies in /run.
-func names() []string {
+// resolverFile binds the target of /etc/resolv.conf if that is below /run (systemd-resolved). Names could not be resolved without it.
+func resolverFile() []string {
 	path, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil || !within("/run", path) {
 		return nil
@@ -282,7 +287,7 @@ func names() []string {
 	return []string{"--ro-bind-try", path, path}
 }
 
-// bind shows a view, the one with this number.
+// bind shows a view. number is its place among the inherited descriptors.
 func (w bubblewrap) bind(v view, number int) []string {
 	bind, from := "--ro-bind", v.from
 	if v.write {
@@ -294,9 +299,9 @@ func (w bubblewrap) bind(v view, number int) []string {
 	return []string{bind, from, v.at}
 }
 
-// masks adds what no box sees, whatever it names.
+// masks hides what no sandbox may see, whatever its Spec names: private system files, host sockets, and other mounts of the state folder.
 func (w bubblewrap) masks(l *layout) error {
-	for _, path := range append(slices.Clone(w.private), doors()...) {
+	for _, path := range append(slices.Clone(w.private), hostSockets()...) {
 		if err := l.hide(path); err != nil {
 			return fmt.Errorf("hide %s: %w", path, err)
 		}
@@ -311,7 +316,8 @@ func (w bubblewrap) masks(l *layout) error {
 	return nil
 }
 
-// hidden covers what is masked, and shows the scratch folder that may lie in it.
+// hidden mounts the masks: an empty read-only tmpfs over folders, /dev/null over files. The scratch folder may be below a masked folder,
+// so it is bound before the masks become read only.
 func (w bubblewrap) hidden(l layout) []string {
 	var out, last []string
 	for _, m := range l.masks {
@@ -319,7 +325,7 @@ func (w bubblewrap) hidden(l layout) []string {
 			out = append(out, "--tmpfs", m.at)
 			last = append(last, "--remount-ro", m.at)
 		} else {
-			out = append(out, "--ro-bind", os.DevNull, m.at) // mounted without devices, so that it cannot even be opened
+			out = append(out, "--ro-bind", os.DevNull, m.at) // bind mounts carry nodev, so opening it fails
 		}
 	}
 	if l.scratch != nil {
@@ -328,7 +334,7 @@ func (w bubblewrap) hidden(l layout) []string {
 	return append(out, last...)
 }
 
-// covers hides what a new /proc tells of the machine beyond the box: keys, timers, memory.
+// covers hides the files of a new /proc that still describe the whole machine: keys, timers, memory.
 func covers() []string {
 	var out []string
 	for _, name := range []string{"acpi", "asound", "scsi", "kcore", "keys", "key-users", "kallsyms", "kmsg", "latency_stats", "timer_list", "sched_debug", "sysrq-trigger"} {
@@ -345,7 +351,8 @@ func covers() []string {
 	return out
 }
 
-// closed lists what below a folder others may not read: keys and password hashes that root, and who shares a group with them, may.
+// closed lists what is below a folder and not readable by everyone: keys and password hashes. hob itself could read them if it runs as
+// root or shares their group.
 func closed(root string) ([]string, error) {
 	var list []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -369,7 +376,7 @@ func closed(root string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for what is private below %s: %w", root, err)
+		return nil, fmt.Errorf("list private files below %s: %w", root, err)
 	}
 	return list, nil
 }

@@ -11,24 +11,25 @@ import (
 	"hob/daemon/sandbox/entry"
 )
 
-// entryTime bounds the way of a command into its sandbox, which takes milliseconds.
+// entryTime limits the start of a sandbox, from the start of the process until the command begins. It normally takes milliseconds.
 const entryTime = 30 * time.Second
 
-// ErrEntry is that a command did not begin: its sandbox could not be made, or was not what hob had asked for.
+// ErrEntry says that a command did not begin: its sandbox could not be made, or its folders were not those that hob had checked.
 var ErrEntry = errors.New("the sandbox could not be entered")
 
-// Command is a command that is ready to be started in its sandbox, once. Close belongs to it.
+// Command is a command that is ready to be started in its sandbox, once. The caller starts it with Prepare, waits for Entered, and calls
+// Close in any case.
 type Command struct {
-	Argv  []string   // what is started: the program that makes the sandbox
-	Env   []string   // its environment; the command gets its own inside
-	Files []*os.File // what it inherits, from descriptor 3 on
-	Bound *Bound     // of what it takes
+	Argv  []string   // the command line to start: bwrap or sandbox-exec
+	Env   []string   // the environment of that program; the command inside gets its own
+	Files []*os.File // inherited files, from descriptor 3 on
+	Bound *Bound     // the limits of memory and processes
 
-	status *os.File // tells that the command has begun
-	shown  layout   // what its box shows, which is held until then
+	status *os.File // a pipe on which package entry reports that the command begins
+	shown  layout   // the folders that the sandbox shows, held open until then
 }
 
-// order says what the entry of a sandbox is to become.
+// order starts the instructions for package entry with the command line and the environment of the command.
 func order(argv, env []string) []byte {
 	var order []byte
 	for _, word := range argv {
@@ -40,7 +41,7 @@ func order(argv, env []string) []byte {
 	return order
 }
 
-// handOver gives an order to the entry of the sandbox that argv makes. The command holds what l does.
+// handOver makes the Command that starts argv and passes it the order through descriptor 3. The Command takes over what l holds.
 func handOver(argv []string, order []byte, l layout) (*Command, error) {
 	file, err := memory(order)
 	if err != nil {
@@ -55,10 +56,10 @@ func handOver(argv []string, order []byte, l layout) (*Command, error) {
 	}, nil
 }
 
-// firstView is the descriptor of the first view, in a process that gets the views by descriptor.
+// firstView is the descriptor of the first view if the views are passed by descriptor.
 const firstView = entry.Status + 1
 
-// inherit gives the process what its box shows by descriptor: the views, then the scratch folder.
+// inherit passes the folders of the sandbox to the process as descriptors: the views first, then the scratch folder.
 func (c *Command) inherit() {
 	for _, v := range c.shown.views {
 		c.Files = append(c.Files, v.is.file)
@@ -68,12 +69,14 @@ func (c *Command) inherit() {
 	}
 }
 
-// Prepare makes a process that is not started yet that of the command. Variables beside those of Env must not be the command's.
+// Prepare sets up a process that is not started yet to run the command. cmd.Env may hold further variables for bwrap, never variables
+// that the command controls.
 func (c *Command) Prepare(cmd *exec.Cmd) {
 	cmd.Path, cmd.Args, cmd.Env, cmd.ExtraFiles = c.Argv[0], c.Argv, append(cmd.Env, c.Env...), c.Files
 }
 
-// Entered waits, after the start, until the command has begun in its sandbox. ErrEntry: it never will; what the process says is why.
+// Entered waits, after the start, until the command has begun in its sandbox. With ErrEntry it never begins, and the output of the
+// process says why.
 func (c *Command) Entered() error {
 	if err := c.release(); err != nil {
 		return err
@@ -88,17 +91,17 @@ func (c *Command) Entered() error {
 	return nil
 }
 
-// release closes hob's copies of what the process has inherited.
+// release closes hob's copies of the inherited files.
 func (c *Command) release() error {
 	var errs []error
-	for _, f := range c.Files[:min(len(c.Files), firstView-entry.Descriptor)] { // the others belong to what the box shows
+	for _, f := range c.Files[:min(len(c.Files), firstView-entry.Descriptor)] { // the layout owns the other files
 		errs = append(errs, f.Close())
 	}
 	c.Files = nil
 	return errors.Join(errs...)
 }
 
-// Close gives back what the command holds. It does not end it.
+// Close releases the files of the command. It does not end the process.
 func (c *Command) Close() error {
 	return errors.Join(c.release(), c.status.Close(), c.shown.release())
 }

@@ -11,7 +11,8 @@ import (
 	"hob/daemon/sandbox/entry"
 )
 
-// order is what the entry inside a box is asked to do before it becomes the command.
+// order returns the instructions for package entry: the command, checks of the mounts, the Landlock rules and the seccomp filter. entry
+// carries them out inside the sandbox, then becomes the command.
 func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
 	order, err := checks(order(argv, env), l)
 	if err != nil {
@@ -24,7 +25,8 @@ func (w bubblewrap) order(l layout, argv, env []string) ([]byte, error) {
 	return filter(landlock(order, write)), nil
 }
 
-// checks adds to an order that what the box shows is what was looked at, and that what it hides is hidden.
+// checks adds instructions that compare what the sandbox shows with what hob looked at. A folder that was replaced between hob's check
+// and the mount makes the start fail.
 func checks(order []byte, l layout) ([]byte, error) {
 	all, err := mountTable()
 	if err != nil {
@@ -62,16 +64,16 @@ func checks(order []byte, l layout) ([]byte, error) {
 	return check(order, entry.State, info, home.device+"\x00"+inside), nil
 }
 
-// check adds one of them: device, inode and more numbers, and a path.
+// check adds one comparison: a path with its device and inode, and further numbers.
 func check(order []byte, tag byte, info fs.FileInfo, path string, more ...uint64) []byte {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return order // cannot be: this is Linux
+		return order // impossible on Linux
 	}
 	return entry.Append(order, tag, path, append([]uint64{uint64(stat.Dev), uint64(stat.Ino)}, more...)...) //nolint:unconvert // not 64 bits everywhere
 }
 
-// helperLayers are the layers that the entry puts on here.
+// helperLayers names the layers that package entry adds on this kernel.
 func helperLayers() []string {
 	var list []string
 	if landlockVersion() > 0 {
@@ -83,17 +85,17 @@ func helperLayers() []string {
 	return list
 }
 
-// helperGaps says what the entry cannot do here.
+// helperGaps describes the protection that this kernel lacks.
 func helperGaps() []string {
 	var list []string
 	switch v := landlockVersion(); {
 	case v == 0:
-		list = append(list, "no Landlock: the kernel is older than 5.13, or it is switched off or forbidden here")
+		list = append(list, "no Landlock: the kernel is older than 5.13, or Landlock is switched off or forbidden here")
 	case v < 6:
-		list = append(list, "Landlock here does not keep abstract sockets and signals in (Linux 6.12 does)")
+		list = append(list, "Landlock here does not restrict abstract sockets and signals (Linux 6.12 does)")
 	}
 	if !filters() {
-		list = append(list, "no seccomp filter for this processor, so that a command can set setuid and setgid bits")
+		list = append(list, "no seccomp filter for this processor, so a command can set setuid and setgid bits")
 	}
 	return list
 }

@@ -11,16 +11,16 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// attempt is a way out: a command for bash. It says BREACH itself where no canary would notice.
+// attempt is one escape attempt: a command for bash. It prints BREACH itself if no canary would notice.
 type attempt struct {
 	name, command string
-	tame          bool // it can be run without a sandbox, and succeeds there: it shows that the attempt is one
+	tame          bool // it succeeds, harmlessly, without a sandbox; that proves the attempt real
 }
 
-// attempts are all of them.
+// attempts lists all attempts.
 func attempts(w *world) []attempt {
 	var list []attempt
-	for group := folders(); len(group) > 1; group = group[2:] { // first, since others make files of those names
+	for group := folders(); len(group) > 1; group = group[2:] { // first, since later attempts make files of those names
 		list = append(list, attempt{name: group[0], command: group[1]})
 	}
 	for _, name := range names(w.secrets) {
@@ -38,7 +38,7 @@ func attempts(w *world) []attempt {
 	return list
 }
 
-// readers are ways to read the file in the variable name.
+// readers lists ways to read the file named by a variable.
 func readers(name string) []attempt {
 	f := `"$` + name + `"`
 	list := []attempt{
@@ -72,7 +72,8 @@ func readers(name string) []attempt {
 	return list
 }
 
-// writers are ways to change the file in the variable name. Where it is not visible, a box may make one of that name for itself.
+// writers lists ways to change the file named by a variable. Where the file is not visible, a sandbox may make one of that name for
+// itself.
 func writers(name string) []attempt {
 	list := []attempt{
 		{name: "write", command: `echo pwned > F`},
@@ -92,7 +93,7 @@ func writers(name string) []attempt {
 	return list
 }
 
-// Pairs of name and command from here on.
+// From here on: pairs of name and command.
 
 func processes() []string {
 	return []string{
@@ -166,7 +167,7 @@ func devices() []string {
 	)
 }
 
-// calls are the attempts by system call: see attack_linux_test.go.
+// calls lists the attempts by system call: see attack_linux_test.go.
 func calls() []string {
 	with := map[string]string{
 		"ptrace": "$VICTIM", "seize": "$VICTIM", "vm-read": "$VICTIM", "pidfd": "$VICTIM", "pidfd-get": "$VICTIM", "kill": "$VICTIM", "tgkill": "$VICTIM", "stop": "$VICTIM", "nice": "$VICTIM",
@@ -197,7 +198,7 @@ func folders() []string {
 		"link to the root", `cat "$WS/link-root$STATE"`, "link to proc", `cat "$WS/link-proc$STATE"`, "link to the state", `cat "$WS/link-dir/hob.db"`, "write by a link", `echo pwned > "$WS/link-dir/hob.db"`,
 		"walk all", `grep -rIsl -F "CANARY-7f3a""9c" "$HOME" "$TOP" /tmp /var /dev/shm /root /home /mnt /srv /media && echo BREACH`, "locate", `locate hob.db && echo BREACH`, "glob all", `echo /*/*/*/.ssh/id /*/*/*/*/state/token | grep -v '\*' && echo BREACH`,
 		"swap the folder", `mv "$WS" "$WS.old" && echo BREACH`, "mask by a rename", `mv "$WS/.scratch" "$WS/other" && echo BREACH`, "remove the mask", `rm -rf "$WS/.scratch" "$WS/.env"`, "rename over the mask", `echo x > "$WS/n"; mv -f "$WS/n" "$WS/.env" && echo BREACH`,
-		"chroot", `chroot / cat "$STATE"`, "pivot", `unshare -Urm pivot_root / /tmp && echo BREACH`, "nested box", `bwrap --bind / / cat "$STATE"`, "nested user", `bwrap --unshare-user --bind / / --proc /proc true && echo BREACH`,
+		"chroot", `chroot / cat "$STATE"`, "pivot", `unshare -Urm pivot_root / /tmp && echo BREACH`, "nested sandbox", `bwrap --bind / / cat "$STATE"`, "nested user", `bwrap --unshare-user --bind / / --proc /proc true && echo BREACH`,
 		"bind over", `mount --bind "$WS" /usr && echo BREACH`, "umount the home", `umount -l "$HOME"; cat "$SSH"`, "umount all", `umount -a; cat "$STATE"`, "overlay", `mount -t overlay none -o lowerdir=/,upperdir=/tmp/u,workdir=/tmp/w /tmp && echo BREACH`,
 		"loop", `losetup -f && echo BREACH`, "fuse", `fusermount -u "$HOME" && echo BREACH`, "git config", `git config --global alias.x '!true' 2>&1; [ "$(cat "$GIT")" = "may be read" ] || echo BREACH`,
 		"capabilities", `grep CapEff /proc/self/status | grep -v 0000000000000000 && echo BREACH`, "privileges", `grep 'NoNewPrivs:.*0' /proc/self/status && echo BREACH`, "groups", `[ "$(id -u)" != 0 ] && id -G | grep -w 0 && echo BREACH`,
@@ -205,18 +206,18 @@ func folders() []string {
 	}
 }
 
-// TestEscapes tries all ways out, each in a shell of its own in one box, and looks after each whether a canary was read or touched.
+// TestEscapes runs every attempt, each in its own shell in one sandbox, and checks after each whether a canary was read or touched.
 func TestEscapes(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	d := start(t, w.ready(t, s, w.box(), []string{"bash", "-c", loop}))
+	d := start(t, w.ready(t, s, w.spec(), []string{"bash", "-c", loop}))
 	if out := d.run(t, `cat "$WS/mine.txt" "$RW/code.go" "$DOC" "$GIT"; echo x > "$WS/made"; echo y > "$RW/made"; echo z > "$HOME/made"; pwd`); !strings.Contains(out, "workspace") || strings.Count(out, "may be read") != 2 || !strings.Contains(out, w.space) {
-		t.Fatalf("the box cannot be worked in: %s", out)
+		t.Fatalf("the sandbox does not run commands: %s", out)
 	}
 	for _, path := range []string{w.space + "/made", w.rw + "/made"} {
 		if _, err := os.Stat(path); err != nil {
-			t.Errorf("what a box writes is not there: %v", err)
+			t.Errorf("what a sandbox writes is not there: %v", err)
 		}
 	}
 	list := attempts(w)
@@ -241,7 +242,7 @@ func TestEscapes(t *testing.T) {
 	t.Logf("%d attempts, %d got out, uid %d", len(list), failed, os.Getuid())
 }
 
-// TestTheAttemptsAreReal makes those that only read without a sandbox: each must succeed there, or it proves nothing inside.
+// TestTheAttemptsAreReal runs the harmless attempts without a sandbox. An attempt that fails there proves nothing inside.
 func TestTheAttemptsAreReal(t *testing.T) {
 	w := newWorld(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", loop)
@@ -257,7 +258,7 @@ func TestTheAttemptsAreReal(t *testing.T) {
 	}
 }
 
-// TestEscapesAsSomebodyElse makes the attempts once more as a user without rights, where this one is root.
+// TestEscapesAsSomebodyElse repeats the attempts as an unprivileged user if this one is root.
 func TestEscapesAsSomebodyElse(t *testing.T) {
 	if os.Getuid() != 0 || testing.Short() {
 		t.Skip("TestEscapes did it, or the time is short")

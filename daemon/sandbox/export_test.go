@@ -7,8 +7,8 @@ import (
 	"errors"
 )
 
-// Profile is the macOS profile of a box, which is text and can be judged anywhere.
-func Profile(c Config, b Box) (string, error) {
+// Profile returns the macOS profile of a sandbox. It is text, so it can be checked on any system.
+func Profile(c Config, b Spec) (string, error) {
 	l, err := (&Sandbox{conf: c}).lay(b, nil)
 	if err = errors.Join(err, l.release()); err != nil {
 		return "", err
@@ -16,10 +16,10 @@ func Profile(c Config, b Box) (string, error) {
 	return profile(c, l), nil
 }
 
-// NamesOf are the other places at which a mount table shows a folder.
+// NamesOf lists the other paths at which a mount table shows a folder.
 func NamesOf(folder, table string) []string { return namesOf(folder, mounts(table)) }
 
-// Filter says what the seccomp filter answers to a call of this processor's kind, by running it as the kernel does.
+// Filter runs the seccomp program as the kernel does and returns its answer to a call of this processor.
 func Filter(call uint64, args ...uint64) uint32 {
 	arch := uint64(program()[1].K)
 	data := map[uint32]uint64{dataCall: call, dataArch: arch}
@@ -51,16 +51,16 @@ func skip(yes, no uint8, is bool) int {
 	return int(no)
 }
 
-// Landlocked is the version of Landlock that the kernel has.
+// Landlocked returns the kernel's version of Landlock.
 func Landlocked() int { return landlockVersion() }
 
-// Alone is a command in its box without Landlock and seccomp.
-func Alone(ctx context.Context, c Config, b Box, argv, env []string) (*Command, error) {
+// Alone makes a command in a sandbox without Landlock and seccomp.
+func Alone(ctx context.Context, c Config, b Spec, argv, env []string) (*Command, error) {
 	private, err := closed("/etc")
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range ways(true) {
+	for _, w := range variants(true) {
 		w.conf, w.program, w.private = c, "/usr/bin/bwrap", private
 		if w.try(ctx) != nil {
 			continue
@@ -78,5 +78,5 @@ func Alone(ctx context.Context, c Config, b Box, argv, env []string) (*Command, 
 	return nil, ErrNone
 }
 
-// Over says what a control group's files tell of its limits, in a folder that has such files.
-func Over(dir string, memory int64) string { return (&Bound{memory: memory, dir: dir}).met() }
+// Over returns the limit that the counters in a folder report, as Close does for a control group.
+func Over(dir string, memory int64) string { return (&Bound{memory: memory, dir: dir}).reached() }

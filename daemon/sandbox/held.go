@@ -7,16 +7,16 @@ import (
 	"os"
 )
 
-// What is wrong with a folder that is no longer what it was.
+// Errors for a file or folder that was replaced.
 var (
-	ErrMoved   = errors.New("changed while it was used")                // between two looks: another try may find it at rest
-	ErrChanged = errors.New("not what it was when the config was read") // a root or bind
+	ErrMoved   = errors.New("changed while it was used")                // between check and use; a retry may succeed
+	ErrChanged = errors.New("not what it was when the config was read") // a root or bind is another folder than when the config was read
 )
 
-// held is a file or folder that was looked at. While it is open the system gives its inode to no other one.
+// held is a file or folder that hob checked. An open file keeps its inode, so no other file can get the same one meanwhile.
 type held struct {
 	info fs.FileInfo
-	file *os.File // nil where the system opens nothing only to hold it
+	file *os.File // nil on systems that cannot open a file without rights to it
 }
 
 func (h *held) close() error {
@@ -26,14 +26,14 @@ func (h *held) close() error {
 	return h.file.Close()
 }
 
-// fixed is what a root or bind of the configuration was when that was read.
+// fixed records a configured root or bind at the moment when the config was read.
 type fixed struct {
-	path string // as the configuration has it
+	path string // as the config spells it
 	real string // with symbolic links resolved
 	info fs.FileInfo
 }
 
-// fix looks at the configured folders, once. What is not there, or cannot be looked at, has a path only.
+// fix records the configured folders, once. An entry that is missing or unreadable gets a path only.
 func fix(c Config) []fixed {
 	var list []fixed
 	for _, b := range append(append([]Bind{}, c.Binds...), c.Roots...) {
@@ -49,7 +49,8 @@ func fix(c Config) []fixed {
 	return list
 }
 
-// unchanged wants a configured folder to be what it was: a command could have put a link in its place, to what no config opens.
+// unchanged checks that a configured folder is still the same one. A command could have replaced it by a link to a folder that no config
+// opens.
 func (s *Sandbox) unchanged(path, real string) error {
 	for _, f := range s.fixed {
 		if f.path != path && f.real != path {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold opens a path, without any right to it, on which there must be no symbolic link.
+// hold opens a path without any right to its content (O_PATH). It fails if the path contains a symbolic link.
 func hold(path string) (*held, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a kernel older than 5.6, or a container that does not know the call
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a kernel older than 5.6, or a container whose filter does not know the call
 		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	}
 	if err != nil {

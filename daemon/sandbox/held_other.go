@@ -4,7 +4,7 @@ package sandbox
 
 import "os"
 
-// hold looks at a path: the rules of this system's sandbox go by names, not by descriptors.
+// hold looks at a path. The sandbox of this system works with names, so there is nothing to keep open.
 func hold(path string) (*held, error) {
 	info, err := os.Lstat(path)
 	return &held{info: info}, err

@@ -17,7 +17,7 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// stubborn leaves children in every way that outlives a process group, and then waits. Each says so when it is there.
+// stubborn leaves children in every way that outlives a process group, and then waits. Each child reports its start.
 const stubborn = `
 setsid bash -c 'trap "" TERM HUP INT; echo there; sleep 600; true' &
 (setsid bash -c '(trap "" TERM; echo there; sleep 600; true) & exit' &)
@@ -27,8 +27,8 @@ trap "" TERM HUP INT
 echo there
 sleep 600; true`
 
-// TestNothingIsLeft kills what started a box, and wants all that ran in it to be gone: they hold the ends of a pipe, and one of them its
-// environment's mark.
+// TestNothingIsLeft kills the process that started a sandbox and checks that everything inside ends too. The children hold the ends of a
+// pipe; one is found by its environment.
 func TestNothingIsLeft(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
@@ -42,7 +42,7 @@ func TestNothingIsLeft(t *testing.T) {
 			mark := fmt.Sprintf("HOB_MARK=%s-%d", filepath.Base(w.top), time.Now().UnixNano())
 			r, out, err := os.Pipe()
 			must(t, err)
-			c, err := s.Wrap(w.box(), []string{"bash", "-c", stubborn}, append(slices.Clone(w.env), mark))
+			c, err := s.Wrap(w.spec(), []string{"bash", "-c", stubborn}, append(slices.Clone(w.env), mark))
 			must(t, err)
 			parent := exec.CommandContext(t.Context(), self(t), append([]string{"__parent"}, c.Argv...)...)
 			parent.Env, parent.ExtraFiles = []string{mark}, c.Files
@@ -75,9 +75,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// startAndWait is a hob in the small: it starts a box and waits for it.
+// startAndWait plays hob: it starts a sandbox and waits for it.
 func startAndWait(argv []string) int {
-	cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...) // #nosec G702 -- the box under test
+	cmd := exec.CommandContext(testContext(), argv[0], argv[1:]...) // #nosec G702 -- the sandbox under test
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "HOB_ENTER=3")
 	cmd.ExtraFiles = []*os.File{os.NewFile(3, "order"), os.NewFile(4, "status")}

@@ -8,18 +8,18 @@ import (
 	"hob/daemon/sandbox/entry"
 )
 
-// Landlock's rights that a box needs in folders that it may not write (https://docs.kernel.org/userspace-api/landlock.html).
+// readRights are the Landlock rights in folders that a sandbox may not write (https://docs.kernel.org/userspace-api/landlock.html).
 const readRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 
-// dirRights are those that make no sense for a file.
+// dirRights are the rights that the kernel rejects for a file.
 const dirRights = unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
 	unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 	unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-// noDevices are rights that are given nowhere: a box makes no device nodes.
+// noDevices are rights that no sandbox gets: it cannot make device nodes.
 const noDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
-// landlockVersion is that of the kernel's interface; 0: it has none, or it is switched off.
+// landlockVersion returns the version of the kernel's Landlock interface; 0: none, or Landlock is switched off.
 func landlockVersion() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -28,7 +28,7 @@ func landlockVersion() int {
 	return int(v) // #nosec G115 -- a small number
 }
 
-// fileRights are the rights that a version of the interface knows.
+// fileRights returns the file rights that a version of the interface knows. The kernel rejects unknown ones.
 func fileRights(version int) uint64 {
 	switch {
 	case version >= 5:
@@ -41,9 +41,10 @@ func fileRights(version int) uint64 {
 	return unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 }
 
-// landlock adds to an order that the process writes below the given paths and in the box's own folders only, changes no mount, traces and
-// signals nobody outside, and reaches no abstract socket that was made outside. A kernel that knows less does less, one that knows
-// nothing does nothing: the namespaces are the boundary.
+// landlock adds a rule set to an order. The process may then write only below the given paths and in the sandbox's own folders. It cannot
+// change mounts, cannot trace or signal processes outside, and cannot reach abstract sockets outside.
+//
+// An older kernel enforces less, a kernel without Landlock nothing. The namespaces are the boundary; this is a second layer.
 func landlock(order []byte, write []string) []byte {
 	version := landlockVersion()
 	if version == 0 {
@@ -51,7 +52,7 @@ func landlock(order []byte, write []string) []byte {
 	}
 	rights := fileRights(version)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rights}
-	size := unsafe.Sizeof(attr.Handled_access_fs) // what the first version knows
+	size := unsafe.Sizeof(attr.Handled_access_fs) // the size of the first version's struct
 	if version >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Sizeof(attr)
@@ -64,7 +65,7 @@ func landlock(order []byte, write []string) []byte {
 	return order
 }
 
-// allow gives rights below a path; of those for folders none, where it is a file.
+// allow grants rights below a path. If the path is a file, it gets the subset that applies to files.
 func allow(order []byte, path string, rights uint64) []byte {
 	return entry.Append(order, entry.Allow, path, rights, rights&^dirRights)
 }

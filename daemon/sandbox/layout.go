@@ -11,34 +11,33 @@ import (
 	"strings"
 )
 
-// view is a file or folder of the machine that a box shows.
+// view is a file or folder of the machine that a sandbox shows.
 type view struct {
-	at    string // where it is seen
-	from  string // what it is, symbolic links resolved
+	at    string // its path inside the sandbox
+	from  string // its path on the machine, symbolic links resolved
 	write bool
-	is    *held // from; nil: it was not held yet
+	is    *held // from, held open; nil: not opened yet
 }
 
-// layout is a box with its paths resolved: what it shows, the outer before the inner, and what of that is masked.
+// layout is a Spec with its paths resolved: the views, outer ones first, and the masks that cover parts of them.
 type layout struct {
 	dir     string
 	views   []view
-	masks   []mask // after the views
-	scratch *view  // after the masks; nil: none
+	masks   []mask // mounted after the views
+	scratch *view  // mounted after the masks; nil: none
 	state   string // hob's state folder
 	here    *held  // dir
 	opened  []*held
 }
 
-// mask hides a file or folder, at a place of the box.
+// mask hides a file or folder at a path inside the sandbox.
 type mask struct {
 	at     string
 	folder bool
-	is     fs.FileInfo // what is hidden; nil: it is not known
+	is     fs.FileInfo // the hidden file or folder; nil: unknown
 }
 
-// Own is hob's home, the folder that its state lies in, with symbolic links resolved: its configuration lies there too. It is ""
-// when that is not known.
+// Own returns hob's home, the parent of its state folder, with symbolic links resolved. The config is there too. "" means unknown.
 func (s *Sandbox) Own() string {
 	state, err := resolved(s.conf.State)
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Sandbox) Own() string {
 	return filepath.Dir(state)
 }
 
-// Bound says whether the configuration opens a path to every box by its name, or a folder that it lies in.
+// Bound reports whether the config binds a path, or a folder above it, into every sandbox.
 func (s *Sandbox) Bound(path string) bool {
 	return slices.ContainsFunc(s.conf.Binds, func(b Bind) bool {
 		at, err := resolved(b.Path)
@@ -55,9 +54,9 @@ func (s *Sandbox) Bound(path string) bool {
 	})
 }
 
-// lay resolves a box and holds what it shows. What is configured but not there (a bind, a root) is left out; what must be there is an
-// error. What it holds is the caller's to release, also with an error.
-func (s *Sandbox) lay(b Box, own []string) (layout, error) {
+// lay resolves a Spec and opens its folders. A configured bind or root that does not exist is left out; a missing working or scratch
+// folder is an error. The caller releases the layout, also after an error.
+func (s *Sandbox) lay(b Spec, own []string) (layout, error) {
 	var l layout
 	var err error
 	if l.state, err = resolved(s.conf.State); err != nil {
@@ -86,12 +85,13 @@ func (s *Sandbox) lay(b Box, own []string) (layout, error) {
 	}
 	l.pin()
 	if !l.visible(l.dir) {
-		return l, fmt.Errorf("working folder %s: %w: it is in none of the visible folders", b.Dir, ErrBox)
+		return l, fmt.Errorf("working folder %s: %w: it is in none of the visible folders", b.Dir, ErrSpec)
 	}
 	return l, l.hold()
 }
 
-// hold opens what the box shows, so that what was looked at can be told from what has taken its name since.
+// hold opens the views, the scratch folder and the working folder. With their inodes, later steps notice if another folder has taken one
+// of the names.
 func (l *layout) hold() (err error) {
 	for i := range l.views {
 		if l.views[i].is, err = l.open(l.views[i].from); err != nil {
@@ -107,7 +107,7 @@ func (l *layout) hold() (err error) {
 	return err
 }
 
-// open holds a file or folder whose path is resolved: a link on the way says that it has changed since.
+// open holds a file or folder whose path is resolved. A symbolic link on the path now means that the path was changed.
 func (l *layout) open(path string) (*held, error) {
 	h, err := hold(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *layout) open(path string) (*held, error) {
 	return h, nil
 }
 
-// release gives back what the layout holds.
+// release closes what the layout holds open.
 func (l *layout) release() error {
 	var errs []error
 	for _, h := range l.opened {
@@ -127,8 +127,8 @@ func (l *layout) release() error {
 	return errors.Join(errs...)
 }
 
-// show makes the views of binds and of the box's folders.
-func (l *layout) show(s *Sandbox, b Box, own []string) error {
+// show makes the views for the binds and for the folders of the Spec. own lists the programs that make the sandbox.
+func (l *layout) show(s *Sandbox, b Spec, own []string) error {
 	list := slices.Clone(s.conf.Binds)
 	for _, path := range b.Readable {
 		list = append(list, Bind{Path: path})
@@ -156,15 +156,15 @@ func (l *layout) show(s *Sandbox, b Box, own []string) error {
 		v.Write = v.Write && !b.Sealed
 		l.views = append(l.views, view{at: from, from: from, write: v.Write})
 		if at := filepath.Clean(v.Path); at != from && lastIsLink(at) {
-			l.views = append(l.views, view{at: at, from: from, write: v.Write}) // a link, ~/.gitconfig perhaps, is seen by its own name too
+			l.views = append(l.views, view{at: at, from: from, write: v.Write}) // a link such as ~/.gitconfig is visible under its own name too
 		}
 	}
 	l.sort()
-	// The link of a view that lies in another view is seen there as the link that it is.
+	// Inside another view the link is visible as it is, so it needs no view of its own.
 	l.views = slices.DeleteFunc(l.views, func(v view) bool {
 		return v.at != v.from && slices.ContainsFunc(l.views, func(o view) bool { return o != v && within(o.at, v.at) })
 	})
-	for _, path := range own { // no box writes the programs that make it, for whoever starts hob next
+	for _, path := range own { // no sandbox may write the programs that make sandboxes: the next start of hob would run them
 		if path, err := resolved(path); err == nil && slices.ContainsFunc(l.views, func(v view) bool { return v.write && within(v.at, path) }) {
 			l.views = append(l.views, view{at: path, from: path})
 		}
@@ -173,7 +173,7 @@ func (l *layout) show(s *Sandbox, b Box, own []string) error {
 	return nil
 }
 
-// hide masks a path wherever a view or a folder of the system shows it.
+// hide masks a path wherever a view or a system folder shows it.
 func (l *layout) hide(path string) error {
 	path, err := resolved(path)
 	if err != nil {
@@ -197,7 +197,7 @@ func (l *layout) hide(path string) error {
 	return nil
 }
 
-// mask adds a mask that none of those there covers already, in the place of those that it covers.
+// mask adds a mask. A mask inside an existing one is dropped; existing masks inside the new one are replaced.
 func (l *layout) mask(m mask) {
 	if slices.ContainsFunc(l.masks, func(o mask) bool { return within(o.at, m.at) }) {
 		return
@@ -206,9 +206,9 @@ func (l *layout) mask(m mask) {
 	l.masks = append(l.masks, m)
 }
 
-// pin makes a view of its own of each folder between a mask, or a view, and the view that it lies in. The kernel renames no mount point
-// (rename(2), EBUSY): so what a mask hides cannot be carried out from under its name with the folder that it lies in, to be found there
-// later, and no other folder can be put in the place of a view.
+// pin gives a view of its own to each folder between a mask or view and the view that contains it. The kernel renames no mount point
+// (rename(2), EBUSY). So a command can neither move a folder away to find its hidden content under a new name, nor put another folder in
+// the place of a view.
 func (l *layout) pin() {
 	var inside []string
 	for _, m := range l.masks {
@@ -231,7 +231,7 @@ func (l *layout) pin() {
 	l.sort()
 }
 
-// inner is the view that decides about a folder: the innermost, the last of several.
+// inner returns the view that decides about a folder: the innermost one, and the last of several at the same path.
 func (l *layout) inner(dir string) (best view, ok bool) {
 	for _, v := range l.views {
 		if within(v.at, dir) && (!ok || depth(v.at) >= depth(best.at)) {
@@ -241,12 +241,12 @@ func (l *layout) inner(dir string) (best view, ok bool) {
 	return best, ok
 }
 
-// sort puts the outer views before the inner ones: what is mounted later covers what was before.
+// sort puts outer views before inner ones, because later mounts cover earlier ones.
 func (l *layout) sort() {
 	slices.SortStableFunc(l.views, func(a, b view) int { return cmp.Compare(depth(a.at), depth(b.at)) })
 }
 
-// visible says whether a view, and no mask, shows path.
+// visible reports whether a view shows path and no mask hides it.
 func (l *layout) visible(path string) bool {
 	if l.scratch != nil && within(l.scratch.at, path) {
 		return true
@@ -255,7 +255,7 @@ func (l *layout) visible(path string) bool {
 		!slices.ContainsFunc(l.masks, func(m mask) bool { return within(m.at, path) })
 }
 
-// writable are the folders and files that may be written.
+// writable lists the files and folders that the sandbox may write.
 func (l *layout) writable() []string {
 	var list []string
 	for _, v := range l.views {
@@ -269,7 +269,7 @@ func (l *layout) writable() []string {
 	return list
 }
 
-// folder resolves a folder that must be there.
+// folder resolves a folder that must exist.
 func folder(path, state string) (string, error) {
 	dir, err := resolved(path)
 	if err != nil {
@@ -280,34 +280,34 @@ func folder(path, state string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%w: not a folder", ErrBox)
+		return "", fmt.Errorf("%w: not a folder", ErrSpec)
 	}
 	return dir, usable(dir, state)
 }
 
-// usable refuses what would open hob's state, or what a box has of its own.
+// usable rejects a path that would expose hob's state, or a path that the sandbox provides itself.
 func usable(path, state string) error {
 	if within(state, path) {
-		return fmt.Errorf("%w: hob's own state", ErrBox)
+		return fmt.Errorf("%w: hob's own state", ErrSpec)
 	}
 	for _, own := range []string{"/proc", "/sys", "/dev"} {
 		if within(own, path) {
-			return fmt.Errorf("%w: a box has its own %s", ErrBox, own)
+			return fmt.Errorf("%w: a sandbox has its own %s", ErrSpec, own)
 		}
 	}
 	if path == "/" || path == "/run" {
-		return fmt.Errorf("%w: too much would be opened", ErrBox)
+		return fmt.Errorf("%w: too much would be opened", ErrSpec)
 	}
 	return nil
 }
 
-// resolved follows the symbolic links of an absolute path; what is not there is taken as it stands.
+// resolved resolves the symbolic links of an absolute path. Parts that do not exist are kept as they are.
 func resolved(path string) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%w: %q is not an absolute path", ErrBox, path)
+		return "", fmt.Errorf("%w: %q is not an absolute path", ErrSpec, path)
 	}
 	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%w: a NUL in a path", ErrBox)
+		return "", fmt.Errorf("%w: a NUL in a path", ErrSpec)
 	}
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -324,6 +324,7 @@ func resolved(path string) (string, error) {
 	return real, err
 }
 
+// lastIsLink reports whether the last element of a path, and no other one, is a symbolic link.
 func lastIsLink(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -333,7 +334,7 @@ func lastIsLink(path string) bool {
 	return err == nil && parent == filepath.Dir(path)
 }
 
-// within says whether path is dir or lies below it. Both are clean.
+// within reports whether path is dir or below it. Both are clean.
 func within(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || dir == string(filepath.Separator) || os.IsPathSeparator(rest[0]))

@@ -10,7 +10,7 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// place is a home with a workspace and a state.
+// place makes a home with a workspace and a state folder.
 func place(t *testing.T) (c sandbox.Config, space string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -27,7 +27,7 @@ func place(t *testing.T) (c sandbox.Config, space string) {
 	return c, space
 }
 
-func TestABoxThatCannotBe(t *testing.T) {
+func TestSpecsThatCannotBeMade(t *testing.T) {
 	c, space := place(t)
 	link := filepath.Join(c.Home, "link")
 	if err := os.Symlink(c.State, link); err != nil {
@@ -38,7 +38,7 @@ func TestABoxThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := []string{space}
-	for name, b := range map[string]sandbox.Box{
+	for name, b := range map[string]sandbox.Spec{
 		"no folder to work in":       {Writable: one},
 		"a relative one":             {Dir: "ws", Writable: one},
 		"one that is not visible":    {Dir: c.Home, Writable: one},
@@ -61,7 +61,7 @@ func TestABoxThatCannotBe(t *testing.T) {
 	} {
 		if _, err := sandbox.Profile(c, b); err == nil {
 			t.Errorf("%s: no error", name)
-		} else if !errors.Is(err, sandbox.ErrBox) && !errors.Is(err, os.ErrNotExist) {
+		} else if !errors.Is(err, sandbox.ErrSpec) && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestProfile(t *testing.T) {
 	c, space := place(t)
 	root := filepath.Join(c.Home, "root")
 	c.Binds = []sandbox.Bind{{Path: filepath.Join(c.Home, "not there")}}
-	b := sandbox.Box{Dir: space, Writable: []string{filepath.Join(root, "inner"), space}, Readable: []string{root}, Hidden: []string{filepath.Join(space, "sub")}, Scratch: filepath.Join(space, "sub")}
+	b := sandbox.Spec{Dir: space, Writable: []string{filepath.Join(root, "inner"), space}, Readable: []string{root}, Hidden: []string{filepath.Join(space, "sub")}, Scratch: filepath.Join(space, "sub")}
 	text, err := sandbox.Profile(c, b)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestQuotesInAProfile(t *testing.T) {
 	if err := os.Mkdir(odd, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text, err := sandbox.Profile(c, sandbox.Box{Dir: odd, Writable: []string{odd}})
+	text, err := sandbox.Profile(c, sandbox.Spec{Dir: odd, Writable: []string{odd}})
 	if err != nil || !strings.Contains(text, `/a\"b)\\c"))`) {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -124,12 +124,12 @@ func TestOff(t *testing.T) {
 	if state := s.State(); s.Works() || s.Required() || state.Kind != "none" || state.Why != "switched off" || state.Hint == "" || !state.Network {
 		t.Errorf("%+v", state)
 	}
-	if _, err := s.Wrap(sandbox.Box{Dir: space, Writable: []string{space}}, []string{"true"}, nil); !errors.Is(err, sandbox.ErrNone) {
+	if _, err := s.Wrap(sandbox.Spec{Dir: space, Writable: []string{space}}, []string{"true"}, nil); !errors.Is(err, sandbox.ErrNone) {
 		t.Error(err)
 	}
 }
 
-// A machine without bubblewrap confines nothing and says how to mend that.
+// A machine without bubblewrap confines nothing, and State says how to fix that.
 func TestWithoutBubblewrap(t *testing.T) {
 	c, _ := place(t)
 	c.Mode = sandbox.Require

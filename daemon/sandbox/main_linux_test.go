@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be other programs of the tests.
+// TestMain lets the test binary play other programs.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__attack" {
 		os.Exit(attack(os.Args[2:]))
@@ -23,5 +23,5 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testContext is that of the processes which are no tests.
+// testContext is the context of processes that run no tests.
 func testContext() context.Context { return context.Background() }

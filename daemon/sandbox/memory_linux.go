@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is a file that has no name, so that nobody but who inherits it reads it.
+// memory returns a file without a name that holds text. Only processes that inherit it can read it.
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("hob", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// memory is a file that has no name any more, so that nobody but who inherits it reads it.
+// memory returns a file that holds text and whose name is already removed. Only processes that inherit it can read it.
 func memory(text []byte) (*os.File, error) {
 	f, err := os.CreateTemp("", "hob")
 	if err != nil {

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// mount is a line of /proc/self/mountinfo (proc(5)): which folder of which file system is seen where.
+// mount is a line of /proc/self/mountinfo (proc(5)): a folder of a file system, and the path at which it is mounted.
 type mount struct {
 	device string // major:minor
-	root   string // the folder of the file system
-	at     string // where it is seen
+	root   string // the folder inside the file system
+	at     string // the mount point
 }
 
-// mountTable lists the mounts of the machine.
+// mountTable lists the mounts of this process.
 func mountTable() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("look for other names of the state folder: %w", err)
+		return nil, fmt.Errorf("look for other mounts of the state folder: %w", err)
 	}
 	return mounts(string(text)), nil
 }
 
-// aliases are the places, in the views, where a bind mount of the machine shows the state folder under another name. state is resolved.
+// aliases returns masks for the places in the views at which another mount of the machine shows the state folder. state is resolved.
 func aliases(state string, views []view) ([]mask, error) {
 	all, err := mountTable()
 	if err != nil {
@@ -40,9 +40,9 @@ func aliases(state string, views []view) ([]mask, error) {
 	return list, nil
 }
 
-// placeOf is the mount that shows a folder by its own name, and the folder's path in that file system.
+// placeOf returns the mount that contains a folder, and the folder's path inside that file system.
 func placeOf(folder string, all []mount) (home mount, inside string) {
-	for _, m := range all { // the innermost mount, the last of several
+	for _, m := range all { // the innermost mount, and the last of several at one place
 		if within(m.at, folder) && len(m.at) >= len(home.at) {
 			home = m
 		}
@@ -53,7 +53,7 @@ func placeOf(folder string, all []mount) (home mount, inside string) {
 	return home, join(home.root, folder[len(strings.TrimSuffix(home.at, "/")):])
 }
 
-// namesOf are the other places that show a folder, or a part of it.
+// namesOf lists the other paths at which a mount shows a folder or a part of it.
 func namesOf(folder string, all []mount) []string {
 	home, inside := placeOf(folder, all)
 	if home.at == "" {
@@ -72,6 +72,7 @@ func namesOf(folder string, all []mount) []string {
 	return list
 }
 
+// join appends a path that begins with a slash, or is empty, to a folder.
 func join(dir, rest string) string {
 	path := strings.TrimSuffix(dir, "/") + rest
 	if path == "" {
@@ -80,6 +81,7 @@ func join(dir, rest string) string {
 	return path
 }
 
+// mounts parses the text of mountinfo.
 func mounts(text string) []mount {
 	var list []mount
 	for line := range strings.Lines(text) {
@@ -91,7 +93,7 @@ func mounts(text string) []mount {
 	return list
 }
 
-// unescape undoes the \040 of a space and its like.
+// unescape decodes the octal escapes of mountinfo, for example \040 for a space.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

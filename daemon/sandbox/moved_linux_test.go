@@ -15,7 +15,7 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// S2: what takes the place of a folder between the look at it and its mount is not entered, whatever it is: the command does not begin.
+// S2: a folder that was replaced between the check and the mount is not entered. The command does not begin.
 func TestS2WhatWasSwappedIsNotEntered(t *testing.T) {
 	w := newWorld(t)
 	write(t, w.space+"/r/a/notes.md", "foreign")
@@ -25,13 +25,13 @@ func TestS2WhatWasSwappedIsNotEntered(t *testing.T) {
 	must(t, os.Symlink(w.top, w.space+"/r/top"))
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	box := w.box()
-	box.Hidden = append(box.Hidden, w.space+"/r/a/notes.md")
+	spec := w.spec()
+	spec.Hidden = append(spec.Hidden, w.space+"/r/a/notes.md")
 	for _, other := range []string{"r/b", "r/link", "r/state", "r/top"} {
 		exchange := func() {
 			must(t, unix.Renameat2(unix.AT_FDCWD, w.space+"/r/a", unix.AT_FDCWD, w.space+"/"+other, unix.RENAME_EXCHANGE))
 		}
-		c, err := s.Wrap(box, []string{"bash", "-c", `cat r/a/state/token r/a/token "$STATE" "$TOKEN"; echo ran; ls -R r/a`}, w.env)
+		c, err := s.Wrap(spec, []string{"bash", "-c", `cat r/a/state/token r/a/token "$STATE" "$TOKEN"; echo ran; ls -R r/a`}, w.env)
 		must(t, err)
 		exchange()
 		out, err := prepared(t, c).CombinedOutput()
@@ -44,12 +44,12 @@ func TestS2WhatWasSwappedIsNotEntered(t *testing.T) {
 		}
 		t.Logf("%s: %s", other, out)
 	}
-	if out, code := w.inside(t, w.Config, box, "cat r/b/other.md; cat r/a/notes.md"); !strings.HasPrefix(out, "another folder") || strings.Contains(out, "foreign") || code != 1 {
+	if out, code := w.inside(t, w.Config, spec, "cat r/b/other.md; cat r/a/notes.md"); !strings.HasPrefix(out, "another folder") || strings.Contains(out, "foreign") || code != 1 {
 		t.Errorf("%d %s", code, out)
 	}
 }
 
-// S2b: of a root that lies in another nobody inside can take the place, and what took it outside is refused.
+// S2b: a command inside cannot replace a root that is inside another root, and a replacement from outside is refused.
 func TestS2bARootInARoot(t *testing.T) {
 	for _, mode := range []string{"ro", "rw"} {
 		t.Run(mode, func(t *testing.T) {
@@ -63,13 +63,13 @@ func TestS2bARootInARoot(t *testing.T) {
 			w.Roots = []sandbox.Bind{{Path: w.space, Write: true}, {Path: w.rw, Write: true}, inner}
 			s := sandbox.New(t.Context(), w.Config)
 			usable(t, s)
-			box := sandbox.Box{Dir: w.rw, Writable: []string{w.space, w.rw}}
+			spec := sandbox.Spec{Dir: w.rw, Writable: []string{w.space, w.rw}}
 			if inner.Write {
-				box.Writable = append(box.Writable, inner.Path)
+				spec.Writable = append(spec.Writable, inner.Path)
 			} else {
-				box.Readable = append(box.Readable, inner.Path)
+				spec.Readable = append(spec.Readable, inner.Path)
 			}
-			out, _ := w.inside(t, w.Config, box, `mv a b && mkdir a && ln -s ../../notes a/priv; mv a/priv a/else; mv c d; mv c/bound c/e; rm -r a c; cat a/priv/diary`)
+			out, _ := w.inside(t, w.Config, spec, `mv a b && mkdir a && ln -s ../../notes a/priv; mv a/priv a/else; mv c d; mv c/bound c/e; rm -r a c; cat a/priv/diary`)
 			if info, err := os.Lstat(inner.Path); err != nil || !info.IsDir() || strings.Contains(out, token) {
 				t.Fatalf("it was moved away: %v %s", err, out)
 			}
@@ -77,25 +77,25 @@ func TestS2bARootInARoot(t *testing.T) {
 				must(t, os.Rename(path, path+"-away"))
 				must(t, os.Mkdir(path, 0o700))
 				must(t, os.Symlink(w.Home+"/notes", path+"/"+map[bool]string{true: "priv", false: "bound"}[path == w.rw+"/a"]))
-				if _, err := s.Wrap(box, []string{"true"}, nil); !errors.Is(err, sandbox.ErrChanged) {
+				if _, err := s.Wrap(spec, []string{"true"}, nil); !errors.Is(err, sandbox.ErrChanged) {
 					t.Errorf("a link in the place of %s: %v", path, err)
 				}
 				must(t, os.RemoveAll(path))
 				must(t, os.MkdirAll(path+"/priv", 0o700))
 				must(t, os.MkdirAll(path+"/bound", 0o700))
-				if err := s.Fits(box); !errors.Is(err, sandbox.ErrChanged) {
+				if err := s.Fits(spec); !errors.Is(err, sandbox.ErrChanged) {
 					t.Errorf("another folder in the place of %s: %v", path, err)
 				}
 				must(t, os.RemoveAll(path))
 				must(t, os.Rename(path+"-away", path))
-				must(t, s.Fits(box))
+				must(t, s.Fits(spec))
 			}
 		})
 	}
 }
 
-// S1: a program that makes sandboxes is not taken from where a sandbox may have put it, and hob's own is not written there.
-func TestS1ProgramsThatABoxCouldPlant(t *testing.T) {
+// S1: hob ignores programs that a sandbox could have planted, and no sandbox can write hob's own executable.
+func TestS1ProgramsThatASandboxCouldPlant(t *testing.T) {
 	w := newWorld(t)
 	bin := w.rw + "/bin"
 	for _, name := range []string{"bwrap", "ssh", "tmux"} {
@@ -111,7 +111,7 @@ func TestS1ProgramsThatABoxCouldPlant(t *testing.T) {
 	must(t, err)
 	w.Self = bin + "/hob"
 	must(t, os.WriteFile(w.Self, text, 0o700)) // #nosec G306 -- a program
-	out, _ := w.inside(t, w.Config, w.box(), `cd "$RW"; echo x > bin/hob; rm -f bin/hob; mv bin/hob bin/old; mv bin bin2; cp /bin/true bin/new && mv -f bin/new bin/hob; chmod 0 bin/hob; echo ran`)
+	out, _ := w.inside(t, w.Config, w.spec(), `cd "$RW"; echo x > bin/hob; rm -f bin/hob; mv bin/hob bin/old; mv bin bin2; cp /bin/true bin/new && mv -f bin/new bin/hob; chmod 0 bin/hob; echo ran`)
 	if now, err := os.ReadFile(w.Self); err != nil || len(now) != len(text) || !strings.Contains(out, "ran") {
 		t.Errorf("hob's executable was changed: %v %s", err, out)
 	}
@@ -128,12 +128,12 @@ func TestS1ProgramsThatABoxCouldPlant(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", bin)
-	if _, err := s.Program("ssh"); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "passed over") {
+	if _, err := s.Program("ssh"); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "skipped") {
 		t.Error(err)
 	}
 }
 
-// What a bubblewrap leaves behind that was killed in the midst of its work does not outlive the probe.
+// A bubblewrap that is killed during its start leaves no process after the probe.
 func TestTheProbeLeavesNothing(t *testing.T) {
 	c, _ := place(t)
 	c.Self = self(t)
@@ -148,7 +148,7 @@ func TestTheProbeLeavesNothing(t *testing.T) {
 	must(t, err)
 	late := time.Now().Add(10 * time.Second)
 	for _, word := range strings.Fields(string(text)) {
-		for { // it was killed, and may still be on its way out
+		for { // it was killed but may not have ended yet
 			stat, err := os.ReadFile("/proc/" + word + "/stat")
 			if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
 				break

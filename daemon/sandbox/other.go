@@ -8,7 +8,7 @@ import (
 )
 
 func find(context.Context, Config) finding {
-	return finding{state: State{Kind: "none", Why: "hob cannot confine commands on " + runtime.GOOS, Hint: "every command is asked for; Linux and macOS can do it"}}
+	return finding{state: State{Kind: "none", Why: "hob cannot confine commands on " + runtime.GOOS, Hint: "hob asks before every command; Linux and macOS can confine them"}}
 }
 
 func systemFolders() []string { return nil }

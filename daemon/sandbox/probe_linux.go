@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeTime bounds one try of the probe; bubblewrap needs some milliseconds.
+// probeTime limits one run of the probe. bubblewrap needs some milliseconds.
 const probeTime = 10 * time.Second
 
-// output runs a program and returns what it says; its last line on stderr is the error. When ctx ends, and when hob does, nothing of
-// it is left: a bubblewrap that is killed (by a service manager that ends all of hob's processes) before it has let its child go leaves that
-// child waiting for it for good, so what is left of its group is killed. A terminal's Ctrl-C does not reach the group.
+// output runs a program and returns its output. The last line on stderr becomes the error. No process is left over when ctx ends or when
+// hob does: a bwrap that is killed before it releases its child (by a service manager that ends all of hob's processes) would leave that
+// child waiting forever, so the rest of the process group is killed. A terminal's Ctrl-C does not reach the group.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	// The kernel sends the parent-death signal when the thread that started the child ends.
+	// The kernel sends the parent-death signal when the thread that started the child ends, so the thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var out, errs bytes.Buffer
@@ -35,10 +35,10 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error says that nothing is left
+	end := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that no process is left
 	stop := context.AfterFunc(ctx, end)
 	var err error
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); { // until it is reaped its number, and its group's, is taken
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); { // waits without reaping: until then no other process can get this process or group number
 		err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	}
 	stop()

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Program finds a program that hob starts outside of all boxes: the first in hob's PATH that no box can have put or changed there. The
-// error wraps exec.ErrNotFound.
+// Program finds a program that hob starts outside of every sandbox: the first match in hob's PATH that no sandbox can write. A command
+// could otherwise plant a program for hob to run. The error wraps exec.ErrNotFound.
 func (s *Sandbox) Program(name string) (string, error) {
 	if s == nil {
 		return exec.LookPath(name)
@@ -21,7 +21,7 @@ func (c Config) program(name string) (string, error) {
 	passed := ""
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if !filepath.IsAbs(dir) {
-			continue // the folder that hob was started in
+			continue // relative to the folder that hob was started in
 		}
 		file, err := exec.LookPath(filepath.Join(dir, name))
 		if err != nil {
@@ -31,12 +31,12 @@ func (c Config) program(name string) (string, error) {
 		if err == nil && !c.writable(dir) && !c.writable(real) {
 			return file, nil
 		}
-		passed = fmt.Sprintf("; %s is passed over, since commands in the sandbox may write there", file)
+		passed = fmt.Sprintf("; %s is skipped because commands in the sandbox may write there", file)
 	}
 	return "", fmt.Errorf("%s: %w%s", name, exec.ErrNotFound, passed)
 }
 
-// writable says whether boxes may write a path.
+// writable reports whether a sandbox may write a path.
 func (c Config) writable(path string) bool {
 	path, err := resolved(path)
 	return err != nil || slices.ContainsFunc(append(slices.Clone(c.Binds), c.Roots...), func(b Bind) bool {

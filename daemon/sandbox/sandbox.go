@@ -1,12 +1,15 @@
-// Package sandbox says how a child process is confined on this operating system: bubblewrap on Linux, with a second layer of
-// Landlock and seccomp that hob's own executable puts on before it becomes the command; sandbox-exec on macOS. It makes command
-// lines; it starts nothing but its own probe, and decides nothing about permission.
+// Package sandbox confines child processes. On Linux it uses bubblewrap, with Landlock and seccomp as a second layer; on macOS it uses
+// sandbox-exec. It makes command lines. It starts nothing but its own probe, and it decides nothing about permission.
 //
-// The program that makes the sandbox runs outside of it, so nothing of the command reaches it: neither its environment nor its
-// command line. Both go through a descriptor to the package entry, which hob's executable runs inside.
+// The flow: New records the config. The first use probes the machine (find), which tells what works here. Wrap resolves the paths of a
+// Spec (layout), adds the masks, and returns a Command. The caller starts it; bwrap makes the namespaces and starts hob's own executable
+// inside; package entry checks the result, applies Landlock and seccomp, and becomes the command.
 //
-// Inside, a command sees the system's folders read only, an empty home and empty temporary folders that vanish with it, and of
-// the rest only what its Box names. It never sees hob's state folder.
+// bwrap itself runs outside of the sandbox, so it must see nothing that the command controls. The command line and the environment of the
+// command go through a descriptor straight to package entry.
+//
+// Inside, a command sees the system's folders read only, an empty home and empty temporary folders that vanish with it, and the folders
+// that its Spec names. It never sees hob's state folder.
 package sandbox
 
 import (
@@ -17,83 +20,82 @@ import (
 	"sync"
 )
 
-// Mode says what is done where commands cannot be confined.
+// Mode says what happens if commands cannot be confined.
 type Mode string
 
 // The modes of [tools.exec] sandbox.
 const (
 	Require Mode = "require" // no command runs unconfined
-	Auto    Mode = "auto"    // the owner is asked for each; also ""
+	Auto    Mode = "auto"    // the owner is asked for each command; also ""
 	Off     Mode = "off"     // commands are not confined
 )
 
-// Config is what all boxes have in common.
+// Config holds what all sandboxes share.
 type Config struct {
 	Mode    Mode
-	Home    string // the owner's home, absolute: not visible inside but for what is bound; "": not known
-	State   string // hob's state folder, absolute: never visible, also when a bind or root would hold it
-	Binds   []Bind // what is visible beside the boxes' own folders; what does not exist is passed over
-	Roots   []Bind // the workspace and the configured roots: what boxes may name. They stay what they are when the sandbox is made
-	Memory  int64  // bytes that the processes of a box may take together, and its temporary folders too; 0: half of the machine's
-	Network bool   // the machine's network, its loopback among it; else a box has a loopback of its own and no more
-	Self    string // hob's own executable, which enters the boxes; "" confines nothing
+	Home    string // the owner's home, absolute; inside it is empty except for binds. "": unknown
+	State   string // hob's state folder, absolute; never visible, even inside a bind or root
+	Binds   []Bind // visible in every sandbox; a path that does not exist is skipped
+	Roots   []Bind // the workspace and the configured roots, which a Spec may name; they must stay the folders that they were at New
+	Memory  int64  // bytes that the processes of a sandbox may use together; a quarter of it limits each temporary folder. 0: half of the machine's memory
+	Network bool   // true: the machine's network, including its loopback; false: only a loopback of its own
+	Self    string // hob's own executable, which enters the sandbox; "": nothing can be confined
 }
 
-// Bind opens a file or folder to every box.
+// Bind shows a file or folder in every sandbox.
 type Bind struct {
 	Path  string // absolute
 	Write bool
 }
 
-// Box is one confined process. All paths are absolute; a folder inside another one is ruled by its own line.
-type Box struct {
-	Dir      string   // the working folder, inside one of the visible folders
-	Writable []string // the workspace, roots that may be written
+// Spec describes the sandbox of one command. All paths are absolute. For a folder inside another one, the inner entry decides.
+type Spec struct {
+	Dir      string   // the working folder; it must be in a visible folder
+	Writable []string // the workspace and roots that may be written
 	Readable []string // roots that may only be read
-	Hidden   []string // files and folders inside those that are not to be seen; what does not exist at the start is not hidden
-	Sealed   bool     // nothing that outlives the box may be written but Scratch
-	Scratch  string   // "" or a folder that may be written, also inside a hidden one; it must exist
+	Hidden   []string // files and folders inside those that stay invisible; a path that does not exist at the start is not hidden
+	Sealed   bool     // true: only Scratch may be written of everything that outlives the sandbox
+	Scratch  string   // a writable folder, possibly inside a hidden one; it must exist. "": none
 }
 
-// What Wrap says no to.
+// Errors of Wrap and Fits.
 var (
 	ErrNone = errors.New("commands cannot be confined here")
-	ErrBox  = errors.New("not a usable box")
+	ErrSpec = errors.New("this sandbox cannot be made")
 )
 
-// State is how commands are confined here.
+// State describes how commands are confined on this machine. "hob status" and "hob doctor" show it.
 type State struct {
 	Kind    string   `json:"kind"` // bubblewrap, sandbox-exec, none
 	Mode    Mode     `json:"mode"`
 	Works   bool     `json:"works"`
-	Network bool     `json:"network"`          // the machine's network can be reached from inside
-	Bound   string   `json:"bound,omitempty"`  // what keeps memory and processes within limits
-	Layers  []string `json:"layers,omitempty"` // what confines: "pid namespace", "landlock" …
-	Why     string   `json:"why,omitempty"`    // what does not work, or is missing from what does
-	Hint    string   `json:"hint,omitempty"`   // how to mend it
+	Network bool     `json:"network"`          // commands can reach the machine's network
+	Bound   string   `json:"bound,omitempty"`  // what enforces the limits of memory and processes
+	Layers  []string `json:"layers,omitempty"` // what confines, for example "pid namespace" or "landlock"
+	Why     string   `json:"why,omitempty"`    // what does not work, or what a working sandbox lacks
+	Hint    string   `json:"hint,omitempty"`   // how to fix it
 }
 
 // Sandbox confines processes. It is safe for concurrent use.
 type Sandbox struct {
 	conf  Config
-	fixed []fixed        // Roots and Binds
+	fixed []fixed        // Roots and Binds, as New found them
 	probe func() finding // runs once, at the first use
 }
 
-// wrapper makes what starts a command in a box.
-// It takes over what l holds.
+// wrapper makes the Command for a layout. It takes over what l holds open.
 type wrapper func(l layout, argv, env []string) (*Command, error)
 
-// finding is how commands can be confined.
+// finding is the result of the probe.
 type finding struct {
 	state State
-	wrap  wrapper  // nil: nothing here confines
-	own   []string // programs that take part, which no box may write
-	above string   // the control group that boxes get theirs in; "": none
+	wrap  wrapper  // nil: commands cannot be confined
+	own   []string // the programs that make the sandbox, which no sandbox may write
+	above string   // the control group in which sandboxes get theirs; "": none
 }
 
-// New makes a sandbox. How commands can be confined here it finds out by really running it, at the first use; whoever does not
-// want to wait for that then, asks for State early. It never fails: what is missing is in State.
+// New makes a sandbox. The probe, a real run of bwrap or sandbox-exec, happens at the first use; call State early to avoid that wait
+// later. New never fails: State says what is missing.
 func New(ctx context.Context, c Config) *Sandbox {
 	if c.Mode == "" {
 		c.Mode = Auto
@@ -101,10 +103,11 @@ func New(ctx context.Context, c Config) *Sandbox {
 	if c.Memory == 0 {
 		c.Memory = halfMemory()
 	}
-	ctx = context.WithoutCancel(ctx) // the probe has times of its own
+	ctx = context.WithoutCancel(ctx) // the probe has its own timeouts
 	return &Sandbox{c, fix(c), sync.OnceValue(func() finding { return look(ctx, c) })}
 }
 
+// look probes the machine and adds the limits that apply.
 func look(ctx context.Context, c Config) (f finding) {
 	if c.Mode == Off {
 		f.state = State{Kind: "none", Why: "switched off", Hint: `set [tools.exec] sandbox = "auto" or "require"`}
@@ -127,27 +130,27 @@ func look(ctx context.Context, c Config) (f finding) {
 	return f
 }
 
-// State is how commands are confined. The caller may keep it.
+// State describes how commands are confined. The caller may keep the result.
 func (s *Sandbox) State() State {
 	state := s.probe().state
 	state.Layers = slices.Clone(state.Layers)
 	return state
 }
 
-// Works says whether Wrap confines.
+// Works reports whether Wrap can confine commands.
 func (s *Sandbox) Works() bool { return s.probe().state.Works }
 
-// Required says whether no command may run unconfined.
+// Required reports whether the config forbids commands outside of a sandbox.
 func (s *Sandbox) Required() bool { return s.conf.Mode == Require }
 
-// Fits says whether a command could be run in a box: nil, or what Wrap would say.
-func (s *Sandbox) Fits(b Box) error {
+// Fits reports whether a command could run in this sandbox. It returns the error that Wrap would return.
+func (s *Sandbox) Fits(b Spec) error {
 	l, _, err := s.layout(b)
 	return errors.Join(err, l.release())
 }
 
-// layout resolves a box, and holds what it shows.
-func (s *Sandbox) layout(b Box) (layout, wrapper, error) {
+// layout resolves a Spec and opens its folders.
+func (s *Sandbox) layout(b Spec) (layout, wrapper, error) {
 	f := s.probe()
 	if f.wrap == nil {
 		return layout{}, nil, ErrNone
@@ -156,13 +159,15 @@ func (s *Sandbox) layout(b Box) (layout, wrapper, error) {
 	return l, f.wrap, err
 }
 
-// Wrap makes what runs argv confined, with env for its environment. Streams and exit code are those of argv (128 + n for the
-// signal n); the caller's process group does not reach it, but it dies with its parent, and all of its children with it. A terminal on
-// its stdin, which was made for it, becomes its controlling one. A
-// variable of the environment that names a folder which is not visible inside, TMPDIR above all, is the caller's to leave out.
-// ErrNone where Works is false; ErrBox, with what is wrong, for a box that cannot be made; ErrChanged for a root or bind that was
-// replaced; ErrMoved where something was replaced at this moment.
-func (s *Sandbox) Wrap(b Box, argv, env []string) (*Command, error) {
+// Wrap returns a Command that runs argv confined, with env as its environment. Streams and exit code are those of argv (128 + n for
+// signal n). Signals to the caller's process group do not reach it, but it and all of its children die with its parent. A terminal that
+// was made for it and is its stdin becomes its controlling terminal.
+//
+// The caller leaves out environment variables that name folders which are not visible inside, TMPDIR above all.
+//
+// Errors: ErrNone if Works is false; ErrSpec, with the reason, for a sandbox that cannot be made; ErrChanged if a root or bind was
+// replaced since New; ErrMoved if something was replaced during the call.
+func (s *Sandbox) Wrap(b Spec, argv, env []string) (*Command, error) {
 	l, wrap, err := s.layout(b)
 	if err == nil {
 		var c *Command

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// profile is what sandbox-exec(1) of macOS puts on a command. Apple does not describe the language; its own profiles in
-// /System/Library/Sandbox/Profiles are the source. The last rule that matches counts, so the order is: nothing, the system, the
-// box's folders from the outside in, what is hidden, scratch.
+// profile returns the rules for sandbox-exec(1) of macOS. Apple does not document the language; the source is Apple's own profiles in
+// /System/Library/Sandbox/Profiles. The last matching rule wins, so the order is: deny all, system, the folders of the sandbox from the
+// outside in, masks, scratch.
 func profile(c Config, l layout) string {
 	var b strings.Builder
 	rule := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -17,7 +17,7 @@ func profile(c Config, l layout) string {
 	rule("(allow process-fork process-exec)")
 	rule("(allow process-info* signal (target same-sandbox))")
 	rule("(allow sysctl-read)")
-	rule("(allow file-read-metadata)") // names and sizes on the way to a folder; no content
+	rule("(allow file-read-metadata)") // names and sizes on the path to a folder, no content
 	rule("(allow file-read* (literal \"/\") %s)", subpaths(macFolders()))
 	rule("(allow file-read* file-write* file-ioctl (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (literal \"/dev/ptmx\") (regex #\"^/dev/ttys[0-9]+$\") (subpath \"/dev/fd\"))")
 	rule("(allow file-read* (literal \"/dev/random\") (literal \"/dev/urandom\"))")
@@ -47,15 +47,15 @@ func profile(c Config, l layout) string {
 	}
 	rule("(deny file-read* file-write* process-exec (subpath %s))", quote(c.State))
 	rule("(deny file-write-setugid)")
-	// hob's own executable enters the sandbox and becomes the command; nobody inside may change it.
+	// hob's own executable enters the sandbox and becomes the command. No command may change it.
 	rule("(allow file-read* (literal %s))", quote(c.Self))
 	rule("(deny file-write* (literal %s))", quote(c.Self))
-	// Nobody may leave by another program's rights.
+	// No command may gain the rights of another program.
 	rule("(deny process-exec (with no-log) (literal \"/usr/bin/su\") (literal \"/usr/bin/sudo\") (literal \"/usr/bin/osascript\") (literal \"/usr/bin/open\") (literal \"/bin/launchctl\"))")
 	return b.String()
 }
 
-// macFolders are what a command sees of a Mac, read only.
+// macFolders lists the system folders that a command sees on a Mac, read only.
 func macFolders() []string {
 	return []string{
 		"/bin", "/sbin", "/usr", "/System", "/Library", "/opt", "/Applications", "/private/etc", "/private/var/db/timezone", "/private/var/db/dyld",
@@ -63,6 +63,7 @@ func macFolders() []string {
 	}
 }
 
+// subpaths formats a list of folders as rule operands.
 func subpaths(list []string) string {
 	var words []string
 	for _, path := range list {
@@ -71,7 +72,7 @@ func subpaths(list []string) string {
 	return strings.Join(words, " ")
 }
 
-// quote writes a string of the profile's language.
+// quote formats a string literal of the profile language.
 func quote(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(filepath.ToSlash(path)) + `"`
 }

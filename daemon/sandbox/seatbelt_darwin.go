@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// program is where macOS has it; a PATH is not asked.
+// program has a fixed path on macOS. PATH is not searched.
 const program = "/usr/bin/sandbox-exec"
 
-// probeTime bounds the probe.
+// probeTime limits the probe.
 const probeTime = 10 * time.Second
 
-// find runs a shell in a profile. What bubblewrap does and this cannot is said in State: there are no namespaces.
+// find runs a shell with a profile. State says what this sandbox lacks compared to bubblewrap: there are no namespaces.
 func find(ctx context.Context, c Config) finding {
 	if _, err := os.Stat(c.Self); err != nil {
 		return finding{state: State{Kind: "none", Why: fmt.Sprintf("hob's own executable, which runs inside, cannot be found: %v", err), Hint: "start hob again"}}
@@ -41,13 +41,13 @@ func find(ctx context.Context, c Config) finding {
 	}}
 }
 
-// try wants a shell that runs and cannot list hob's state.
+// try runs a shell that must work and must not be able to list hob's state folder.
 func try(ctx context.Context, c Config, wrap wrapper) error {
 	confined, err := wrap(layout{dir: "/"}, []string{"/bin/sh", "-c", `ls "$1" >/dev/null 2>&1 && exit 3; echo inside`, "sh", c.State}, []string{"PATH=/usr/bin:/bin"})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = confined.Close() }() // nothing waits for it
+	defer func() { _ = confined.Close() }() // nobody waits for it
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
@@ -65,5 +65,5 @@ func try(ctx context.Context, c Config, wrap wrapper) error {
 	return nil
 }
 
-// systemFolders are masked where they hold what is hidden.
+// systemFolders are the folders outside of the views in which hidden paths must be masked.
 func systemFolders() []string { return macFolders() }

@@ -11,7 +11,7 @@ import (
 	"hob/daemon/sandbox/entry"
 )
 
-// The fields of what a filter judges (struct seccomp_data in linux/seccomp.h), by their offset; of an argument the lower half.
+// Offsets of the fields that a filter can read (struct seccomp_data in linux/seccomp.h). For an argument this is its lower half.
 const (
 	dataCall = 0
 	dataArch = 4
@@ -21,21 +21,21 @@ const (
 	dataArg3 = 40
 )
 
-// x32 is the bit of calls in the x32 form, which would pass a list of plain numbers.
+// x32 is the bit that marks calls of the x32 ABI. Without a check they would pass a list of plain numbers.
 const x32 = 0x40000000
 
-// What a filter answers.
+// The answers of a filter: allow the call, fail with EPERM, or fail with ENOSYS as an old kernel would.
 const (
 	sayYes     = unix.SECCOMP_RET_ALLOW
 	sayNo      = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	sayUnknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// newUsers is the flag of unshare and clone that makes a user namespace, in which a process would have all capabilities.
+// newUsers is the flag of unshare and clone that makes a user namespace. A process has all capabilities inside one.
 const newUsers = unix.CLONE_NEWUSER
 
-// refused are the calls that no chore needs, and by which kernels have been broken: mounts, keys that no namespace keeps apart, programs for
-// the kernel, and what only root may do anyway.
+// refused lists calls that no chore needs and that have been used to break kernels: mounts, keys (which no namespace separates), programs
+// for the kernel, and calls that only root may make anyway.
 func refused() []uint32 {
 	return []uint32{
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
@@ -48,20 +48,21 @@ func refused() []uint32 {
 	}
 }
 
-// unknown are the calls that programs do without when the kernel does not have them: clone3 and openat2, whose flags a filter cannot read,
-// for clone and openat.
+// unknown lists calls that fail as if the kernel did not have them. Programs fall back then: from clone3 to clone and from openat2 to
+// openat, whose flags a filter can read.
 func unknown() []uint32 {
 	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// setID are the bits of a mode by which a file outside would run with the rights of hob's user or group.
+// setID are the mode bits that make a file run with the rights of its owner or group. Outside of the sandbox that would be hob's user.
 const setID = unix.S_ISUID | unix.S_ISGID
 
-// makes are the flags of open with which its mode counts; without them the argument holds anything. O_TMPFILE holds O_DIRECTORY too.
+// makes are the flags of open that make its mode argument count; otherwise it holds arbitrary bits. O_TMPFILE includes O_DIRECTORY, which
+// is removed here.
 const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// flagged are the calls that are refused for one value or flag of an argument. Those about modes are systemd's list (RestrictSUIDSGID in
-// src/shared/seccomp-util.c), and files without a name.
+// flagged lists calls that are refused for certain argument values. Those about modes follow systemd's RestrictSUIDSGID
+// (src/shared/seccomp-util.c), with unnamed files added.
 func flagged() []flag {
 	return append([]flag{
 		{call: unix.SYS_UNSHARE, tests: []test{{dataArg0, newUsers, true}}},
@@ -77,26 +78,28 @@ func flagged() []flag {
 	}, olderModes()...)
 }
 
-// flag is a call that is refused where all tests hold.
+// flag is a call that is refused if all tests match.
 type flag struct {
 	call  uint32
 	tests []test
 }
 
+// test compares one argument of a call.
 type test struct {
 	arg, value uint32
-	bit        bool // any of value's bits, not exactly value
+	bit        bool // true: any bit of value is set; false: the argument equals value
 }
 
+// filters reports whether there is a filter for this processor.
 func filters() bool { return true }
 
-// program is the filter: a list in which every entry is decided where it stands, so that no jump leads beyond its entry.
+// program returns the filter as a list of BPF instructions. Each entry is decided on the spot: no jump leaves its own entry.
 func program() []unix.SockFilter {
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
 		arch = unix.AUDIT_ARCH_AARCH64
 	}
-	p := []unix.SockFilter{load(dataArch), jump(unix.BPF_JEQ, arch, 1, 0), give(sayUnknown), load(dataCall)} // 32-bit programs do not run in a box
+	p := []unix.SockFilter{load(dataArch), jump(unix.BPF_JEQ, arch, 1, 0), give(sayUnknown), load(dataCall)} // refuse 32-bit programs
 	if runtime.GOARCH == "amd64" {
 		p = append(p, jump(unix.BPF_JGE, x32, 0, 1), give(sayUnknown))
 	}
@@ -107,7 +110,7 @@ func program() []unix.SockFilter {
 		p = append(p, jump(unix.BPF_JEQ, call, 0, 1), give(sayUnknown))
 	}
 	for _, f := range flagged() {
-		rest := uint8(2*len(f.tests) + 2) // #nosec G115 -- of one or two tests
+		rest := uint8(2*len(f.tests) + 2) // #nosec G115 -- one or two tests
 		p = append(p, jump(unix.BPF_JEQ, f.call, 0, rest))
 		for _, t := range f.tests {
 			is := uint16(unix.BPF_JEQ)
@@ -122,6 +125,7 @@ func program() []unix.SockFilter {
 	return append(p, give(sayYes))
 }
 
+// load, jump and give make the three kinds of instructions: read a field, compare it, and return an answer.
 func load(at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 }

@@ -2,7 +2,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// olderModes are the calls that set modes without a folder's descriptor, which newer processors do not have.
+// olderModes lists the older calls that set modes by path. Newer processors do not have them.
 func olderModes() []flag {
 	return []flag{
 		{call: unix.SYS_CHMOD, tests: []test{{dataArg1, setID, true}}},

@@ -1,4 +1,4 @@
 package sandbox
 
-// olderModes: this processor's list of calls has none without a folder's descriptor.
+// olderModes is empty: this processor has only the calls that take a folder's descriptor.
 func olderModes() []flag { return nil }

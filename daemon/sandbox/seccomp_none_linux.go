@@ -4,5 +4,5 @@ package sandbox
 
 func filters() bool { return false }
 
-// filter adds nothing: the numbers of the calls are written down for two processors.
+// filter adds nothing: hob knows the call numbers of two processors only.
 func filter(order []byte) []byte { return order }

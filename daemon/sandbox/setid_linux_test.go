@@ -15,8 +15,8 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// setIDs are the system calls that can leave a setuid or setgid bit, each on a path that does not exist yet. The second ones of a kind
-// differ in what the arguments hide.
+// setIDs lists the system calls that can leave a setuid or setgid bit, each with a path that does not exist yet. The second call of a
+// kind hides the bit in other arguments.
 func setIDs() map[string]func(path string, mode uint32) error {
 	made := func(fd int, err error) error {
 		if err != nil {
@@ -74,7 +74,7 @@ func setIDs() map[string]func(path string, mode uint32) error {
 	return list
 }
 
-// older makes the calls that only the first processors have.
+// older makes the calls that only the oldest processor has.
 func older(name string, nr uintptr, path string, mode uint32) error {
 	at, err := unix.BytePtrFromString(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func orNil(errno unix.Errno) error {
 	return nil
 }
 
-// setAll is what runs in the box: every call with every bit, on files of its own below dir.
+// setAll runs in the sandbox: every call with every bit, on its own files below dir.
 func setAll(dir string) int {
 	for name, try := range setIDs() {
 		for _, mode := range []uint32{0o4755, 0o2755, 0o6755, 0o755} {
@@ -129,8 +129,8 @@ func setAll(dir string) int {
 	return 0
 }
 
-// TestNoSetID (S4) makes setuid and setgid files and folders in a box, by all calls and by the review's shell forms, and looks from
-// outside that none has the bit. Without the bits the same calls work.
+// TestNoSetID (S4) tries to make setuid and setgid files and folders in a sandbox, by all calls and several shell commands, and checks
+// from outside that none has the bit. Without the bits the same calls work.
 func TestNoSetID(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
@@ -138,7 +138,7 @@ func TestNoSetID(t *testing.T) {
 	if !slices.Contains(s.State().Layers, "seccomp") {
 		t.Skip("no seccomp filter here, as the state says: " + s.State().Why)
 	}
-	d := start(t, w.ready(t, s, w.box(), []string{"bash", "-c", loop}))
+	d := start(t, w.ready(t, s, w.spec(), []string{"bash", "-c", loop}))
 	for _, command := range []string{
 		`cp /bin/bash sb1 && chmod 6755 sb1`, `cp /bin/bash sb2; chmod u+s sb2; chmod g+s sb2`, `cp /bin/bash sb3; chmod 4755 sb3; cp --preserve=mode sb3 sb3b`,
 		`install -m 4755 /bin/bash sb4`, `mkdir -m 2755 sd1; mkdir sd2; chmod g+s sd2`, `mknod -m 4755 sp p`,
@@ -162,7 +162,7 @@ func TestNoSetID(t *testing.T) {
 		}
 		want := name + " 755: <nil>\n"
 		if name == "openat2" {
-			want = name + " 755: function not implemented\n" // its arguments stand in memory, which a filter cannot read
+			want = name + " 755: function not implemented\n" // its arguments are in memory, which a filter cannot read
 		}
 		if !strings.Contains(out, want) && !strings.Contains(out, name+" 755: function not implemented\n") {
 			t.Errorf("%s does not work without the bits:\n%s", name, out)
@@ -170,7 +170,7 @@ func TestNoSetID(t *testing.T) {
 	}
 }
 
-// withSetID lists what below the folders has a setuid or setgid bit.
+// withSetID lists the files and folders below folders that have a setuid or setgid bit.
 func withSetID(t *testing.T, folders ...string) (bad []string) {
 	t.Helper()
 	for _, folder := range folders {

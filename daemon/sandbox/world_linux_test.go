@@ -22,7 +22,7 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// self is the test binary: what hob's executable is to a hob.
+// self is the path of the test binary, which plays hob's executable.
 func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -37,22 +37,22 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// token stands in everything that must not be read.
+// token is the content of everything that must not be read.
 const token = "CANARY-7f3a9c"
 
-// world is a machine with secrets: files that no box may read or change, a process, listeners and a key.
+// world is a machine with secrets: files that no sandbox may read or change, a process, listeners and a key.
 type world struct {
 	sandbox.Config
 	top, space, rw, ro string
-	env                []string          // names of it all, known to who attacks
-	secrets            map[string]string // path by name, of what may not be read or changed
-	locked             map[string]string // of what may be read but not changed
+	env                []string          // names of all this, known to the attacker
+	secrets            map[string]string // path by name; may be neither read nor changed
+	locked             map[string]string // path by name; may be read but not changed
 	victim             *exec.Cmd
 	key                int
-	calls              atomic.Int64 // what listeners heard
+	calls              atomic.Int64 // connections that the listeners got
 }
 
-// newWorld lays the canaries. All of it is gone after the test.
+// newWorld makes the canaries. They are removed after the test.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	top, err := os.MkdirTemp("", "box")
@@ -98,7 +98,7 @@ func write(t testing.TB, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// plant leaves links to secrets where a box can use them, as somebody may who had the workspace before.
+// plant leaves links to secrets where a sandbox can use them, as an earlier attacker may have done.
 func (w *world) plant(t *testing.T) {
 	t.Helper()
 	for name, path := range w.secrets {
@@ -110,7 +110,7 @@ func (w *world) plant(t *testing.T) {
 	must(t, unix.Mkfifo(w.top+"/other/fifo", 0o600))
 }
 
-// process starts the one that nobody may read, trace or end.
+// process starts a process that no command may read, trace or end.
 func (w *world) process(t *testing.T) {
 	t.Helper()
 	w.victim = exec.CommandContext(t.Context(), "sleep", "600")
@@ -119,7 +119,7 @@ func (w *world) process(t *testing.T) {
 	t.Cleanup(func() { _ = w.victim.Process.Kill(); _ = w.victim.Wait() })
 }
 
-// listen opens doors on the loopback, in the file system and by abstract names.
+// listen opens listeners on the loopback, in the file system and at abstract names.
 func (w *world) listen(t *testing.T) {
 	t.Helper()
 	name := "hob-" + filepath.Base(w.top)
@@ -128,7 +128,7 @@ func (w *world) listen(t *testing.T) {
 	} {
 		l, err := net.Listen(at[0], at[1])
 		if err != nil && at[0] == "tcp6" {
-			continue // a machine without it
+			continue // a machine without IPv6
 		}
 		must(t, err)
 		w.env = append(w.env, variable+"="+strings.TrimPrefix(l.Addr().String(), "@"))
@@ -171,7 +171,7 @@ func (w *world) listen(t *testing.T) {
 	t.Cleanup(func() { _ = dg.Close() })
 }
 
-// keyring puts a key where namespaces of files and processes do not reach.
+// keyring adds a key, which file and process namespaces do not separate.
 func (w *world) keyring(t *testing.T) {
 	t.Helper()
 	id, err := unix.AddKey("user", "hob-canary", []byte(token), unix.KEY_SPEC_USER_KEYRING)
@@ -182,7 +182,7 @@ func (w *world) keyring(t *testing.T) {
 	t.Cleanup(func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
 }
 
-// share puts memory where every process of the machine finds it.
+// share makes System V shared memory, which every process of the machine can find.
 func (w *world) share(t *testing.T) {
 	t.Helper()
 	id, err := unix.SysvShmGet(0, 4096, unix.IPC_CREAT|0o600)
@@ -198,7 +198,7 @@ func (w *world) share(t *testing.T) {
 	w.env = append(w.env, fmt.Sprintf("SHMID=%d", id))
 }
 
-// harm says what of the canaries was touched.
+// harm names the first canary that was touched; "": none.
 func (w *world) harm() string {
 	for name, path := range w.secrets {
 		if why := untouched(path, token); why != "" {
@@ -238,15 +238,15 @@ func untouched(path, want string) string {
 	return ""
 }
 
-// box is the usual one: the workspace and a root writable, a root readable, three things hidden.
-func (w *world) box() sandbox.Box {
-	return sandbox.Box{
+// spec is the usual sandbox: the workspace and a root writable, a root readable, three things hidden.
+func (w *world) spec() sandbox.Spec {
+	return sandbox.Spec{
 		Dir: w.space, Writable: []string{w.space, w.rw}, Readable: []string{w.ro},
 		Hidden: []string{w.space + "/.env", w.space + "/.scratch", w.rw + "/private"},
 	}
 }
 
-// usable wants bubblewrap; a developer's machine may do without, the one that judges may not.
+// usable skips the test without bubblewrap, but fails it in CI.
 func usable(t *testing.T, s *sandbox.Sandbox) {
 	t.Helper()
 	if s.Works() {
@@ -258,14 +258,14 @@ func usable(t *testing.T, s *sandbox.Sandbox) {
 	t.Skipf("no sandbox: %+v", s.State())
 }
 
-// driver is a shell that runs one attempt after the other and says what came of each.
+// driver is a shell that runs one attempt after the other and returns the output of each.
 type driver struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// loop reads attempts, each a line in base 64, and runs each in a shell of its own.
+// loop reads attempts, one per line in base64, and runs each in its own shell.
 const loop = `while read -r line; do timeout -s KILL 8 bash -c "$(printf %s "$line" | base64 -d)" </dev/null 2>&1; printf '\n--- %s\n' $?; done`
 
 func start(t *testing.T, cmd *exec.Cmd) *driver {
@@ -292,7 +292,7 @@ func (d *driver) run(t *testing.T, command string) string {
 	for {
 		line, err := d.out.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the box has ended after %q: %v\n%s", command, err, b.String())
+			t.Fatalf("the sandbox has ended after %q: %v\n%s", command, err, b.String())
 		}
 		if strings.HasPrefix(line, "--- ") {
 			return b.String()

@@ -79,7 +79,7 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 		return "approved at the terminal", t.Store.Settled(ctx, j.Hash())
 	}
 	q := turn.Question{
-		Subject: turn.AboutCall, Tool: j.Call.Name, Text: policy.Plea("May the command line", j.Intent, j.Decision),
+		Subject: turn.AboutCall, Tool: j.Call.Name, Text: policy.ApprovalText("May the command line", j.Intent, j.Decision),
 		Options: []string{turn.AnswerOnce, turn.AnswerNo}, ActionHash: j.Hash(), Until: t.Clock.Wall().Add(approvalOpen), To: event.CLI,
 	}
 	code, used, err := t.Store.UseOrAsk(ctx, q)
@@ -88,7 +88,7 @@ func (t Calls) agreed(ctx context.Context, c api.ToolCall, j agent.Judged) (stri
 	}
 	return "", &api.Approval{
 		Summary: j.Intent.Summary, Reason: j.Decision.Reason, Allow: j.Decision.Allow,
-		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: policy.Careful(j.Intent),
+		Canonical: string(j.Intent.Canonical), Hash: j.Hash(), Code: code, Warnings: policy.Warnings(j.Intent),
 	}
 }
 

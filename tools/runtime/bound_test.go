@@ -116,7 +116,7 @@ func TestWhatAnApprovalIsBoundTo(t *testing.T) {
 			}
 			c.swap(t, b.dir)
 			same := string(b.meant(t, args).Canonical) == string(first.Canonical)
-			question := policy.Plea("hob wants to", first, policy.Decision{Reason: "it is so"})
+			question := policy.ApprovalText("hob wants to", first, policy.Decision{Reason: "it is so"})
 			if same != (c.said != "") || !strings.Contains(question, c.said) {
 				t.Errorf("the same call %v, want %v (%q) in\n%s", same, c.said != "", c.said, question)
 			}
@@ -153,7 +153,7 @@ func TestTheManifestOfAnApproval(t *testing.T) {
 
 // TestAnApprovalOnAHost: of another machine nothing is bound, which is said.
 func TestAnApprovalOnAHost(t *testing.T) {
-	text := policy.Plea("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"the contents of files and programs on nas"}}, policy.Decision{})
+	text := policy.ApprovalText("hob wants to", tools.Intent{Summary: "run", Unbound: []string{"the contents of files and programs on nas"}}, policy.Decision{})
 	if !strings.Contains(text, "an approval does not bind the contents of files and programs on nas") {
 		t.Error(text)
 	}

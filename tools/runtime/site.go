@@ -40,7 +40,7 @@ type site struct {
 	folder    *fsguard.Place // the working folder on this machine; nil on a host
 	cwd       string         // path of the working folder
 	sandboxed bool           // it runs in the sandbox
-	sandbox   sandbox.Box
+	sandbox   sandbox.Spec
 	network   bool              // it has network access
 	own       bool              // the folder holds hob's own configuration, or is next to it
 	open      bool              // it contains too many files with foreign text to hide them
@@ -118,7 +118,7 @@ func (e executor) confine(at *site, call tools.Call, in Command) error {
 		return nil
 	case errors.Is(err, sandbox.ErrChanged):
 		return tools.Refuse(tools.Conflict, "put it back, or restart hob to accept it as it is now", "a folder of [tools] roots or [tools.exec] binds was replaced: %v", err)
-	case e.Sandbox.Required() || !errors.Is(err, sandbox.ErrBox):
+	case e.Sandbox.Required() || !errors.Is(err, sandbox.ErrSpec):
 		return tools.Refuse(tools.Denied, "run it in the workspace, or in a folder of [tools] roots", "workdir: %v", err)
 	default:
 		return nil // the owner is asked, as for any command without a sandbox
@@ -141,7 +141,7 @@ func startKeyLimits() KeyLimits { return KeyLimits{Entries: 25_000, Time: 10 * t
 // fill decides what a command in the sandbox can see and write.
 func (e executor) fill(at *site, call tools.Call, in Command, most KeyLimits) {
 	p := *at.folder
-	b := sandbox.Box{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
+	b := sandbox.Spec{Dir: p.Path, Writable: []string{e.Guard.Workspace()}}
 	calls := names(e.Guard, at, in)
 	at.others = ""
 	for _, r := range e.Guard.Roots() {

@@ -2,12 +2,14 @@ package entry
 
 import "syscall"
 
-// mount is a line of /proc/self/mountinfo (proc(5)): which folder of which file system is seen where.
+// mount is a line of /proc/self/mountinfo (proc(5)): a folder of a file system, and the path at which it is mounted.
 type mount struct{ device, root, at string }
 
-// table lists the mounts. It is empty where there is no /proc; then the checks see less.
+// table lists the mounts. It is empty if there is no /proc; the checks then compare inodes only.
 type table []mount
 
+// mounts reads the table of this process. The second result is an error text, as everywhere in this package: package errors is not
+// imported.
 func mounts() (table, string) {
 	text, err := content("/proc/self/mountinfo")
 	if err == syscall.ENOENT { //nolint:errorlint // open(2) gives this very value, and this package imports nothing but syscall
@@ -37,7 +39,7 @@ func mounts() (table, string) {
 	return all, ""
 }
 
-// content is a file of /proc.
+// content reads a file of /proc.
 func content(path string) ([]byte, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -58,7 +60,7 @@ func content(path string) ([]byte, error) {
 	}
 }
 
-// unescaped undoes the \040 of a space and its like.
+// unescaped decodes the octal escapes of mountinfo, for example \040 for a space.
 func unescaped(text []byte) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {
@@ -72,8 +74,8 @@ func unescaped(text []byte) string {
 	return string(out)
 }
 
-// view wants a path to be a mount of just what hob meant, at the place where that was, and read only where hob meant that. The table has
-// today's names: a folder that was moved while it was mounted shows there, also when it was moved back.
+// view checks that a path is a mount of exactly the folder that hob meant, and that it is read only if hob asked for that. mountinfo
+// shows the current path of a folder, so a folder that was moved is detected even if it was moved back.
 func (t table) view(data []byte) string {
 	device, rest := cut(string(data[24:]))
 	root, path := cut(rest)
@@ -100,26 +102,26 @@ func (t table) view(data []byte) string {
 	return ""
 }
 
-// differs says of a path that it is not the file or folder that hob meant.
+// differs returns an error text if a path is not the file or folder that hob meant.
 func differs(path string, data []byte) string {
 	same, err := is(path, data)
 	if err != nil {
 		return path + ": " + err.Error()
 	}
 	if !same {
-		return path + " is not what hob had looked at"
+		return path + " is not the one that hob had checked"
 	}
 	return ""
 }
 
-// is compares a path, which is not followed, with the device and inode in front of data.
+// is compares a path (without following a link) with the device and inode at the start of data.
 func is(path string, data []byte) (bool, error) {
 	var info syscall.Stat_t
 	err := syscall.Lstat(path, &info)
 	return err == nil && uint64(info.Dev) == number(data, 8) && uint64(info.Ino) == number(data[8:], 8), err //nolint:unconvert // not 64 bits everywhere
 }
 
-// mask wants a path not to show what hob meant to hide. What is not there is not shown.
+// mask checks that a path does not show the file or folder that hob hides. A path that does not exist is fine.
 func (t table) mask(data []byte) string {
 	path := string(data[16:])
 	shown, err := is(path, data)
@@ -143,7 +145,7 @@ func cut(text string) (string, string) {
 	return text, ""
 }
 
-// state wants hob's state folder, and what is in it, to be shown by no mount.
+// state checks that no mount shows hob's state folder or anything in it.
 func (t table) state(data []byte) string {
 	device, inside := cut(string(data[16:]))
 	for _, m := range t {
@@ -153,16 +155,16 @@ func (t table) state(data []byte) string {
 		var info syscall.Stat_t
 		if rest, ok := below(m.root, inside); ok {
 			if shown, _ := is(m.at+rest, data); shown {
-				return "hob's state folder is seen as " + m.at + rest
+				return "hob's state folder is visible as " + m.at + rest
 			}
 		} else if _, ok := below(inside, m.root); ok && syscall.Lstat(m.at, &info) == nil && uint64(info.Dev) == number(data, 8) { //nolint:unconvert // not 64 bits everywhere
-			return "a part of hob's state folder is seen as " + m.at
+			return "a part of hob's state folder is visible as " + m.at
 		}
 	}
 	return ""
 }
 
-// below is what follows dir in a path that is dir or lies in it.
+// below returns the rest of a path after dir. ok is false if the path is not dir and not below it.
 func below(dir, path string) (string, bool) {
 	if dir == "/" {
 		return path, true

@@ -1,4 +1,4 @@
 package entry
 
-// confine has nothing to do: sandbox-exec has confined the process.
+// confine does nothing: sandbox-exec has already confined the process.
 func (o order) confine() string { return "" }

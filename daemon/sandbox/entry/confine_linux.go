@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Numbers of Linux that package syscall does not have. They are the same on all processors that hob is built for.
+// Constants of Linux that package syscall lacks. They have the same value on every processor that hob is built for.
 const (
 	setNoNewPrivs   = 38       // PR_SET_NO_NEW_PRIVS
 	setSeccomp      = 22       // PR_SET_SECCOMP
@@ -21,8 +21,8 @@ const (
 	ruleSize        = 12 // struct landlock_path_beneath_attr, which is packed
 )
 
-// confine checks what this process sees, and puts Landlock and seccomp on its thread: the kernel carries them over the exec, which
-// ends all other threads. It says what is wrong; "" is nothing.
+// confine checks the view of this process and applies Landlock and seccomp to its thread. The kernel keeps both over the exec, which ends
+// all other threads. The result is an error text; "" is success.
 func (o order) confine() string {
 	closeRest()
 	terminal()
@@ -63,19 +63,19 @@ func (o order) confine() string {
 	return l.restrict()
 }
 
-// closeRest closes what bubblewrap may have left open of the descriptors by which it mounts: a command that has a folder of the machine's
-// open goes where it likes from there.
+// closeRest closes descriptors that bubblewrap may have left open after its mounts. With an open folder of the host, a command could
+// reach every file below it.
 func closeRest() {
 	if _, _, errno := syscall.Syscall(callCloseRange, Status+1, mostDescriptors, 0); errno == 0 {
 		return
 	}
 	for fd := Status + 1; fd < 1<<16; fd++ { // a kernel older than 5.9
-		_ = syscall.Close(fd) // mostly there is none
+		_ = syscall.Close(fd) // most numbers are not open
 	}
 }
 
-// terminal makes stdin, where it is a terminal that nobody controls (one made for this command), the controlling one of a new
-// session: a shell without one has no job control. hob's own terminal belongs to another session, and the kernel refuses it.
+// terminal makes stdin the controlling terminal of a new session. A shell needs one for job control. This happens only to a terminal that
+// was made for this command: hob's own terminal belongs to another session, and the kernel refuses to take it.
 func terminal() {
 	var state syscall.Termios
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TCGETS, uintptr(unsafe.Pointer(&state))); errno != 0 { // #nosec G103 -- the call's own form
@@ -84,10 +84,10 @@ func terminal() {
 	if _, err := syscall.Setsid(); err != nil {
 		return // it leads a session already
 	}
-	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCSCTTY, 0) // refused for another session's: the command does without
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCSCTTY, 0) // refused for a terminal of another session; the command works without
 }
 
-// landlock is a rule set. The kernel of hob's machine is this one, so what hob asks for is known here.
+// landlock is a rule set. hob and this process share one kernel, so the version that hob chose is supported here.
 type landlock struct{ rules uintptr }
 
 func (l *landlock) create(attr []byte) string {
@@ -99,7 +99,7 @@ func (l *landlock) create(attr []byte) string {
 	return ""
 }
 
-// allow gives rights below a path; other ones where it is a file.
+// allow grants rights below a path. data holds two sets of rights: one for a folder, one for a file.
 func (l *landlock) allow(data []byte) string {
 	path := string(data[16:])
 	fd, err := syscall.Open(path, openPath|syscall.O_CLOEXEC, 0)
@@ -132,7 +132,7 @@ func (l *landlock) allow(data []byte) string {
 	return ""
 }
 
-// restrict puts the rule set on, once.
+// restrict applies the rule set to this thread, once.
 func (l *landlock) restrict() string {
 	if l.rules == 0 {
 		return ""
@@ -147,10 +147,10 @@ func (l *landlock) restrict() string {
 	return ""
 }
 
-// instructionSize is that of struct sock_filter.
+// instructionSize is the size of struct sock_filter, in bytes.
 const instructionSize = 8
 
-// filter puts a seccomp filter on. The system calls after it are write, execve and exit.
+// filter applies a seccomp filter. After it the process calls only write, execve and exit.
 func filter(code []byte) string {
 	prog := struct {
 		size uint16

@@ -4,27 +4,27 @@ package entry
 
 import "syscall"
 
-// The package takes over here, before main and before the initialisers of nearly every other package of hob: see
-// docs/decisions/0007-the-sandbox-is-entered-before-main.md.
+// This initialiser runs before main and before nearly every other package of hob.
+// docs/decisions/0007-the-sandbox-is-entered-before-main.md says why.
 var _ = enter()
 
-// enter does nothing unless the process was started to enter a sandbox. Then it does not return.
+// enter returns at once unless hob started this process to enter a sandbox. In that case it never returns.
 func enter() bool {
 	word, ok := syscall.Getenv(Variable)
 	if !ok {
 		return false
 	}
 	code, why := serve(word)
-	say(2, "hob: "+why+"\n")
+	write(2, "hob: "+why+"\n")
 	syscall.Exit(code)
 	return true
 }
 
-// serve confines the process and becomes the command. It returns only when that failed, with the exit code of a shell: 127 not
-// found, 126 cannot be run, 125 not confined.
+// serve confines the process and becomes the command. It returns only after a failure, with the exit code that a shell would give: 127
+// for a program that was not found, 126 for one that cannot run, 125 if the process could not be confined.
 func serve(word string) (code int, why string) {
 	if word != Spelled {
-		return 125, "cannot be confined: " + Variable + " is set by hob alone"
+		return 125, "cannot be confined: " + Variable + " may be set by hob only"
 	}
 	o, why := read(Descriptor)
 	if why == "" {
@@ -37,7 +37,7 @@ func serve(word string) (code int, why string) {
 	if program == "" {
 		return 127, "run " + o.argv[0] + ": not found"
 	}
-	say(Status, Ready)
+	write(Status, Ready)
 	err := syscall.Exec(program, o.argv, o.env) // #nosec G204 -- the command that hob was asked to run
 	code = 126
 	if err == syscall.ENOENT {
@@ -46,18 +46,20 @@ func serve(word string) (code int, why string) {
 	return code, "run " + program + ": " + err.Error()
 }
 
-// order is what hob hands over.
+// order holds the instructions from hob.
 type order struct {
 	argv, env []string
-	rules     []record // what confine does, in its order
+	rules     []record // checks and restrictions, which confine carries out in this order
 }
 
+// record is one instruction that is not part of the command line or environment.
 type record struct {
 	tag  byte
 	data []byte
 }
 
-// read takes the order from its descriptor, and keeps the command from inheriting that and the one for the status.
+// read reads the instructions from their descriptor. It marks that descriptor and the status pipe close-on-exec, so that the command does
+// not inherit them.
 func read(fd int) (order, string) {
 	syscall.CloseOnExec(fd)
 	syscall.CloseOnExec(Status)
@@ -100,7 +102,7 @@ func read(fd int) (order, string) {
 	return o, ""
 }
 
-// find is the program that a shell would run for a name; "" is none.
+// find searches PATH for a program as a shell does; "": not found. Relative folders of PATH are skipped.
 func find(name string, env []string) string {
 	path := ""
 	for _, pair := range env {
@@ -131,6 +133,7 @@ func find(name string, env []string) string {
 	return ""
 }
 
+// after returns text without its prefix.
 func after(text, prefix string) (string, bool) {
 	if len(text) < len(prefix) || text[:len(prefix)] != prefix {
 		return "", false
@@ -147,7 +150,7 @@ func contains(text string, c byte) bool {
 	return false
 }
 
-// number reads a number of size bytes, the lowest byte first.
+// number decodes a little-endian number of size bytes.
 func number(data []byte, size int) (n uint64) {
 	for i := range size {
 		n |= uint64(data[i]) << (8 * i)
@@ -155,7 +158,7 @@ func number(data []byte, size int) (n uint64) {
 	return n
 }
 
-// say writes a text; nobody can be told that it did not work.
-func say(fd int, text string) {
+// write writes a text. An error is ignored, because there is no other place to report it.
+func write(fd int, text string) {
 	_, _ = syscall.Write(fd, []byte(text))
 }

@@ -11,25 +11,25 @@ import (
 	"path/filepath"
 )
 
-// Print is what tells a file again when it has another name.
-type Print struct {
-	ID      string // device, inode and, where the system says it, the time of birth: systems use inodes again. "" where there are no inodes
+// Fingerprint identifies a file after it was renamed, and tells whether it changed.
+type Fingerprint struct {
+	ID      string // device, inode and, if the system knows it, the birth time, because systems reuse inodes. "" where there are no inodes
 	Size    int64  // in bytes
-	Changed int64  // nanoseconds since 1970: the last change of its content, name or rights, or of its content only where the system says no more
+	Changed int64  // nanoseconds since 1970: the last change of content, name or rights; where the system lacks that, of the content only
 	Mode    fs.FileMode
 }
 
-// lstat is Look for systems, and kernels, that do not say when a file was born.
-func lstat(path string) (Print, error) {
+// lstat is Look for systems and kernels that do not report birth times.
+func lstat(path string) (Fingerprint, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return Print{}, err
+		return Fingerprint{}, err
 	}
-	return Print{ID: identity(info), Size: info.Size(), Changed: info.ModTime().UnixNano(), Mode: info.Mode()}, nil
+	return Fingerprint{ID: identity(info), Size: info.Size(), Changed: info.ModTime().UnixNano(), Mode: info.Mode()}, nil
 }
 
-// Sum is the SHA-256, in hex, of the content of a regular file. That of a folder covers the name and the state of all below it, not the
-// content. Files of the state folder are not opened. Errors: those of Open, ErrState.
+// Sum returns the SHA-256, in hex, of a regular file's content. For a folder it covers the names and fingerprints of everything below,
+// not the content. It opens no files of the state folder. Errors: ErrState and those of Open.
 func Sum(g *Guard, path string) (string, error) {
 	w, err := walk(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func Sum(g *Guard, path string) (string, error) {
 	}
 	switch state, err := g.inState(w); {
 	case err != nil:
-		return "", fmt.Errorf("judge %s: %w", path, err)
+		return "", fmt.Errorf("classify %s: %w", path, err)
 	case state:
 		return "", fmt.Errorf("%s: %w", path, ErrState)
 	}
@@ -56,7 +56,7 @@ func Sum(g *Guard, path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
 }
 
-// listing writes a line for each file and folder below a folder. What cannot be looked at has its error in it.
+// listing writes a line for each file and folder below a folder. If one cannot be read, its line has the error.
 func listing(to io.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		p, failed := Look(path)

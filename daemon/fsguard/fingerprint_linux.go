@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look looks at what has a name, with one call of the system. Symbolic links are not followed.
-func Look(path string) (Print, error) {
+// Look returns the fingerprint of a path with one system call. Symbolic links are not followed.
+func Look(path string) (Fingerprint, error) {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &s)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a container that forbids the call
 		return lstat(path)
 	}
 	if err != nil {
-		return Print{}, &fs.PathError{Op: "statx", Path: path, Err: err}
+		return Fingerprint{}, &fs.PathError{Op: "statx", Path: path, Err: err}
 	}
 	var mode fs.FileMode
 	switch s.Mode & unix.S_IFMT {
@@ -26,7 +26,7 @@ func Look(path string) (Print, error) {
 	default:
 		mode = fs.ModeIrregular
 	}
-	return Print{
+	return Fingerprint{
 		ID:   fmt.Sprintf("%d:%d:%d:%d.%d", s.Dev_major, s.Dev_minor, s.Ino, s.Btime.Sec, s.Btime.Nsec),
 		Size: int64(s.Size), Changed: s.Ctime.Sec*1e9 + int64(s.Ctime.Nsec), Mode: mode, // #nosec G115 -- no file is larger
 	}, nil

@@ -9,21 +9,21 @@ import (
 	"hob/tools"
 )
 
-// Of what would be run, a question shows the first and the last so many bytes.
+// The question shows at most this many bytes from the start and from the end of what would be run.
 const (
 	shownHead = 12 << 10
 	shownTail = 4 << 10
 )
 
-// Plea is the text of a question about one call: what it would do, why it asks, and exactly what is approved. Nothing in it
-// can hide or draw lines of its own: what cannot be seen is written as its code point.
-func Plea(who string, i tools.Intent, d Decision) string {
+// ApprovalText is the text of the question about one call: what the call would do, why the gate asks, and exactly what is approved.
+// Nothing in it can hide characters or add lines of its own: invisible characters are written as code points.
+func ApprovalText(who string, i tools.Intent, d Decision) string {
 	text := who + " " + Visible(i.Summary) + "? (" + Visible(d.Reason) + ")"
 	text += "\n  exactly: " + exactly(i.Canonical)
 	if len(i.Canonical) > shownHead+shownTail {
 		text += "\n  careful: its middle is not shown here"
 	}
-	for _, w := range Careful(i) {
+	for _, w := range Warnings(i) {
 		text += "\n  careful: " + Visible(w)
 	}
 	if d.Allow != "" {
@@ -32,8 +32,8 @@ func Plea(who string, i tools.Intent, d Decision) string {
 	return text
 }
 
-// Careful are the warnings that a question shows: patterns that are often mistakes, and what may change without the approval being void.
-func Careful(i tools.Intent) []string {
+// Warnings lists the warnings that a question shows: patterns that are often mistakes, and what may still change after the approval.
+func Warnings(i tools.Intent) []string {
 	list := slices.Clone(i.Warnings)
 	if len(i.Unbound) > 0 {
 		list = append(list, "an approval does not bind "+strings.Join(i.Unbound, "; "))
@@ -41,7 +41,7 @@ func Careful(i tools.Intent) []string {
 	return list
 }
 
-// exactly shows all that matters of a call, or both of its ends.
+// exactly shows the whole canonical form of a call, or its start and end if it is too long.
 func exactly(canonical []byte) string {
 	text := string(canonical)
 	if len(text) <= shownHead+shownTail {

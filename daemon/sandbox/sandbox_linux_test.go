@@ -19,8 +19,8 @@ import (
 	"hob/daemon/sandbox"
 )
 
-// ready makes a process that runs a command in a box. What the command holds is given back after the test.
-func (w *world) ready(t *testing.T, s *sandbox.Sandbox, b sandbox.Box, argv []string) *exec.Cmd {
+// ready makes a process that runs a command in a sandbox. Its resources are released after the test.
+func (w *world) ready(t *testing.T, s *sandbox.Sandbox, b sandbox.Spec, argv []string) *exec.Cmd {
 	t.Helper()
 	c, err := s.Wrap(b, argv, w.env)
 	must(t, err)
@@ -35,8 +35,8 @@ func prepared(t *testing.T, c *sandbox.Command) *exec.Cmd {
 	return cmd
 }
 
-// inside runs a command of bash in a box and returns what it says and its exit code.
-func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Box, command string) (string, int) {
+// inside runs a bash command in a sandbox and returns its output and exit code.
+func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Spec, command string) (string, int) {
 	t.Helper()
 	s := sandbox.New(t.Context(), c)
 	usable(t, s)
@@ -49,10 +49,10 @@ func (w *world) inside(t *testing.T, c sandbox.Config, b sandbox.Box, command st
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-func TestASealedBoxWritesScratchOnly(t *testing.T) {
+func TestSealedSandboxWritesScratchOnly(t *testing.T) {
 	w := newWorld(t)
 	w.Binds = append(w.Binds, sandbox.Bind{Path: w.top + "/other", Write: true})
-	b := w.box()
+	b := w.spec()
 	b.Sealed, b.Scratch = true, w.space+"/.scratch/s1"
 	out, _ := w.inside(t, w.Config, b, `cat "$SCRATCH" | wc -c; for d in "$WS" "$RW" "$RO" "$TOP/other" "$WS/.scratch"; do touch "$d/planted" && echo "wrote $d"; done
 		echo new > "$WS/.scratch/s1/new"; echo tmp > /tmp/x; cat "$WS/mine.txt" "$WS/.scratch/s1/new"; ls -A "$WS/.scratch"; echo x 2>/dev/null >> "$WS/mine.txt" || echo sealed`)
@@ -64,11 +64,11 @@ func TestASealedBoxWritesScratchOnly(t *testing.T) {
 	}
 }
 
-// A bind, a root or a mount of the machine that holds the state opens everything but that.
+// A bind, root or mount that contains the state folder shows everything except that folder.
 func TestTheStateIsNeverSeen(t *testing.T) {
 	w := newWorld(t)
 	w.Binds = []sandbox.Bind{{Path: w.Home, Write: true}}
-	b := sandbox.Box{Dir: w.space, Writable: []string{w.Home}}
+	b := sandbox.Spec{Dir: w.space, Writable: []string{w.Home}}
 	if os.Getuid() == 0 {
 		for name, from := range map[string]string{"alias": w.State, "parent": filepath.Dir(w.State)} {
 			at := w.space + "/" + name
@@ -86,14 +86,14 @@ func TestTheStateIsNeverSeen(t *testing.T) {
 	}
 }
 
-// With the network, what listens on this machine can be reached; abstract sockets cannot where Landlock keeps them in.
+// With the network on, a command reaches listeners on this machine. Landlock still blocks abstract sockets where it can.
 func TestNetwork(t *testing.T) {
 	w := newWorld(t)
 	w.Network = true
 	if s := sandbox.New(t.Context(), w.Config).State(); s.Works && !s.Network {
 		t.Errorf("%+v", s)
 	}
-	out, _ := w.inside(t, w.Config, w.box(), `$ATTACK tcp $TCP4; $ATTACK abstract $ABSTRACT; $ATTACK abstract-dg $ABSTRACTDG; $ATTACK socket "$SOCK"; getent hosts localhost`)
+	out, _ := w.inside(t, w.Config, w.spec(), `$ATTACK tcp $TCP4; $ATTACK abstract $ABSTRACT; $ATTACK abstract-dg $ABSTRACTDG; $ATTACK socket "$SOCK"; getent hosts localhost`)
 	if !strings.Contains(out, "BREACH tcp") || !strings.Contains(out, "localhost") || strings.Contains(out, "BREACH socket") {
 		t.Errorf("%s", out)
 	}
@@ -105,14 +105,14 @@ func TestNetwork(t *testing.T) {
 func TestExitCodesAndStreams(t *testing.T) {
 	w := newWorld(t)
 	for command, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + 15, "exec no-such-program": 127, "exec /etc/passwd": 126, "true": 0} {
-		if out, code := w.inside(t, w.Config, w.box(), command); code != want {
+		if out, code := w.inside(t, w.Config, w.spec(), command); code != want {
 			t.Errorf("%s: %d, want %d: %s", command, code, want, out)
 		}
 	}
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
 	for program, want := range map[string]int{"no-such-program": 127, "/no/such/program": 127, "/etc/passwd": 126} {
-		cmd := w.ready(t, s, w.box(), []string{program})
+		cmd := w.ready(t, s, w.spec(), []string{program})
 		out, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != want || !strings.HasPrefix(string(out), "hob: ") {
 			t.Errorf("%s: %d, want %d: %s", program, code, want, out)
@@ -120,18 +120,18 @@ func TestExitCodesAndStreams(t *testing.T) {
 	}
 }
 
-// A pty made for a command is its controlling terminal, so that a shell in it has job control.
+// A pty made for a command becomes its controlling terminal, so a shell in it has job control.
 func TestATerminalOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	out, code := w.onTerminal(t, w.ready(t, s, w.box(), []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
+	out, code := w.onTerminal(t, w.ready(t, s, w.spec(), []string{"bash", "-c", `echo to the terminal > /dev/tty; stty size; exit 7`}))
 	if out != "to the terminal\r\n11 77\r\n" || code != 7 {
 		t.Errorf("%d: %q", code, out)
 	}
 }
 
-// onTerminal runs a program on a pty of 11 lines and 77 columns, in the test's own session, and returns what it shows and its exit code.
+// onTerminal runs a program on a pty of 11 lines and 77 columns, in the test's own session, and returns its output and exit code.
 func (w *world) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
 	t.Helper()
 	ours, theirs, err := pty.Open()
@@ -145,11 +145,11 @@ func (w *world) onTerminal(t *testing.T, cmd *exec.Cmd) (string, int) {
 	if !errors.Is(err, unix.EIO) { // the other side is closed
 		must(t, err)
 	}
-	_ = cmd.Wait() // what it says is in the exit code
+	_ = cmd.Wait() // the exit code says enough
 	return string(shown), cmd.ProcessState.ExitCode()
 }
 
-// Without Landlock and seccomp, which not every kernel has, the first layer stands alone, and must hold.
+// Not every kernel has Landlock and seccomp, so the namespaces must hold alone.
 func TestNamespacesAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a second run of many attempts")
@@ -157,7 +157,7 @@ func TestNamespacesAlone(t *testing.T) {
 	w := newWorld(t)
 	s := sandbox.New(t.Context(), w.Config)
 	usable(t, s)
-	c, err := sandbox.Alone(t.Context(), w.Config, w.box(), []string{"bash", "-c", loop}, w.env)
+	c, err := sandbox.Alone(t.Context(), w.Config, w.spec(), []string{"bash", "-c", loop}, w.env)
 	must(t, err)
 	d := start(t, prepared(t, c))
 	n := 0
@@ -178,8 +178,8 @@ func TestNamespacesAlone(t *testing.T) {
 	}
 }
 
-// TestCoveredProc makes the machine that a service with ProtectKernelTunables sees, and a container: a part of /proc is covered, so
-// that only root can mount a new one. A box without a /proc is what is left to others, and is said.
+// TestCoveredProc imitates a container, or a service with ProtectKernelTunables: a part of /proc is covered, so only root can mount a new
+// one. Other users get a sandbox without /proc, and State says so.
 func TestCoveredProc(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root to cover a part of /proc")
@@ -202,7 +202,7 @@ func TestCoveredProc(t *testing.T) {
 			Said  string
 		}
 		must(t, json.Unmarshal(out, &got))
-		if !got.State.Works || !slices.Contains(got.State.Layers, layer) || !strings.Contains(got.Said, "in the box") || strings.Contains(got.Said, token) {
+		if !got.State.Works || !slices.Contains(got.State.Layers, layer) || !strings.Contains(got.Said, "in the sandbox") || strings.Contains(got.Said, token) {
 			t.Errorf("user %s: %+v", user, got)
 		}
 		if user != "0" && (!strings.Contains(got.State.Why, "no /proc") || !strings.Contains(got.State.Hint, "ProtectKernelTunables")) {
@@ -211,7 +211,7 @@ func TestCoveredProc(t *testing.T) {
 	}
 }
 
-// sayState is the process of TestCoveredProc: what it finds, and what a command says in a box.
+// sayState is the process of TestCoveredProc. It prints the state and the output of a command in a sandbox.
 func sayState(dir string) int {
 	path, err := os.Executable()
 	if err != nil {
@@ -226,7 +226,7 @@ func sayState(dir string) int {
 	}
 	s := sandbox.New(testContext(), sandbox.Config{Home: home, State: home + "/state", Self: path})
 	doc := map[string]any{"State": s.State(), "Said": ""}
-	if c, err := s.Wrap(sandbox.Box{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the box`, "bash", home + "/state/token"}, []string{"PATH=/usr/bin:/bin"}); err == nil {
+	if c, err := s.Wrap(sandbox.Spec{Dir: home + "/ws", Writable: []string{home + "/ws"}}, []string{"bash", "-c", `cat "$1"; cat /proc/1/environ /proc/*/root/"$1"; echo in the sandbox`, "bash", home + "/state/token"}, []string{"PATH=/usr/bin:/bin"}); err == nil {
 		cmd := exec.CommandContext(testContext(), c.Argv[0]) // #nosec G702 -- the sandbox under test
 		c.Prepare(cmd)
 		out, _ := cmd.CombinedOutput()
