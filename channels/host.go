@@ -308,6 +308,20 @@ func (h *Host) Sent(name string, err error) {
 	}
 }
 
+// Receives returns since when receiving works on a channel; zero when it does not.
+func (h *Host) Receives(name string) time.Time {
+	h.mu.Lock()
+	t := h.have[name]
+	h.mu.Unlock()
+	if t == nil {
+		return time.Time{}
+	}
+	if r := t.gauge.read().Receiving; r.State == OK {
+		return r.Since
+	}
+	return time.Time{}
+}
+
 // Health returns the health of all channels, by name.
 func (h *Host) Health() []ChannelHealth {
 	h.mu.Lock()

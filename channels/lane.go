@@ -148,11 +148,14 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	owner := p.isOwner(row.To)
 	own := owner || row.Cause == event.ByQuestion || row.Cause == event.ByNotice
 	interrupted := row.Interrupted && first
+	began := p.Clock.Wall()
+	back := func() bool { return !p.Receives(row.To.Channel()).Before(began) }
 	if interrupted || d.Unsure > 0 && repeats == ByLook {
 		o := look(ctx, ch, d, interrupted)
 		if o.Looked == NotLooked && o.Err != nil {
 			d.Attempts++ // each look that fails is waited for longer, as each send is
 		}
+		o.Back = back()
 		v := After(d, o, repeats, p.Clock.Wall(), own)
 		if v.State == Retry && v.Unsure > 0 && interrupted && repeats != ByKey && !v.At.After(p.Clock.Wall()) && !p.mayRecover() {
 			v = p.digest([]Row{row})
@@ -173,7 +176,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 			if d.Tried.IsZero() {
 				d.Tried = row.Queued // the pause grows with the time that it has waited
 			}
-			p.finish(ctx, row, d, retry(d, err, p.Clock.Wall()))
+			p.finish(ctx, row, d, sooner(retry(d, err, p.Clock.Wall()), Outcome{Err: err, Back: back()}, p.Clock.Wall()))
 			return false, nil
 		}
 	}
@@ -191,6 +194,7 @@ func (p *Pump) part(ctx context.Context, row Row, ch Channel, d Delivery, first 
 	o := p.send(ctx, ch, p.marked(row, d, repeats, first && owner))
 	p.Report(row.To.Channel(), o.Err)
 	p.doubts.note(row.To.Channel(), errors.Is(o.Err, ErrUnknown))
+	o.Back = back()
 	v := After(d, o, repeats, p.Clock.Wall(), own)
 	if v.State == Retry {
 		p.heed(row.To, o.Err, v.At)

@@ -68,18 +68,19 @@ var ErrNoChannel = errors.New("no such channel")
 
 // Config is what a pump works with. All fields are needed.
 type Config struct {
-	Store   Store
-	Channel func(name string) (Channel, error) // ErrNoChannel: none; any other error: there is one, but not at the moment
-	Owner   func() []event.Address             // the owner's addresses, the first one first
-	Right   func(event.Address) (Right, error) // of an address now; an error: it cannot be told yet
-	Zone    func() *time.Location              // the owner's zone, for times in texts
-	Report  func(channel string, err error)    // told of each send; nil error: it worked
-	Once    func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. spawn.Group.Once
-	Wake    <-chan struct{}                    // a value: something new is in the outbox
-	Open    Opener                             // opens the files that go with messages
-	Clock   sys.Clock                          //
-	Ident   sys.IDs                            // makes the nonces
-	Log     *slog.Logger                       //
+	Store    Store
+	Channel  func(name string) (Channel, error) // ErrNoChannel: none; any other error: there is one, but not at the moment
+	Owner    func() []event.Address             // the owner's addresses, the first one first
+	Right    func(event.Address) (Right, error) // of an address now; an error: it cannot be told yet
+	Zone     func() *time.Location              // the owner's zone, for times in texts
+	Report   func(channel string, err error)    // told of each send; nil error: it worked
+	Receives func(channel string) time.Time     // since when receiving works, zero: it does not
+	Once     func(name string, f func() error)  // runs f once in a goroutine of its own, e.g. spawn.Group.Once
+	Wake     <-chan struct{}                    // a value: something new is in the outbox
+	Open     Opener                             // opens the files that go with messages
+	Clock    sys.Clock                          //
+	Ident    sys.IDs                            // makes the nonces
+	Log      *slog.Logger                       //
 }
 
 // Limits of the pump.

@@ -42,6 +42,7 @@ type Outcome struct {
 	Err         error // of the send, or of the look-up
 	Interrupted bool  // the process ended between "sending" and "sent"
 	Looked      Look
+	Back        bool // receiving began to work again during the try
 }
 
 // Verdict says what happens to a delivery. All of it is committed together.
@@ -94,6 +95,10 @@ const (
 // After decides what happens to a delivery after an outcome. It is pure; repeats is how the channel deals with what may have arrived. own: it is
 // meant for the owner, or is itself a question or a notice. About such a message nobody is asked.
 func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
+	return sooner(after(d, o, repeats, now, own), o, now)
+}
+
+func after(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verdict {
 	switch {
 	case o.Looked == Found:
 		return Verdict{State: Sent, RemoteID: o.RemoteID}
@@ -114,6 +119,16 @@ func After(d Delivery, o Outcome, repeats Repeats, now time.Time, own bool) Verd
 // retry is what happens to a delivery that has surely not arrived by its last try.
 func retry(d Delivery, err error, now time.Time) Verdict {
 	return orExpired(d, Verdict{State: Retry, At: now.Add(wait(d, err, now)), Unsure: d.Unsure, Reason: reason(err)}, now)
+}
+
+// sooner shortens the backoff of a try that failed although receiving had begun to work again meanwhile: the outage is over. The platform's
+// own RetryAfter stays, and so does the backoff of a message that may have arrived more than once.
+func sooner(v Verdict, o Outcome, now time.Time) Verdict {
+	_, asked := errors.AsType[*RetryAfter](o.Err)
+	if soon := now.Add(firstBackoff); o.Back && v.State == Retry && v.Unsure <= 1 && !asked && v.At.After(soon) {
+		v.At = soon
+	}
+	return v
 }
 
 // afterEdit decides what happens to a part whose text was put in the place of a draft. To edit twice does no harm. A message that can never be edited

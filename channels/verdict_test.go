@@ -111,6 +111,22 @@ func TestNoticesAreSentences(t *testing.T) {
 	}
 }
 
+// C5: a try that was under way when the outage ended does not wait as long as the outage has made the backoff.
+func TestBackoffEndsWithTheOutage(t *testing.T) {
+	for _, tc := range []struct {
+		err    error
+		unsure int
+		soon   bool
+	}{{errPlain, 0, true}, {errLost, 0, true}, {errLost, 4, false}, {errLater, 0, false}} {
+		d := channels.Delivery{Nonce: "n", Attempts: 40, Tried: noon.Add(-time.Hour), Unsure: tc.unsure}
+		usual := channels.After(d, channels.Outcome{Err: tc.err}, channels.Marked, noon, true).At
+		at := channels.After(d, channels.Outcome{Err: tc.err, Back: true}, channels.Marked, noon, true).At
+		if soon := at.Equal(noon.Add(time.Second)); soon != tc.soon || !soon && !at.Equal(usual) || !usual.After(noon.Add(time.Second)) {
+			t.Errorf("%v, unsure %d: at %s, usually at %s", tc.err, tc.unsure, at, usual)
+		}
+	}
+}
+
 func TestBackoff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 1_000_000).Draw(t, "attempts")

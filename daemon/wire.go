@@ -96,7 +96,7 @@ func (d *daemon) wire(out, in stage) error {
 	})
 	in.Go(in.ctx, "gaps", d.gaps.Run)
 	d.pump = channels.NewPump(channels.Config{
-		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Once: out.Once, Open: d.shelf.Content,
+		Store: d.store.Outbox, Channel: d.host.Channel, Owner: d.owner, Right: visitors{d}.standing, Zone: d.zone, Report: d.host.Sent, Receives: d.host.Receives, Once: out.Once, Open: d.shelf.Content,
 		Wake: out.values("outbox bell", d.store.Outbox.OutboxBell), Clock: d.clock, Ident: d.ids, Log: d.log,
 	})
 	typist := &channels.Typist{Answering: d.store.Outbox.Answering, Channel: d.host.Channel, Wake: out.values("turn bell", d.store.Events.EventsBell), Clock: d.clock, Log: d.log}

@@ -51,7 +51,7 @@ func (c StationFor) Open(t testing.TB) *Station {
 	})
 	s.Host.Replace(map[string]channels.Section{c.Name: {Kind: c.Name, Print: "1", Channel: c.Channel}})
 	pump := channels.NewPump(channels.Config{
-		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: sys.RandomIDs(),
+		Store: s.Out.Process(), Channel: s.channel, Report: s.Host.Sent, Receives: s.Host.Receives, Once: group.Once, Wake: s.Out.Wake, Clock: c.Clock, Ident: sys.RandomIDs(),
 		Zone: func() *time.Location { return time.UTC }, Log: slog.New(slog.DiscardHandler),
 		Owner: func() []event.Address {
 			return slices.DeleteFunc([]event.Address{c.Owner, Elsewhere}, func(a event.Address) bool { return a == "" })

@@ -255,7 +255,7 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 	}
 	pump := channels.NewPump(channels.Config{
 		Store: s.rig.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
-		Owner: func() []event.Address { return []event.Address{chat} }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {},
+		Owner: func() []event.Address { return []event.Address{chat} }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} },
 		Once: s.group.Once, Wake: bell("out", s.rig.store.Outbox.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
