@@ -26,7 +26,7 @@ func chatty(call llm.Answer) llmtest.Reply {
 
 func TestApproval(t *testing.T) {
 	both := llmtest.UseAll(use("shell", "df"), use("note", "after"))
-	bubble(t, chatty(both), func(r *rig) {
+	bubble(t, chatty(both), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Waiting)
 		contains(t, r.lastBody(), "May I shell df?")
@@ -74,7 +74,7 @@ func TestApproval(t *testing.T) {
 
 func TestApprovalWithoutOtherInput(t *testing.T) {
 	both := llmtest.UseAll(use("note", "before"), use("shell", "df"), use("note", "after"))
-	bubble(t, chatty(both), func(r *rig) {
+	bubble(t, chatty(both), func(r *harness) {
 		r.ask("go")
 		if r.times("note") != 1 {
 			t.Errorf("the allowed call before the question ran %d times", r.times("note"))
@@ -88,7 +88,7 @@ func TestApprovalWithoutOtherInput(t *testing.T) {
 }
 
 func TestOneQuestionCoversAllCallsOfAnAnswer(t *testing.T) {
-	bubble(t, chatty(llmtest.UseAll(use("shell", "a"), use("shell", "b"), use("reach", "c"))), func(r *rig) {
+	bubble(t, chatty(llmtest.UseAll(use("shell", "a"), use("shell", "b"), use("reach", "c"))), func(r *harness) {
 		r.ask("go")
 		if len(r.questions()) != 1 {
 			t.Fatalf("%d questions", len(r.questions()))
@@ -110,14 +110,14 @@ func TestOneQuestionCoversAllCallsOfAnAnswer(t *testing.T) {
 func TestNo(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		act  func(*rig)
+		act  func(*harness)
 		want string
 	}{
-		{"deny", func(r *rig) { r.ask("/deny " + r.code()) }, "the owner said no"},
-		{"silence", func(*rig) { time.Sleep(25 * time.Hour) }, "silence is no"},
+		{"deny", func(r *harness) { r.ask("/deny " + r.code()) }, "the owner said no"},
+		{"silence", func(*harness) { time.Sleep(25 * time.Hour) }, "silence is no"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, chatty(use("shell", "df")), func(r *rig) {
+			bubble(t, chatty(use("shell", "df")), func(r *harness) {
 				r.ask("go")
 				code := r.code()
 				tc.act(r)
@@ -142,7 +142,7 @@ func TestNo(t *testing.T) {
 }
 
 func TestApprovalForTheTurn(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("shell", "a"), use("shell", "b"), use("reach", "c"), llmtest.Say("x"), use("shell", "d")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("shell", "a"), use("shell", "b"), use("reach", "c"), llmtest.Say("x"), use("shell", "d")), func(r *harness) {
 		r.ask("go")
 		r.ask("/approve " + r.code() + " turn")
 		if r.times("shell") != 2 {
@@ -159,7 +159,7 @@ func TestApprovalForTheTurn(t *testing.T) {
 }
 
 func TestAlwaysMakesAGrant(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("shell", "a"), llmtest.Say("1"), use("shell", "a"), llmtest.Say("2"), use("shell", "other")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("shell", "a"), llmtest.Say("1"), use("shell", "a"), llmtest.Say("2"), use("shell", "other")), func(r *harness) {
 		r.ask("go")
 		r.ask("/approve " + r.code() + " ALWAYS")
 		r.ask("once more")
@@ -182,7 +182,7 @@ func TestAlwaysMakesAGrant(t *testing.T) {
 // What was approved is a hash over all that matters; when that changes, the call does not run.
 func TestChangedAfterApproval(t *testing.T) {
 	content := "harmless"
-	bubble(t, chatty(use("swap", "x")), func(r *rig) {
+	bubble(t, chatty(use("swap", "x")), func(r *harness) {
 		r.ask("go")
 		content = "evil"
 		r.ask("/approve " + r.code())
@@ -190,14 +190,14 @@ func TestChangedAfterApproval(t *testing.T) {
 		if r.times("swap") != 0 {
 			t.Error("it ran")
 		}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		i := tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}}
 		r.with(tools.New[args, nothing](tools.Spec{Name: "swap", Group: "test", Description: "Runs a file."}, r.intent("swap", i, func() string { return content }), r.run("swap", nil)))
 	})
 }
 
 func TestAnswersThatDoNotCount(t *testing.T) {
-	bubble(t, chatty(use("shell", "df")), func(r *rig) {
+	bubble(t, chatty(use("shell", "df")), func(r *harness) {
 		r.ask("go")
 		code := r.code()
 		for _, text := range []string{"yes", "approve " + code, "/approve", "/approve " + code + " forever", "/approve XXXX", "/answer " + code + " yes", "> /approve " + code} {
@@ -229,14 +229,14 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 	})
 }
 
-func modelCalls(r *rig) {
-	r.with(r.parking("ask", func(r *rig) tools.Wait {
+func modelCalls(r *harness) {
+	r.with(r.parking("ask", func(r *harness) tools.Wait {
 		return tools.Wait{Kind: tools.ForQuestion, Until: r.clock.Wall().Add(7 * 24 * time.Hour), Ask: &tools.Ask{Text: "tea or coffee?"}}
 	}))
 }
 
 func TestPlainTextAnswersTheOnlyAsk(t *testing.T) {
-	bubble(t, chatty(use("ask", "")), func(r *rig) {
+	bubble(t, chatty(use("ask", "")), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Waiting)
 		contains(t, r.lastBody(), "tea or coffee?")
@@ -256,7 +256,7 @@ func TestPlainTextAnswersTheOnlyAsk(t *testing.T) {
 }
 
 func TestSeveralAsksNeedACode(t *testing.T) {
-	bubble(t, chatty(use("ask", "")), func(r *rig) {
+	bubble(t, chatty(use("ask", "")), func(r *harness) {
 		r.ask("go")
 		other := ownerSays("go") // a job: a message would be the answer
 		other.Kind = event.Fire
@@ -273,7 +273,7 @@ func TestSeveralAsksNeedACode(t *testing.T) {
 }
 
 func TestReplyToTheMessageOfAQuestion(t *testing.T) {
-	bubble(t, chatty(use("ask", "")), func(r *rig) {
+	bubble(t, chatty(use("ask", "")), func(r *harness) {
 		r.ask("go")
 		other := ownerSays("go") // a job: a message would be the answer
 		other.Kind = event.Fire
@@ -291,7 +291,7 @@ func TestReplyToTheMessageOfAQuestion(t *testing.T) {
 }
 
 func TestNoAnswerToAnAsk(t *testing.T) {
-	bubble(t, chatty(use("ask", "")), func(r *rig) {
+	bubble(t, chatty(use("ask", "")), func(r *harness) {
 		r.ask("go")
 		time.Sleep(8 * 24 * time.Hour)
 		r.settle()
@@ -302,7 +302,7 @@ func TestNoAnswerToAnAsk(t *testing.T) {
 
 // A turn that waits a second time must not be woken by what it has waited for before.
 func TestAsksTwice(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("ask", "1"), use("ask", "2"), use("shell", "x"), llmtest.Say("end")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("ask", "1"), use("ask", "2"), use("shell", "x"), llmtest.Say("end")), func(r *harness) {
 		r.ask("go")
 		r.ask("tea")
 		r.wantStates(turn.Waiting)
@@ -335,12 +335,12 @@ func TestTypedCommandIsItsOwnApproval(t *testing.T) {
 		text, command string
 		runs          int
 	}{{"run df -h", "df -h", 1}, {"run df -h", "rm -rf /", 0}, {"please run df -h", "df -h", 0}} {
-		bubble(t, llmtest.InOrder(llmtest.Use("exec", `{"command": "`+tc.command+`"}`), llmtest.Say("done")), func(r *rig) {
+		bubble(t, llmtest.InOrder(llmtest.Use("exec", `{"command": "`+tc.command+`"}`), llmtest.Say("done")), func(r *harness) {
 			r.ask(tc.text)
 			if r.times("exec") != tc.runs {
 				t.Errorf("%q with the call %q: ran %d times, want %d", tc.text, tc.command, r.times("exec"), tc.runs)
 			}
-		}, func(r *rig) { r.with(r.exec()) })
+		}, func(r *harness) { r.with(r.exec()) })
 	}
 }
 
@@ -349,7 +349,7 @@ type execArgs struct {
 }
 
 // exec stands for the tool of that name.
-func (r *rig) exec() tools.Tool {
+func (r *harness) exec() tools.Tool {
 	return tools.New[execArgs, nothing](tools.Spec{Name: "exec", Group: "test", Description: "Runs a command."},
 		func(_ context.Context, _ tools.Call, in execArgs) (tools.Intent, error) {
 			return tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.Exec}, Summary: "run: " + in.Command, Canonical: []byte(in.Command)}, nil
@@ -364,10 +364,10 @@ func (r *rig) exec() tools.Tool {
 
 // A summary may be cut: the question shows all that would run.
 func TestQuestionsShowTheWholeCall(t *testing.T) {
-	bubble(t, llmtest.InOrder(llmtest.Use("exec", `{"command": "echo hello\nrm -rf /srv"}`), llmtest.Say("done")), func(r *rig) {
+	bubble(t, llmtest.InOrder(llmtest.Use("exec", `{"command": "echo hello\nrm -rf /srv"}`), llmtest.Say("done")), func(r *harness) {
 		r.ask("go")
 		contains(t, r.lastBody(), "rm -rf /srv")
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(tools.New[execArgs, nothing](tools.Spec{Name: "exec", Group: "test", Description: "Runs a command."},
 			func(_ context.Context, _ tools.Call, in execArgs) (tools.Intent, error) {
 				first, _, _ := strings.Cut(in.Command, "\n")
@@ -380,7 +380,7 @@ func TestQuestionsShowTheWholeCall(t *testing.T) {
 }
 
 func TestControlCharactersAreShown(t *testing.T) {
-	bubble(t, llmtest.InOrder(llmtest.Use("shell", `{"what": "echo a\u202e\u0007\u200b"}`), llmtest.Say("x")), func(r *rig) {
+	bubble(t, llmtest.InOrder(llmtest.Use("shell", `{"what": "echo a\u202e\u0007\u200b"}`), llmtest.Say("x")), func(r *harness) {
 		r.ask("go")
 		contains(t, r.lastBody(), `\u{202e}\u{7}\u{200b}`)
 	})

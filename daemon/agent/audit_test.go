@@ -12,7 +12,7 @@ import (
 // warnings of a command are in its row, also when nobody was asked.
 func TestTheAuditSaysWhatTheGateDidNotSee(t *testing.T) {
 	calls := llmtest.UseAll(use("nothere", "x"), use("missing", "x"), llmtest.Use("look", `{"wat": 1}`), use("secret", "x"), use("careful", "x"))
-	bubble(t, llmtest.InOrder(calls, llmtest.Say("done")), func(r *rig) {
+	bubble(t, llmtest.InOrder(calls, llmtest.Say("done")), func(r *harness) {
 		r.ask("go")
 		audit := r.turn(1).Audit
 		if len(audit) != 5 {
@@ -27,7 +27,7 @@ func TestTheAuditSaysWhatTheGateDidNotSee(t *testing.T) {
 				t.Errorf("%s: %q, want %q", a.Tool, got, want)
 			}
 		}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(
 			tools.New[args, nothing](tools.Spec{Name: "missing", Group: "test", Description: "Needs something."},
 				func(context.Context, tools.Call, args) (tools.Intent, error) {

@@ -55,7 +55,7 @@ func (s ChildSet) Core() []tools.Spec { return s.Specs() }
 
 // child is the thread as a sub-agent's turn sees it: the same rows, clock and models, but a prompt and a set of tools of its own.
 // The built-in interpreter does not step in for it, since nobody has typed what it is asked.
-func (l *Lanes) child(ctx context.Context, o turn.Order) *Thread {
+func (l *Lanes) child(ctx context.Context, o turn.ChildSpec) *Thread {
 	t := l.Thread
 	settings := func(ctx context.Context) Settings {
 		s := t.Settings(ctx)

@@ -32,13 +32,13 @@ func call(tool string, in map[string]any) llm.Answer {
 }
 
 // reader is a tool that only reads, under one of the names that sub-agents may have.
-func (r *rig) reader(name string, i tools.Intent, run runner) tools.Tool {
+func (r *harness) reader(name string, i tools.Intent, run runner) tools.Tool {
 	i.Effect = tools.Read
 	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Description: "Reads.", ReadOnly: true}, r.intent(name, i, nil), r.run(name, run))
 }
 
 // lanes gives a rig the tools of sub-agents and what they read. They are wired when the store is open.
-func lanes(r *rig) {
+func lanes(r *harness) {
 	kin := &late{r: r}
 	r.with(
 		sessions.NewSessionsSpawn(kin, func(name string) error {
@@ -53,7 +53,7 @@ func lanes(r *rig) {
 }
 
 // late reads over the rig's store, which is opened after its tools are made.
-type late struct{ r *rig }
+type late struct{ r *harness }
 
 func (l *late) reader() store.Sessions { return l.r.store.Sessions }
 func (l *late) Agents(ctx context.Context, session int64, limit int) ([]tools.Agent, error) {
@@ -82,7 +82,7 @@ func lastOf(q llm.Request) (text string, child bool) {
 }
 
 // kinship is a model that does what a test says for the parent, and for its sub-agents.
-func kinship(parent, child func(ctx context.Context, last string, q llm.Request) (llm.Answer, error)) llmtest.Reply {
+func parentAndChild(parent, child func(ctx context.Context, last string, q llm.Request) (llm.Answer, error)) llmtest.Reply {
 	return func(ctx context.Context, q llm.Request) (llm.Answer, error) {
 		last, isChild := lastOf(q)
 		if isChild {
@@ -113,12 +113,12 @@ func hung(ctx context.Context, _ string, _ llm.Request) (llm.Answer, error) {
 }
 
 func TestForegroundChild(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "look into it", "title": "a look"})), func(_ context.Context, last string, q llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "look into it", "title": "a look"})), func(_ context.Context, last string, q llm.Request) (llm.Answer, error) {
 		if last == "look into it" {
 			return use("read", "a.txt"), nil
 		}
 		return llmtest.Say("it says " + last), nil
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Done, turn.Done)
 		r.wantBodies("heard: it says read did a.txt") // and nothing of the sub-agent's own
@@ -142,14 +142,14 @@ func TestForegroundChild(t *testing.T) {
 
 func TestBackgroundChild(t *testing.T) {
 	gate := make(chan struct{})
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "title": "a look", "background": true})), func(ctx context.Context, _ string, _ llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "title": "a look", "background": true})), func(ctx context.Context, _ string, _ llm.Request) (llm.Answer, error) {
 		select {
 		case <-gate:
 			return llmtest.Say("found"), nil
 		case <-ctx.Done():
 			return llm.Answer{}, ctx.Err()
 		}
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Done, turn.Running)
 		r.ask("what else?") // the thread is free
@@ -166,7 +166,7 @@ func TestBackgroundChild(t *testing.T) {
 		if out := r.outbox(); out[len(out)-1].To != chat {
 			t.Errorf("it goes to %s", out[len(out)-1].To)
 		}
-	}, lanes, func(*rig) { gate = make(chan struct{}) })
+	}, lanes, func(*harness) { gate = make(chan struct{}) })
 }
 
 // Four run at once; a fifth waits for a lane.
@@ -189,7 +189,7 @@ func TestFourLanes(t *testing.T) {
 	for i := range five {
 		five[i] = task(map[string]any{"prompt": fmt.Sprint("p", i), "background": true})
 	}
-	bubble(t, kinship(spawns(five...), child), func(r *rig) {
+	bubble(t, parentAndChild(spawns(five...), child), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Done, turn.Running, turn.Running, turn.Running, turn.Running, turn.Ready)
 		close(gate)
@@ -204,7 +204,7 @@ func TestFourLanes(t *testing.T) {
 				t.Errorf("turn %d is %s", one.ID, one.State)
 			}
 		}
-	}, lanes, func(*rig) { gate = make(chan struct{}) })
+	}, lanes, func(*harness) { gate = make(chan struct{}) })
 }
 
 // After a crash in any state the sub-agent goes on, and its parent gets one result.
@@ -218,7 +218,7 @@ func TestChildrenSurviveACrash(t *testing.T) {
 
 func childCrash(t *testing.T, at string, background bool) {
 	var dir string
-	var first *rig
+	var first *harness
 	child := func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 		if last == "p" {
 			if at == "asked" {
@@ -229,14 +229,14 @@ func childCrash(t *testing.T, at string, background bool) {
 		return llmtest.Say("found"), nil
 	}
 	spawn := spawns(task(map[string]any{"prompt": "p", "background": background}))
-	bubble(t, kinship(spawn, child), func(r *rig) {
+	bubble(t, parentAndChild(spawn, child), func(r *harness) {
 		r.ask("go")
-		r.reborn(dir, kinship(spawn, func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
+		r.reborn(dir, parentAndChild(spawn, func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 			if last == "p" {
 				return use("read", "a.txt"), nil
 			}
 			return llmtest.Say("found after all"), nil
-		}), func(n *rig) {
+		}), func(n *harness) {
 			n.settle()
 			for _, one := range n.turns() {
 				if one.State != turn.Done {
@@ -258,7 +258,7 @@ func childCrash(t *testing.T, at string, background bool) {
 			}
 			valid(t, n.model.(*llmtest.Script).Requests())
 		}, lanes)
-	}, lanes, func(r *rig) {
+	}, lanes, func(r *harness) {
 		first = r
 		r.with(r.reader("read", tools.Intent{}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			if at == "read" {
@@ -272,7 +272,7 @@ func childCrash(t *testing.T, at string, background bool) {
 // A crash between the end of a sub-agent and its parent's next step loses nothing.
 func TestCrashAfterAChild(t *testing.T) {
 	var dir string
-	var first *rig
+	var first *harness
 	parent := func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 		if last == "go" {
 			return task(map[string]any{"prompt": "p"}), nil
@@ -280,14 +280,14 @@ func TestCrashAfterAChild(t *testing.T) {
 		dir = first.snapshot()
 		return llmtest.Say("not in the copy"), nil
 	}
-	bubble(t, kinship(parent, usable("found")), func(r *rig) {
+	bubble(t, parentAndChild(parent, usable("found")), func(r *harness) {
 		r.ask("go")
-		r.reborn(dir, kinship(spawns(), usable("must not run again")), func(n *rig) {
+		r.reborn(dir, parentAndChild(spawns(), usable("must not run again")), func(n *harness) {
 			n.settle()
 			n.wantStates(turn.Done, turn.Done)
 			n.wantBodies("heard: found")
 		}, lanes)
-	}, lanes, func(r *rig) { first = r })
+	}, lanes, func(r *harness) { first = r })
 }
 
 func TestStopEndsChildren(t *testing.T) {
@@ -299,7 +299,7 @@ func TestStopEndsChildren(t *testing.T) {
 		{false, []turn.Status{turn.Stopped, turn.Stopped}, "Stopped 1 sub-agent."},
 		{true, []turn.Status{turn.Done, turn.Stopped}, "Stopped 1 sub-agent."},
 	} {
-		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "background": tc.background})), hung), func(r *rig) {
+		bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "background": tc.background})), hung), func(r *harness) {
 			r.ask("go")
 			start := time.Now()
 			r.ask("/stop")
@@ -321,7 +321,7 @@ func TestStopEndsChildren(t *testing.T) {
 
 // With one turn its sub-agents are stopped; those of others are left alone. A sub-agent can be stopped by itself.
 func TestStopOfOneTurn(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), hung), func(r *rig) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), hung), func(r *harness) {
 		r.ask("go")
 		if ok, err := r.store.Commands.StopTurn(context.Background(), 1); err != nil || !ok {
 			t.Fatal(ok, err)
@@ -339,7 +339,7 @@ func TestStopOfOneTurn(t *testing.T) {
 }
 
 func TestChildrenHaveADeadline(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "timeout": 60})), hung), func(r *rig) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "timeout": 60})), hung), func(r *harness) {
 		r.ask("go")
 		time.Sleep(59 * time.Second)
 		r.settle()
@@ -356,7 +356,7 @@ func TestChildrenHaveADeadline(t *testing.T) {
 
 // Dead sub-agents are results too.
 func TestDeadChildReports(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), hung), func(r *rig) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), hung), func(r *harness) {
 		r.ask("go")
 		r.halt()
 		r.sql("UPDATE turns SET attempts = 3 WHERE id = 2")
@@ -371,14 +371,14 @@ func TestDeadChildReports(t *testing.T) {
 }
 
 func TestDrainedChildrenGoOn(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), func(ctx context.Context, _ string, _ llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), func(ctx context.Context, _ string, _ llm.Request) (llm.Answer, error) {
 		select {
 		case <-ctx.Done():
 			return llm.Answer{}, ctx.Err()
 		case <-time.After(time.Minute):
 			return llmtest.Say("found"), nil
 		}
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		for range 5 {
 			r.halt()
@@ -409,19 +409,19 @@ func TestChildrenCannotWrite(t *testing.T) {
 		{task(map[string]any{"prompt": "deeper"}), "there is no tool named"},
 		{use("grep", "secret"), "PERMISSION_DENIED"}, // would ask
 	} {
-		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
+		bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 			if last == "p" {
 				return tc.use, nil
 			}
 			return llmtest.Say("got " + last), nil
-		}), func(r *rig) {
+		}), func(r *harness) {
 			r.ask("go")
 			r.wantStates(turn.Done, turn.Done)
 			contains(t, r.lastBody(), tc.want)
 			if len(r.questions()) != 0 || r.times("note")+r.times("shell")+r.times("look")+r.times("ls")+r.times("grep") != 0 {
 				t.Errorf("%+v asked %+v and ran %v", tc.use, r.questions(), r.ran)
 			}
-		}, lanes, func(r *rig) {
+		}, lanes, func(r *harness) {
 			r.with(r.tool("ls", tools.Intent{Effect: tools.Read}, nil),
 				r.reader("grep", tools.Intent{Scopes: []tools.Scope{tools.FSRead}, Paths: []tools.Path{{Path: "/home/x/.ssh/id", Area: tools.Sensitive}}}, nil))
 		})
@@ -430,7 +430,7 @@ func TestChildrenCannotWrite(t *testing.T) {
 
 // A sub-agent cannot have sub-agents, whatever its set is.
 func TestDepthOne(t *testing.T) {
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "background": true})), hung), func(r *rig) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "background": true})), hung), func(r *harness) {
 		r.ask("go")
 		err := r.store.Questions.Record(context.Background(), tools.Spawn{Call: tools.Call{ID: "t2_9", Turn: 2}, Prompt: "deeper", Timeout: time.Minute})
 		if f, ok := event.AsFault(err); !ok || f.Kind != event.Refused {
@@ -442,7 +442,7 @@ func TestDepthOne(t *testing.T) {
 
 // What a sub-agent has read taints whoever reads its answer, and what taints the parent taints the sub-agent.
 func TestTaintOfChildren(t *testing.T) {
-	foreign := func(r *rig) {
+	foreign := func(r *harness) {
 		r.with(r.reader("read", tools.Intent{Foreign: "a page"}, nil))
 	}
 	child := func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
@@ -452,7 +452,7 @@ func TestTaintOfChildren(t *testing.T) {
 		return llmtest.Say("found"), nil
 	}
 	for _, background := range []bool{false, true} {
-		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p", "background": background})), child), func(r *rig) {
+		bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p", "background": background})), child), func(r *harness) {
 			r.ask("go")
 			reader := int64(1)
 			if background {
@@ -470,7 +470,7 @@ func TestTaintOfChildren(t *testing.T) {
 			}
 		}, lanes, foreign)
 	}
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), usable("clean")), func(r *rig) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), usable("clean")), func(r *harness) {
 		r.post(stranger("go"))
 		r.settle()
 		if st, err := r.store.Turns.Load(context.Background(), 1); err != nil || !st.Turn.Tainted {

@@ -13,10 +13,10 @@ import (
 // All of a family share the requests of one turn, and spend for the parent.
 func TestBudgetOfChildren(t *testing.T) {
 	n := 0
-	bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), func(context.Context, string, llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), func(context.Context, string, llm.Request) (llm.Answer, error) {
 		n++
 		return use("read", fmt.Sprint(n)), nil
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Done, turn.Failed)
 		contains(t, r.lastBody(), "did not finish: it needed more than 4 model requests") // half of what the parent's one leaves of ten
@@ -27,14 +27,14 @@ func TestBudgetOfChildren(t *testing.T) {
 		if len(b.Sources) != 1 || b.Sources[0].Source != "main" {
 			t.Errorf("spent for %+v", b.Sources)
 		}
-	}, lanes, func(r *rig) { r.limits.Requests = 10 })
+	}, lanes, func(r *harness) { r.limits.Requests = 10 })
 }
 
 func TestResumeAndModel(t *testing.T) {
 	small := llmtest.NewScript(llmtest.Always(func(q llm.Request) llm.Answer {
 		return llmtest.Say(fmt.Sprint("small read ", len(q.Messages)))
 	})).As(llm.Info{Provider: "p", Model: "small", Context: 100_000, MaxOutput: 1000})
-	bubble(t, kinship(func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 		switch last {
 		case "go":
 			return task(map[string]any{"prompt": "p"}), nil
@@ -46,7 +46,7 @@ func TestResumeAndModel(t *testing.T) {
 			return task(map[string]any{"prompt": "p", "model": "huge"}), nil
 		}
 		return llmtest.Say("heard: " + last), nil
-	}, usable("found")), func(r *rig) {
+	}, usable("found")), func(r *harness) {
 		r.ask("go")
 		r.ask("again")
 		r.wantStates(turn.Done, turn.Done, turn.Done, turn.Done)
@@ -58,5 +58,5 @@ func TestResumeAndModel(t *testing.T) {
 		r.ask("what")
 		contains(t, r.lastBody(), "there is small")
 		r.wantStates(turn.Done, turn.Done, turn.Done, turn.Done, turn.Done, turn.Done)
-	}, lanes, func(r *rig) { r.small = small })
+	}, lanes, func(r *harness) { r.small = small })
 }

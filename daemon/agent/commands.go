@@ -19,7 +19,7 @@ type Commands interface {
 	// Command is the oldest unserved command that is none of skip. False: there is none.
 	Command(ctx context.Context, skip []string) (turn.Queued, bool, error)
 	// CommandsBell is closed at the next commit that adds a command. Get it before Command.
-	CommandsBell() <-chan struct{}
+	CommandsSignal() <-chan struct{}
 	// Reply ends a command with a text.
 	Reply(ctx context.Context, q turn.Queued, text string) error
 	// Decide ends a command that answers the question of a code.
@@ -29,7 +29,7 @@ type Commands interface {
 // Outgoing is what the commands about messages on their way out change.
 type Outgoing interface {
 	// Hush ends /quiet: what does not hurry is held back until then; a time that is not ahead ends the quiet.
-	Hush(ctx context.Context, q turn.Queued, until time.Time, text string) error
+	SetQuiet(ctx context.Context, q turn.Queued, until time.Time, text string) error
 	// Cancel ends /cancel: a message that has not been sent is dropped.
 	Cancel(ctx context.Context, q turn.Queued, id int64) error
 }
@@ -37,11 +37,11 @@ type Outgoing interface {
 // Conversations are what the commands at a turn's boundary change.
 type Conversations interface {
 	// Fresh ends /new.
-	Fresh(ctx context.Context, q turn.Queued) error
+	StartNew(ctx context.Context, q turn.Queued) error
 	// Clean ends /clean.
 	Clean(ctx context.Context, q turn.Queued) error
 	// Again ends /retry.
-	Again(ctx context.Context, q turn.Queued) error
+	Retry(ctx context.Context, q turn.Queued) error
 	// StopParked ends all parked turns and returns how many.
 	StopParked(ctx context.Context) (int, error)
 	// StopChildren ends all sub-agents and the turns that are parked for one, and returns how many sub-agents that were.
@@ -71,7 +71,7 @@ func Boundary() []string { return []string{"/new", "/clean", "/retry", "/model"}
 // Run serves commands until ctx ends.
 func (h *CommandHandler) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		bell := h.Commands.CommandsBell()
+		bell := h.Commands.CommandsSignal()
 		q, ok, err := h.Commands.Command(ctx, Boundary())
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take a command: %w", err)
@@ -116,11 +116,11 @@ func (h *CommandHandler) Serve(ctx context.Context, q turn.Queued) error {
 	case "/cancel":
 		return h.cancel(ctx, q, arg)
 	case "/new":
-		return h.Conversations.Fresh(ctx, q)
+		return h.Conversations.StartNew(ctx, q)
 	case "/clean":
 		return h.Conversations.Clean(ctx, q)
 	case "/retry":
-		return h.Conversations.Again(ctx, q)
+		return h.Conversations.Retry(ctx, q)
 	case "/model":
 		return h.use(ctx, q, arg)
 	default:
@@ -244,13 +244,13 @@ func (h *CommandHandler) quiet(ctx context.Context, q turn.Queued, arg string) e
 	case "":
 		return h.report(ctx, q, "quiet", "")
 	case "off":
-		return h.Outgoing.Hush(ctx, q, now, "I speak again.")
+		return h.Outgoing.SetQuiet(ctx, q, now, "I speak again.")
 	}
 	length, err := time.ParseDuration(arg)
 	if err != nil || length <= 0 || length > longestQuiet {
 		return h.Commands.Reply(ctx, q, "Say /quiet 2h (a week at most), or /quiet off.")
 	}
-	return h.Outgoing.Hush(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
+	return h.Outgoing.SetQuiet(ctx, q, now.Add(length), "Quiet for "+length.String()+": only answers and questions come through.")
 }
 
 func (h *CommandHandler) cancel(ctx context.Context, q turn.Queued, arg string) error {

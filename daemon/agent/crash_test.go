@@ -16,8 +16,8 @@ import (
 )
 
 // crashing is a tool that is in the middle of its run when the process dies.
-func crashing(dir *string, made func(*rig, runner) tools.Tool) func(*rig) {
-	return func(r *rig) {
+func crashing(dir *string, made func(*harness, runner) tools.Tool) func(*harness) {
+	return func(r *harness) {
 		r.with(made(r, func(context.Context, tools.Call, string) (tools.Result, error) {
 			*dir = r.snapshot()
 			return tools.Result{Content: "took effect"}, nil
@@ -25,14 +25,14 @@ func crashing(dir *string, made func(*rig, runner) tools.Tool) func(*rig) {
 	}
 }
 
-func plainTool(effect tools.Effect) func(*rig, runner) tools.Tool {
-	return func(r *rig, run runner) tools.Tool {
+func plainTool(effect tools.Effect) func(*harness, runner) tools.Tool {
+	return func(r *harness, run runner) tools.Tool {
 		return r.tool("act", tools.Intent{Effect: effect, Scopes: []tools.Scope{tools.Schedule}}, run)
 	}
 }
 
-func probedTool(done bool, probe error) func(*rig, runner) tools.Tool {
-	return func(r *rig, run runner) tools.Tool {
+func probedTool(done bool, probe error) func(*harness, runner) tools.Tool {
+	return func(r *harness, run runner) tools.Tool {
 		return tools.NewCheckable[args, nothing](tools.Spec{Name: "act", Group: "test", Description: "Writes something."},
 			r.intent("act", tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.Schedule}}, nil), r.run("act", run),
 			func(context.Context, tools.Call, args, tools.Intent) (bool, error) { return done, probe })
@@ -43,7 +43,7 @@ func probedTool(done bool, probe error) func(*rig, runner) tools.Tool {
 func TestCrashInATool(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		made func(*rig, runner) tools.Tool
+		made func(*harness, runner) tools.Tool
 		runs int
 		want string
 	}{
@@ -57,9 +57,9 @@ func TestCrashInATool(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var dir string
-			bubble(t, llmtest.InOrder(use("act", "x"), llmtest.Say("before")), func(r *rig) {
+			bubble(t, llmtest.InOrder(use("act", "x"), llmtest.Say("before")), func(r *harness) {
 				seq := r.ask("go")
-				r.reborn(dir, llmtest.InOrder(llmtest.Say("after"), llmtest.Say("after")), func(r *rig) {
+				r.reborn(dir, llmtest.InOrder(llmtest.Say("after"), llmtest.Say("after")), func(r *harness) {
 					r.settle()
 					if !r.store.Boots.Boot().Crashed {
 						t.Error("the crash was not seen")
@@ -77,7 +77,7 @@ func TestCrashInATool(t *testing.T) {
 					if n := len(r.turn(1).Audit); n > 1 {
 						t.Errorf("%d audit rows for one call", n)
 					}
-				}, func(n *rig) { n.with(tc.made(n, nil)) })
+				}, func(n *harness) { n.with(tc.made(n, nil)) })
 			}, crashing(&dir, tc.made))
 		})
 	}
@@ -88,25 +88,25 @@ func TestCrashBeforeAnApprovedEffect(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		var dir string
 		content := "approved"
-		made := func(r *rig, run runner) tools.Tool {
+		made := func(r *harness, run runner) tools.Tool {
 			i := tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.Exec}}
 			return tools.NewCheckable[args, nothing](tools.Spec{Name: "act", Group: "test", Description: "Writes something."},
 				r.intent("act", i, func() string { return content }), r.run("act", run),
 				func(context.Context, tools.Call, args, tools.Intent) (bool, error) { return false, nil })
 		}
-		bubble(t, chatty(use("act", "x")), func(r *rig) {
+		bubble(t, chatty(use("act", "x")), func(r *harness) {
 			r.ask("go")
 			r.ask("/approve " + r.code())
 			if changed {
 				content = "swapped"
 			}
-			r.reborn(dir, chatty(use("act", "x")), func(r *rig) {
+			r.reborn(dir, chatty(use("act", "x")), func(r *harness) {
 				r.settle()
 				if want := map[bool]int{false: 1, true: 0}[changed]; r.times("act") != want {
 					t.Errorf("changed %v: it ran %d times after the crash", changed, r.times("act"))
 				}
 				r.wantStates(turn.Done)
-			}, func(n *rig) { n.with(made(n, nil)) })
+			}, func(n *harness) { n.with(made(n, nil)) })
 		}, crashing(&dir, made))
 	}
 }
@@ -114,14 +114,14 @@ func TestCrashBeforeAnApprovedEffect(t *testing.T) {
 // A request that was in flight may have been billed: its reservation counts as used.
 func TestCrashDuringARequest(t *testing.T) {
 	var dir string
-	var r0 *rig
+	var r0 *harness
 	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		dir = r0.snapshot()
 		return llmtest.Say("never seen"), nil
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r0 = r
 		r.ask("go")
-		r.reborn(dir, llmtest.InOrder(use("note", ""), llm.Answer{Text: "once more", Usage: llm.Usage{Input: 1}}), func(r *rig) {
+		r.reborn(dir, llmtest.InOrder(use("note", ""), llm.Answer{Text: "once more", Usage: llm.Usage{Input: 1}}), func(r *harness) {
 			r.settle()
 			r.wantBodies("once more")
 			if r.times("note") != 1 {
@@ -135,9 +135,9 @@ func TestCrashDuringARequest(t *testing.T) {
 }
 
 func TestCrashWhileParked(t *testing.T) {
-	bubble(t, chatty(use("shell", "df")), func(r *rig) {
+	bubble(t, chatty(use("shell", "df")), func(r *harness) {
 		r.ask("go")
-		r.reborn(r.snapshot(), chatty(use("shell", "df")), func(r *rig) {
+		r.reborn(r.snapshot(), chatty(use("shell", "df")), func(r *harness) {
 			time.Sleep(time.Hour)
 			r.settle()
 			r.wantStates(turn.Waiting)
@@ -153,20 +153,20 @@ func TestCrashWhileParked(t *testing.T) {
 // Three attempts make a dead letter and a notice; the row can be retried.
 func TestDeadLetterAfterCrashes(t *testing.T) {
 	var dir string
-	crash := func(r **rig) llmtest.Reply {
+	crash := func(r **harness) llmtest.Reply {
 		return func(context.Context, llm.Request) (llm.Answer, error) {
 			dir = (*r).snapshot()
 			return llmtest.Say("not committed in the copy"), nil
 		}
 	}
-	var now *rig
-	bubble(t, crash(&now), func(r *rig) {
+	var now *harness
+	bubble(t, crash(&now), func(r *harness) {
 		now = r
 		seq := r.ask("poison")
 		for i := 2; i <= 3; i++ {
-			r.reborn(dir, crash(&now), func(n *rig) { n.settle() }, func(n *rig) { now = n })
+			r.reborn(dir, crash(&now), func(n *harness) { n.settle() }, func(n *harness) { now = n })
 		}
-		r.reborn(dir, llmtest.InOrder(llmtest.Say("now it works")), func(n *rig) {
+		r.reborn(dir, llmtest.InOrder(llmtest.Say("now it works")), func(n *harness) {
 			n.settle()
 			n.wantStates(turn.Dead)
 			if n.inbox(seq).State != "dead" {
@@ -188,18 +188,18 @@ func TestDeadLetterAfterCrashes(t *testing.T) {
 // The same turn in flight at three unclean ends within ten minutes is dead-lettered before it is tried again.
 func TestCulpritOfThreeUncleanEnds(t *testing.T) {
 	var dir string
-	var now *rig
+	var now *harness
 	reply := func(context.Context, llm.Request) (llm.Answer, error) {
 		dir = now.snapshot()
 		return llmtest.Say("x"), nil
 	}
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		now = r
 		r.ask("poison")
 		for range 2 {
-			r.reborn(dir, reply, func(n *rig) { n.settle() }, func(n *rig) { now = n })
+			r.reborn(dir, reply, func(n *harness) { n.settle() }, func(n *harness) { now = n })
 		}
-		r.reborn(dir, llmtest.InOrder(), func(n *rig) {
+		r.reborn(dir, llmtest.InOrder(), func(n *harness) {
 			n.settle()
 			if b := n.store.Boots.Boot(); b.Culprit != 1 || b.Safe {
 				t.Errorf("boot %+v", b)
@@ -207,14 +207,14 @@ func TestCulpritOfThreeUncleanEnds(t *testing.T) {
 			n.wantStates(turn.Dead)
 			contains(t, n.bodies()[0], "hob ended unexpectedly 3 times")
 		})
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.policy.MaxAttempts, r.policy.SafeAfter, r.policy.SafeWindow = 100, 3, 10*time.Minute
 	})
 }
 
 // A commit of a turn that an older process began to step changes nothing.
 func TestStaleCommit(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("look", "x"), llmtest.Say("stale")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("look", "x"), llmtest.Say("stale")), func(r *harness) {
 		r.ask("go")
 		r.wantBodies()
 		r.wantStates(turn.Running)
@@ -233,7 +233,7 @@ func TestStaleCommit(t *testing.T) {
 			t.Error("it reserved all the same")
 		}
 		r.wantBodies()
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("look", tools.Intent{Effect: tools.Read}, func(ctx context.Context, _ tools.Call, _ string) (tools.Result, error) {
 			r.sql("INSERT INTO boots (epoch, started, crashed, version) VALUES (1000, 1, 1, 'next')")
 			r.sql("UPDATE turns SET epoch = 1000")
@@ -250,7 +250,7 @@ func TestDrainInTheMiddle(t *testing.T) {
 			return llmtest.UseAll(use("note", "1"), use("long", ""))
 		}
 		return llmtest.Say(fmt.Sprint("ended after ", len(q.Messages)))
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		r.halt()
 		r.wantStates(turn.Ready)
@@ -262,7 +262,7 @@ func TestDrainInTheMiddle(t *testing.T) {
 		}
 		contains(t, r.results(1)[1], string(tools.Cancelled))
 		valid(t, r.model.(*llmtest.Script).Requests())
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("long", tools.Intent{Effect: tools.Once}, func(ctx context.Context, _ tools.Call, _ string) (tools.Result, error) {
 			<-ctx.Done()
 			return tools.Result{}, ctx.Err()

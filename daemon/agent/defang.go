@@ -17,31 +17,31 @@ import (
 
 // speech is how what the turn says may be shown now; more are items that its session gets in the commit that shows it. Without the session's items
 // nothing is excepted.
-func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.Speech {
+func (r *run) defanger(ctx context.Context, guarded bool, more []llm.Item) turn.Defanger {
 	if !guarded {
-		return turn.Speech{}
+		return turn.Defanger{}
 	}
 	items, err := r.Turns.Transcript(context.WithoutCancel(ctx), r.turn.Session)
 	if err != nil {
 		r.Log.Warn("all addresses of a turn are shown dead: its session cannot be read", "turn", r.id, "err", err)
 	}
-	return turn.SpeechOf(true, append(items, more...))
+	return turn.NewDefanger(true, append(items, more...))
 }
 
 // shown is a commit as people may read it: all that a turn says to anybody goes through here, or through stream. The items stay as they were said.
 func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
-	if !r.turn.Heard() && c.Taint == "" || c.End == nil && c.Question == nil && len(c.Changes)+len(c.Events) == 0 {
+	if !r.turn.Untrusted() && c.Taint == "" || c.End == nil && c.Question == nil && len(c.Changes)+len(c.Events) == 0 {
 		return c
 	}
 	s := r.defanger(ctx, true, c.Items)
 	if c.End != nil {
 		end := *c.End
-		end.Text, end.Why, end.Fault = s.Shown(end.Text), s.Shown(end.Why), s.Shown(end.Fault)
+		end.Text, end.Why, end.Fault = s.Defang(end.Text), s.Defang(end.Why), s.Defang(end.Fault)
 		c.End = &end
 	}
 	if c.Question != nil {
 		q := *c.Question
-		q.Text, q.Options = s.Shown(q.Text), defangAll(s, q.Options)
+		q.Text, q.Options = s.Defang(q.Text), defangAll(s, q.Options)
 		c.Question = &q
 	}
 	c.Changes, c.Events = slices.Clone(c.Changes), slices.Clone(c.Events)
@@ -52,7 +52,7 @@ func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
 		e.Data = maps.Clone(e.Data)
 		for key, value := range e.Data {
 			if text, ok := value.(string); ok {
-				e.Data[key] = s.Shown(text)
+				e.Data[key] = s.Defang(text)
 			}
 		}
 		c.Events[i] = e
@@ -61,16 +61,16 @@ func (r *run) defanged(ctx context.Context, c turn.Commit) turn.Commit {
 }
 
 // changeShown is a message, or a row of the audit, as people may read it.
-func defangChange(s turn.Speech, change tools.Change) tools.Change {
+func defangChange(s turn.Defanger, change tools.Change) tools.Change {
 	switch c := change.(type) {
 	case event.Out:
-		c.Body, c.Buttons, c.Files = s.Shown(c.Body), defangAll(s, c.Buttons), slices.Clone(c.Files)
+		c.Body, c.Buttons, c.Files = s.Defang(c.Body), defangAll(s, c.Buttons), slices.Clone(c.Files)
 		for i := range c.Files {
 			c.Files[i].Name = defangFileName(c.Files[i].Name)
 		}
 		return c
 	case policy.Entry:
-		c.Summary = s.Shown(c.Summary)
+		c.Summary = s.Defang(c.Summary)
 		return c
 	}
 	return change
@@ -82,17 +82,17 @@ func defangFileName(name string) string {
 	return strings.NewReplacer(".", "_", "@", "_", "。", "_", "．", "_", "｡", "_").Replace(name[:end]) + name[end:]
 }
 
-func defangAll(s turn.Speech, list []string) []string {
+func defangAll(s turn.Defanger, list []string) []string {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i] = s.Shown(list[i])
+		list[i] = s.Defang(list[i])
 	}
 	return list
 }
 
 // stream hands pieces of the answer to whoever looks. Where somebody else may speak through them they are held to a word's end; end hands out the rest.
 func (r modelCalls) stream(ctx context.Context, st turn.State, n int) (piece func(llm.Delta), end func()) {
-	offset, held, s := 0, "", r.defanger(ctx, st.Turn.Heard(), nil)
+	offset, held, s := 0, "", r.defanger(ctx, st.Turn.Untrusted(), nil)
 	publish := func(text string) {
 		if text != "" {
 			r.Feed.Publish(event.Live{Turn: r.id, Step: n, Offset: offset, Text: text, Session: st.Turn.Key})
@@ -108,8 +108,8 @@ func (r modelCalls) stream(ctx context.Context, st turn.State, n int) (piece fun
 		held += d.Text
 		if at := strings.LastIndexFunc(held, unicode.IsSpace); at >= 0 {
 			_, size := utf8.DecodeRuneInString(held[at:])
-			publish(s.Shown(held[:at+size]))
+			publish(s.Defang(held[:at+size]))
 			held = held[at+size:]
 		}
-	}, func() { publish(s.Shown(held)) }
+	}, func() { publish(s.Defang(held)) }
 }

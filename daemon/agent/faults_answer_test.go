@@ -70,8 +70,8 @@ func TestFaultsOfTheStream(t *testing.T) {
 }
 
 // ran checks how often a tool ran.
-func ran(tool string, times int) func(*testing.T, *wired, int64) {
-	return func(t *testing.T, w *wired, _ int64) {
+func ran(tool string, times int) func(*testing.T, *wireHarness, int64) {
+	return func(t *testing.T, w *wireHarness, _ int64) {
 		if n := w.times(tool); n != times {
 			t.Errorf("%s ran %d times, want %d", tool, n, times)
 		}
@@ -89,8 +89,8 @@ func atFirst(first llmtest.Turn) func(int) llmtest.Turn {
 }
 
 // told checks what the model reads of its calls, in order.
-func told(parts ...string) func(*testing.T, *wired, int64) {
-	return func(t *testing.T, w *wired, id int64) {
+func told(parts ...string) func(*testing.T, *wireHarness, int64) {
+	return func(t *testing.T, w *wireHarness, id int64) {
 		results := w.results(id)
 		if len(results) < len(parts) {
 			t.Fatalf("results %q, want %q", results, parts)
@@ -125,8 +125,8 @@ func taking(a llm.Answer) llmtest.Turn {
 }
 
 // spent checks what the turn has cost: as much as the servers say.
-func spent(tokens int64) func(*testing.T, *wired, int64) {
-	return func(t *testing.T, w *wired, id int64) {
+func spent(tokens int64) func(*testing.T, *wireHarness, int64) {
+	return func(t *testing.T, w *wireHarness, id int64) {
 		if row := w.turn(id); row.Tokens != tokens {
 			t.Errorf("the turn used %d tokens, want %d", row.Tokens, tokens)
 		}
@@ -164,7 +164,7 @@ func TestFaultsOfTheModel(t *testing.T) {
 		// Calls that run, and lead nowhere.
 		{name: "two calls with one id", turn: streamed(llm.ToolCall, callOf("call_1", "look", `{"what":"a"}`), callOf("call_1", "look", `{"what":"b"}`)), asks: 3, says: circle, once: 2, also: all(ran("look", 6), told("look did a", "look did b"))},
 		{name: "two calls with one id and one index", turn: llmtest.Turn{Answer: streamed("", callOf("call_1", "look", `{"what":"a"}`)).Answer, Raw: twins}, asks: 3, says: circle, once: 2, also: all(ran("look", 6), told("look did a", "look did b"))},
-		{name: "a thousand calls", turn: many(1000), with: func(r *rig) { r.limits.Requests = 2 }, asks: 2, says: "it needed more than 2 model requests", once: 2, also: ran("look", 2*64)},
+		{name: "a thousand calls", turn: many(1000), with: func(r *harness) { r.limits.Requests = 2 }, asks: 2, says: "it needed more than 2 model requests", once: 2, also: ran("look", 2*64)},
 		{name: "the same call for ever", turn: streamed(llm.ToolCall, callOf("call_1", "look", `{"what":"x"}`)), asks: 3, says: same, once: 2, also: ran("look", 2)},
 		{name: "the same call with an effect for ever", turn: streamed(llm.ToolCall, callOf("call_1", "note", `{"what":"x"}`)), asks: 3, says: same, once: 2, also: ran("note", 2)},
 		{name: "two calls in turns", play: pingPong, asks: 6, says: circle, once: 2, also: ran("look", 6)},
@@ -182,8 +182,8 @@ data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","fu
 
 `
 
-func all(checks ...func(*testing.T, *wired, int64)) func(*testing.T, *wired, int64) {
-	return func(t *testing.T, w *wired, id int64) {
+func all(checks ...func(*testing.T, *wireHarness, int64)) func(*testing.T, *wireHarness, int64) {
+	return func(t *testing.T, w *wireHarness, id int64) {
 		for _, c := range checks {
 			c(t, w, id)
 		}
@@ -208,7 +208,7 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 			open := func(t *testing.T) []*host {
 				return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large", Price: c.price}, false)}
 			}
-			overWire(t, open, func(t *testing.T, w *wired) {
+			overWire(t, open, func(t *testing.T, w *wireHarness) {
 				h := w.hosts[0]
 				h.suffer(fault{turn: c.turn}, always, "well")
 				got := w.finished(t, w.say("do it"))
@@ -227,14 +227,14 @@ func TestFaultsWithinTheBudget(t *testing.T) {
 						t.Errorf("%q was said %d times", notice, n)
 					}
 				}
-			}, func(r *rig) { r.policy.PerDayTokens, r.policy.PerDayMicros = tokens, micros })
+			}, func(r *harness) { r.policy.PerDayTokens, r.policy.PerDayMicros = tokens, micros })
 		})
 	}
 }
 
 // A call that a turn's end has left without a result is not pending for ever: the model reads why it did not run.
 func TestAnEndedTurnLeavesNothingPending(t *testing.T) {
-	overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
+	overWire(t, fault{}.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.suffer(fault{turn: streamed(llm.ToolCall, callOf("call_1", "look", `{"what":"x"}`))}, always, "well")
 		w.finished(t, w.say("do it"))

@@ -47,8 +47,8 @@ type fault struct {
 	play  func(n int) llmtest.Turn                                     // the same, where it depends on how many came before
 	dial  func(ctx context.Context, p *llmtest.Pipe) (net.Conn, error) // what the line does with a connection
 	https bool                                                         // the server speaks TLS
-	with  func(*rig)                                                   // what the rig has that others have not
-	also  func(t *testing.T, w *wired, id int64)                       // what else holds after a fault that stays
+	with  func(*harness)                                               // what the rig has that others have not
+	also  func(t *testing.T, w *wireHarness, id int64)                 // what else holds after a fault that stays
 
 	state turn.Status   // how the turn ends when the fault stays; default: failed
 	asks  int           // requests then
@@ -156,8 +156,8 @@ func streams(text string) llmtest.Turn { return llmtest.Streamed(llmtest.Say(tex
 
 // wired is a rig whose models are asked over the wire: the real adapter, the library's HTTP client and server, and a network in
 // memory between them.
-type wired struct {
-	*rig
+type wireHarness struct {
+	*harness
 	hosts []*host
 	log   *logged
 }
@@ -181,20 +181,20 @@ func (l *logged) String() string {
 }
 
 // overWire runs a body with a wired rig that is up, in a bubble of fake time.
-func overWire(t *testing.T, open func(t *testing.T) []*host, body func(*testing.T, *wired), change ...func(*rig)) {
+func overWire(t *testing.T, open func(t *testing.T) []*host, body func(*testing.T, *wireHarness), change ...func(*harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &wired{hosts: open(t), log: &logged{}}
+		w := &wireHarness{hosts: open(t), log: &logged{}}
 		for _, h := range w.hosts {
 			defer h.close()
 		}
-		models := func(r *rig) {
+		models := func(r *harness) {
 			r.model = w.hosts[0].model
 			for _, h := range w.hosts[1:] {
 				r.others = append(r.others, h.model)
 			}
 		}
-		w.rig = newRig(t, t.TempDir(), nil, append([]func(*rig){models}, change...)...)
+		w.harness = newHarness(t, t.TempDir(), nil, append([]func(*harness){models}, change...)...)
 		w.thread.Log = slog.New(slog.NewTextHandler(w.log, nil))
 		w.start()
 		defer w.close()
@@ -203,7 +203,7 @@ func overWire(t *testing.T, open func(t *testing.T) []*host, body func(*testing.
 }
 
 // finished waits until a message has come to its end, and returns the turn.
-func (w *wired) finished(t *testing.T, seq int64) view.TurnRow {
+func (w *wireHarness) finished(t *testing.T, seq int64) view.TurnRow {
 	t.Helper()
 	for range 2 * turnLimit / glance {
 		w.settle()
@@ -217,7 +217,7 @@ func (w *wired) finished(t *testing.T, seq int64) view.TurnRow {
 }
 
 // final is what the owner has read of a turn's end. It is one message.
-func (w *wired) final(t *testing.T, id int64) string {
+func (w *wireHarness) final(t *testing.T, id int64) string {
 	t.Helper()
 	newest, err := w.rows().OutboxRows(context.Background(), event.Filter{Limit: 10})
 	if err != nil {
@@ -236,7 +236,7 @@ func (w *wired) final(t *testing.T, id int64) string {
 }
 
 // lost are the requests of a turn that came to nothing, and how many of them were counted as paid for.
-func (w *wired) lost(id int64) (n, paid int) {
+func (w *wireHarness) lost(id int64) (n, paid int) {
 	for _, s := range w.turn(id).Control {
 		if s.Kind != string(turn.ModelStep) || s.State != string(turn.Lost) {
 			continue
@@ -250,7 +250,7 @@ func (w *wired) lost(id int64) (n, paid int) {
 }
 
 // sound checks what holds after every fault, whatever it was.
-func (w *wired) sound(t *testing.T) {
+func (w *wireHarness) sound(t *testing.T) {
 	t.Helper()
 	var ledger turn.Amount
 	for _, h := range w.hosts {
@@ -311,7 +311,7 @@ func wellFormed(t *testing.T, requests []llmtest.Request) {
 }
 
 // goesOn checks that the next message gets a normal answer.
-func (w *wired) goesOn(t *testing.T) {
+func (w *wireHarness) goesOn(t *testing.T) {
 	t.Helper()
 	before := len(w.hosts[0].server.Requests())
 	got := w.finished(t, w.ask("and now?"))
@@ -329,7 +329,7 @@ func (f fault) hosts(t *testing.T) []*host {
 }
 
 func (f fault) stays(t *testing.T) {
-	overWire(t, f.hosts, func(t *testing.T, w *wired) {
+	overWire(t, f.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.suffer(f, always, "well")
 		got := w.finished(t, w.say("do it"))
@@ -363,7 +363,7 @@ func (f fault) stays(t *testing.T) {
 }
 
 func (f fault) happensOnce(t *testing.T) {
-	overWire(t, f.hosts, func(t *testing.T, w *wired) {
+	overWire(t, f.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.suffer(f, 1, "well")
 		got := w.finished(t, w.say("do it"))
@@ -385,7 +385,7 @@ func (f fault) happensOnce(t *testing.T) {
 }
 
 // checkPaid compares what the requests that came to nothing have cost.
-func (f fault) checkPaid(t *testing.T, w *wired, id int64) {
+func (f fault) checkPaid(t *testing.T, w *wireHarness, id int64) {
 	t.Helper()
 	lost, paid := w.lost(id)
 	if f.billed && paid != lost || !f.billed && paid != 0 {
@@ -393,11 +393,11 @@ func (f fault) checkPaid(t *testing.T, w *wired, id int64) {
 	}
 }
 
-func (f fault) changes() []func(*rig) {
+func (f fault) changes() []func(*harness) {
 	if f.with == nil {
 		return nil
 	}
-	return []func(*rig){f.with}
+	return []func(*harness){f.with}
 }
 
 func playAll(t *testing.T, rows []fault) {

@@ -49,7 +49,7 @@ func (l *Lanes) Run(ctx context.Context) (err error) {
 	}()
 	freed := make(chan struct{}, 1)
 	for ctx.Err() == nil {
-		bell := l.Thread.Queue.InboxBell()
+		bell := l.Thread.Queue.InboxSignal()
 		err := l.fill(inner, lanes, freed)
 		if err == nil {
 			err = l.halt(ctx)
@@ -116,10 +116,10 @@ func (l *Lanes) step(ctx context.Context, id int64) error {
 	if err != nil {
 		return fmt.Errorf("load turn %d: %w", id, err)
 	}
-	if st.Kin.Order == nil {
+	if st.Relations.Spec == nil {
 		return fmt.Errorf("turn %d is no sub-agent's", id)
 	}
-	err = newRun(l.child(ctx, *st.Kin.Order), id).loop(ctx)
+	err = newRun(l.child(ctx, *st.Relations.Spec), id).loop(ctx)
 	switch {
 	case err == nil || ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStopped):
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // runLimited runs a job with limits, as its row has them, to its end.
-func (r *rig) runLimited(body string) {
+func (r *harness) runLimited(body string) {
 	r.t.Helper()
 	r.sql(`INSERT INTO triggers (id, kind, name, body, version) VALUES (1, 'job', 'b', ?, 1)`, body)
 	r.sql(`INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', 1, 1, 'queued')`)
@@ -28,7 +28,7 @@ func (r *rig) runLimited(body string) {
 // A job with tools of its own may call no other, in whatever mode the gate is; the model reads why.
 func TestToolsOfAJob(t *testing.T) {
 	for _, mode := range []policy.Mode{policy.ModeAsk, policy.ModeOpen} {
-		bubble(t, llmtest.InOrder(use("note", "x"), use("look", "y"), llmtest.Say("done")), func(r *rig) {
+		bubble(t, llmtest.InOrder(use("note", "x"), use("look", "y"), llmtest.Say("done")), func(r *harness) {
 			r.runLimited(`{"tools": ["look"]}`)
 			if r.times("note") != 0 || r.times("look") != 1 {
 				t.Errorf("%s: note ran %d times, look %d", mode, r.times("note"), r.times("look"))
@@ -37,12 +37,12 @@ func TestToolsOfAJob(t *testing.T) {
 				t.Errorf("%s: %s, said %q", mode, got, r.lastBody())
 			}
 			r.ask("now I ask") // which is no job
-		}, func(r *rig) { r.mode = mode })
+		}, func(r *harness) { r.mode = mode })
 	}
 }
 
 // spender looks around for ever, at 1,500 tokens a request.
-func spender(r *rig) {
+func useTokens(r *harness) {
 	n := 0
 	r.model = llmtest.NewScript(llmtest.Always(func(llm.Request) llm.Answer {
 		n++
@@ -54,7 +54,7 @@ func spender(r *rig) {
 
 // A run stays within its tokens: its answers are asked to be short enough, and the turn ends with a word to the owner.
 func TestTokensOfAJob(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.runLimited(`{"tokens": 5000}`)
 		asked := r.model.(*llmtest.Script).Requests()
 		if len(asked) != 2 || r.times("look") != 2 {
@@ -73,24 +73,24 @@ func TestTokensOfAJob(t *testing.T) {
 		}
 		contains(t, r.lastBody(), "I could not finish this: it has used 3000 of the 5000 tokens")
 		contains(t, r.lastBody(), "hob cron update JOB --max-tokens N")
-	}, spender)
+	}, useTokens)
 }
 
 // Without a limit nothing of this holds.
 func TestNoTokensOfAJob(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.runLimited(`{}`)
 		asked := r.model.(*llmtest.Script).Requests()
 		if len(asked) != 50 || asked[0].MaxOutput != 9000 {
 			t.Errorf("%d requests, the first with %d tokens", len(asked), asked[0].MaxOutput)
 		}
-	}, spender)
+	}, useTokens)
 }
 
 // A run with limits cannot lift them: what it would put on the schedule asks first, and of a run without limits it does not.
 func TestLimitsAreNotLifted(t *testing.T) {
 	for body, want := range map[string]int{`{"tools": ["note"]}`: 0, `{"tokens": 50000}`: 0, `{}`: 1} {
-		bubble(t, llmtest.InOrder(use("note", "x"), llmtest.Say("done")), func(r *rig) {
+		bubble(t, llmtest.InOrder(use("note", "x"), llmtest.Say("done")), func(r *harness) {
 			r.runLimited(body)
 			if r.times("note") != want || len(r.questions()) != 1-want {
 				t.Errorf("%s: it ran %d times, with %d questions", body, r.times("note"), len(r.questions()))
@@ -101,7 +101,7 @@ func TestLimitsAreNotLifted(t *testing.T) {
 
 // What a sub-agent in the background has found opens a turn of its own, which is still the limited run's.
 func TestLimitsOfWhatGoesOn(t *testing.T) {
-	bubble(t, kinship(func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(func(_ context.Context, last string, _ llm.Request) (llm.Answer, error) {
 		switch {
 		case last == "look around":
 			return task(map[string]any{"prompt": "p", "background": true}), nil
@@ -109,7 +109,7 @@ func TestLimitsOfWhatGoesOn(t *testing.T) {
 			return use("shell", "x"), nil
 		}
 		return llmtest.Say("heard: " + last), nil
-	}, usable("found")), func(r *rig) {
+	}, usable("found")), func(r *harness) {
 		r.runLimited(`{"tools": ["sessions_spawn"]}`)
 		r.wantStates(turn.Done, turn.Done, turn.Done)
 		if contains(t, r.lastBody(), "this job may only call sessions_spawn"); r.times("shell") != 0 || len(r.questions()) != 0 {
@@ -129,7 +129,7 @@ func (sweeper) Traces(_ context.Context, call tools.Call, _ tools.Intent, since 
 }
 
 // writers write HEARTBEAT.md, each in its way, and one reads it.
-func writers(r *rig) {
+func writers(r *harness) {
 	at := []tools.Path{{Path: "/ws/HEARTBEAT.md", Write: true, Area: tools.Workspace}}
 	r.list = append(r.list,
 		r.tool("write", tools.Intent{Effect: tools.Checkable, Scopes: []tools.Scope{tools.FSWrite}, Paths: at}, nil),
@@ -148,7 +148,7 @@ func TestLimitsOfWhatIsWritten(t *testing.T) {
 	for _, tool := range []string{"write", "boxed", "broken"} {
 		for body, limited := range map[string]bool{`{"tools": ["` + tool + `"]}`: true, `{"tokens": 50000}`: true, `{}`: false} {
 			reply := llmtest.InOrder(use(tool, "x"), llmtest.Say("done"), use("read", "x"), use("save", "x"), llmtest.Say("done"))
-			bubble(t, reply, func(r *rig) {
+			bubble(t, reply, func(r *harness) {
 				r.runLimited(body)
 				if r.times(tool) != 1 {
 					t.Fatalf("%s %s: it ran %d times", tool, body, r.times(tool))
@@ -164,7 +164,7 @@ func TestLimitsOfWhatIsWritten(t *testing.T) {
 				if want := map[bool]int{true: 0, false: 1}[limited]; r.times("save") != want {
 					t.Errorf("%s %s: what it says was done %d times", tool, body, r.times("save"))
 				}
-			}, foreignTools, func(r *rig) {
+			}, foreignTools, func(r *harness) {
 				r.list = slices.DeleteFunc(r.list, func(tool tools.Tool) bool { return tool.Spec().Name == "boxed" })
 			}, writers)
 		}
@@ -174,16 +174,16 @@ func TestLimitsOfWhatIsWritten(t *testing.T) {
 // A run with limits that hob's death cut off may have written as well.
 func TestLimitsOfWhatWasLost(t *testing.T) {
 	var dir string
-	made := func(r *rig, run runner) tools.Tool {
+	made := func(r *harness, run runner) tools.Tool {
 		return r.tool("act", tools.Intent{Effect: tools.Once, Scopes: []tools.Scope{tools.FSWrite}, Paths: []tools.Path{{Path: "/ws/AGENTS.md", Write: true, Area: tools.Workspace}}}, run)
 	}
-	bubble(t, llmtest.InOrder(use("act", "x"), llmtest.Say("before")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("act", "x"), llmtest.Say("before")), func(r *harness) {
 		r.runLimited(`{"tokens": 50000}`)
-		r.reborn(dir, llmtest.InOrder(llmtest.Say("after")), func(r *rig) {
+		r.reborn(dir, llmtest.InOrder(llmtest.Say("after")), func(r *harness) {
 			r.settle()
 			if why := r.store.Marks().Why("/ws/AGENTS.md"); why != "written by a run with limits" {
 				t.Errorf("%q; %v", why, r.results(1))
 			}
-		}, func(r *rig) { r.list = append(r.list, made(r, nil)) })
+		}, func(r *harness) { r.list = append(r.list, made(r, nil)) })
 	}, crashing(&dir, made))
 }

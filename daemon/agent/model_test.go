@@ -52,7 +52,7 @@ func TestModelRetries(t *testing.T) {
 		{"always down", []error{busy, busy, busy, busy, busy, busy, busy, busy, busy, busy}, llm.MaxRetries + 1, false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, flaky(tc.faults...), func(r *rig) {
+			bubble(t, flaky(tc.faults...), func(r *harness) {
 				r.say("go")
 				time.Sleep(10 * time.Minute)
 				r.settle()
@@ -80,7 +80,7 @@ func TestModelRetries(t *testing.T) {
 // What may have been billed counts, what surely was not does not.
 func TestFailedRequestsAreCounted(t *testing.T) {
 	for fault, billed := range map[llm.Fault]bool{llm.RateLimit: false, llm.Network: false, llm.Overloaded: false, llm.Broken: true, llm.Idle: true, llm.Malformed: true} {
-		bubble(t, flaky(&llm.Error{Fault: fault}, &llm.Error{Fault: llm.BadRequest}), func(r *rig) {
+		bubble(t, flaky(&llm.Error{Fault: fault}, &llm.Error{Fault: llm.BadRequest}), func(r *harness) {
 			r.say("go")
 			time.Sleep(time.Minute)
 			r.settle()
@@ -122,7 +122,7 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 		{"a job", job("remind me"), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, down, func(r *rig) {
+			bubble(t, down, func(r *harness) {
 				r.sql("INSERT INTO triggers (id, kind, name, body, version) VALUES (1, 'job', 'j', '{}', 1)")
 				r.sql("INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', 1, 1, 'queued')")
 				r.post(tc.in)
@@ -137,7 +137,7 @@ func TestFallbackWhenEveryModelIsDown(t *testing.T) {
 					t.Error("the interpreter acted")
 				}
 				contains(t, r.lastBody(), "the model's server refused the key (HTTP 401)")
-			}, func(r *rig) { r.fallback = interpreter() })
+			}, func(r *harness) { r.fallback = interpreter() })
 		})
 	}
 }
@@ -148,14 +148,14 @@ func TestFallbackAfterTheFirstFailure(t *testing.T) {
 	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		asked++
 		return llm.Answer{}, &llm.Error{Fault: llm.Overloaded, Status: 503}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		began := time.Now()
 		r.ask("remind me")
 		r.wantBodies("noted\n(The model cannot be reached: the built-in interpreter did this.)")
 		if took := time.Since(began); asked != 1 || took > time.Second {
 			t.Errorf("%d requests, %v", asked, took)
 		}
-	}, func(r *rig) { r.fallback = interpreter() })
+	}, func(r *harness) { r.fallback = interpreter() })
 }
 
 // In the middle of a turn that the model has begun, the interpreter does not take over.
@@ -167,23 +167,23 @@ func TestNoFallbackInTheMiddle(t *testing.T) {
 			return use("look", "x"), nil
 		}
 		return llm.Answer{}, &llm.Error{Fault: llm.Auth}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.ask("remind me")
 		r.wantStates(turn.Failed)
 		if r.times("note") != 0 {
 			t.Error("the interpreter took over a turn that another model had begun")
 		}
-	}, func(r *rig) { r.fallback = interpreter() })
+	}, func(r *harness) { r.fallback = interpreter() })
 }
 
-func priceless(r *rig) {
+func withoutPrice(r *harness) {
 	r.model = llmtest.NewScript(llmtest.Always(func(llm.Request) llm.Answer {
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 100, Output: 50}}
 	})).As(llm.Info{Provider: "p", Model: "m", MaxOutput: 1000})
 }
 
 func TestBudgetSettlesWithTheRealUsage(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("go")
 		b := r.budget()
 		if b.UsedTokens != 150 || b.ReservedTokens != 0 {
@@ -193,23 +193,23 @@ func TestBudgetSettlesWithTheRealUsage(t *testing.T) {
 		if row.Tokens != 150 {
 			t.Errorf("the turn used %d tokens", row.Tokens)
 		}
-	}, priceless)
+	}, withoutPrice)
 }
 
 func TestBudgetInMoney(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("go")
 		if b := r.budget(); b.UsedMicros != 100*3+50*15 || b.ReservedMicros != 0 || b.UsedTokens != 0 {
 			t.Errorf("budget %+v", b)
 		}
-	}, priceless, func(r *rig) {
+	}, withoutPrice, func(r *harness) {
 		r.model.(*llmtest.Script).As(llm.Info{Provider: "p", Model: "m", MaxOutput: 1000, Price: llm.Price{Input: 3_000_000, Output: 15_000_000}})
 	})
 }
 
 // The cap is hard; the owner is told at 80 %, once a day, and at the stop by each answer that it costs him.
 func TestBudgetCap(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		for range 30 {
 			r.ask("go")
 		}
@@ -236,7 +236,7 @@ func TestBudgetCap(t *testing.T) {
 		if b := r.budget(); b.PerDayTokens != raised {
 			t.Errorf("the raised cap is %d", b.PerDayTokens)
 		}
-	}, priceless, func(r *rig) { r.policy.PerDayTokens = 4000 })
+	}, withoutPrice, func(r *harness) { r.policy.PerDayTokens = 4000 })
 }
 
 // A request over midnight is settled on the day on which it was reserved, also when the owner's zone changes meanwhile.
@@ -244,7 +244,7 @@ func TestBudgetOverMidnight(t *testing.T) {
 	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		time.Sleep(10 * time.Minute)
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 100, Output: 50}}, nil
-	}, func(r *rig) {
+	}, func(r *harness) {
 		time.Sleep(22*time.Hour + 55*time.Minute) // 23:55 in Berlin
 		r.say("go")
 		time.Sleep(time.Hour)
@@ -263,7 +263,7 @@ func TestPrefixIsStable(t *testing.T) {
 			return use("look", fmt.Sprint(len(q.Messages)))
 		}
 		return llmtest.Say("ok")
-	}), func(r *rig) {
+	}), func(r *harness) {
 		for i := range 6 {
 			r.ask([]string{"tool", "text"}[i%2])
 		}
@@ -292,7 +292,7 @@ func text(t *testing.T, v any) string {
 // An error in the middle, such as a panic of a model, is an attempt; the next one goes on, and what was reserved counts.
 func TestPanicOfTheModel(t *testing.T) {
 	n := 0
-	r0 := (*rig)(nil)
+	r0 := (*harness)(nil)
 	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		n++
 		switch n {
@@ -303,7 +303,7 @@ func TestPanicOfTheModel(t *testing.T) {
 		default:
 			return llmtest.Say("fine"), nil
 		}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r0 = r
 		r.say("go")
 		time.Sleep(time.Minute)
@@ -327,7 +327,7 @@ func TestPanicOfTheModel(t *testing.T) {
 
 // A model that always panics costs its turn three attempts, and the owner is told.
 func TestDeadLetterInProcess(t *testing.T) {
-	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) { panic("bad model") }, func(r *rig) {
+	bubble(t, func(context.Context, llm.Request) (llm.Answer, error) { panic("bad model") }, func(r *harness) {
 		seq := r.say("poison")
 		time.Sleep(time.Hour)
 		r.settle()

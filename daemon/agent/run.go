@@ -43,7 +43,7 @@ func (r *run) loop(ctx context.Context) error {
 			return r.interrupted(ctx, st, fmt.Errorf("load turn %d: %w", r.id, err))
 		}
 		r.set, r.turn = r.Settings(ctx), st.Turn
-		st.Limits = st.Kin.Limits(r.set.Limits)
+		st.Limits = st.Relations.Limits(r.set.Limits)
 		if err := r.bounded(ctx, st); err != nil {
 			return r.interrupted(ctx, st, err)
 		}

@@ -18,13 +18,13 @@ type Queue interface {
 	// Take claims the highest-ranked runnable row; boundary names the commands that the thread itself serves. False: none.
 	Take(ctx context.Context, boundary []string) (turn.Claim, bool, error)
 	// InboxBell is closed at the next commit after which there may be more to take. Get it before Take.
-	InboxBell() <-chan struct{}
+	InboxSignal() <-chan struct{}
 	// NextWake is when something becomes runnable by itself; zero: nothing will.
 	NextWake(ctx context.Context) (time.Time, error)
 	// Drain puts the running turn back without counting an attempt.
 	Drain(ctx context.Context) error
 	// Ahead tells those who have waited since before the given instant how many are in front of them, once each.
-	Ahead(ctx context.Context, waitingSince time.Time) error
+	NotifyWaiting(ctx context.Context, waitingSince time.Time) error
 }
 
 // Ledger reads and writes the rows of a turn.

@@ -25,7 +25,7 @@ func hang(ctx context.Context, r llm.Request) (llm.Answer, error) {
 }
 
 func TestStopDuringAModelCall(t *testing.T) {
-	bubble(t, hang, func(r *rig) {
+	bubble(t, hang, func(r *harness) {
 		first := r.ask("go")
 		if r.thread.Running() != 1 {
 			t.Fatalf("turn %d runs", r.thread.Running())
@@ -51,7 +51,7 @@ func TestStopDuringAModelCall(t *testing.T) {
 
 func TestStopDuringATool(t *testing.T) {
 	told := false
-	bubble(t, llmtest.InOrder(llmtest.UseAll(use("long", ""), use("note", "")), llmtest.Say("next")), func(r *rig) {
+	bubble(t, llmtest.InOrder(llmtest.UseAll(use("long", ""), use("note", "")), llmtest.Say("next")), func(r *harness) {
 		r.ask("go")
 		r.ask("/stop")
 		r.wantStates(turn.Stopped)
@@ -61,7 +61,7 @@ func TestStopDuringATool(t *testing.T) {
 		r.ask("and now?")
 		r.wantStates(turn.Stopped, turn.Done)
 		valid(t, r.model.(*llmtest.Script).Requests())
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("long", tools.Intent{Effect: tools.Once}, func(ctx context.Context, _ tools.Call, _ string) (tools.Result, error) {
 			<-ctx.Done()
 			told = true
@@ -76,7 +76,7 @@ func TestStopLeavesParkedTurnsAlone(t *testing.T) {
 			return use("shell", "x"), nil
 		}
 		return hang(ctx, q)
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.ask("park")
 		code := r.code()
 		r.ask("go")
@@ -99,7 +99,7 @@ func TestStopLeavesParkedTurnsAlone(t *testing.T) {
 
 // Instant commands are served at once, also while a turn runs and the model hangs.
 func TestInstantCommandsWhileTheModelHangs(t *testing.T) {
-	bubble(t, hang, func(r *rig) {
+	bubble(t, hang, func(r *harness) {
 		r.ask("go")
 		for _, tc := range []struct{ say, want string }{
 			{"/help", "/approve CODE"},
@@ -140,7 +140,7 @@ func TestNewTakesEffectAtTheBoundary(t *testing.T) {
 			return use("shell", "x"), nil
 		}
 		return hang(ctx, q)
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.ask("park")
 		r.ask("go")
 		seq := r.ask("/new")
@@ -180,7 +180,7 @@ func TestBehindNewNothingJoins(t *testing.T) {
 			return use("note", "x"), nil
 		}
 		return llmtest.Say(fmt.Sprint("answer ", n)), nil
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.ask("go")
 		r.ask("before")
 		r.ask("/new")
@@ -211,7 +211,7 @@ func TestRetry(t *testing.T) {
 			return llm.Answer{Finish: llm.Filtered}
 		}
 		return llmtest.Say("now it works")
-	}), func(r *rig) {
+	}), func(r *harness) {
 		seq := r.ask("try")
 		job := ownerSays("a job fails later") // and is not what /retry means
 		job.Kind, job.Rank = event.Fire, event.RankSchedule
@@ -237,7 +237,7 @@ func TestRetryOfAJobsInput(t *testing.T) {
 			return llm.Answer{Finish: llm.Filtered}
 		}
 		return llmtest.Say("now it works")
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.sql("INSERT INTO triggers (id, kind, name, body, version) VALUES (1, 'job', 'j', '{}', 1)")
 		r.sql("INSERT INTO fires (id, trigger, key, due, created, state) VALUES (1, 1, 'k', 1, 1, 'queued')")
 		in := ownerSays("do it")
@@ -261,7 +261,7 @@ func TestRetryOfAJobsInput(t *testing.T) {
 
 // C11a: where a message cannot become the answer, nobody is told in a message of its own how many are ahead; the event says it.
 func TestAheadOfYou(t *testing.T) {
-	bubble(t, hang, func(r *rig) {
+	bubble(t, hang, func(r *harness) {
 		r.ask("go")
 		for _, text := range []string{"a", "b"} {
 			in := ownerSays(text)
@@ -279,7 +279,7 @@ func TestAheadOfYou(t *testing.T) {
 }
 
 func TestSomebodyElsesErrorsGoToTheOwner(t *testing.T) {
-	bubble(t, llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(r *rig) {
+	bubble(t, llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(r *harness) {
 		r.post(stranger("hello"))
 		r.settle()
 		r.wantStates(turn.Failed)
@@ -290,7 +290,7 @@ func TestSomebodyElsesErrorsGoToTheOwner(t *testing.T) {
 }
 
 func TestDrainCountsNoAttempt(t *testing.T) {
-	bubble(t, hang, func(r *rig) {
+	bubble(t, hang, func(r *harness) {
 		for i := range 6 {
 			if i == 0 {
 				r.say("go")

@@ -45,7 +45,7 @@ func after(d time.Duration) func(context.Context, string, llm.Request) (llm.Answ
 }
 
 func TestMindingAChild(t *testing.T) {
-	bubble(t, kinship(minded, after(time.Minute)), func(r *rig) {
+	bubble(t, parentAndChild(minded, after(time.Minute)), func(r *harness) {
 		r.ask("go")
 		for _, tc := range []struct{ say, want string }{
 			{"list", "t1_1  running  a look"},
@@ -68,7 +68,7 @@ func TestMindingAChild(t *testing.T) {
 }
 
 func TestWaitingNoLonger(t *testing.T) {
-	bubble(t, kinship(minded, after(4*time.Minute)), func(r *rig) {
+	bubble(t, parentAndChild(minded, after(4*time.Minute)), func(r *harness) {
 		r.ask("go")
 		r.ask("wait")
 		time.Sleep(3 * time.Minute)
@@ -83,7 +83,7 @@ func TestWaitingNoLonger(t *testing.T) {
 }
 
 func TestStoppingAChild(t *testing.T) {
-	bubble(t, kinship(minded, hung), func(r *rig) {
+	bubble(t, parentAndChild(minded, hung), func(r *harness) {
 		r.ask("go")
 		r.ask("stop")
 		r.wantStates(turn.Done, turn.Stopped, turn.Done)
@@ -97,7 +97,7 @@ func TestStoppingAChild(t *testing.T) {
 
 // One that has ended in between is not waited for: nothing would end the wait.
 func TestAwaitOfTheEnded(t *testing.T) {
-	bubble(t, kinship(minded, after(0)), func(r *rig) {
+	bubble(t, parentAndChild(minded, after(0)), func(r *harness) {
 		r.ask("go")
 		for _, id := range []string{"t1_1", "t9_9"} {
 			if f, ok := event.AsFault(r.store.Questions.Record(context.Background(), tools.Await{Agent: id})); !ok || f.Kind != event.Clash {
@@ -112,7 +112,7 @@ func TestMostOpenChildren(t *testing.T) {
 	for i := range many {
 		many[i] = task(map[string]any{"prompt": fmt.Sprint("p", i), "background": true})
 	}
-	bubble(t, kinship(spawns(many...), hung), func(r *rig) {
+	bubble(t, parentAndChild(spawns(many...), hung), func(r *harness) {
 		r.ask("go")
 		results := r.results(1)
 		if n := len(r.turns()); n != 17 { // the parent and 16
@@ -133,7 +133,7 @@ func TestMostOpenChildren(t *testing.T) {
 func TestErrorInALane(t *testing.T) {
 	for _, broken := range []func(){func() {}, func() { panic("broken") }} {
 		n := 0
-		bubble(t, kinship(spawns(task(map[string]any{"prompt": "p"})), usable("found")), func(r *rig) {
+		bubble(t, parentAndChild(spawns(task(map[string]any{"prompt": "p"})), usable("found")), func(r *harness) {
 			r.ask("go")
 			r.wantStates(turn.Done, turn.Done)
 			if c := r.turns()[1]; c.Attempts != 2 {
@@ -142,7 +142,7 @@ func TestErrorInALane(t *testing.T) {
 			if r.lastBody() != "heard: found" || n < 2 {
 				t.Errorf("it says %q", r.lastBody())
 			}
-		}, lanes, func(r *rig) {
+		}, lanes, func(r *harness) {
 			r.ledger = func(l agent.Turns) agent.Turns {
 				return brokenOnce{l, func(id int64) error {
 					if id != 2 {
@@ -167,7 +167,7 @@ func TestSendToASession(t *testing.T) {
 			return call("sessions_send", map[string]any{"session_id": "side", "content": "the report is ready"})
 		}
 		return llmtest.Say("heard: " + last)
-	}), func(r *rig) {
+	}), func(r *harness) {
 		in := ownerSays("hello")
 		in.Session = "side"
 		r.post(in)
@@ -203,14 +203,14 @@ func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
 	two := []llm.Answer{task(map[string]any{"prompt": "p", "background": true}), task(map[string]any{"prompt": "q", "background": true})}
 	failed := false
 	var asked chan struct{}
-	bubble(t, kinship(spawns(two...), func(ctx context.Context, last string, _ llm.Request) (llm.Answer, error) {
+	bubble(t, parentAndChild(spawns(two...), func(ctx context.Context, last string, _ llm.Request) (llm.Answer, error) {
 		if last == "q" {
 			return llmtest.Say("found"), nil
 		}
 		close(asked)
 		<-ctx.Done()
 		return llm.Answer{}, ctx.Err()
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		if c := r.turns(); !failed || c[1].State != turn.Running || c[1].Attempts != 1 || c[2].State != turn.Done || c[2].Attempts != 2 {
 			t.Errorf("turns %+v", c)
@@ -222,7 +222,7 @@ func TestErrorInALaneLeavesOthersAlone(t *testing.T) {
 		if b := r.budget(); b.ReservedTokens != 0 {
 			t.Errorf("%d tokens are still reserved", b.ReservedTokens)
 		}
-	}, lanes, func(r *rig) {
+	}, lanes, func(r *harness) {
 		asked = make(chan struct{})
 		r.ledger = func(l agent.Turns) agent.Turns {
 			return brokenOnce{l, func(id int64) error {

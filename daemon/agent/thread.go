@@ -54,7 +54,7 @@ type Thread struct {
 func (t *Thread) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.progress()
-		bell := t.Queue.InboxBell()
+		bell := t.Queue.InboxSignal()
 		claim, ok, err := t.Queue.Take(ctx, Boundary())
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take the next row: %w", err)
@@ -138,7 +138,7 @@ func (t *Thread) notifyWaiting(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := t.Queue.Ahead(ctx, t.Clock.Wall().Add(-notifyAfter)); err != nil && ctx.Err() == nil {
+			if err := t.Queue.NotifyWaiting(ctx, t.Clock.Wall().Add(-notifyAfter)); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("tell the queue: %w", err)
 			}
 		}

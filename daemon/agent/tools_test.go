@@ -22,11 +22,11 @@ type nothing struct{}
 type runner func(ctx context.Context, call tools.Call, what string) (tools.Result, error)
 
 // tool makes a tool that counts its runs. Its canonical bytes are its name and its argument.
-func (r *rig) tool(name string, intent tools.Intent, run runner) tools.Tool {
+func (r *harness) tool(name string, intent tools.Intent, run runner) tools.Tool {
 	return tools.New[args, nothing](tools.Spec{Name: name, Group: "test", Core: true, Description: "A tool of the test."}, r.intent(name, intent, nil), r.run(name, run))
 }
 
-func (r *rig) intent(name string, i tools.Intent, more func() string) func(context.Context, tools.Call, args) (tools.Intent, error) {
+func (r *harness) intent(name string, i tools.Intent, more func() string) func(context.Context, tools.Call, args) (tools.Intent, error) {
 	return func(_ context.Context, _ tools.Call, in args) (tools.Intent, error) {
 		made := i
 		made.Summary = name + " " + in.What
@@ -38,7 +38,7 @@ func (r *rig) intent(name string, i tools.Intent, more func() string) func(conte
 	}
 }
 
-func (r *rig) run(name string, run runner) func(context.Context, tools.Call, args, tools.Intent) (tools.Result, error) {
+func (r *harness) run(name string, run runner) func(context.Context, tools.Call, args, tools.Intent) (tools.Result, error) {
 	return func(ctx context.Context, call tools.Call, in args, _ tools.Intent) (tools.Result, error) {
 		r.mu.Lock()
 		r.ran[name]++
@@ -50,14 +50,14 @@ func (r *rig) run(name string, run runner) func(context.Context, tools.Call, arg
 	}
 }
 
-func (r *rig) with(list ...tools.Tool) {
+func (r *harness) with(list ...tools.Tool) {
 	for _, t := range list {
 		r.list = slices.DeleteFunc(r.list, func(o tools.Tool) bool { return o.Spec().Name == t.Spec().Name })
 		r.list = append(r.list, t)
 	}
 }
 
-func (r *rig) times(tool string) int {
+func (r *harness) times(tool string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ran[tool]

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAnsweredMessage(t *testing.T) {
-	bubble(t, llmtest.InOrder(llmtest.Say("hello, you")), func(r *rig) {
+	bubble(t, llmtest.InOrder(llmtest.Say("hello, you")), func(r *harness) {
 		seq := r.ask("hello")
 		r.wantBodies("hello, you")
 		r.wantStates(turn.Done)
@@ -41,7 +41,7 @@ func TestAnsweredMessage(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	for _, word := range []string{"NO_REPLY", " HEARTBEAT_OK\n"} {
-		bubble(t, llmtest.InOrder(llmtest.Say(word)), func(r *rig) {
+		bubble(t, llmtest.InOrder(llmtest.Say(word)), func(r *harness) {
 			r.ask("anything?")
 			r.wantBodies()
 			r.wantStates(turn.Done)
@@ -50,7 +50,7 @@ func TestSilence(t *testing.T) {
 }
 
 func TestToolLoop(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("look", "left"), llmtest.UseAll(use("look", "right"), use("note", "it")), llmtest.Say("done")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("look", "left"), llmtest.UseAll(use("look", "right"), use("note", "it")), llmtest.Say("done")), func(r *harness) {
 		r.ask("look around")
 		r.wantBodies("done")
 		if got := r.results(1); !slices.Equal(got, []string{"look did left", "look did right", "note did it"}) {
@@ -70,7 +70,7 @@ func TestToolLoop(t *testing.T) {
 }
 
 func TestCallsThatCannotRun(t *testing.T) {
-	boom := func(r *rig) {
+	boom := func(r *harness) {
 		r.with(r.tool("boom", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) { panic("oh no") }),
 			r.tool("sorry", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) {
 				return tools.Result{}, errors.New("it is broken")
@@ -90,7 +90,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 		{"error", use("sorry", "x"), "it is broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, llmtest.InOrder(tc.answer, llmtest.Say("well")), func(r *rig) {
+			bubble(t, llmtest.InOrder(tc.answer, llmtest.Say("well")), func(r *harness) {
 				r.ask("go")
 				r.wantBodies("well")
 				got := r.results(1)
@@ -109,7 +109,7 @@ func TestCallsThatCannotRun(t *testing.T) {
 
 func TestHugeResultGoesToTheShelf(t *testing.T) {
 	big := strings.Repeat("ä long line\n", 20_000)
-	bubble(t, llmtest.InOrder(use("huge", ""), llmtest.Say("ok")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("huge", ""), llmtest.Say("ok")), func(r *harness) {
 		r.ask("go")
 		got := r.results(1)[0]
 		contains(t, got, "shelved as a1")
@@ -119,7 +119,7 @@ func TestHugeResultGoesToTheShelf(t *testing.T) {
 		if kept := r.shelved["a1"]; !strings.HasSuffix(kept, big) {
 			t.Errorf("the shelf keeps %d bytes", len(kept))
 		}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("huge", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			return tools.Result{Content: big}, nil
 		}))
@@ -128,10 +128,10 @@ func TestHugeResultGoesToTheShelf(t *testing.T) {
 
 func TestTypedChangesAreInTheCommitOfTheResult(t *testing.T) {
 	out := event.Out{Key: "k1", Cause: event.Cause{Kind: event.ByTurn, ID: 1}, To: chat, Body: "in between", Urgency: event.Urgent}
-	bubble(t, llmtest.InOrder(use("tell", ""), llmtest.Say("end")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("tell", ""), llmtest.Say("end")), func(r *harness) {
 		r.ask("go")
 		r.wantBodies("in between", "end")
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("tell", tools.Intent{Effect: tools.Keyed}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			return tools.Result{Content: "queued", Changes: []tools.Change{out}}, nil
 		}))
@@ -140,7 +140,7 @@ func TestTypedChangesAreInTheCommitOfTheResult(t *testing.T) {
 
 func TestToolEndsTheTurn(t *testing.T) {
 	for _, failed := range []bool{false, true} {
-		bubble(t, llmtest.InOrder(use("end", "")), func(r *rig) {
+		bubble(t, llmtest.InOrder(use("end", "")), func(r *harness) {
 			r.ask("go")
 			if failed {
 				r.wantStates(turn.Failed)
@@ -149,7 +149,7 @@ func TestToolEndsTheTurn(t *testing.T) {
 			}
 			r.wantStates(turn.Done)
 			r.wantBodies("that is all")
-		}, func(r *rig) {
+		}, func(r *harness) {
 			r.with(r.tool("end", tools.Intent{Effect: tools.Keyed}, func(context.Context, tools.Call, string) (tools.Result, error) {
 				return tools.Result{Content: "ended", Next: tools.End{Text: "that is all", Failed: failed}}, nil
 			}))
@@ -159,10 +159,10 @@ func TestToolEndsTheTurn(t *testing.T) {
 
 // Same-trust chat messages of the running turn's session join it before its next model request; nothing else does.
 func TestSteering(t *testing.T) {
-	var r0 *rig
+	var r0 *harness
 	var joined, other, job int64
 	reply := llmtest.InOrder(use("wait", ""), llmtest.Say("both"), llmtest.Say("second"), llmtest.Say("third"))
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r0 = r
 		first := r.ask("one")
 		if r.inbox(first).Turn != 1 || r.inbox(joined).Turn != 1 {
@@ -182,7 +182,7 @@ func TestSteering(t *testing.T) {
 		if text := event.TextOf(last[len(last)-1].Parts); text != "wait, also two" {
 			t.Errorf("the second request ends with %q", text)
 		}
-	}, func(r *rig) {
+	}, func(r *harness) {
 		r.with(r.tool("wait", tools.Intent{Effect: tools.Read}, func(context.Context, tools.Call, string) (tools.Result, error) {
 			in := ownerSays("wait, also two")
 			in.ReplyTo = "chat:2"
@@ -196,7 +196,7 @@ func TestSteering(t *testing.T) {
 }
 
 func TestLateMessageOpensATurnOfItsOwn(t *testing.T) {
-	var r0 *rig
+	var r0 *harness
 	n := 0
 	reply := func(context.Context, llm.Request) (llm.Answer, error) {
 		n++
@@ -205,7 +205,7 @@ func TestLateMessageOpensATurnOfItsOwn(t *testing.T) {
 		}
 		return llmtest.Say(fmt.Sprint("answer ", n)), nil
 	}
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r0 = r
 		r.ask("one")
 		r.wantBodies("answer 1", "answer 2")
@@ -215,7 +215,7 @@ func TestLateMessageOpensATurnOfItsOwn(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	var order []string
-	var r0 *rig
+	var r0 *harness
 	bubble(t, script(func(last string, _ llm.Request) llm.Answer {
 		order = append(order, last)
 		if last == "first" {
@@ -228,7 +228,7 @@ func TestRanks(t *testing.T) {
 			r0.post(late)
 		}
 		return llmtest.Say("ok")
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r0 = r
 		r.ask("first")
 		if want := []string{"first", "owner", "job", "rest"}; !slices.Equal(order, want) {
@@ -241,23 +241,23 @@ func TestLimits(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		reply llmtest.Reply
-		set   func(*rig)
+		set   func(*harness)
 		want  string
 		n     int // model requests
 	}{
 		{
 			"steps", script(func(_ string, q llm.Request) llm.Answer { return use("look", fmt.Sprint(len(q.Messages))) }),
-			func(r *rig) { r.limits.Requests = 4 },
+			func(r *harness) { r.limits.Requests = 4 },
 			"it needed more than 4 model requests", 4,
 		},
-		{"same call", llmtest.Always(func(llm.Request) llm.Answer { return use("look", "same") }), func(*rig) {}, "the same call 3 times in a row", 3},
-		{"two calls in turns", script(func(_ string, q llm.Request) llm.Answer { return use("look", fmt.Sprint(len(q.Messages)/2%2)) }), func(*rig) {}, "the same 2 calls over and over", 6},
-		{"empty", llmtest.Always(func(llm.Request) llm.Answer { return llm.Answer{Finish: llm.Stop, Reasoning: "hm"} }), func(*rig) {}, "the model gave an empty answer", 3},
-		{"filtered", llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(*rig) {}, "the model refused to answer", 1},
-		{"cut before it spoke", llmtest.InOrder(llm.Answer{Finish: llm.Length, Reasoning: "hm"}), func(*rig) {}, "its whole limit of 8192 tokens before it said anything", 1},
+		{"same call", llmtest.Always(func(llm.Request) llm.Answer { return use("look", "same") }), func(*harness) {}, "the same call 3 times in a row", 3},
+		{"two calls in turns", script(func(_ string, q llm.Request) llm.Answer { return use("look", fmt.Sprint(len(q.Messages)/2%2)) }), func(*harness) {}, "the same 2 calls over and over", 6},
+		{"empty", llmtest.Always(func(llm.Request) llm.Answer { return llm.Answer{Finish: llm.Stop, Reasoning: "hm"} }), func(*harness) {}, "the model gave an empty answer", 3},
+		{"filtered", llmtest.InOrder(llm.Answer{Finish: llm.Filtered}), func(*harness) {}, "the model refused to answer", 1},
+		{"cut before it spoke", llmtest.InOrder(llm.Answer{Finish: llm.Length, Reasoning: "hm"}), func(*harness) {}, "its whole limit of 8192 tokens before it said anything", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, tc.reply, func(r *rig) {
+			bubble(t, tc.reply, func(r *harness) {
 				r.say("go")
 				time.Sleep(time.Minute)
 				r.settle()
@@ -283,7 +283,7 @@ func TestLimits(t *testing.T) {
 func TestAnswerCutAtItsLimit(t *testing.T) {
 	cut := llmtest.UseAll(use("note", "a"), use("note", "b"))
 	cut.Finish = llm.Length
-	bubble(t, llmtest.InOrder(cut, llm.Answer{Text: "half a sen", Finish: llm.Length}), func(r *rig) {
+	bubble(t, llmtest.InOrder(cut, llm.Answer{Text: "half a sen", Finish: llm.Length}), func(r *harness) {
 		r.ask("go")
 		for _, got := range r.results(1) {
 			contains(t, got, "not run: the answer was cut off")
@@ -298,7 +298,7 @@ func TestAnswerCutAtItsLimit(t *testing.T) {
 
 // Deadlines count running time, not parked time.
 func TestDeadline(t *testing.T) {
-	slow := func(r *rig) {
+	slow := func(r *harness) {
 		r.limits.Running = 10 * time.Minute
 		r.with(r.tool("slow", tools.Intent{Effect: tools.Read}, func(ctx context.Context, _ tools.Call, _ string) (tools.Result, error) {
 			select {
@@ -307,12 +307,12 @@ func TestDeadline(t *testing.T) {
 			case <-time.After(7 * time.Minute):
 				return tools.Result{Content: "slept"}, nil
 			}
-		}), r.parking("timer", func(r *rig) tools.Wait {
+		}), r.parking("timer", func(r *harness) tools.Wait {
 			return tools.Wait{Kind: tools.ForTimer, Until: r.clock.Wall().Add(48 * time.Hour)}
 		}))
 	}
 	t.Run("of a tool", func(t *testing.T) {
-		bubble(t, llmtest.InOrder(use("slow", "1"), use("slow", "2"), llmtest.Say("never")), func(r *rig) {
+		bubble(t, llmtest.InOrder(use("slow", "1"), use("slow", "2"), llmtest.Say("never")), func(r *harness) {
 			r.say("go")
 			time.Sleep(time.Hour)
 			r.settle()
@@ -327,7 +327,7 @@ func TestDeadline(t *testing.T) {
 		bubble(t, func(ctx context.Context, _ llm.Request) (llm.Answer, error) {
 			<-ctx.Done()
 			return llm.Answer{}, ctx.Err()
-		}, func(r *rig) {
+		}, func(r *harness) {
 			r.say("go")
 			time.Sleep(time.Hour)
 			r.settle()
@@ -339,7 +339,7 @@ func TestDeadline(t *testing.T) {
 		}, slow)
 	})
 	t.Run("not while parked", func(t *testing.T) {
-		bubble(t, llmtest.InOrder(use("slow", "1"), use("timer", ""), llmtest.Say("two days later")), func(r *rig) {
+		bubble(t, llmtest.InOrder(use("slow", "1"), use("timer", ""), llmtest.Say("two days later")), func(r *harness) {
 			r.say("go")
 			time.Sleep(24 * time.Hour)
 			r.settle()
@@ -354,7 +354,7 @@ func TestDeadline(t *testing.T) {
 }
 
 // parking makes a tool that parks the turn.
-func (r *rig) parking(name string, wait func(*rig) tools.Wait) tools.Tool {
+func (r *harness) parking(name string, wait func(*harness) tools.Wait) tools.Tool {
 	return r.tool(name, tools.Intent{Effect: tools.Keyed}, func(context.Context, tools.Call, string) (tools.Result, error) {
 		return tools.Result{Content: "parked", Next: wait(r)}, nil
 	})
@@ -370,7 +370,7 @@ func TestWaitForAnEvent(t *testing.T) {
 		default:
 			return llmtest.Say("seen: " + last)
 		}
-	}), func(r *rig) {
+	}), func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Waiting)
 		in := ownerSays("other")
@@ -379,13 +379,13 @@ func TestWaitForAnEvent(t *testing.T) {
 		r.settle()
 		r.wantStates(turn.Done, turn.Done)
 		contains(t, r.lastBody(), "it happened: turn.finished:elsewhere")
-	}, func(r *rig) {
-		r.with(r.parking("until", func(*rig) tools.Wait { return tools.Wait{Kind: tools.ForEvent, Subject: "turn.finished:elsewhere"} }))
+	}, func(r *harness) {
+		r.with(r.parking("until", func(*harness) tools.Wait { return tools.Wait{Kind: tools.ForEvent, Subject: "turn.finished:elsewhere"} }))
 	})
 }
 
 func TestReminderNeedsNoModel(t *testing.T) {
-	bubble(t, llmtest.InOrder(), func(r *rig) {
+	bubble(t, llmtest.InOrder(), func(r *harness) {
 		in := ownerSays("say: stretch")
 		in.Kind, in.Rank = event.Fire, event.RankSchedule
 		r.post(in)

@@ -92,8 +92,8 @@ func (s Commands) AnswerFrom(ctx context.Context, in event.In, code, answer stri
 	return q, err
 }
 
-// Fresh ends /new: the session's key gets a new, empty session; parked turns stay in the old one.
-func (s Commands) Fresh(ctx context.Context, q turn.Queued) error {
+// StartNew ends /new: the session's key gets a new, empty session; parked turns stay in the old one.
+func (s Commands) StartNew(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		return "A new conversation begins.", archiveSession(tx, q.In.Session)
 	})
@@ -118,8 +118,8 @@ func (s Commands) Archive(ctx context.Context, key string) error {
 	})
 }
 
-// Again ends /retry: the newest input of the session that did not end well is queued once more.
-func (s Commands) Again(ctx context.Context, q turn.Queued) error {
+// Retry ends /retry: the newest input of the session that did not end well is queued once more.
+func (s Commands) Retry(ctx context.Context, q turn.Queued) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) {
 		var seq int64
 		var text string
@@ -138,8 +138,8 @@ func (s Commands) Again(ctx context.Context, q turn.Queued) error {
 	return err
 }
 
-// Hush ends /quiet.
-func (s Commands) Hush(ctx context.Context, q turn.Queued, until time.Time, text string) error {
+// SetQuiet ends /quiet.
+func (s Commands) SetQuiet(ctx context.Context, q turn.Queued, until time.Time, text string) error {
 	_, err := s.Serve(ctx, q, func(tx *Tx) (string, error) { return text, setQuiet(tx, until) })
 	return err
 }

@@ -81,7 +81,7 @@ func hobFires(b *testing.B, idle int) []time.Duration {
 	ended := make(chan error, 1)
 	runner := scheduler.NewRunner(s.Triggers, sys.RealClock(), nil, slog.New(slog.DiscardHandler))
 	go func() { ended <- runner.Run(ctx) }()
-	for bell := s.Turns.InboxBell(); ; bell = s.Turns.InboxBell() {
+	for bell := s.Turns.InboxSignal(); ; bell = s.Turns.InboxSignal() {
 		var n int
 		if err := s.Reader().QueryRowContext(ctx, "SELECT count(*) FROM fires").Scan(&n); err != nil {
 			b.Fatal(err)

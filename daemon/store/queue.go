@@ -12,8 +12,8 @@ import (
 	"hob/daemon/sqlite"
 )
 
-// Ahead tells whoever has waited since before a given instant how many are in front of him, once each.
-func (s Turns) Ahead(ctx context.Context, waitingSince time.Time) error {
+// NotifyWaiting sends each person who has waited since before the given instant the number of messages ahead of theirs, once.
+func (s Turns) NotifyWaiting(ctx context.Context, waitingSince time.Time) error {
 	rows, err := s.core.queued(ctx, "kind = 'message' AND received <= ? AND not_before <= ?", sqlite.Micros(waitingSince), sqlite.Micros(s.core.now()))
 	if err != nil || len(rows) == 0 {
 		return err

@@ -70,7 +70,7 @@ func (s *shop) command(text string) turn.Queued {
 
 func (s *shop) hush(until time.Time) {
 	s.t.Helper()
-	if err := s.Commands.Hush(s.t.Context(), s.command("/quiet"), until, ""); err != nil { // without a reply, which would be a message too
+	if err := s.Commands.SetQuiet(s.t.Context(), s.command("/quiet"), until, ""); err != nil { // without a reply, which would be a message too
 		s.t.Fatal(err)
 	}
 }

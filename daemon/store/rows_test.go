@@ -322,7 +322,7 @@ func TestQuiet(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatalf("command: %v, %v", ok, err)
 		}
-		if err := s.Commands.Hush(ctx, q, s.now().Add(d), ""); err != nil {
+		if err := s.Commands.SetQuiet(ctx, q, s.now().Add(d), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

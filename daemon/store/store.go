@@ -193,11 +193,11 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.core.db.Close())
 }
 
-// InboxBell rings when the thread may have something to take.
-func (s Turns) InboxBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellInbox) }
+// InboxSignal fires when the thread may have something to take.
+func (s Turns) InboxSignal() <-chan struct{} { return s.core.db.Wait(sqlite.BellInbox) }
 
-// CommandsBell rings when a command was accepted.
-func (s Commands) CommandsBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellCommands) }
+// CommandsSignal fires when a command was accepted.
+func (s Commands) CommandsSignal() <-chan struct{} { return s.core.db.Wait(sqlite.BellCommands) }
 
 // FilesBell rings when a message that had files has arrived.
 func (s Outbox) FilesBell() <-chan struct{} { return s.core.db.Wait(sqlite.BellFiles) }

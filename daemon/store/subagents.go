@@ -159,18 +159,18 @@ func checkAwait(tx *Tx, a tools.Await) error {
 	return err
 }
 
-// readKin reads what a turn has to do with others.
-func readKin(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Kin, error) {
-	var k turn.Kin
+// readRelations reads the parent and the sub-agents of a turn.
+func readRelations(ctx context.Context, read *sqlite.Readers, t turn.Turn) (turn.Relations, error) {
+	var k turn.Relations
 	root := t.ID
 	if t.Parent != 0 {
 		root = t.Parent
-		k.Order = &turn.Order{}
+		k.Spec = &turn.ChildSpec{}
 		var micros int64
-		if err := read.QueryRowContext(ctx, "SELECT agent, model, timeout_us FROM children WHERE turn = ?", t.ID).Scan(&k.Order.Agent, &k.Order.Model, &micros); err != nil {
+		if err := read.QueryRowContext(ctx, "SELECT agent, model, timeout_us FROM children WHERE turn = ?", t.ID).Scan(&k.Spec.Agent, &k.Spec.Model, &micros); err != nil {
 			return k, fmt.Errorf("read what the sub-agent is for: %w", err)
 		}
-		k.Order.Timeout = time.Duration(micros) * time.Microsecond
+		k.Spec.Timeout = time.Duration(micros) * time.Microsecond
 	}
 	err := read.QueryRowContext(ctx, `SELECT count(*) FROM steps WHERE kind = 'model' AND state <> 'unknown' AND turn <> ?1
 		AND turn IN (SELECT ?2 UNION ALL SELECT id FROM turns WHERE parent = ?2)`, t.ID, root).Scan(&k.Requests)

@@ -56,7 +56,7 @@ func (s Turns) Load(ctx context.Context, id int64) (turn.State, error) {
 	if st.Questions, err = s.core.questionsOf(ctx, id); err != nil {
 		return st, fmt.Errorf("load questions: %w", err)
 	}
-	if st.Kin, err = readKin(ctx, s.core.read(), t); err != nil {
+	if st.Relations, err = readRelations(ctx, s.core.read(), t); err != nil {
 		return st, fmt.Errorf("load kin: %w", err)
 	}
 	err = s.core.read().QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM items WHERE session = ? AND turn <> ? AND kind = 'input'", t.Session, id).Scan(&st.Overtaken)

@@ -11,15 +11,15 @@ import (
 // mostOfChild is how many bytes of a sub-agent's answer its parent reads. The rest is cut, never shelved.
 const maxChildAnswer = 32 << 10
 
-// Kin is what a turn has to do with others: with the sub-agents that it waits for or, when it is one, with its parent.
-type Kin struct {
-	Order    *Order           // of a sub-agent's turn: what it was made for
+// Relations is what a turn has to do with others: with the sub-agents that it waits for or, when it is one, with its parent.
+type Relations struct {
+	Spec     *ChildSpec       // of a sub-agent's turn: what it was made for
 	Children map[string]Child // by the call that has waited for one and need not any more
 	Requests int              // model requests of the rest of the family: the parent and all its sub-agents
 }
 
 // Order is what a sub-agent's turn was made for.
-type Order struct {
+type ChildSpec struct {
 	Agent   string // the sub-agent's id
 	Model   string // "" is the one that is asked first
 	Timeout time.Duration
@@ -40,22 +40,22 @@ type Child struct {
 // Limits is what a turn may still use. A family shares the requests of one turn: a parent has what its sub-agents leave, and each
 // of those at most as much as it leaves to the others, so that all together need no more, but for the one
 // that each may make.
-func (k Kin) Limits(all Limits) Limits {
+func (k Relations) Limits(all Limits) Limits {
 	if all.Requests > 0 {
 		left := all.Requests - k.Requests
-		if k.Order != nil {
+		if k.Spec != nil {
 			left /= 2
 		}
 		all.Requests = max(left, 1)
 	}
-	if k.Order != nil && (all.Running <= 0 || k.Order.Timeout < all.Running) {
-		all.Running = k.Order.Timeout
+	if k.Spec != nil && (all.Running <= 0 || k.Spec.Timeout < all.Running) {
+		all.Running = k.Spec.Timeout
 	}
 	return all
 }
 
 // outcome is the result of a call that has waited for a sub-agent.
-func (k Kin) outcome(w Wait) tools.Result {
+func (k Relations) outcome(w Wait) tools.Result {
 	c, ended := k.Children[w.CallID]
 	if !ended {
 		return tools.Result{Content: fmt.Sprintf("the time is up; sub-agent %s goes on", w.Subject)}

@@ -15,19 +15,19 @@ import (
 
 // A sub-agent has half of what the others of its family leave, its parent all that its sub-agents leave.
 func TestLimitsOfAFamily(t *testing.T) {
-	child := &turn.Order{Timeout: 5 * time.Minute}
+	child := &turn.ChildSpec{Timeout: 5 * time.Minute}
 	for _, tc := range []struct {
-		kin  turn.Kin
+		kin  turn.Relations
 		all  turn.Limits
 		want turn.Limits
 	}{
-		{turn.Kin{}, turn.Limits{Requests: 50, Running: 15 * time.Minute}, turn.Limits{Requests: 50, Running: 15 * time.Minute}},
-		{turn.Kin{Requests: 20}, turn.Limits{Requests: 50}, turn.Limits{Requests: 30}},
-		{turn.Kin{Requests: 60}, turn.Limits{Requests: 50}, turn.Limits{Requests: 1}},
-		{turn.Kin{Requests: 60}, turn.Limits{}, turn.Limits{}},
-		{turn.Kin{Requests: 1, Order: child}, turn.Limits{Requests: 50, Running: 15 * time.Minute}, turn.Limits{Requests: 24, Running: 5 * time.Minute}},
-		{turn.Kin{Requests: 49, Order: child}, turn.Limits{Requests: 50}, turn.Limits{Requests: 1, Running: 5 * time.Minute}},
-		{turn.Kin{Order: child}, turn.Limits{Running: time.Minute}, turn.Limits{Running: time.Minute}},
+		{turn.Relations{}, turn.Limits{Requests: 50, Running: 15 * time.Minute}, turn.Limits{Requests: 50, Running: 15 * time.Minute}},
+		{turn.Relations{Requests: 20}, turn.Limits{Requests: 50}, turn.Limits{Requests: 30}},
+		{turn.Relations{Requests: 60}, turn.Limits{Requests: 50}, turn.Limits{Requests: 1}},
+		{turn.Relations{Requests: 60}, turn.Limits{}, turn.Limits{}},
+		{turn.Relations{Requests: 1, Spec: child}, turn.Limits{Requests: 50, Running: 15 * time.Minute}, turn.Limits{Requests: 24, Running: 5 * time.Minute}},
+		{turn.Relations{Requests: 49, Spec: child}, turn.Limits{Requests: 50}, turn.Limits{Requests: 1, Running: 5 * time.Minute}},
+		{turn.Relations{Spec: child}, turn.Limits{Running: time.Minute}, turn.Limits{Running: time.Minute}},
 	} {
 		if got := tc.kin.Limits(tc.all); got != tc.want {
 			t.Errorf("%+v of %+v: %+v, want %+v", tc.kin, tc.all, got, tc.want)
@@ -44,7 +44,7 @@ func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 		sum := 1 // the parent's, that spawned them
 		for range 200 {
 			i := rapid.IntRange(0, len(made)-1).Draw(t, "who")
-			if made[i] < (turn.Kin{Order: &turn.Order{}, Requests: sum - made[i]}).Limits(all).Requests {
+			if made[i] < (turn.Relations{Spec: &turn.ChildSpec{}, Requests: sum - made[i]}).Limits(all).Requests {
 				made[i]++
 				sum++
 			}
@@ -62,10 +62,10 @@ func TestAFamilyStaysWithinOneTurn(t *testing.T) {
 }
 
 // forChild is a turn whose call has waited for a sub-agent.
-func forChild(w turn.Wait, kin turn.Kin) turn.State {
+func forChild(w turn.Wait, kin turn.Relations) turn.State {
 	w.CallID, w.Kind = "t1_1", tools.ForChild
 	return turn.State{
-		Items: []llm.Item{{Kind: llm.CallItem, CallID: "t1_1", Tool: "sessions_spawn"}}, Kin: kin,
+		Items: []llm.Item{{Kind: llm.CallItem, CallID: "t1_1", Tool: "sessions_spawn"}}, Relations: kin,
 		Steps: []turn.Step{{N: 2, Kind: turn.ToolStep, State: turn.Parked, CallID: "t1_1"}}, Waits: []turn.Wait{w},
 	}
 }
@@ -87,17 +87,17 @@ func TestOutcomeOfAChild(t *testing.T) {
 	} {
 		for _, tainted := range []bool{false, true} {
 			tc.child.Tainted = tainted
-			a, ok := turn.Next(forChild(met, turn.Kin{Children: map[string]turn.Child{"t1_1": tc.child}})).(turn.Resolve)
+			a, ok := turn.Next(forChild(met, turn.Relations{Children: map[string]turn.Child{"t1_1": tc.child}})).(turn.Resolve)
 			if !ok || a.Result.Code != tc.code || !strings.Contains(a.Result.Content, tc.want) || (a.Result.Foreign != "") != tainted {
 				t.Errorf("%s, tainted %v: %+v", tc.name, tainted, a.Result)
 			}
 		}
 	}
-	late, ok := turn.Next(forChild(turn.Wait{Subject: "t1_9", Met: time.Unix(1, 0), How: "timer"}, turn.Kin{})).(turn.Resolve)
+	late, ok := turn.Next(forChild(turn.Wait{Subject: "t1_9", Met: time.Unix(1, 0), How: "timer"}, turn.Relations{})).(turn.Resolve)
 	if !ok || late.Result.IsError || late.Result.Content != "the time is up; sub-agent t1_9 goes on" {
 		t.Errorf("a wait that ended by time: %+v", late.Result)
 	}
-	if _, ok := turn.Next(forChild(turn.Wait{Subject: "t1_1"}, turn.Kin{})).(turn.Park); !ok {
+	if _, ok := turn.Next(forChild(turn.Wait{Subject: "t1_1"}, turn.Relations{})).(turn.Park); !ok {
 		t.Error("a turn goes on before its sub-agent has ended")
 	}
 }

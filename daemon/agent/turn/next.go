@@ -18,7 +18,7 @@ type State struct {
 	Steps     []Step     // by N
 	Waits     []Wait
 	Questions map[int64]Question // that its steps and waits name
-	Kin       Kin
+	Relations Relations
 	Overtaken int64 // seq of the newest item that another turn added to the session since this one's last answer; 0: none
 	Epoch     int64 // of this process
 	Now       time.Time
@@ -328,7 +328,7 @@ func waited(s State, w Wait) tools.Result {
 	case isQuestion:
 		return tools.Result{Content: "the owner answered: " + q.Answer}
 	case w.Kind == tools.ForChild:
-		return s.Kin.outcome(w)
+		return s.Relations.outcome(w)
 	case w.Kind == tools.ForTimer:
 		return tools.Result{Content: "the time has come: " + w.Met.UTC().Format(time.RFC3339)}
 	case w.How == "timer":

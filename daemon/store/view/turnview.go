@@ -86,7 +86,7 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]I
 		it.Args = json.RawMessage(args)
 		return it, err
 	})
-	speech := turn.SpeechOf(true, all)
+	speech := turn.NewDefanger(true, all)
 	var list []ItemRow
 	for _, it := range all {
 		if turnID != 0 && it.Turn != turnID {
@@ -97,7 +97,7 @@ func (s *View) items(ctx context.Context, session string, turnID, id int64) ([]I
 			IsError: it.IsError, Source: it.Source,
 		}
 		if it.Kind != llm.Input && it.Trust != event.Owner {
-			r.Text, r.Args = speech.Shown(r.Text), speech.Shown(r.Args)
+			r.Text, r.Args = speech.Defang(r.Text), speech.Defang(r.Args)
 		}
 		list = append(list, r)
 	}

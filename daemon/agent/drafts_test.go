@@ -15,7 +15,7 @@ import (
 
 // An answer that takes some seconds is shown while it is made, in one message, and not edited too often.
 func TestALongAnswerGrows(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *draftHarness) {
 		s.say("count")
 		s.after(2900 * time.Millisecond)
 		s.wantWall()
@@ -39,7 +39,7 @@ func TestALongAnswerGrows(t *testing.T) {
 
 // Who is no owner any more sees nothing more of an answer that has begun to grow before him.
 func TestNothingGrowsForWhoHasLostHisRight(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four five six"}}, func(s *draftHarness) {
 		s.say("count")
 		s.after(4900 * time.Millisecond)
 		s.wantWall("one")
@@ -58,7 +58,7 @@ func TestNothingGrowsForWhoHasLostHisRight(t *testing.T) {
 }
 
 func TestAQuickAnswerIsJustSent(t *testing.T) {
-	onTheWall(t, &slow{every: time.Second, says: []string{"one two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: time.Second, says: []string{"one two"}}, func(s *draftHarness) {
 		s.say("count")
 		s.after(time.Minute)
 		s.wantWall("one two")
@@ -71,18 +71,18 @@ func TestAQuickAnswerIsJustSent(t *testing.T) {
 
 // Nothing can be changed on this channel: the answer comes when it is whole.
 func TestNoDraftsWhereNothingCanBeEdited(t *testing.T) {
-	onTheWall(t, &slow{every: 10 * time.Second, says: []string{"one two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 10 * time.Second, says: []string{"one two"}}, func(s *draftHarness) {
 		s.say("count")
 		s.after(15 * time.Second)
 		s.wantRows()
 		s.after(time.Minute)
 		s.wantWall("one two")
-	}, func(s *shown) { s.ch = still{s.brush} })
+	}, func(s *draftHarness) { s.ch = uneditableChannel{s.fakeChannel} })
 }
 
 // Nobody sits and waits for what a job says.
 func TestNoDraftsOfJobs(t *testing.T) {
-	onTheWall(t, &slow{every: 10 * time.Second, says: []string{"one two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 10 * time.Second, says: []string{"one two"}}, func(s *draftHarness) {
 		in := ownerSays("count")
 		in.Session = "task:1"
 		s.post(in)
@@ -103,20 +103,20 @@ func TestADraftSaysWhatIsDone(t *testing.T) {
 		"others":    {stranger("go"), "Let me see.\n\n*Working…*"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onTheWall(t, &slow{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *shown) {
+			withDrafts(t, &slowModel{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *draftHarness) {
 				s.post(tt.in)
 				s.after(9 * time.Second)
 				if got := s.hangs(); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) || name == "others" && got[0] != tt.want {
 					t.Errorf("on the wall: %q, want %q", got, tt.want)
 				}
-			}, func(s *shown) { s.waits = 8 * time.Second })
+			}, func(s *draftHarness) { s.waits = 8 * time.Second })
 		})
 	}
 }
 
 // A question has its own message while the draft is open; the answer goes on in the draft.
 func TestAQuestionGoesPastTheDraft(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"I will look there. !shell {}", "That is done now, all of it."}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"I will look there. !shell {}", "That is done now, all of it."}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(30 * time.Second)
 		got := s.hangs()
@@ -129,7 +129,7 @@ func TestAQuestionGoesPastTheDraft(t *testing.T) {
 		if got := s.hangs(); got[0] != "That is done now, all of it." {
 			t.Errorf("on the wall: %q", got)
 		}
-	}, func(s *shown) { s.mode = policy.ModeAsk })
+	}, func(s *draftHarness) { s.mode = policy.ModeAsk })
 }
 
 // However a turn ends, its draft does not stay open.
@@ -144,7 +144,7 @@ func TestEveryEndClosesTheDraft(t *testing.T) {
 		"failed":  {"one two three four five six seven eight nine ten eleven twelve", "limit", "I could not finish this: it ran for 15s, the limit of one turn.", "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{tt.says, "NO_REPLY"}}, func(s *shown) {
+			withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{tt.says, "NO_REPLY"}}, func(s *draftHarness) {
 				s.say("go")
 				s.after(9 * time.Second)
 				if got := s.hangs(); len(got) != 1 || got[0] == tt.want {
@@ -160,7 +160,7 @@ func TestEveryEndClosesTheDraft(t *testing.T) {
 				if got := s.outbox()[0]; got.State != tt.row {
 					t.Errorf("the row is %s", got.State)
 				}
-			}, func(s *shown) {
+			}, func(s *draftHarness) {
 				if tt.act == "limit" {
 					s.running = 15 * time.Second
 				}
@@ -172,7 +172,7 @@ func TestEveryEndClosesTheDraft(t *testing.T) {
 // An answer of several parts: the first takes the draft's place, the others follow.
 func TestALongTextFollowsItsDraft(t *testing.T) {
 	words := strings.TrimSpace(strings.Repeat("word ", 200))
-	onTheWall(t, &slow{every: 100 * time.Millisecond, says: []string{words}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 100 * time.Millisecond, says: []string{words}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(10 * time.Second)
 		if got := s.hangs(); len(got) != 1 {
@@ -183,18 +183,18 @@ func TestALongTextFollowsItsDraft(t *testing.T) {
 		if len(got) < 3 || strings.Join(strings.Fields(strings.Join(got, " ")), " ") != words {
 			t.Errorf("on the wall: %q", got)
 		}
-	}, func(s *shown) { s.limit = 400 })
+	}, func(s *draftHarness) { s.limit = 400 })
 }
 
 // A message that cannot be edited any more stays; the text comes once, as a new one.
 func TestATextThatCannotTakeTheDraftsPlace(t *testing.T) {
-	for _, ch := range []func(*shown){func(*shown) {}, func(s *shown) { s.ch = s.brush }} {
-		onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *shown) {
+	for _, ch := range []func(*draftHarness){func(*draftHarness) {}, func(s *draftHarness) { s.ch = s.fakeChannel }} {
+		withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *draftHarness) {
 			s.say("go")
 			s.after(5 * time.Second)
-			s.wall.mu.Lock()
+			s.fakeChat.mu.Lock()
 			s.edits = []error{fmt.Errorf("too old: %w", channels.ErrPermanent), fmt.Errorf("too old: %w", channels.ErrPermanent), fmt.Errorf("too old: %w", channels.ErrPermanent)}
-			s.wall.mu.Unlock()
+			s.fakeChat.mu.Unlock()
 			s.after(time.Minute)
 			s.wantWall("one", "one two three four five")
 			s.wantRows("done one two three four five")
@@ -207,12 +207,12 @@ func TestATextThatCannotTakeTheDraftsPlace(t *testing.T) {
 
 // An edit that fails is made again, later each time, and the text gets there.
 func TestEditsAreTriedAgain(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four five"}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(5 * time.Second)
-		s.wall.mu.Lock()
+		s.fakeChat.mu.Lock()
 		s.edits = []error{&channels.RetryAfter{After: 4 * time.Second, Err: errors.New("slowly")}, errors.New("no line"), errors.New("no line"), channels.ErrUnknown}
-		s.wall.mu.Unlock()
+		s.fakeChat.mu.Unlock()
 		s.after(time.Minute)
 		s.wantWall("one two three four five")
 		s.wantRows("done one two three four five")
@@ -223,14 +223,14 @@ func TestEditsAreTriedAgain(t *testing.T) {
 func TestAnAnswerHeedsWhatItsDraftWasTold(t *testing.T) {
 	slowly := []error{&channels.RetryAfter{After: 30 * time.Second, Err: errors.New("slowly")}}
 	for name, tt := range map[string]struct {
-		script func(*shown)
+		script func(*draftHarness)
 		before []string
 	}{
-		"a send":  {func(s *shown) { s.sends = slowly }, nil},
-		"an edit": {func(s *shown) { s.edits = slowly }, []string{"one"}},
+		"a send":  {func(s *draftHarness) { s.sends = slowly }, nil},
+		"an edit": {func(s *draftHarness) { s.edits = slowly }, []string{"one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+			withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *draftHarness) {
 				tt.script(s)
 				s.say("go")
 				s.after(30 * time.Second)
@@ -246,7 +246,7 @@ func TestAnAnswerHeedsWhatItsDraftWasTold(t *testing.T) {
 
 // The turn ends while its draft is still being posted: the message is edited when it has arrived.
 func TestAnAnswerOvertakesItsDraft(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(time.Minute)
 		s.wantWall("one two")
@@ -254,34 +254,34 @@ func TestAnAnswerOvertakesItsDraft(t *testing.T) {
 		if n := s.notes[0]; n.texts[0] != "one" {
 			t.Errorf("it said %q", n.texts)
 		}
-	}, func(s *shown) { s.takes = 5 * time.Second })
+	}, func(s *draftHarness) { s.takes = 5 * time.Second })
 }
 
 // The turn ends while it is not known whether its draft has arrived: that is found out first.
 func TestAnAnswerWaitsForItsLostDraft(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two"}}, func(s *draftHarness) {
 		s.sends = []error{fmt.Errorf("%w: %w", channels.ErrUnknown, &channels.RetryAfter{After: 10 * time.Second, Err: errors.New("cut off")})}
 		s.say("go")
 		s.after(time.Minute)
 		s.wantWall("one two")
 		s.wantRows("done one two")
-	}, func(s *shown) { s.ch = finder{s.brush} })
+	}, func(s *draftHarness) { s.ch = findingChannel{s.fakeChannel} })
 }
 
 // An edit that was decided on before the turn ended does not overwrite the answer.
 func TestNoEditAfterTheAnswer(t *testing.T) {
-	onTheWall(t, &slow{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: time.Second, says: []string{"Let me see.!reach {}", "All is well."}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(time.Minute)
 		if got := s.hangs(); len(got) != 1 || got[0] != "All is well." {
 			t.Errorf("on the wall: %q", got)
 		}
-	}, func(s *shown) { s.waits, s.lag = 20*time.Second, 30*time.Second })
+	}, func(s *draftHarness) { s.waits, s.lag = 20*time.Second, 30*time.Second })
 }
 
 // A draft that cannot be shown is taken back without a word; the answer is a message of its own.
 func TestADraftThatIsNotTaken(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *draftHarness) {
 		s.sends = []error{fmt.Errorf("no: %w", channels.ErrPermanent)}
 		s.say("go")
 		s.after(time.Minute)
@@ -293,20 +293,20 @@ func TestADraftThatIsNotTaken(t *testing.T) {
 // What the owner drops is shown no further, and what he takes back is the whole answer.
 func TestADroppedDraftStops(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *shown) {
+		withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"one two three four"}}, func(s *draftHarness) {
 			s.say("go")
 			s.after(5 * time.Second)
 			id := s.outbox()[0].ID
-			s.must(s.rig.store.Outbox.DropOut(context.Background(), id))
+			s.must(s.harness.store.Outbox.DropOut(context.Background(), id))
 			if early {
-				s.must(s.rig.store.Outbox.RetryOut(context.Background(), id))
+				s.must(s.harness.store.Outbox.RetryOut(context.Background(), id))
 				s.wantRows("draft one")
 			}
 			s.after(time.Minute)
 			if !early {
 				s.wantWall("one")
 				s.wantRows("cancelled one two three four")
-				s.must(s.rig.store.Outbox.RetryOut(context.Background(), id))
+				s.must(s.harness.store.Outbox.RetryOut(context.Background(), id))
 				s.after(time.Minute)
 			}
 			s.wantWall("one two three four")
@@ -317,7 +317,7 @@ func TestADroppedDraftStops(t *testing.T) {
 
 // The answer goes where the last joined message came from; the draft says so.
 func TestAnAnswerThatGoesElsewhere(t *testing.T) {
-	onTheWall(t, &slow{every: 2500 * time.Millisecond, says: []string{"I will have a look. !look {}", "that is all"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 2500 * time.Millisecond, says: []string{"I will have a look. !look {}", "that is all"}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(5 * time.Second)
 		in := ownerSays("and hurry")
@@ -334,7 +334,7 @@ func TestAnAnswerThatGoesElsewhere(t *testing.T) {
 // Who waits is told how many are ahead; that message becomes his answer, also when the answer is quick.
 func TestTheNumberAheadBecomesTheAnswer(t *testing.T) {
 	for _, every := range []time.Duration{20 * time.Second, 5 * time.Second} {
-		onTheWall(t, &slow{every: every, says: []string{"one", "two", "three"}}, func(s *shown) {
+		withDrafts(t, &slowModel{every: every, says: []string{"one", "two", "three"}}, func(s *draftHarness) {
 			s.say("go")
 			for i, who := range []event.Trust{event.Known, event.Public} {
 				in := stranger("hello")
@@ -353,7 +353,7 @@ func TestTheNumberAheadBecomesTheAnswer(t *testing.T) {
 
 // Who writes again while his answer grows sees it grow: he is told nothing.
 func TestNoNumberForWhatJoins(t *testing.T) {
-	onTheWall(t, &slow{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *draftHarness) {
 		s.say("go")
 		s.after(time.Second)
 		s.say("and this")
@@ -364,7 +364,7 @@ func TestNoNumberForWhatJoins(t *testing.T) {
 
 // While it is quiet nobody is told how many are ahead.
 func TestNoNumberWhileItIsQuiet(t *testing.T) {
-	onTheWall(t, &slow{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 20 * time.Second, says: []string{"one", "two"}}, func(s *draftHarness) {
 		s.say("/quiet 1h")
 		s.say("go")
 		in := ownerSays("and this")
@@ -381,35 +381,35 @@ func TestNoNumberWhileItIsQuiet(t *testing.T) {
 
 // What is said to others can be stopped before it is said: none of it is shown.
 func TestNoDraftWhereMessagesWait(t *testing.T) {
-	onTheWall(t, &slow{every: 5 * time.Second, says: []string{"one two three"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 5 * time.Second, says: []string{"one two three"}}, func(s *draftHarness) {
 		s.post(stranger("go"))
 		s.after(12 * time.Second)
 		s.wantRows()
 		s.after(time.Minute)
 		s.wantWall("one two three")
-	}, func(s *shown) { s.hold = 10 * time.Second })
+	}, func(s *draftHarness) { s.hold = 10 * time.Second })
 }
 
 // A platform that can neither look up nor deduplicate shows drafts to the owner alone.
 func TestNoDraftForOthersOnAPlatformWithoutKeys(t *testing.T) {
-	onTheWall(t, &slow{every: 5 * time.Second, says: []string{"one two three"}}, func(s *shown) {
+	withDrafts(t, &slowModel{every: 5 * time.Second, says: []string{"one two three"}}, func(s *draftHarness) {
 		s.post(stranger("go"))
 		s.after(12 * time.Second)
 		s.wantRows()
 		s.after(time.Minute)
 		s.wantWall("one two three")
-	}, func(s *shown) { s.ch = s.brush })
+	}, func(s *draftHarness) { s.ch = s.fakeChannel })
 }
 
 // classes are what a platform can be, and what a crash in the middle of a draft's first send may leave beside the answer.
 var classes = map[string]struct {
-	make func(*brush) channels.Channel
+	make func(*fakeChannel) channels.Channel
 	left string // "": nothing
 	mark string
 }{
-	"key":       {func(b *brush) channels.Channel { return keyed{b} }, "", ""},
-	"read-back": {func(b *brush) channels.Channel { return finder{b} }, "", ""},
-	"neither":   {func(b *brush) channels.Channel { return b }, "one", "\n\n(may be a repeat)"},
+	"key":       {func(b *fakeChannel) channels.Channel { return keyedChannel{b} }, "", ""},
+	"read-back": {func(b *fakeChannel) channels.Channel { return findingChannel{b} }, "", ""},
+	"neither":   {func(b *fakeChannel) channels.Channel { return b }, "one", "\n\n(may be a repeat)"},
 }
 
 const whole = "one two three four five six"
@@ -419,18 +419,18 @@ const whole = "one two three four five six"
 func TestOneMessageWhereverHobIsKilled(t *testing.T) {
 	for class, c := range classes {
 		for name, tt := range map[string]struct {
-			die  func(s *shown, killed func(*[]error, ...error))
+			die  func(s *draftHarness, killed func(*[]error, ...error))
 			left bool // a message may be left over, where nobody can know better
 		}{
-			"before the first post": {func(s *shown, kill func(*[]error, ...error)) { kill(&s.sends, errGone) }, false},
-			"in the first post":     {func(s *shown, kill func(*[]error, ...error)) { kill(&s.sends, errHeard) }, true},
-			"in an edit":            {func(s *shown, kill func(*[]error, ...error)) { kill(&s.edits, nil, errGone) }, false},
-			"in the last edit":      {func(s *shown, kill func(*[]error, ...error)) { kill(&s.edits, nil, nil, nil, errGone) }, false},
+			"before the first post": {func(s *draftHarness, kill func(*[]error, ...error)) { kill(&s.sends, errKilled) }, false},
+			"in the first post":     {func(s *draftHarness, kill func(*[]error, ...error)) { kill(&s.sends, errArrived) }, true},
+			"in an edit":            {func(s *draftHarness, kill func(*[]error, ...error)) { kill(&s.edits, nil, errKilled) }, false},
+			"in the last edit":      {func(s *draftHarness, kill func(*[]error, ...error)) { kill(&s.edits, nil, nil, nil, errKilled) }, false},
 			"between two edits":     {nil, false},
 		} {
 			t.Run(class+" "+name, func(t *testing.T) {
-				model := func() *slow { return &slow{every: 2500 * time.Millisecond, says: []string{whole}} }
-				onTheWall(t, model(), func(s *shown) {
+				model := func() *slowModel { return &slowModel{every: 2500 * time.Millisecond, says: []string{whole}} }
+				withDrafts(t, model(), func(s *draftHarness) {
 					dir, killed := "", make(chan struct{})
 					s.kill = func() {
 						dir = s.snapshot()
@@ -454,7 +454,7 @@ func TestOneMessageWhereverHobIsKilled(t *testing.T) {
 						s.wantWall(whole + map[bool]string{true: c.mark}[name == "before the first post"])
 					}
 					s.wantRows("done " + whole)
-				}, func(s *shown) { s.ch = c.make(s.brush) })
+				}, func(s *draftHarness) { s.ch = c.make(s.fakeChannel) })
 			})
 		}
 	}

@@ -57,15 +57,15 @@ func TestWhatMayStayLive(t *testing.T) {
 		{"the interpreter's command", through("exec", `{"command":"cat x"}`, func(it *llm.Item) { it.Provider = llm.Builtin }), true},
 	} {
 		text := "look: " + link + ", please"
-		if got := turn.SpeechOf(true, c.items).Shown(text); (got == text) != c.live {
+		if got := turn.NewDefanger(true, c.items).Defang(text); (got == text) != c.live {
 			t.Errorf("%s: %q", c.name, got)
 		}
-		if got := turn.SpeechOf(false, c.items).Shown(text); got != text {
+		if got := turn.NewDefanger(false, c.items).Defang(text); got != text {
 			t.Errorf("%s, not tainted: %q", c.name, got)
 		}
 	}
-	given := turn.SpeechOf(true, []llm.Item{heard("see place.example/x", event.Message, event.Owner, true, "cli")})
-	if got := given.Shown("https://place.example/x https://place.example/y"); got != "https://place.example/x https[:]//place[.]example/y" {
+	given := turn.NewDefanger(true, []llm.Item{heard("see place.example/x", event.Message, event.Owner, true, "cli")})
+	if got := given.Defang("https://place.example/x https://place.example/y"); got != "https://place.example/x https[:]//place[.]example/y" {
 		t.Errorf("given without its scheme: %q", got)
 	}
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const chat event.Address = "chat:1"
 
 // rig is the thread and the desk over a real store, with a scripted model and a few tools that count.
-type rig struct {
+type harness struct {
 	t     *testing.T
 	dir   string
 	store *store.Store
@@ -64,19 +64,19 @@ type rig struct {
 }
 
 // bubble runs a test in a bubble of fake time with a rig that is up.
-func bubble(t *testing.T, reply llmtest.Reply, body func(*rig), change ...func(*rig)) {
+func bubble(t *testing.T, reply llmtest.Reply, body func(*harness), change ...func(*harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, t.TempDir(), reply, change...)
+		r := newHarness(t, t.TempDir(), reply, change...)
 		r.start()
 		defer r.close() // also after a Fatal: nothing may be left in the bubble
 		body(r)
 	})
 }
 
-func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig)) *rig {
+func newHarness(t *testing.T, dir string, reply llmtest.Reply, change ...func(*harness)) *harness {
 	t.Helper()
-	r := &rig{
+	r := &harness{
 		t: t, dir: dir, clock: sys.RealClock(), model: llmtest.NewScript(reply), mode: policy.ModeAsk, ran: map[string]int{}, shelved: map[string]string{},
 		policy: store.Policy{MaxAttempts: 3, PerDayMicros: -1, PerDayTokens: 10_000_000}, limits: turn.Limits{Requests: 50, Running: 15 * time.Minute},
 	}
@@ -101,14 +101,14 @@ func newRig(t *testing.T, dir string, reply llmtest.Reply, change ...func(*rig))
 	return r
 }
 
-func locked[T any](r *rig, v *T) T {
+func locked[T any](r *harness, v *T) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return *v
 }
 
 // models is the chain of the rig's models; it remembers failures as long as they stay the same.
-func (r *rig) models() *llm.Chain {
+func (r *harness) models() *llm.Chain {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.chain == nil || r.chain.First() != r.model {
@@ -117,7 +117,7 @@ func (r *rig) models() *llm.Chain {
 	return r.chain
 }
 
-func (r *rig) onSwitch(s agent.Switch) event.Out {
+func (r *harness) onSwitch(s agent.Switch) event.Out {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	cause := string(llm.FaultOf(s.Cause))
@@ -136,7 +136,7 @@ func useGood(_ context.Context, name string) (string, error) {
 	return "From now on I ask good.", nil
 }
 
-func (r *rig) wire() {
+func (r *harness) wire() {
 	log := slog.New(slog.DiscardHandler)
 	set, err := tools.NewSet(r.list...)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *rig) wire() {
 		Switched: r.onSwitch,
 		Settings: settings, Feed: &event.Feed{}, Clock: r.clock, Jitter: func() float64 { return 0.5 }, Log: log,
 	}
-	r.desk = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: board{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
+	r.desk = &agent.CommandHandler{Commands: r.store.Commands, Conversations: r.store.Commands, Outgoing: r.store.Commands, Reports: fakeReports{}, Stop: r.thread.Stop, Use: useGood, Clock: r.clock, Log: log}
 	if r.ledger != nil {
 		r.thread.Turns = r.ledger(r.store.Turns)
 	}
@@ -162,9 +162,9 @@ func (r *rig) wire() {
 }
 
 // board answers the commands that only look.
-type board struct{}
+type fakeReports struct{}
 
-func (board) Text(_ context.Context, topic, arg string) (string, error) {
+func (fakeReports) Text(_ context.Context, topic, arg string) (string, error) {
 	if arg == "nothing" {
 		return "", event.NewFault(event.Missing, "", "there is no message nothing")
 	}
@@ -172,7 +172,7 @@ func (board) Text(_ context.Context, topic, arg string) (string, error) {
 }
 
 // Keep is the shelf.
-func (r *rig) Keep(_ context.Context, name string, data []byte) (string, error) {
+func (r *harness) Keep(_ context.Context, name string, data []byte) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := fmt.Sprintf("a%d", len(r.shelved)+1)
@@ -180,11 +180,11 @@ func (r *rig) Keep(_ context.Context, name string, data []byte) (string, error) 
 	return id, nil
 }
 
-func (r *rig) KeepForeign(ctx context.Context, name, source string, data []byte) (string, error) {
+func (r *harness) KeepForeign(ctx context.Context, name, source string, data []byte) (string, error) {
 	return r.Keep(ctx, name+" from "+source, data)
 }
 
-func (r *rig) start() {
+func (r *harness) start() {
 	ctx, stop := context.WithCancel(r.t.Context())
 	r.stop = stop
 	r.group = sys.NewGroup(slog.New(slog.DiscardHandler), func(name string, err error) {
@@ -198,12 +198,12 @@ func (r *rig) start() {
 }
 
 // halt ends thread and desk as at a shutdown.
-func (r *rig) halt() {
+func (r *harness) halt() {
 	r.stop()
 	r.group.Wait()
 }
 
-func (r *rig) close() {
+func (r *harness) close() {
 	r.halt()
 	if err := r.store.Close(context.Background()); err != nil {
 		r.t.Errorf("close: %v", err)
@@ -216,7 +216,7 @@ func (r *rig) close() {
 }
 
 // snapshot copies the state as a crash would leave it at this very moment. It is called while nothing is being written.
-func (r *rig) snapshot() string {
+func (r *harness) snapshot() string {
 	dir := r.t.TempDir()
 	for _, name := range []string{"hob.db", "hob.db-wal"} {
 		data, err := os.ReadFile(filepath.Join(r.dir, name))
@@ -231,9 +231,9 @@ func (r *rig) snapshot() string {
 }
 
 // reborn opens what a crash has left, with this rig's settings, and runs a body over it.
-func (r *rig) reborn(dir string, reply llmtest.Reply, body func(*rig), change ...func(*rig)) {
+func (r *harness) reborn(dir string, reply llmtest.Reply, body func(*harness), change ...func(*harness)) {
 	r.t.Helper()
-	next := newRig(r.t, dir, reply, append([]func(*rig){func(n *rig) {
+	next := newHarness(r.t, dir, reply, append([]func(*harness){func(n *harness) {
 		n.policy, n.limits, n.ext = locked(r, &r.policy), locked(r, &r.limits), locked(r, &r.ext)
 	}}, change...)...)
 	next.start()
@@ -242,7 +242,7 @@ func (r *rig) reborn(dir string, reply llmtest.Reply, body func(*rig), change ..
 }
 
 // post accepts an input and returns its seq.
-func (r *rig) post(in event.In) int64 {
+func (r *harness) post(in event.In) int64 {
 	r.t.Helper()
 	r.mu.Lock()
 	r.ext++
@@ -262,7 +262,7 @@ func (r *rig) post(in event.In) int64 {
 }
 
 // say is a message of the owner; what begins with a slash is a command.
-func (r *rig) say(text string) int64 {
+func (r *harness) say(text string) int64 {
 	r.t.Helper()
 	return r.post(ownerSays(text))
 }
@@ -283,20 +283,20 @@ func stranger(text string) event.In {
 }
 
 // rows is what people see.
-func (r *rig) rows() *view.View { return view.New(r.store.Reader()) }
+func (r *harness) rows() *view.View { return view.New(r.store.Reader()) }
 
 // settle waits until nobody has anything to do without time passing.
-func (r *rig) settle() { synctest.Wait() }
+func (r *harness) settle() { synctest.Wait() }
 
 // ask says something and waits until it is dealt with.
-func (r *rig) ask(text string) int64 {
+func (r *harness) ask(text string) int64 {
 	r.t.Helper()
 	seq := r.say(text)
 	r.settle()
 	return seq
 }
 
-func (r *rig) inbox(seq int64) view.InboxRow {
+func (r *harness) inbox(seq int64) view.InboxRow {
 	r.t.Helper()
 	row, err := r.rows().One(context.Background(), "inbox", fmt.Sprint(seq))
 	if err != nil {
@@ -305,7 +305,7 @@ func (r *rig) inbox(seq int64) view.InboxRow {
 	return row.(view.InboxRow)
 }
 
-func (r *rig) turns() []view.TurnRow {
+func (r *harness) turns() []view.TurnRow {
 	r.t.Helper()
 	list, err := r.rows().TurnRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -315,7 +315,7 @@ func (r *rig) turns() []view.TurnRow {
 	return list
 }
 
-func (r *rig) turn(id int64) view.TurnView {
+func (r *harness) turn(id int64) view.TurnView {
 	r.t.Helper()
 	v, err := r.rows().TurnView(context.Background(), id)
 	if err != nil {
@@ -325,7 +325,7 @@ func (r *rig) turn(id int64) view.TurnView {
 }
 
 // outbox is all that was ever queued, oldest first.
-func (r *rig) outbox() []view.OutboxRow {
+func (r *harness) outbox() []view.OutboxRow {
 	r.t.Helper()
 	list, err := r.rows().OutboxRows(context.Background(), event.Filter{Limit: 1000})
 	if err != nil {
@@ -335,7 +335,7 @@ func (r *rig) outbox() []view.OutboxRow {
 	return list
 }
 
-func (r *rig) bodies() []string {
+func (r *harness) bodies() []string {
 	r.t.Helper()
 	var list []string
 	for _, o := range r.outbox() {
@@ -345,7 +345,7 @@ func (r *rig) bodies() []string {
 }
 
 // lastBody is the newest message that went out.
-func (r *rig) lastBody() string {
+func (r *harness) lastBody() string {
 	r.t.Helper()
 	all := r.bodies()
 	if len(all) == 0 {
@@ -354,7 +354,7 @@ func (r *rig) lastBody() string {
 	return all[len(all)-1]
 }
 
-func (r *rig) questions() []view.QuestionRow {
+func (r *harness) questions() []view.QuestionRow {
 	r.t.Helper()
 	list, err := r.rows().QuestionRows(context.Background(), event.Filter{})
 	if err != nil {
@@ -365,7 +365,7 @@ func (r *rig) questions() []view.QuestionRow {
 }
 
 // code is the code of the only open question.
-func (r *rig) code() string {
+func (r *harness) code() string {
 	r.t.Helper()
 	var open []string
 	for _, q := range r.questions() {
@@ -379,7 +379,7 @@ func (r *rig) code() string {
 	return open[0]
 }
 
-func (r *rig) events() []string {
+func (r *harness) events() []string {
 	r.t.Helper()
 	list, err := r.store.Events.EventsAfter(context.Background(), 0, 1000)
 	if err != nil {
@@ -392,7 +392,7 @@ func (r *rig) events() []string {
 	return types
 }
 
-func (r *rig) budget() store.Budget {
+func (r *harness) budget() store.Budget {
 	r.t.Helper()
 	b, err := r.store.Spending.Spent(context.Background())
 	if err != nil {
@@ -402,7 +402,7 @@ func (r *rig) budget() store.Budget {
 }
 
 // sql changes rows behind the back of all rules.
-func (r *rig) sql(query string, args ...any) {
+func (r *harness) sql(query string, args ...any) {
 	r.t.Helper()
 	err := r.store.Write(context.Background(), func(tx *store.Tx) error {
 		return tx.Run(query, args...)
@@ -413,7 +413,7 @@ func (r *rig) sql(query string, args ...any) {
 }
 
 // wantStates checks the states of all turns, oldest first.
-func (r *rig) wantStates(states ...turn.Status) {
+func (r *harness) wantStates(states ...turn.Status) {
 	r.t.Helper()
 	var got []turn.Status
 	for _, t := range r.turns() {
@@ -424,7 +424,7 @@ func (r *rig) wantStates(states ...turn.Status) {
 	}
 }
 
-func (r *rig) wantBodies(want ...string) {
+func (r *harness) wantBodies(want ...string) {
 	r.t.Helper()
 	if got := r.bodies(); !slices.Equal(got, want) {
 		r.t.Errorf("sent %q, want %q", got, want)
@@ -432,7 +432,7 @@ func (r *rig) wantBodies(want ...string) {
 }
 
 // results are the results of a turn's calls, in order.
-func (r *rig) results(id int64) []string {
+func (r *harness) results(id int64) []string {
 	r.t.Helper()
 	var list []string
 	for _, it := range r.turn(id).Items {

@@ -12,7 +12,7 @@ import (
 	"hob/tools/catalog"
 )
 
-func deferred(r *rig) {
+func deferred(r *harness) {
 	foreignTools(r)
 	set, err := tools.NewSet(r.list...)
 	if err != nil {
@@ -24,7 +24,7 @@ func deferred(r *rig) {
 // Whatever is called through the tool "tool" is judged, asked for, run and written down as the inner call.
 func TestACallThroughTheCatalogIsTheInnerCall(t *testing.T) {
 	inner := llmtest.Use("tool", `{"action":"call","name":"shell","arguments":{"what":"df"}}`)
-	bubble(t, chatty(inner), func(r *rig) {
+	bubble(t, chatty(inner), func(r *harness) {
 		r.ask("go")
 		contains(t, r.lastBody(), "May I shell df?")
 		if r.times("shell") != 0 {
@@ -47,7 +47,7 @@ func TestACallThroughTheCatalogIsTheInnerCall(t *testing.T) {
 }
 
 func TestACallThroughTheCatalogTaints(t *testing.T) {
-	bubble(t, chatty(llmtest.Use("tool", `{"action":"call","name":"fetch","arguments":{"what":"x"}}`)), func(r *rig) {
+	bubble(t, chatty(llmtest.Use("tool", `{"action":"call","name":"fetch","arguments":{"what":"x"}}`)), func(r *harness) {
 		r.ask("go")
 		if yes, from := tainted(t, r, 1); !yes || from != "web: evil.example" {
 			t.Errorf("tainted %v from %q", yes, from)
@@ -62,7 +62,7 @@ func TestMistakesThroughTheCatalogAreTheInnerTools(t *testing.T) {
 		`{"action":"call","name":"tool","arguments":{}}`:            "VALIDATION_ERROR: tool: it cannot call itself",
 		`{"action":"call","Name":"shell","arguments":{}}`:           "VALIDATION_ERROR: tool: Name: unknown",
 	} {
-		bubble(t, chatty(llmtest.Use("tool", args)), func(r *rig) {
+		bubble(t, chatty(llmtest.Use("tool", args)), func(r *harness) {
 			r.ask("go")
 			if got := r.results(1)[0]; !strings.HasPrefix(got, want) {
 				t.Errorf("%s: %q, want %q", args, got, want)
@@ -72,7 +72,7 @@ func TestMistakesThroughTheCatalogAreTheInnerTools(t *testing.T) {
 }
 
 // asking is a tool that needs a model for its result.
-func paging(r *rig) {
+func paging(r *harness) {
 	r.list = append(r.list, r.tool("page", tools.Intent{Effect: tools.Read, Foreign: "web: a.example"}, func(context.Context, tools.Call, string) (tools.Result, error) {
 		res := tools.Fail(tools.AssistRequired, "", "a model is needed")
 		res.Assist = &tools.Assist{Prompt: "how long is it?", Text: "THE PAGE", Suffix: "\n(source: a.example)"}
@@ -94,7 +94,7 @@ func TestAToolAsksAModelOnce(t *testing.T) {
 		}
 		return llmtest.Say("heard: " + last)
 	})
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r.ask("go")
 		if r.lastBody() != "heard: eight letters\n(source: a[.]example)" {
 			t.Errorf("it says %q", r.lastBody())
@@ -124,7 +124,7 @@ func TestAToolThatNoModelAnswersKeepsItsText(t *testing.T) {
 		}
 		return llmtest.Say("heard: " + text), nil
 	})
-	bubble(t, fails, func(r *rig) {
+	bubble(t, fails, func(r *harness) {
 		r.ask("go")
 		contains(t, r.lastBody(), "THE PAGE")
 		contains(t, r.lastBody(), "no model could be asked")
@@ -144,12 +144,12 @@ func TestAToolsQuestionKeepsTheBudget(t *testing.T) {
 		}
 		return llmtest.Say("heard: " + last)
 	})
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r.ask("go")
 		if asked != 0 {
 			t.Error("it was asked although the budget was used up")
 		}
-	}, paging, func(r *rig) {
+	}, paging, func(r *harness) {
 		page := r.list[len(r.list)-1]
 		r.list[len(r.list)-1] = r.tool("page", tools.Intent{Effect: tools.Read}, func(ctx context.Context, call tools.Call, _ string) (tools.Result, error) {
 			r.mu.Lock()
@@ -175,7 +175,7 @@ func (h *refusing) After(_ context.Context, call tools.Call, _ tools.Intent, r t
 
 func TestHooksAroundCalls(t *testing.T) {
 	hooks := &refusing{}
-	bubble(t, obey(), func(r *rig) {
+	bubble(t, obey(), func(r *harness) {
 		r.thread.Dispatch.Hooks = hooks
 		r.ask("look")
 		if got := r.results(1)[0]; r.times("look") != 0 || !strings.HasPrefix(got, "PERMISSION_DENIED: not today") {

@@ -95,10 +95,10 @@ func speaks(head string, say func(conn net.Conn) error) func(context.Context, *l
 const streaming = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
 // hush says no more.
-func hush(net.Conn) error { return nil }
+func sendNothing(net.Conn) error { return nil }
 
 // mute is the other end of a connection on which nobody says anything.
-func mute(context.Context, *llmtest.Pipe) (net.Conn, error) {
+func neverAnswers(context.Context, *llmtest.Pipe) (net.Conn, error) {
 	near, far := net.Pipe()
 	go func() {
 		_, _ = io.Copy(io.Discard, far) // until the client has had enough
@@ -148,7 +148,7 @@ func secured(t *testing.T, l net.Listener, client *http.Transport) net.Listener 
 }
 
 // impostor is a server with another certificate than the client believes in.
-func impostor(cert tls.Certificate) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
+func wrongCertificate(cert tls.Certificate) func(context.Context, *llmtest.Pipe) (net.Conn, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
 	return func(ctx context.Context, _ *llmtest.Pipe) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -185,9 +185,9 @@ func TestFaultsOfTheLine(t *testing.T) {
 		},
 		{name: "connect hang", dial: fails(dialTimeout, os.ErrDeadlineExceeded), asks: allTries, takes: allWaits + allTries*dialTimeout, says: "i/o timeout", once: 2, after: oneWait + dialTimeout},
 		{name: "TLS: broken off", https: true, dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
-		{name: "TLS: hang", https: true, dial: mute, asks: allTries, takes: allWaits + allTries*10*time.Second, says: "TLS handshake timeout", once: 2, after: oneWait + 10*time.Second},
+		{name: "TLS: hang", https: true, dial: neverAnswers, asks: allTries, takes: allWaits + allTries*10*time.Second, says: "TLS handshake timeout", once: 2, after: oneWait + 10*time.Second},
 		{name: "closed without a word", dial: hangsUp, asks: allTries, takes: allWaits, says: away, once: 2, after: oneWait},
-		{name: "no HTTP", dial: speaks("ERROR\r\n", hush), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
+		{name: "no HTTP", dial: speaks("ERROR\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
 		{name: "first byte hang", turn: llmtest.Turn{Break: llmtest.Hang}, asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
 		{name: "hang in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so"), Break: llmtest.Hang, At: 300}, asks: 3, takes: 3*time.Minute + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + time.Minute, billed: true},
 		{name: "signs of life and nothing else", dial: speaks(streaming, tick), asks: 3, takes: 3*120*time.Second + twoWaits, says: "the model's server fell silent", once: 2, after: oneWait + 120*time.Second, billed: true},
@@ -197,8 +197,8 @@ func TestFaultsOfTheLine(t *testing.T) {
 		{name: "dropped in the middle", turn: llmtest.Turn{Answer: llmtest.Say("so far so good"), Break: llmtest.Drop, At: 300}, asks: allTries, takes: allWaits, says: "the model's answer broke off", once: 2, after: oneWait, billed: true},
 		{name: "no body", turn: llmtest.Turn{Answer: llmtest.Say("a"), Break: llmtest.Cut}, asks: allTries, takes: allWaits, says: "without a finish reason", once: 2, after: oneWait, billed: true},
 		{name: "reset before the head", dial: resets(0), asks: allTries, takes: allWaits, says: "connection reset by peer", once: 2, after: oneWait, billed: true},
-		{name: "no HTTP, and the key in it", dial: speaks("ERROR:"+theKey+"\r\n", hush), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
-		{name: "TLS: a certificate that nobody knows", https: true, dial: impostor(certificate(t)), asks: 1, says: "certificate signed by unknown authority"},
+		{name: "no HTTP, and the key in it", dial: speaks("ERROR:"+theKey+"\r\n", sendNothing), asks: allTries, takes: allWaits, says: "malformed HTTP response", once: 2, after: oneWait, billed: true},
+		{name: "TLS: a certificate that nobody knows", https: true, dial: wrongCertificate(certificate(t)), asks: 1, says: "certificate signed by unknown authority"},
 	})
 }
 
@@ -240,7 +240,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 		sent := 0
 		playAll(t, []fault{{
 			name: c.name, dial: endless(c.first, c.piece, &sent), asks: 1, says: "the model's answer did not end: " + c.says, billed: true,
-			also: func(t *testing.T, w *wired, _ int64) {
+			also: func(t *testing.T, w *wireHarness, _ int64) {
 				if sent == 0 || sent > c.most<<20 {
 					t.Errorf("%d bytes were taken, want %d MB at most", sent, c.most)
 				}
@@ -263,7 +263,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		if testing.Short() {
 			step = 37
 		}
-		overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
+		overWire(t, fault{}.hosts, func(t *testing.T, w *wireHarness) {
 			for at := range len(wire) + 1 {
 				if at%step != 0 && (at < complete-2 || at > complete) {
 					continue
@@ -284,6 +284,6 @@ func TestCutAtEveryByte(t *testing.T) {
 			}
 			w.goesOn(t)
 			w.sound(t)
-		}, func(r *rig) { r.policy.PerDayTokens = 100_000_000 })
+		}, func(r *harness) { r.policy.PerDayTokens = 100_000_000 })
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // pair gives the rig a model with another one behind it.
-func pair(first, second llm.Model) func(*rig) {
-	return func(r *rig) { r.model, r.others = first, []llm.Model{second} }
+func withSecondModel(first, second llm.Model) func(*harness) {
+	return func(r *harness) { r.model, r.others = first, []llm.Model{second} }
 }
 
 func called(name string, reply llmtest.Reply) *llmtest.Script {
@@ -40,7 +40,7 @@ func TestAnotherModelStepsIn(t *testing.T) {
 		return llm.Answer{}, &llm.Error{Fault: llm.Overloaded, Status: 503, Text: "busy"}
 	})
 	second := called("second", saying("second"))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.say("one")
 		time.Sleep(10 * time.Second)
 		r.settle()
@@ -67,36 +67,36 @@ func TestAnotherModelStepsIn(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.ask("three")
 		r.wantBodies("second", "second", "first")
-	}, pair(first, second))
+	}, withSecondModel(first, second))
 }
 
 func TestEveryModelIsDown(t *testing.T) {
 	first, second := called("first", down(&llm.Error{Fault: llm.Payment, Status: 402})), called("second", down(&llm.Error{Fault: llm.NotFound, Status: 404, Text: "no second"}))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("go")
 		r.wantStates(turn.Failed)
 		r.wantBodies("I could not finish this: the server has no such model or address (HTTP 404): no second (hob model list shows what the server has).")
-	}, pair(first, second))
+	}, withSecondModel(first, second))
 }
 
 // What is too long for one model goes to one that can read it, without asking the first.
 func TestALongConversationGoesToALargerModel(t *testing.T) {
 	small := called("small", saying("small")).As(llm.Info{Provider: "p", Server: "s", Model: "small", Context: 4000, MaxOutput: 1000})
 	large := called("large", saying("large"))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("short")
 		r.ask(strings.Repeat("long ", 4000))
 		r.wantBodies("small", "large")
 		if asked(small) != 1 || !slices.Equal(r.switched, []string{"small to large: too_large"}) {
 			t.Errorf("the small one was asked %d times; switched %q", asked(small), r.switched)
 		}
-	}, pair(small, large))
+	}, withSecondModel(small, large))
 }
 
 // Where there is no larger one, the owner is told what to do, and nothing is sent.
 func TestALongConversation(t *testing.T) {
 	small := called("small", saying("small")).As(llm.Info{Provider: "p", Server: "s", Model: "small", Context: 4000, MaxOutput: 1000})
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask(strings.Repeat("long ", 4000))
 		r.wantStates(turn.Failed)
 		contains(t, r.lastBody(), "/new begins a new one")
@@ -105,7 +105,7 @@ func TestALongConversation(t *testing.T) {
 		if asked(small) != 1 || r.lastBody() != "small" {
 			t.Errorf("asked %d times, then it says %q", asked(small), r.lastBody())
 		}
-	}, func(r *rig) { r.model = small })
+	}, func(r *harness) { r.model = small })
 }
 
 // The provider's own count is believed over an estimate.
@@ -115,7 +115,7 @@ func TestTheCountOfTheProviderIsBelieved(t *testing.T) {
 		n++
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 3500 * n, Output: 10}}
 	})).As(llm.Info{Provider: "p", Model: "m", Context: 4000, MaxOutput: 400})
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("a few words")
 		r.ask("and some more")
 		r.wantStates(turn.Done, turn.Done)
@@ -127,21 +127,21 @@ func TestTheCountOfTheProviderIsBelieved(t *testing.T) {
 		if asked(m) != 2 {
 			t.Errorf("it was asked %d times", asked(m))
 		}
-	}, func(r *rig) { r.model = m })
+	}, func(r *harness) { r.model = m })
 }
 
 // When the budget allows no model that costs something, one that costs nothing goes on, and the owner is told of the cap.
 func TestALocalModelGoesOnWithoutABudget(t *testing.T) {
 	dear := called("dear", saying("dear"))
 	local := llmtest.NewScript(saying("local")).As(llm.Info{Provider: "ollama", Model: "local", Local: true})
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("go")
 		r.ask("go on")
 		r.wantBodies("local", "local")
 		if asked(dear) != 0 || !slices.Equal(r.switched, []string{"dear to local: budget", "dear to local: budget"}) {
 			t.Errorf("the dear one was asked %d times; switched %q", asked(dear), r.switched)
 		}
-	}, pair(dear, local), func(r *rig) { r.policy.PerDayTokens = 10 })
+	}, withSecondModel(dear, local), func(r *harness) { r.policy.PerDayTokens = 10 })
 }
 
 // An answer that says nothing is paid for, and asked for again.
@@ -154,7 +154,7 @@ func TestEmptyAnswersArePaidFor(t *testing.T) {
 		}
 		return llm.Answer{Text: "at last", Usage: llm.Usage{Input: 100, Output: 10}}
 	}))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.say("go")
 		time.Sleep(time.Minute)
 		r.settle()
@@ -162,17 +162,17 @@ func TestEmptyAnswersArePaidFor(t *testing.T) {
 		if b := r.budget(); b.UsedTokens != 330 || b.ReservedTokens != 0 {
 			t.Errorf("budget %+v, want 330 tokens for three answers", b)
 		}
-	}, func(r *rig) { r.model = m })
+	}, func(r *harness) { r.model = m })
 }
 
 // A cheaper model goes on when the budget does not allow the first one.
 func TestACheaperModelGoesOn(t *testing.T) {
 	dear := called("dear", saying("dear")).As(llm.Info{Provider: "p", Server: "s", Model: "dear", MaxOutput: 1000, Price: llm.Price{Input: 1_000_000, Output: 800_000_000}})
 	cheap := called("cheap", saying("cheap")).As(llm.Info{Provider: "p", Server: "s", Model: "cheap", MaxOutput: 1000, Price: llm.Price{Input: 1, Output: 1}})
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.ask("go")
 		r.wantBodies("cheap")
-	}, pair(dear, cheap), func(r *rig) { r.policy.PerDayMicros = 500_000 })
+	}, withSecondModel(dear, cheap), func(r *harness) { r.policy.PerDayMicros = 500_000 })
 }
 
 // A server that tells its costs afterwards is not asked any more when the money is used up, though no price is known.
@@ -180,7 +180,7 @@ func TestMoneyOfAnUnknownPrice(t *testing.T) {
 	m := called("m", llmtest.Always(func(llm.Request) llm.Answer {
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 10, Output: 10, Cost: 400_000, Priced: true}}
 	}))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		for range 5 {
 			r.ask("go")
 		}
@@ -188,12 +188,12 @@ func TestMoneyOfAnUnknownPrice(t *testing.T) {
 			t.Errorf("%d answers cost %d", asked(m), b.UsedMicros)
 		}
 		contains(t, r.lastBody(), "today's budget is used up")
-	}, func(r *rig) { r.model, r.policy.PerDayMicros = m, 1_000_000 })
+	}, func(r *harness) { r.model, r.policy.PerDayMicros = m, 1_000_000 })
 }
 
 // What joins while the request is made is reserved too.
 func TestWhatJoinsIsReserved(t *testing.T) {
-	var rg *rig
+	var rg *harness
 	n := 0
 	m := called("m", llmtest.Always(func(llm.Request) llm.Answer {
 		n++
@@ -203,18 +203,18 @@ func TestWhatJoinsIsReserved(t *testing.T) {
 		}
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 15_000, Output: 10}}
 	}))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		rg = r
 		r.ask("go")
 		if b := r.budget(); asked(m) != 1 || b.UsedTokens+b.ReservedTokens > 10_000 {
 			t.Errorf("asked %d times, budget %+v", asked(m), b)
 		}
-	}, func(r *rig) { r.model, r.policy.PerDayTokens = m, 10_000 })
+	}, func(r *harness) { r.model, r.policy.PerDayTokens = m, 10_000 })
 }
 
 // A call to a tool of a name that no provider would take back does not break the requests that repeat it.
 func TestNamesOfTools(t *testing.T) {
-	bubble(t, llmtest.InOrder(use("functions.look: it", "x"), llmtest.Say("done")), func(r *rig) {
+	bubble(t, llmtest.InOrder(use("functions.look: it", "x"), llmtest.Say("done")), func(r *harness) {
 		r.ask("go")
 		r.wantBodies("done")
 		if got := r.model.(*llmtest.Script).Requests()[1].Messages[1].Calls[0].Name; got != "unknown_tool" {
@@ -224,7 +224,7 @@ func TestNamesOfTools(t *testing.T) {
 }
 
 func TestACutAnswerIsMarked(t *testing.T) {
-	bubble(t, llmtest.InOrder(llm.Answer{Text: "Once upon a", Finish: llm.Length}), func(r *rig) {
+	bubble(t, llmtest.InOrder(llm.Answer{Text: "Once upon a", Finish: llm.Length}), func(r *harness) {
 		r.ask("tell me")
 		r.wantStates(turn.Done)
 		r.wantBodies("Once upon a\n(cut off: the answer reached its limit of tokens)")
@@ -236,7 +236,7 @@ func TestAThousandCalls(t *testing.T) {
 	for range 1000 {
 		many = append(many, use("look", "x"+strings.Repeat("y", len(many))))
 	}
-	bubble(t, llmtest.InOrder(llmtest.UseAll(many...), llmtest.Say("done")), func(r *rig) {
+	bubble(t, llmtest.InOrder(llmtest.UseAll(many...), llmtest.Say("done")), func(r *harness) {
 		r.ask("go")
 		r.wantBodies("done")
 		if n := r.times("look"); n != 64 {
@@ -249,7 +249,7 @@ func TestAThousandCalls(t *testing.T) {
 }
 
 func TestModelCommand(t *testing.T) {
-	bubble(t, saying("ok"), func(r *rig) {
+	bubble(t, saying("ok"), func(r *harness) {
 		for text, want := range map[string]string{"/model good": "From now on I ask good.", "/model bad": `there is no model "bad" (there is good)`} {
 			r.ask(text)
 			if r.lastBody() != want {
@@ -263,7 +263,7 @@ func TestModelCommand(t *testing.T) {
 // less often.
 func TestTiredModels(t *testing.T) {
 	m := called("m", down(&llm.Error{Fault: llm.Overloaded, Status: 503}))
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.say("please think")
 		for len(r.turns()) == 0 || !r.turns()[0].State.Final() {
 			time.Sleep(time.Second)
@@ -282,7 +282,7 @@ func TestTiredModels(t *testing.T) {
 		if got := asked(m) - first; got != 3 {
 			t.Errorf("while it rests, it was asked %d times", got)
 		}
-	}, func(r *rig) { r.model, r.fallback = m, interpreter() })
+	}, func(r *harness) { r.model, r.fallback = m, interpreter() })
 }
 
 // A free model's failed tries are on record too, and a turn's tokens are counted whatever they cost.
@@ -295,7 +295,7 @@ func TestWhatIsOnRecord(t *testing.T) {
 		}
 		return llm.Answer{Text: "ok", Usage: llm.Usage{Input: 100, Output: 10, Cost: 5, Priced: true}}, nil
 	}).As(llm.Info{Provider: "ollama", Model: "local", Local: true})
-	bubble(t, nil, func(r *rig) {
+	bubble(t, nil, func(r *harness) {
 		r.say("go")
 		time.Sleep(time.Minute)
 		r.settle()
@@ -304,5 +304,5 @@ func TestWhatIsOnRecord(t *testing.T) {
 		if len(v.Control) != 2 || v.Control[0].Why == "" || v.Control[1].Started.IsZero() || v.Tokens != 110 {
 			t.Errorf("%d tokens, steps %+v", v.Tokens, v.Control)
 		}
-	}, func(r *rig) { r.model = local })
+	}, func(r *harness) { r.model = local })
 }

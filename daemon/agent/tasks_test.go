@@ -17,7 +17,7 @@ import (
 )
 
 // backlogOf is the rows of the rig's store, which is opened after the tools are made.
-type backlogOf struct{ r *rig }
+type backlogOf struct{ r *harness }
 
 func (b backlogOf) desk() store.Tasks { return b.r.store.Tasks }
 
@@ -33,13 +33,13 @@ func (b backlogOf) Serves(ctx context.Context, turn int64) (bool, error) {
 	return b.desk().Serves(ctx, turn)
 }
 
-func withWork(r *rig) {
+func withWork(r *harness) {
 	b := backlogOf{r}
 	r.with(backlog.NewTodo(), backlog.NewPlan(), backlog.NewTaskAdd(b), backlog.NewTaskList(b), backlog.NewTaskUpdate(b), backlog.NewCompleteTask(b), backlog.NewFailTask(b))
 }
 
 // states are those of the tasks, in the order in which they were added.
-func (r *rig) states() string {
+func (r *harness) states() string {
 	r.t.Helper()
 	b, err := backlogOf{r}.Backlog(context.Background(), 1, 2, 3, 4, 5)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestTasksRunByThemselves(t *testing.T) {
 			return llmtest.Say("three tasks are planned")
 		}
 	})
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r.ask("plan the move")
 		if got := r.states(); got != "done failed blocked" {
 			t.Errorf("states: %s", got)
@@ -95,7 +95,7 @@ func TestTasksRunByThemselves(t *testing.T) {
 
 // A task's turn that ends without saying how: what it says is its summary.
 func TestTaskEndsInWords(t *testing.T) {
-	bubble(t, script(func(last string, _ llm.Request) llm.Answer { return llmtest.Say("said: " + last) }), func(r *rig) {
+	bubble(t, script(func(last string, _ llm.Request) llm.Answer { return llmtest.Say("said: " + last) }), func(r *harness) {
 		err := r.store.Questions.Record(context.Background(), tasks.Add{Task: tasks.Task{ID: 1, Title: "a", Trust: event.Owner, ReplyTo: chat}})
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestTaskEndsInWords(t *testing.T) {
 func TestJobEndsByTool(t *testing.T) {
 	for call, want := range map[string]string{`complete_task {"summary": "well"}`: "done ran", `fail_task {"reason": "no"}`: "done failed no"} {
 		tool, args, _ := strings.Cut(call, " ")
-		bubble(t, llmtest.InOrder(llmtest.Use(tool, args)), func(r *rig) {
+		bubble(t, llmtest.InOrder(llmtest.Use(tool, args)), func(r *harness) {
 			j, _, err := scheduler.New(scheduler.Draft{Name: "j", Cron: "0 * * * *", Prompt: "do it", Trust: event.Owner, Deliver: "chat:1"}, time.UTC, r.clock.Wall())
 			if err != nil {
 				t.Fatal(err)
@@ -145,7 +145,7 @@ func TestAPlanIsApprovedLikeACall(t *testing.T) {
 		llmtest.Use("plan", `{"action": "enter"}`), llmtest.Use("plan", `{"action": "exit", "summary": "I will note it."}`),
 		llmtest.Use("plan", `{"action": "exit", "summary": "I will note it once."}`), use("note", "as approved"), llmtest.Say("noted"),
 	)
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r.ask("note it")
 		r.ask("/deny " + r.code())
 		contains(t, r.lastBody(), "I will note it once.")
@@ -166,7 +166,7 @@ func TestPlanMode(t *testing.T) {
 		use("note", "as approved"),
 		llmtest.Say("noted"),
 	)
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		r.ask("note it")
 		contains(t, r.lastBody(), "My plan:\nI will note it.\n\n1. Approve\n2. Keep planning")
 		r.ask("yes, but twice")

@@ -10,7 +10,9 @@ import (
 )
 
 // six are the tools of sub-agents, as the design names them.
-func six() []string { return []string{"read", "grep", "glob", "ls", "memory_search", "memory_get"} }
+func childToolNames() []string {
+	return []string{"read", "grep", "glob", "ls", "memory_search", "memory_get"}
+}
 
 // Of all tools that hob has, a sub-agent finds those of the six that are there, and they say that they only read.
 func TestSetOfChildren(t *testing.T) {
@@ -21,20 +23,20 @@ func TestSetOfChildren(t *testing.T) {
 	child := agent.ChildSet{Set: set}
 	for _, s := range set.Specs() {
 		found, ok := child.Find(s.Name)
-		if want := slices.Contains(six(), s.Name); ok != want {
+		if want := slices.Contains(childToolNames(), s.Name); ok != want {
 			t.Errorf("%s: found %v, want %v", s.Name, ok, want)
 		}
 		if ok && (!found.Spec().ReadOnly || !slices.ContainsFunc(child.Specs(), func(c tools.Spec) bool { return c.Name == s.Name })) {
 			t.Errorf("%s is found and does not say that it only reads, or is not listed", s.Name)
 		}
 		for _, near := range child.Nearest(s.Name) {
-			if !slices.Contains(six(), near) {
+			if !slices.Contains(childToolNames(), near) {
 				t.Errorf("a sub-agent that says %s is led to %s", s.Name, near)
 			}
 		}
 	}
 	for _, s := range slices.Concat(child.Specs(), child.Core()) {
-		if !slices.Contains(six(), s.Name) {
+		if !slices.Contains(childToolNames(), s.Name) {
 			t.Errorf("a sub-agent is offered %s", s.Name)
 		}
 	}

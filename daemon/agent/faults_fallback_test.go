@@ -19,7 +19,7 @@ import (
 
 // handover is a fault of the first of two models: how often it is asked before the second one steps in, and how long the second
 // one then comes first.
-type handover struct {
+type fallbackCase struct {
 	name  string
 	turn  llmtest.Turn
 	dial  func(context.Context, *llmtest.Pipe) (net.Conn, error)
@@ -37,7 +37,7 @@ func two(t *testing.T) []*host {
 
 func TestFaultsWithAnotherModelBehind(t *testing.T) {
 	so := llmtest.Say("so far so good")
-	for _, c := range []handover{
+	for _, c := range []fallbackCase{
 		// What is wrong with one request says nothing about the next.
 		{name: "400", turn: refuses(400, "bad field"), asks: 1, fault: llm.BadRequest},
 		{name: "413", turn: refuses(413, "too large"), asks: 1, fault: llm.TooLarge},
@@ -74,7 +74,7 @@ func TestFaultsWithAnotherModelBehind(t *testing.T) {
 	}
 }
 
-func (c handover) play(t *testing.T, w *wired) {
+func (c fallbackCase) play(t *testing.T, w *wireHarness) {
 	first, second := w.hosts[0], w.hosts[1]
 	first.suffer(fault{turn: c.turn, dial: c.dial}, always, "well")
 	second.suffer(fault{}, 0, "from the spare one")
@@ -99,7 +99,7 @@ func (c handover) play(t *testing.T, w *wired) {
 }
 
 // restsUntil checks that the second model comes first right up to a moment, and lets that moment pass.
-func (w *wired) restsUntil(t *testing.T, end time.Time) {
+func (w *wireHarness) restsUntil(t *testing.T, end time.Time) {
 	t.Helper()
 	first := len(w.hosts[0].server.Requests())
 	time.Sleep(end.Add(-time.Second).Sub(w.clock.Wall()))
@@ -123,7 +123,7 @@ func TestNoHandover(t *testing.T) {
 		{"unknown tool", streamed(llm.ToolCall, callOf("call_1", "nota", `{}`)), 3, "the same call 3 times"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			overWire(t, two, func(t *testing.T, w *wired) {
+			overWire(t, two, func(t *testing.T, w *wireHarness) {
 				w.hosts[0].suffer(fault{turn: c.turn}, always, "well")
 				got := w.finished(t, w.say("do it"))
 				if came := w.hosts[0].heal(); got.State != turn.Failed || came != c.asks || len(w.hosts[1].server.Requests()) != 0 {
@@ -139,7 +139,7 @@ func TestNoHandover(t *testing.T) {
 
 // When both are down, each has had its tries, and the owner reads of the last one. When the line is back, the first one answers.
 func TestFaultsOfBothModels(t *testing.T) {
-	overWire(t, two, func(t *testing.T, w *wired) {
+	overWire(t, two, func(t *testing.T, w *wireHarness) {
 		gone := fault{dial: fails(0, &net.DNSError{Err: "no such host", Name: "model.test", IsNotFound: true})}
 		w.hosts[0].suffer(gone, always, "well")
 		w.hosts[1].suffer(gone, always, "from the spare one")
@@ -159,12 +159,12 @@ func TestFaultsOfBothModels(t *testing.T) {
 func TestAKeyIsOneServers(t *testing.T) {
 	overWire(t, func(t *testing.T) []*host {
 		return []*host{newHost(t, llm.Config{Provider: "compatible", Model: "large"}, false), newHost(t, llm.Config{Provider: "compatible", Model: "spare"}, false)}
-	}, handover{turn: refuses(401, "wrong key"), asks: 1, rests: 10 * time.Minute, fault: llm.Auth}.play)
+	}, fallbackCase{turn: refuses(401, "wrong key"), asks: 1, rests: 10 * time.Minute, fault: llm.Auth}.play)
 }
 
 // The bytes of each request begin with those of the one before it, up to the end of its messages: that is what a provider's cache keeps.
 func TestRecordedBytesKeepTheirPrefix(t *testing.T) {
-	overWire(t, fault{}.hosts, func(t *testing.T, w *wired) {
+	overWire(t, fault{}.hosts, func(t *testing.T, w *wireHarness) {
 		h := w.hosts[0]
 		h.server.Otherwise(func(r llmtest.Request) llmtest.Turn {
 			if strings.HasSuffix(r.Last(), "look") {

@@ -11,9 +11,9 @@ import (
 	"hob/tools"
 )
 
-// Speech shows what a turn says. Where somebody else than the owner may speak through it, addresses are shown so that nothing makes links
+// Defanger shows what a turn says. Where somebody else than the owner may speak through it, addresses are shown so that nothing makes links
 // of them, but for those that the owner gave and those that stand to the letter in what the session has read.
-type Speech struct {
+type Defanger struct {
 	Guarded bool
 	typed   []string // the owner's own words
 	given   []string // the links in them, as netguard.Links has them
@@ -21,11 +21,11 @@ type Speech struct {
 }
 
 // Heard reports whether somebody else than the owner may speak through what the turn says.
-func (t Turn) Heard() bool { return t.Tainted || t.Trust() != event.Owner }
+func (t Turn) Untrusted() bool { return t.Tainted || t.Trust() != event.Owner }
 
-// SpeechOf is how a turn's words are shown; items are those of its session.
-func SpeechOf(guarded bool, items []llm.Item) Speech {
-	s := Speech{Guarded: guarded}
+// NewDefanger is how a turn's words are shown; items are those of its session.
+func NewDefanger(guarded bool, items []llm.Item) Defanger {
+	s := Defanger{Guarded: guarded}
 	if !guarded {
 		return s
 	}
@@ -66,7 +66,7 @@ func quotesForeignText(call llm.Item) bool {
 }
 
 // Shown is a text as it may be shown.
-func (s Speech) Shown(text string) string {
+func (s Defanger) Defang(text string) string {
 	if !s.Guarded {
 		return text
 	}
@@ -74,7 +74,7 @@ func (s Speech) Shown(text string) string {
 }
 
 // keeps reports whether an address stays as it is.
-func (s Speech) keeps(address string) bool {
+func (s Defanger) keeps(address string) bool {
 	links := netguard.Links(address)
 	if len(links) > 0 && slices.Contains(s.given, links[0]) {
 		return true

@@ -14,7 +14,7 @@ import (
 )
 
 // things is a tool of hob's own rows: "add X" makes a thing, "pause X" needs it. A store is a file that "put" writes, "see" reads and "start" runs.
-func things(r *rig, file *string) {
+func things(r *harness, file *string) {
 	made := map[string]bool{}
 	r.with(
 		tools.New[args, nothing](tools.Spec{Name: "thing", Group: "test", Description: "Makes and pauses things."},
@@ -57,7 +57,7 @@ func things(r *rig, file *string) {
 }
 
 // chain is a bubble whose model answers "go" with calls, after it has read foreign text when it is to be tainted.
-func chain(t *testing.T, foreign bool, calls []llm.Answer, body func(r *rig, file *string)) {
+func chain(t *testing.T, foreign bool, calls []llm.Answer, body func(r *harness, file *string)) {
 	t.Helper()
 	file := new(string)
 	reply := script(func(last string, _ llm.Request) llm.Answer {
@@ -70,23 +70,23 @@ func chain(t *testing.T, foreign bool, calls []llm.Answer, body func(r *rig, fil
 			return llmtest.Say("heard: " + last)
 		}
 	})
-	bubble(t, reply, func(r *rig) {
+	bubble(t, reply, func(r *harness) {
 		if foreign {
 			r.ask("fetch")
 		}
 		r.ask("go")
 		passing(r)
 		body(r, file)
-	}, func(r *rig) { things(r, file) })
+	}, func(r *harness) { things(r, file) })
 }
 
 // passing lets the time pass that judging takes.
-func passing(r *rig) {
+func passing(r *harness) {
 	time.Sleep(time.Second)
 	r.settle()
 }
 
-func approve(r *rig) {
+func approve(r *harness) {
 	r.t.Helper()
 	r.ask("/approve " + r.code())
 	passing(r)
@@ -94,7 +94,7 @@ func approve(r *rig) {
 
 // TestCallsOfOneAnswerSeeEachOther: a call that names what the call before it makes is judged when that one has run.
 func TestCallsOfOneAnswerSeeEachOther(t *testing.T) {
-	chain(t, false, []llm.Answer{use("thing", "add tea"), use("thing", "pause tea"), use("thing", "pause milk"), use("look", "x")}, func(r *rig, _ *string) {
+	chain(t, false, []llm.Answer{use("thing", "add tea"), use("thing", "pause tea"), use("thing", "pause milk"), use("look", "x")}, func(r *harness, _ *string) {
 		r.wantStates(turn.Done)
 		if want := []string{"add tea is done", "pause tea is done"}; !slices.Equal(r.results(1)[:2], want) {
 			t.Errorf("%q", r.results(1))
@@ -104,13 +104,13 @@ func TestCallsOfOneAnswerSeeEachOther(t *testing.T) {
 			t.Errorf("%+v", r.questions())
 		}
 	})
-	chain(t, false, []llm.Answer{use("put", "new"), use("see", "x")}, func(r *rig, _ *string) {
+	chain(t, false, []llm.Answer{use("put", "new"), use("see", "x")}, func(r *harness, _ *string) {
 		approve(r)
 		if want := []string{"put new", "saw new"}; !slices.Equal(r.results(1), want) || len(r.questions()) != 1 {
 			t.Errorf("%q %+v", r.results(1), r.questions())
 		}
 	})
-	chain(t, false, []llm.Answer{use("see", "x"), use("look", "y")}, func(r *rig, _ *string) { // nothing before it changes anything
+	chain(t, false, []llm.Answer{use("see", "x"), use("look", "y")}, func(r *harness, _ *string) { // nothing before it changes anything
 		contains(t, r.results(1)[0], "there is no file")
 	})
 }
@@ -119,7 +119,7 @@ func TestCallsOfOneAnswerSeeEachOther(t *testing.T) {
 // is a no to both.
 func TestOneQuestionForCallsThatBuildOnEachOther(t *testing.T) {
 	both := []llm.Answer{use("thing", "add tea"), use("thing", "pause tea")}
-	chain(t, true, both, func(r *rig, _ *string) {
+	chain(t, true, both, func(r *harness, _ *string) {
 		body := r.lastBody()
 		contains(t, body, "2 calls; one answer is for all of them")
 		contains(t, body, `{"what":"pause tea"}`)
@@ -130,7 +130,7 @@ func TestOneQuestionForCallsThatBuildOnEachOther(t *testing.T) {
 			t.Errorf("%q %+v", r.results(2), r.questions())
 		}
 	})
-	chain(t, true, both, func(r *rig, _ *string) {
+	chain(t, true, both, func(r *harness, _ *string) {
 		r.ask("/deny " + r.code())
 		if r.times("thing") != 0 || len(r.questions()) != 1 {
 			t.Errorf("ran %v, %+v", r.ran, r.questions())
@@ -142,7 +142,7 @@ func TestOneQuestionForCallsThatBuildOnEachOther(t *testing.T) {
 // has changed does not run.
 func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 	write := []llm.Answer{use("put", "new"), use("start", "x")}
-	chain(t, false, write, func(r *rig, file *string) {
+	chain(t, false, write, func(r *harness, file *string) {
 		*file = "old"
 		approve(r)
 		if r.times("put") != 1 || r.times("start") != 0 {
@@ -157,7 +157,7 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 			t.Errorf("it ran %s", *file)
 		}
 	})
-	chain(t, false, write, func(r *rig, _ *string) {
+	chain(t, false, write, func(r *harness, _ *string) {
 		approve(r)
 		approve(r)
 		r.wantStates(turn.Done)
@@ -165,7 +165,7 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 			t.Errorf("%q", r.results(1))
 		}
 	})
-	chain(t, false, []llm.Answer{use("look", "a"), use("start", "x")}, func(r *rig, file *string) { // a call that reads changes nothing
+	chain(t, false, []llm.Answer{use("look", "a"), use("start", "x")}, func(r *harness, file *string) { // a call that reads changes nothing
 		*file = "evil"
 		approve(r)
 		contains(t, r.results(1)[1], "has changed since it was approved")

@@ -23,26 +23,26 @@ import (
 )
 
 // wall is a platform whose messages can be changed. What hangs on it outlives the processes that write on it.
-type wall struct {
+type fakeChat struct {
 	mu     sync.Mutex
-	notes  []*note
+	notes  []*fakeMessage
 	nonces map[string]string // ids by nonce, of a platform with keys
 	now    func() time.Time
 }
 
 // note is one message: what it says, and has said before.
-type note struct {
+type fakeMessage struct {
 	id     string
 	to     event.Address
 	texts  []string
 	edited []time.Time
 }
 
-func (n *note) text() string { return n.texts[len(n.texts)-1] }
+func (n *fakeMessage) text() string { return n.texts[len(n.texts)-1] }
 
 // brush is the channel of one process to a wall.
-type brush struct {
-	*wall
+type fakeChannel struct {
+	*fakeChat
 	gone  bool // the process has been killed
 	limit int
 	sends []error // what the next sends come to
@@ -53,29 +53,29 @@ type brush struct {
 
 // What a platform can be: with keys, or to be looked up in, or neither.
 type (
-	keyed  struct{ *brush }
-	finder struct{ *brush }
-	still  struct{ channels.Channel } // nothing on it can be changed
+	keyedChannel      struct{ *fakeChannel }
+	findingChannel    struct{ *fakeChannel }
+	uneditableChannel struct{ channels.Channel } // nothing on it can be changed
 )
 
 // What kills a process in the middle of a call.
 var (
-	errGone  = errors.New("killed before anything arrived")
-	errHeard = errors.New("killed after it had arrived")
+	errKilled  = errors.New("killed before anything arrived")
+	errArrived = errors.New("killed after it had arrived")
 )
 
-func (keyed) DedupsByNonce() bool { return true }
+func (keyedChannel) DedupsByNonce() bool { return true }
 
-func (f finder) Find(_ context.Context, d channels.Delivery) (string, bool, error) {
+func (f findingChannel) Find(_ context.Context, d channels.Delivery) (string, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	id, found := f.nonces[d.Nonce]
 	return id, found, nil
 }
 
-func (b *brush) Run(ctx context.Context, _ channels.Inbox) error { <-ctx.Done(); return nil }
+func (b *fakeChannel) Run(ctx context.Context, _ channels.Inbox) error { <-ctx.Done(); return nil }
 
-func (b *brush) Form() markup.Form {
+func (b *fakeChannel) Form() markup.Form {
 	f := markup.Plain()
 	f.Limit = b.limit
 	return f
@@ -91,15 +91,15 @@ func next(script *[]error) error {
 	return err
 }
 
-func (b *brush) Send(_ context.Context, d channels.Delivery) (string, error) {
+func (b *fakeChannel) Send(_ context.Context, d channels.Delivery) (string, error) {
 	time.Sleep(b.takes)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.gone {
-		return "", errGone
+		return "", errKilled
 	}
 	err := next(&b.sends)
-	if err != nil && !errors.Is(err, errHeard) && !errors.Is(err, channels.ErrUnknown) {
+	if err != nil && !errors.Is(err, errArrived) && !errors.Is(err, channels.ErrUnknown) {
 		b.die(err)
 		return "", err
 	}
@@ -107,31 +107,31 @@ func (b *brush) Send(_ context.Context, d channels.Delivery) (string, error) {
 	if id == "" || d.Repeat && strings.HasSuffix(d.Body, "(may be a repeat)") { // only a platform with keys knows the repeat
 		id = fmt.Sprint(len(b.notes) + 1)
 		b.nonces[d.Nonce] = id
-		b.notes = append(b.notes, &note{id: id, to: d.To, texts: []string{d.Body}})
+		b.notes = append(b.notes, &fakeMessage{id: id, to: d.To, texts: []string{d.Body}})
 	}
 	b.die(err)
 	return id, err
 }
 
 // die is a kill in the middle of a call.
-func (b *brush) die(err error) {
-	if errors.Is(err, errGone) || errors.Is(err, errHeard) {
+func (b *fakeChannel) die(err error) {
+	if errors.Is(err, errKilled) || errors.Is(err, errArrived) {
 		b.gone = true
 		b.kill()
 	}
 }
 
-func (b *brush) Edit(_ context.Context, d channels.Delivery, id string) error {
+func (b *fakeChannel) Edit(_ context.Context, d channels.Delivery, id string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.gone {
-		return errGone
+		return errKilled
 	}
 	if err := next(&b.edits); err != nil {
 		b.die(err)
 		return err
 	}
-	i := slices.IndexFunc(b.notes, func(n *note) bool { return n.id == id && n.to == d.To })
+	i := slices.IndexFunc(b.notes, func(n *fakeMessage) bool { return n.id == id && n.to == d.To })
 	if i < 0 {
 		return fmt.Errorf("no message %s: %w", id, channels.ErrPermanent)
 	}
@@ -141,7 +141,7 @@ func (b *brush) Edit(_ context.Context, d channels.Delivery, id string) error {
 }
 
 // hangs is what can be read on the wall now.
-func (b *brush) hangs() (list []string) {
+func (b *fakeChannel) hangs() (list []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range b.notes {
@@ -151,17 +151,17 @@ func (b *brush) hangs() (list []string) {
 }
 
 // slow is a model that says its pieces one after the other, each after a while. A piece "!tool {…}" calls a tool instead, and ends the answer.
-type slow struct {
+type slowModel struct {
 	every time.Duration
 	mu    sync.Mutex
 	says  []string // answers in order; pieces end with spaces
 }
 
-func (*slow) Info() llm.Info {
+func (*slowModel) Info() llm.Info {
 	return llm.Info{Provider: "slow", Model: "slow", Context: 200_000, MaxOutput: 8192}
 }
 
-func (m *slow) Answer(ctx context.Context, _ llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
+func (m *slowModel) Answer(ctx context.Context, _ llm.Request, delta func(llm.Delta)) (llm.Answer, error) {
 	m.mu.Lock()
 	text := m.says[0]
 	m.mu.Unlock()
@@ -187,9 +187,9 @@ func (m *slow) Answer(ctx context.Context, _ llm.Request, delta func(llm.Delta))
 }
 
 // shown is a rig whose answers go out on a wall.
-type shown struct {
-	*rig
-	*brush
+type draftHarness struct {
+	*harness
+	*fakeChannel
 	ch      channels.Channel
 	mode    policy.Mode
 	waits   time.Duration // what the tool reach takes
@@ -202,11 +202,11 @@ type shown struct {
 }
 
 // onTheWall runs a test in a bubble with a thread, a pump and drafts.
-func onTheWall(t *testing.T, m *slow, body func(*shown), change ...func(*shown)) {
+func withDrafts(t *testing.T, m *slowModel, body func(*draftHarness), change ...func(*draftHarness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &shown{mode: policy.ModeOpen, brush: &brush{wall: &wall{nonces: map[string]string{}, now: time.Now}, limit: 4000}}
-		s.ch = keyed{s.brush}
+		s := &draftHarness{mode: policy.ModeOpen, fakeChannel: &fakeChannel{fakeChat: &fakeChat{nonces: map[string]string{}, now: time.Now}, limit: 4000}}
+		s.ch = keyedChannel{s.fakeChannel}
 		for _, f := range change {
 			f(s)
 		}
@@ -217,21 +217,21 @@ func onTheWall(t *testing.T, m *slow, body func(*shown), change ...func(*shown))
 }
 
 // open starts a process over a database.
-func (s *shown) open(t *testing.T, dir string, m *slow) {
-	s.rig = newRig(t, dir, nil, func(r *rig) {
+func (s *draftHarness) open(t *testing.T, dir string, m *slowModel) {
+	s.harness = newHarness(t, dir, nil, func(r *harness) {
 		r.model = m
 		r.mode = s.mode
 		r.policy.Hold = s.hold
 		if s.running > 0 {
 			r.limits.Running = s.running
 		}
-		r.list[3] = waiting{r.list[3], s.waits}
+		r.list[3] = slowTool{r.list[3], s.waits}
 		r.policy.Edits = func(a event.Address) bool {
 			_, can := s.ch.(channels.Editor)
 			return a.Channel() == "chat" && can
 		}
 	})
-	s.brush.kill = func() {}
+	s.fakeChannel.kill = func() {}
 	ctx, end := context.WithCancel(t.Context())
 	s.end = end
 	s.group = sys.NewGroup(slog.New(slog.DiscardHandler), nil)
@@ -254,68 +254,68 @@ func (s *shown) open(t *testing.T, dir string, m *slow) {
 		return c
 	}
 	pump := channels.NewPump(channels.Config{
-		Store: s.rig.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
+		Store: s.harness.store.Outbox, Channel: func(string) (channels.Channel, error) { return s.ch, nil },
 		Owner: func() []event.Address { return []event.Address{chat} }, Right: s.standing, Zone: func() *time.Location { return time.UTC }, Report: func(string, error) {}, Receives: func(string) time.Time { return time.Time{} },
-		Once: s.group.Once, Wake: bell("out", s.rig.store.Outbox.OutboxBell), Clock: s.rig.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
+		Once: s.group.Once, Wake: bell("out", s.harness.store.Outbox.OutboxBell), Clock: s.harness.clock, Ident: sys.RandomIDs(), Log: slog.New(slog.DiscardHandler),
 	})
 	live := channels.NewLive(channels.LiveConfig{
-		Drafts: lagging{s.rig.store.Outbox, s.lag, &sync.Once{}}, Feed: s.rig.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
-		Wake: bell("events", s.rig.store.Events.EventsBell), Ident: sys.RandomIDs(),
+		Drafts: slowDrafts{s.harness.store.Outbox, s.lag, &sync.Once{}}, Feed: s.harness.thread.Feed, Pump: pump, Enabled: func() bool { return true }, Plain: strings.ToLower,
+		Wake: bell("events", s.harness.store.Events.EventsBell), Ident: sys.RandomIDs(),
 	})
 	s.group.Go(ctx, "pump", pump.Run)
 	s.group.Go(ctx, "listen", live.Listen)
 	s.group.Go(ctx, "live", live.Run)
-	s.rig.start()
+	s.harness.start()
 }
 
-func (s *shown) close() {
+func (s *draftHarness) close() {
 	s.end()
 	s.group.Wait()
-	s.rig.close()
+	s.harness.close()
 }
 
 // dies ends the process as a kill would, and starts the next one over what it left.
-func (s *shown) dies(dir string, m *slow) {
+func (s *draftHarness) dies(dir string, m *slowModel) {
 	s.t.Helper()
 	t := s.t
-	s.wall.mu.Lock()
+	s.fakeChat.mu.Lock()
 	s.gone = true
-	s.wall.mu.Unlock()
+	s.fakeChat.mu.Unlock()
 	s.close()
-	s.wall.mu.Lock()
-	next := &brush{wall: s.wall, limit: s.limit}
-	s.wall.mu.Unlock()
+	s.fakeChat.mu.Lock()
+	next := &fakeChannel{fakeChat: s.fakeChat, limit: s.limit}
+	s.fakeChat.mu.Unlock()
 	switch s.ch.(type) {
-	case keyed:
-		s.ch = keyed{next}
-	case finder:
-		s.ch = finder{next}
+	case keyedChannel:
+		s.ch = keyedChannel{next}
+	case findingChannel:
+		s.ch = findingChannel{next}
 	default:
 		s.ch = next
 	}
-	s.brush = next
+	s.fakeChannel = next
 	s.open(t, dir, m)
 }
 
 // waiting is a tool that takes a while.
-type waiting struct {
+type slowTool struct {
 	tools.Tool
 	time.Duration
 }
 
-func (w waiting) Run(ctx context.Context, call tools.Call, intent tools.Intent) (tools.Result, error) {
+func (w slowTool) Run(ctx context.Context, call tools.Call, intent tools.Intent) (tools.Result, error) {
 	time.Sleep(w.Duration)
 	return w.Tool.Run(ctx, call, intent)
 }
 
 // lagging tells once what has grown, while a tool runs, a while after it has looked.
-type lagging struct {
+type slowDrafts struct {
 	channels.Drafts
 	lag  time.Duration
 	once *sync.Once
 }
 
-func (l lagging) Growing(ctx context.Context) ([]channels.Growth, error) {
+func (l slowDrafts) Growing(ctx context.Context) ([]channels.Growth, error) {
 	list, err := l.Drafts.Growing(ctx)
 	if len(list) > 0 && list[0].Shown != "" && list[0].Doing != "" {
 		l.once.Do(func() { time.Sleep(l.lag) })
@@ -323,7 +323,7 @@ func (l lagging) Growing(ctx context.Context) ([]channels.Growth, error) {
 	return list, err
 }
 
-func (s *shown) must(err error) {
+func (s *draftHarness) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -331,12 +331,12 @@ func (s *shown) must(err error) {
 }
 
 // after lets time pass, and then everything come to rest.
-func (s *shown) after(d time.Duration) {
+func (s *draftHarness) after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-func (s *shown) wantWall(want ...string) {
+func (s *draftHarness) wantWall(want ...string) {
 	s.t.Helper()
 	if got := s.hangs(); !slices.Equal(got, want) {
 		s.t.Errorf("on the wall:\n%s\nwant:\n%s", strings.Join(got, "\n---\n"), strings.Join(want, "\n---\n"))
@@ -344,7 +344,7 @@ func (s *shown) wantWall(want ...string) {
 }
 
 // wantAnywhere is wantWall in any order.
-func (s *shown) wantAnywhere(want ...string) {
+func (s *draftHarness) wantAnywhere(want ...string) {
 	s.t.Helper()
 	if got := slices.Sorted(slices.Values(s.hangs())); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		s.t.Errorf("on the wall: %q, want %q", got, want)
@@ -353,14 +353,14 @@ func (s *shown) wantAnywhere(want ...string) {
 
 // wantRows checks the outbox: "STATE BODY".
 // standing is by what right the chat hears from hob.
-func (s *shown) standing(event.Address) (channels.Right, error) {
+func (s *draftHarness) standing(event.Address) (channels.Right, error) {
 	if s.revoked.Load() {
 		return channels.NoRight, nil
 	}
 	return channels.OwnerRight, nil
 }
 
-func (s *shown) wantRows(want ...string) {
+func (s *draftHarness) wantRows(want ...string) {
 	s.t.Helper()
 	var got []string
 	for _, o := range s.outbox() {
