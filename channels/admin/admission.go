@@ -10,7 +10,7 @@ import (
 	"hob/daemon/event"
 )
 
-// PairingIndex is where a porter looks up who was paired.
+// PairingIndex looks up who was paired.
 type PairingIndex interface {
 	// Meet says which account hob has on a channel from now on, and returns the pairings that do not count with it.
 	Meet(ctx context.Context, channel, account string) (lapsed []channels.PairingRow, err error)
