@@ -23,8 +23,8 @@ import (
 type Artifacts interface {
 	runtime.Artifacts
 	sessions.Artifacts
-	fs.Shelf
-	messaging.Shelf
+	fs.Artifacts
+	messaging.Artifacts
 }
 
 // Triggers is what makes hob act by itself, as the tools see it.
@@ -78,7 +78,7 @@ func All(s Services, c Setup) []tools.Tool {
 	find := search.Deps{Guard: c.Guard, State: s.State}
 	c.Search.Client, c.Search.Resolve = c.Client, s.Resolve
 	return []tools.Tool{
-		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Shelf: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
+		fs.NewReader(fs.ReadDeps{Guard: c.Guard, Seen: s.Seen, Artifacts: s.Artifacts, Spawn: s.Spawn, Helper: s.Reader}),
 		fs.NewWrite(c.Guard, s.Seen),
 		edit.NewEdit(files),
 		edit.NewPatch(files),
@@ -95,7 +95,7 @@ func All(s Services, c Setup) []tools.Tool {
 		sessions.NewSessionsSpawn(s.Agents, s.Models),
 		sessions.NewResultRead(s.Artifacts),
 		backlog.NewTodo(),
-		web.NewFetch(web.FetchDeps{Client: c.Client, Shelf: s.Artifacts, Helper: s.Reader}),
+		web.NewFetch(web.FetchDeps{Client: c.Client, Artifacts: s.Artifacts, Helper: s.Reader}),
 		automation.NewWatch(s.Watches, c.Guard),
 		backlog.NewPlan(),
 		edit.NewNotebook(files),

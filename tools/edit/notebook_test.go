@@ -121,7 +121,7 @@ func TestNotebookEdit(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", got, want)
 			}
 			if !json.Valid([]byte(strings.TrimPrefix(got, "\ufeff"))) {
-				t.Error("it is no JSON")
+				t.Error("it is not JSON")
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestNotebookErrors(t *testing.T) {
 		{"a number too high", book, args{"cell_id": "3"}, tools.NotFound, "it has 3 cells"},
 		{"no cell named", book, args{}, tools.Validation, "cell_id: missing"},
 		{"no cell named to delete", book, args{"mode": "delete"}, tools.Validation, "cell_id: missing"},
-		{"no JSON", "hello", args{"cell_id": "0"}, tools.Validation, "not a notebook of nbformat 4: it is no JSON"},
+		{"no JSON", "hello", args{"cell_id": "0"}, tools.Validation, "not a notebook of nbformat 4: it is not JSON"},
 		{"no cells", `{"nbformat": 4}`, args{"cell_id": "0"}, tools.Validation, "it has no list of cells"},
 		{"a list", `[]`, args{"cell_id": "0"}, tools.Validation, "want an object"},
 		{"nbformat 3", `{"cells": [], "nbformat": 3}`, args{"cell_id": "0"}, tools.Validation, "nbformat is 3"},

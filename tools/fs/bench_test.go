@@ -11,7 +11,7 @@ import (
 // The pair of BenchmarkRead reads line 7,000,000 of a file of about 270 MB: the tool, and bufio.Scanner as the anchor.
 // The figure that counts is the ratio of the two in one run.
 func BenchmarkRead(b *testing.B) {
-	d := newDesk(b)
+	d := newFixture(b)
 	path := filepath.Join(d.dir, "big")
 	f, err := os.Create(path)
 	must(b, err)

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// desk is a workspace with the three tools.
-type desk struct {
+// fixture is a workspace with the three tools.
+type fixture struct {
 	dir             string
 	guard           *fsguard.Guard
 	shelf           *shelf
@@ -59,11 +59,11 @@ func (s *shelf) KeepForeign(_ context.Context, name, source string, data []byte)
 	return fmt.Sprintf("a%d", len(s.kept)), nil
 }
 
-func newDesk(t testing.TB) desk {
+func newFixture(t testing.TB) fixture {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	d := desk{dir: filepath.Join(top, "ws")}
+	d := fixture{dir: filepath.Join(top, "ws")}
 	must(t, os.Mkdir(d.dir, 0o700))
 	must(t, os.Mkdir(filepath.Join(top, "state"), 0o700))
 	d.guard, err = fsguard.New(fsguard.Config{Workspace: d.dir, State: filepath.Join(top, "state"), Home: top})
@@ -78,7 +78,7 @@ func newDesk(t testing.TB) desk {
 	t.Cleanup(group.Wait)
 	seen := fs.NewSeen()
 	d.shelf = &shelf{}
-	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Shelf: d.shelf, Spawn: group, Helper: helper})
+	d.read = fs.NewReader(fs.ReadDeps{Guard: d.guard, Seen: seen, Artifacts: d.shelf, Spawn: group, Helper: helper})
 	d.write, d.ls = fs.NewWrite(d.guard, seen), fs.NewLs(d.guard)
 	return d
 }
@@ -90,21 +90,21 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (d desk) put(t testing.TB, name, content string) {
+func (d fixture) put(t testing.TB, name, content string) {
 	t.Helper()
 	path := filepath.Join(d.dir, name)
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
-func (d desk) get(t testing.TB, name string) string {
+func (d fixture) get(t testing.TB, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(d.dir, name))
 	must(t, err)
 	return string(raw)
 }
 
-func (d desk) call(t testing.TB, args any) tools.Call {
+func (d fixture) call(t testing.TB, args any) tools.Call {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	must(t, err)
@@ -113,7 +113,7 @@ func (d desk) call(t testing.TB, args any) tools.Call {
 
 type args map[string]any
 
-func (d desk) do(t testing.TB, tool tools.Tool, a args) tools.Result {
+func (d fixture) do(t testing.TB, tool tools.Tool, a args) tools.Result {
 	t.Helper()
 	c := d.call(t, a)
 	intent, err := tool.Intent(t.Context(), c)
@@ -134,7 +134,7 @@ func numbered(from, to int) string {
 }
 
 func TestReadPages(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "small", "one\ntwo")
 	d.put(t, "ended", "one\ntwo\n")
 	d.put(t, "empty", "")
@@ -183,7 +183,7 @@ func TestReadPages(t *testing.T) {
 
 // Reading page by page gives each line once, whatever the lines and the page size are.
 func TestPagesAddUpToTheFile(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		lines := rapid.SliceOfN(rapid.StringMatching(`[a-z ]{0,300}`), 1, 60).Draw(rt, "lines")
 		if rapid.Bool().Draw(rt, "big") {
@@ -224,7 +224,7 @@ func TestPagesAddUpToTheFile(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "notes.md", "one\ntwo\n")
 	d.put(t, "folder/x", "")
 	for name, content := range map[string]string{
@@ -270,7 +270,7 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestTextThatLooksLikeSomethingElseIsRead(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for name, content := range map[string]string{
 		"bm.txt": "BMW is a car\n", "mz.txt": "MZ is a prefix\n", "gif.md": "GIF89a is a format\n", "nb.ipynb": `{"cells": []}`, "cjk": strings.Repeat("漢字", 5000), "ansi": "\x1b[31mred\x1b[0m\n",
 		"half": strings.Repeat("a", 8191) + "é and more\n", "id3": "ID3 is a tag\n",
@@ -283,7 +283,7 @@ func TestTextThatLooksLikeSomethingElseIsRead(t *testing.T) {
 }
 
 func TestReadIntent(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a", "x")
 	must(t, os.Symlink("a", filepath.Join(d.dir, "link")))
 	i, err := d.read.Intent(t.Context(), d.call(t, args{"path": "link"}))
@@ -303,7 +303,7 @@ func TestReadIntent(t *testing.T) {
 }
 
 func TestLs(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, f := range []string{"b.txt", "a.txt", ".hidden", "z/inner/leaf", "z/y.txt", "m/x", ".ssh/config"} {
 		d.put(t, f, "12345")
 	}
@@ -353,7 +353,7 @@ func TestLs(t *testing.T) {
 }
 
 func TestLsSaysWhenItIsCut(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for i := range 2100 {
 		d.put(t, fmt.Sprintf("f%04d", i), "")
 	}
@@ -365,7 +365,7 @@ func TestLsSaysWhenItIsCut(t *testing.T) {
 }
 
 func TestACancelledReadStops(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", numbered(1, 10))
 	ctx, cancel := context.WithCancel(t.Context())
 	c := d.call(t, args{"path": "f"})
@@ -380,7 +380,7 @@ func TestACancelledReadStops(t *testing.T) {
 func FuzzReadContent(f *testing.F) {
 	f.Add([]byte("a\r\nb\x00"), 0, 1)
 	f.Add([]byte("\xff\xfe\n\n\n"), 2, 5)
-	d := newDesk(f)
+	d := newFixture(f)
 	f.Fuzz(func(t *testing.T, content []byte, offset, limit int) {
 		must(t, os.WriteFile(filepath.Join(d.dir, "f"), content, 0o600))
 		res := d.do(t, d.read, args{"path": "f", "offset": offset, "limit": limit})
@@ -392,7 +392,7 @@ func FuzzReadContent(f *testing.F) {
 
 // UTF-16 is text, by its mark, or without one where it clearly is (as Windows writes it).
 func TestReadUTF16(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	wide := func(mark bool, order binary.AppendByteOrder, s string) string {
 		if mark {
 			s = "\ufeff" + s

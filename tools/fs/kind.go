@@ -12,16 +12,17 @@ import (
 	"hob/tools/search/text"
 )
 
-// sniffLen is how much of a file decides what it is.
+// sniffLen is how many bytes at the beginning of a file decide its type.
 const sniffLen = 8 << 10
 
-// signature says how a kind of file begins. The numbers are those of the formats' own specifications.
+// signature identifies a file type by its first bytes, as its specification defines them.
 type signature struct {
 	at    int
 	magic string
 	kind  string
 }
 
+// signatures lists the known file types. The first match wins.
 func signatures() []signature {
 	return []signature{
 		{0, "\x89PNG\r\n\x1a\n", "a PNG image"},
@@ -65,7 +66,8 @@ func signatures() []signature {
 	}
 }
 
-// textual are magics made of plain letters: they count only when the rest is no text.
+// textual reports whether a magic consists of plain letters. Such a magic only counts if the rest
+// of the file is not text.
 func textual(magic string) bool {
 	for _, b := range []byte(magic) {
 		if b < 0x20 || b > 0x7e {
@@ -75,7 +77,8 @@ func textual(magic string) bool {
 	return magic != "%PDF-"
 }
 
-// formatOf decides as what a file is shown; "" for one that is not, and kind says what it is.
+// formatOf decides how read shows a file. For a file that it cannot show, format is "" and kind
+// describes the file.
 func formatOf(name string, head []byte) (format, kind string) {
 	kind = binaryKind(name, head)
 	switch {
@@ -96,9 +99,10 @@ func formatOf(name string, head []byte) (format, kind string) {
 	}
 }
 
+// wordDocument is the kind that leads to the text of a Word document.
 const wordDocument = "a Word document"
 
-// binaryKind says what a file is that cannot be shown as text, by its first bytes; "" is text.
+// binaryKind describes a file that is not text, by its first bytes; "" for text.
 func binaryKind(name string, head []byte) string {
 	plain := looksLikeText(head)
 	for _, s := range signatures() {
@@ -119,7 +123,7 @@ func binaryKind(name string, head []byte) string {
 	return "a binary file"
 }
 
-// zipKind tells the document formats apart that are zip archives.
+// zipKind distinguishes the document formats that are zip archives, by their names.
 func zipKind(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".docx", ".dotx", ".docm":
@@ -139,8 +143,9 @@ func zipKind(name string) string {
 	}
 }
 
-// utf16Order is the order of bytes in a text of UTF-16; nil: it is none. Without the mark at its beginning (RFC 2781), text is what has a zero
-// in nearly every second byte and hardly one elsewhere.
+// utf16Order returns the byte order of UTF-16 text, or nil for anything else. A text without a byte
+// order mark (RFC 2781) counts as UTF-16 if nearly every second byte is zero and hardly any other
+// one.
 func utf16Order(head []byte) binary.ByteOrder {
 	orders := map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian}
 	order := binary.ByteOrder(nil)
@@ -172,8 +177,8 @@ func utf16Order(head []byte) binary.ByteOrder {
 	return order
 }
 
-// looksLikeText: no NUL, and few control characters and broken UTF-8 sequences. Other eight-bit encodings
-// pass when they are mostly letters.
+// looksLikeText reports whether the bytes are text: no NUL, few control characters and few invalid
+// UTF-8 sequences. Text in other 8-bit encodings passes if it is mostly letters.
 func looksLikeText(head []byte) bool {
 	if bytes.IndexByte(head, 0) >= 0 {
 		return false

@@ -11,20 +11,21 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is how much is read at once: what a core's second cache holds.
+// chunk is the size of one read: it fits the second-level cache of a core.
 const chunk = 128 << 10
 
-// lines walks a file by lines. Skipping counts line breaks in whole chunks and looks at nothing else.
+// lines reads a file line by line. To skip lines it only counts the line breaks in whole chunks.
 type lines struct {
 	r    io.Reader
 	buf  []byte
-	rest []byte // of buf, not yet used
-	err  error  // of the last read
+	rest []byte // the unused part of buf
+	err  error  // error of the last read
 }
 
+// newLines starts at the current position of r.
 func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, chunk)} }
 
-// fill reads the next chunk once the last one is used up. It reports whether there is any.
+// fill reads the next chunk when the last one is used up, and reports whether there is any data.
 func (l *lines) fill() bool {
 	for len(l.rest) == 0 && l.err == nil {
 		var n int
@@ -34,10 +35,10 @@ func (l *lines) fill() bool {
 	return len(l.rest) > 0
 }
 
-// ended says that nothing is left.
+// ended reports whether the file is used up.
 func (l *lines) ended() bool { return !l.fill() }
 
-// failure is the error that stopped the reading; the end of the file is none.
+// failure returns the error that stopped the reading. The end of the file is not an error.
 func (l *lines) failure() error {
 	if errors.Is(l.err, io.EOF) {
 		return nil
@@ -45,7 +46,7 @@ func (l *lines) failure() error {
 	return l.err
 }
 
-// skip passes over n lines and returns how many there were; a last line without a break counts.
+// skip skips n lines and returns how many there were. A last line without a line break counts.
 func (l *lines) skip(ctx context.Context, n int) (int, error) {
 	done, open := 0, false
 	for done < n && l.fill() {
@@ -70,8 +71,8 @@ func (l *lines) skip(ctx context.Context, n int) (int, error) {
 	return done, l.failure()
 }
 
-// next returns a line without its break: at most keep bytes of it, how many bytes were left out, and
-// whether there was a line.
+// next returns at most keep bytes of the next line without its line break, the number of bytes left
+// out, and whether there was a line.
 func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 	for l.fill() {
 		ok = true
@@ -93,16 +94,16 @@ func (l *lines) next(keep int) (line []byte, dropped int, ok bool) {
 	return line, dropped, ok
 }
 
-// shot is a page with what is needed to draw it.
-type shot struct {
+// pageView is a page together with the facts needed to format it.
+type pageView struct {
 	Page
 	list []string
-	what string // what the lines are of, for people; "" is a file of text
-	note string // what else is to be said
+	what string // the source of the lines, for people; "" for a text file
+	note string // an additional note
 }
 
-// collect takes lines until the limits are reached.
-func (s *shot) collect(ctx context.Context, l *lines, in Reading) error {
+// collect takes lines until a limit is reached.
+func (s *pageView) collect(ctx context.Context, l *lines, in Reading) error {
 	budget, limit := defaultBytes, defaultLines
 	if in.Limit > 0 {
 		budget, limit = maxBytes, in.Limit
@@ -136,7 +137,8 @@ func (s *shot) collect(ctx context.Context, l *lines, in Reading) error {
 	return l.failure()
 }
 
-// tidy makes a raw line fit to show: valid UTF-8, no byte order mark, no CR at its end, not too long.
+// tidy prepares a line for display: valid UTF-8, without byte order mark and trailing CR, cut to
+// maxLineChars.
 func tidy(raw []byte, dropped int, first bool) (text string, crlf, cut bool) {
 	if first {
 		raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
@@ -156,8 +158,8 @@ func tidy(raw []byte, dropped int, first bool) (text string, crlf, cut bool) {
 	return fmt.Sprintf("%s… [line cut: %s more]", text, count(dropped, "byte")), crlf, true
 }
 
-// numbered draws the page for the model: numbers from 1, and how to go on.
-func (s shot) numbered() string {
+// numbered formats the page for the model, with line numbers from 1 and a hint how to continue.
+func (s pageView) numbered() string {
 	var b strings.Builder
 	for i, line := range s.list {
 		fmt.Fprintf(&b, "%6d\t%s\n", s.First+i, line)

@@ -16,22 +16,22 @@ import (
 	"hob/tools"
 )
 
-// maxEntries is how many names ls lists; what is left out is said.
+// maxEntries limits the names that ls lists. The result says when there are more.
 const maxEntries = 2000
 
-// Listing is what ls takes.
+// Listing is the input of ls.
 type Listing struct {
 	Path  string `json:"path" jsonschema:"folder" min:"1"`
 	Depth int    `json:"depth,omitempty" jsonschema:"levels" default:"1" min:"1" max:"5"`
 	All   bool   `json:"all,omitempty" jsonschema:"hidden ones too"`
 }
 
-// Listed is what ls answers.
+// Listed is the output of ls.
 type Listed struct {
 	Path    string  `json:"path" jsonschema:"the folder, links resolved"`
 	Entries []Entry `json:"entries" jsonschema:"what is in it; folders first"`
 	Cut     bool    `json:"cut,omitempty" jsonschema:"there is more"`
-	foreign string  // why a name in it is somebody else's
+	foreign string  // why a name in it is foreign text
 }
 
 // Entry is a name in a folder.
@@ -44,7 +44,7 @@ type Entry struct {
 	Note     string    `json:"note,omitempty" jsonschema:"why a folder was not listed"`
 }
 
-// NewLs makes the tool ls: what is in a folder.
+// NewLs builds the tool ls, which lists a folder.
 func NewLs(g *fsguard.Guard) tools.Tool {
 	l := lister{g}
 	return tools.New[Listing, Listed](tools.Spec{
@@ -53,16 +53,18 @@ func NewLs(g *fsguard.Guard) tools.Tool {
 	}, l.intent, l.run)
 }
 
+// lister implements ls.
 type lister struct{ guard *fsguard.Guard }
 
 func (l lister) intent(_ context.Context, call tools.Call, in Listing) (tools.Intent, error) {
-	p, err := judge(l.guard, call, in.Path)
+	p, err := resolve(l.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	return looking("ls", p)
+	return readIntent("ls", p)
 }
 
+// run lists the folder.
 func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(l.guard, call, in.Path, intent)
 	if err != nil {
@@ -78,7 +80,7 @@ func (l lister) run(ctx context.Context, call tools.Call, in Listing, intent too
 	return tools.Result{Content: out.table(call.Zone), Data: out, Foreign: out.foreign}, nil
 }
 
-// fill adds what is in a folder, each folder followed by what is in it.
+// fill adds the entries of a folder, each subfolder followed by its own entries.
 func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below string, in Listing) error {
 	entries, err := l.names(p, in.All)
 	if err != nil {
@@ -93,7 +95,7 @@ func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below st
 			return nil
 		}
 		name := e.Path
-		if why := l.guard.Foreign(filepath.Join(p.Path, name), p.Area); why != "" { // its name is somebody else's too
+		if why := l.guard.Foreign(filepath.Join(p.Path, name), p.Area); why != "" { // its name is foreign text too
 			out.foreign = why
 		}
 		e.Path = filepath.ToSlash(filepath.Join(below, name))
@@ -110,7 +112,8 @@ func (l lister) fill(ctx context.Context, out *Listed, p fsguard.Place, below st
 	return nil
 }
 
-// descend lists a folder below p, or says why not. One folder that cannot be read does not stop the listing.
+// descend lists a subfolder of p, or returns why not. A folder that cannot be read does not stop
+// the listing.
 func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name, path string, in Listing) string {
 	sub, err := l.guard.Resolve(p.Path, name)
 	if err == nil && sub.Area == fsguard.Sensitive && p.Area != fsguard.Sensitive {
@@ -129,12 +132,13 @@ func (l lister) descend(ctx context.Context, out *Listed, p fsguard.Place, name,
 	}
 }
 
+// names lists the entries of one folder, folders first.
 func (l lister) names(p fsguard.Place, all bool) ([]Entry, error) {
 	root, err := l.guard.Folder(p)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // only looked through: nothing to lose
+	defer func() { _ = root.Close() }() // read only: nothing can be lost
 	d, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -158,6 +162,7 @@ func (l lister) names(p fsguard.Place, all bool) ([]Entry, error) {
 	return entries, nil
 }
 
+// rank sorts folders before everything else.
 func rank(e Entry) int {
 	if e.Type == "folder" {
 		return 1
@@ -165,7 +170,7 @@ func rank(e Entry) int {
 	return 0
 }
 
-// entryOf describes a name; false when it has just gone.
+// entryOf describes a name; false if it no longer exists.
 func entryOf(root *os.Root, e iofs.DirEntry) (Entry, bool) {
 	info, err := root.Lstat(e.Name())
 	if err != nil {
@@ -183,6 +188,7 @@ func entryOf(root *os.Root, e iofs.DirEntry) (Entry, bool) {
 	return entry, true
 }
 
+// typeName names a file type as in the results.
 func typeName(m iofs.FileMode) string {
 	switch {
 	case m.IsRegular():
@@ -200,7 +206,7 @@ func typeName(m iofs.FileMode) string {
 	}
 }
 
-// table draws the listing for the model, times in the owner's zone.
+// table formats the listing for the model, with times in the owner's zone.
 func (l Listed) table(zone string) string {
 	loc, err := tools.Zone(zone)
 	if err != nil {

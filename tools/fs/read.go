@@ -14,7 +14,8 @@ import (
 	"hob/tools/search/text"
 )
 
-// Limits of read.
+// Limits of read: lines and bytes of a page, bytes of a page with an explicit limit, characters of
+// a line.
 const (
 	defaultLines = 2000
 	defaultBytes = 50 << 10
@@ -22,7 +23,7 @@ const (
 	maxLineChars = 2000
 )
 
-// Reading is what read takes.
+// Reading is the input of read.
 type Reading struct {
 	Path   string `json:"path" jsonschema:"file" min:"1"`
 	Offset int    `json:"offset,omitempty" jsonschema:"first line, 0-based" min:"0"`
@@ -30,7 +31,7 @@ type Reading struct {
 	Pages  string `json:"pages,omitempty" jsonschema:"of a PDF: 1-3,7"`
 }
 
-// Page is what read answers.
+// Page is the output of read.
 type Page struct {
 	Path    string   `json:"path" jsonschema:"the file, links resolved"`
 	Format  string   `json:"format" jsonschema:"text, image, pdf, docx or notebook"`
@@ -45,7 +46,7 @@ type Page struct {
 	Text    string   `json:"text" jsonschema:"the lines, without numbers"`
 }
 
-// Formats of what is read.
+// The formats of files, as they appear in results.
 const (
 	formatText     = "text"
 	formatImage    = "image"
@@ -54,29 +55,30 @@ const (
 	formatNotebook = "notebook"
 )
 
-// Shelf keeps pictures for a model to look at.
-type Shelf interface {
-	// Keep stores the owner's data under a name for people and returns its id. It does not hold on to data.
+// Artifacts stores the pictures that a model looks at.
+type Artifacts interface {
+	// Keep stores the owner's data under a name for people and returns its id. It does not retain
+	// data.
 	Keep(ctx context.Context, name string, data []byte) (id string, err error)
-	// KeepForeign does so with somebody else's data; source says in a few words where it is from.
+	// KeepForeign does the same for foreign data; source briefly says where it comes from.
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
-// ReadDeps is what read works with.
+// ReadDeps holds the dependencies of read.
 type ReadDeps struct {
-	Guard  *fsguard.Guard
-	Seen   *Seen
-	Shelf  Shelf      // nil: pictures are refused
-	Spawn  *sys.Group // nil: one processor does everything
-	Helper []string   // the command whose main function is document.Helper; empty: documents and pictures are refused
+	Guard     *fsguard.Guard
+	Seen      *Seen
+	Artifacts Artifacts  // nil: pictures are refused
+	Spawn     *sys.Group // nil: use one processor only
+	Helper    []string   // the command that runs document.Helper; empty: documents and pictures are refused
 }
 
-// NewRead makes the tool read for files of text.
+// NewRead builds the tool read for text files only.
 func NewRead(g *fsguard.Guard, seen *Seen) tools.Tool {
 	return NewReader(ReadDeps{Guard: g, Seen: seen})
 }
 
-// NewReader makes the tool read: text with line numbers, documents as text, pictures.
+// NewReader builds the tool read for text with line numbers, documents as text, and pictures.
 func NewReader(d ReadDeps) tools.Tool {
 	r := reader{d.Guard, d.Seen, d}
 	return tools.New[Reading, Page](tools.Spec{
@@ -85,6 +87,7 @@ func NewReader(d ReadDeps) tools.Tool {
 	}, r.intent, r.run)
 }
 
+// reader implements read.
 type reader struct {
 	guard *fsguard.Guard
 	seen  *Seen
@@ -95,15 +98,15 @@ func (r reader) intent(_ context.Context, call tools.Call, in Reading) (tools.In
 	if _, err := document.ParsePages(in.Pages); err != nil {
 		return tools.Intent{}, tools.Refuse(tools.Validation, "", "pages: %v", err)
 	}
-	p, err := judge(r.guard, call, in.Path)
+	p, err := resolve(r.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	return looking("read", p)
+	return readIntent("read", p)
 }
 
-// looking is the intent of a tool that only looks at a path.
-func looking(tool string, p fsguard.Place) (tools.Intent, error) {
+// readIntent is the intent of a tool that only reads a path.
+func readIntent(tool string, p fsguard.Place) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool string `json:"tool"`
 		Path string `json:"path"`
@@ -115,6 +118,7 @@ func looking(tool string, p fsguard.Place) (tools.Intent, error) {
 	}, err
 }
 
+// run opens the file and shows it.
 func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(r.guard, call, in.Path, intent)
 	if err != nil {
@@ -134,7 +138,8 @@ func (r reader) run(ctx context.Context, call tools.Call, in Reading, intent too
 	return res, errors.Join(err, f.Close())
 }
 
-// open looks at what the file is, and shows it as that.
+// open detects the format of the file and shows it accordingly. It records in Seen what the session
+// has read.
 func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File) (tools.Result, error) {
 	head := make([]byte, sniffLen)
 	n, err := f.ReadAt(head, 0)
@@ -157,7 +162,7 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 		return tools.Fail(tools.Validation, "use offset and limit", "%s has no pages: only PDF files do", tools.ShownPath(in.Path)), nil
 	}
 	r.seen.note(call.Session, p.Path, m)
-	s := shot{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
+	s := pageView{Page: Page{Path: p.Path, Format: format, Size: info.Size()}}
 	switch format {
 	case formatImage:
 		return r.picture(ctx, call, in, p, f, s)
@@ -172,9 +177,9 @@ func (r reader) open(ctx context.Context, call tools.Call, in Reading, p fsguard
 	}
 }
 
-// text shows a file of text.
-func (r reader) text(ctx context.Context, in Reading, f *os.File, s shot) (tools.Result, error) {
-	done, at, err := r.leap(ctx, f, s.Size, in.Offset)
+// text shows a text file.
+func (r reader) text(ctx context.Context, in Reading, f *os.File, s pageView) (tools.Result, error) {
+	done, at, err := r.skipBlocks(ctx, f, s.Size, in.Offset)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -184,8 +189,8 @@ func (r reader) text(ctx context.Context, in Reading, f *os.File, s shot) (tools
 	return s.from(ctx, in, f, done)
 }
 
-// from shows the lines of r that are wanted; the first done lines were left behind already.
-func (s shot) from(ctx context.Context, in Reading, r io.Reader, done int) (tools.Result, error) {
+// from shows the requested lines of r; done lines have been skipped already.
+func (s pageView) from(ctx context.Context, in Reading, r io.Reader, done int) (tools.Result, error) {
 	l := newLines(r)
 	more, err := l.skip(ctx, in.Offset-done)
 	if err != nil {

@@ -15,24 +15,26 @@ import (
 
 // Limits of Seen.
 const (
-	maxSeen   = 4096    // files remembered, over all sessions
-	hashLimit = 4 << 20 // bigger files are told by time and size alone
+	maxSeen   = 4096    // files remembered in all sessions together
+	hashLimit = 4 << 20 // larger files are identified by time and size only
 )
 
-// Seen remembers, in memory, how each file looked when a session last read or wrote it, so that a write does
-// not wipe out somebody else's change. It forgets the oldest first, and everything at a restart: what is not
-// remembered is not refused.
+// Seen remembers in memory how each file looked when a session last read or wrote it, so that a
+// write does not overwrite changes by somebody else. It forgets the oldest files first, and
+// everything at a restart. A file that it does not remember may be written.
 type Seen struct {
 	mu    sync.Mutex
 	marks map[seenKey]mark
 	order []seenKey // oldest first
 }
 
+// seenKey is a file as one session knows it.
 type seenKey struct {
 	session int64
 	path    string
 }
 
+// mark is the state of a file. Without a hash, time and size identify it.
 type mark struct {
 	mtime  time.Time
 	size   int64
@@ -40,10 +42,10 @@ type mark struct {
 	hashed bool
 }
 
-// NewSeen makes an empty memory.
+// NewSeen returns an empty memory.
 func NewSeen() *Seen { return &Seen{marks: map[seenKey]mark{}} }
 
-// note remembers how a file looks now. Session 0 is no session: nothing is remembered.
+// note records how a file looks now. Session 0 means no session: nothing is recorded.
 func (s *Seen) note(session int64, path string, m mark) {
 	if session == 0 {
 		return
@@ -61,6 +63,7 @@ func (s *Seen) note(session int64, path string, m mark) {
 	}
 }
 
+// look returns what a session knows of a file.
 func (s *Seen) look(session int64, path string) (mark, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +71,8 @@ func (s *Seen) look(session int64, path string) (mark, bool) {
 	return m, ok
 }
 
-// Changed says whether a file looks other than when the session last saw it; false when it never did.
-// Content decides; time and size only where the file is too big to hash.
+// Changed reports whether a file differs from what the session last saw; false if it never saw the
+// file. It compares the content; for files too large to hash, time and size.
 func (s *Seen) Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, error) {
 	was, ok := s.look(session, p.Path)
 	if !ok {
@@ -95,7 +98,7 @@ func (s *Seen) Changed(g *fsguard.Guard, session int64, p fsguard.Place) (bool, 
 	return err == nil && now.hash != was.hash, err
 }
 
-// markOf takes the mark of an open file, from its beginning.
+// markOf returns the mark of an open file.
 func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
 	m := mark{mtime: info.ModTime(), size: info.Size()}
 	if m.size > hashLimit {
@@ -111,7 +114,7 @@ func markOf(f *os.File, info iofs.FileInfo) (mark, error) {
 	return m, nil
 }
 
-// Wrote remembers what a session has just written.
+// Wrote records what a session has just written.
 func (s *Seen) Wrote(session int64, path string, info iofs.FileInfo, data []byte) {
 	m := mark{mtime: info.ModTime(), size: info.Size(), hashed: len(data) <= hashLimit}
 	if m.hashed {
@@ -129,7 +132,7 @@ func (s *Seen) Forget(session int64, path string) {
 	s.order = slices.DeleteFunc(s.order, func(o seenKey) bool { return o == k })
 }
 
-// holds says whether a file holds exactly these bytes.
+// holds reports whether a file contains exactly these bytes.
 func holds(f *os.File, want []byte) (bool, error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {

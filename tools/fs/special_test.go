@@ -17,7 +17,7 @@ import (
 
 // Pipes, sockets and devices are refused, and nothing waits for the other end of one.
 func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	must(t, unix.Mkfifo(filepath.Join(d.dir, "pipe"), 0o600))
 	must(t, os.Symlink("pipe", filepath.Join(d.dir, "link.png")))
 	t.Chdir(d.dir) // the path of a socket must be short

@@ -15,14 +15,14 @@ import (
 	"hob/tools"
 )
 
-// Writing is what write takes.
+// Writing is the input of write.
 type Writing struct {
 	Path       string `json:"path" jsonschema:"file" min:"1"`
 	Content    string `json:"content" jsonschema:"the whole new content"`
 	OnConflict string `json:"on_conflict,omitempty" jsonschema:"if it is there" enum:"overwrite,error" default:"overwrite"`
 }
 
-// Written is what write answers.
+// Written is the output of write.
 type Written struct {
 	Path    string `json:"path" jsonschema:"where it was written, links resolved"`
 	Created bool   `json:"created" jsonschema:"false: it was overwritten"`
@@ -30,7 +30,7 @@ type Written struct {
 	Lines   int    `json:"lines" jsonschema:"number of lines"`
 }
 
-// NewWrite makes the tool write: a whole file, atomically.
+// NewWrite builds the tool write, which writes a whole file atomically.
 func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
 	w := writer{g, seen}
 	return tools.NewCheckable[Writing, Written](tools.Spec{
@@ -39,19 +39,22 @@ func NewWrite(g *fsguard.Guard, seen *Seen) tools.Tool {
 	}, w.intent, w.run, w.probe)
 }
 
-// nameIt is the hint to who writes to a folder.
+// nameIt is the hint for a path that is a folder.
 const nameIt = "add a file name"
 
+// writer implements write.
 type writer struct {
 	guard *fsguard.Guard
 	seen  *Seen
 }
 
+// intent resolves the path for the gate. The canonical bytes include the old content, so that an
+// approval is void when it changes.
 func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.Intent, error) {
-	if strings.HasSuffix(in.Path, "/") { // what is not there yet would become a file of that name
+	if strings.HasSuffix(in.Path, "/") { // otherwise a missing folder would become a file
 		return tools.Intent{}, tools.Refuse(tools.Validation, nameIt, "%s is a folder", tools.ShownPath(in.Path))
 	}
-	p, err := judge(w.guard, call, in.Path)
+	p, err := resolve(w.guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
 	}
@@ -62,7 +65,7 @@ func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.In
 	canonical, err := tools.Canonical(struct {
 		Tool       string `json:"tool"`
 		Path       string `json:"path"`
-		Before     string `json:"before"` // an approval to overwrite one content is none to overwrite another
+		Before     string `json:"before"` // an approval covers this content only
 		OnConflict string `json:"on_conflict"`
 		Content    string `json:"content"`
 	}{"write", p.Path, before, in.OnConflict, in.Content})
@@ -76,7 +79,8 @@ func (w writer) intent(_ context.Context, call tools.Call, in Writing) (tools.In
 	return i, err
 }
 
-// before names what would be overwritten: "absent", a hash, or time and size of a big file.
+// before identifies the content that would be overwritten: "absent", a hash, or time and size of a
+// large file.
 func (w writer) before(p fsguard.Place) (string, error) {
 	if !p.Exists() || p.Area == fsguard.State || !p.Info.Mode().IsRegular() {
 		return "absent", nil
@@ -95,6 +99,7 @@ func (w writer) before(p fsguard.Place) (string, error) {
 	return "sha256:" + hex.EncodeToString(m.hash[:]), errors.Join(err, f.Close())
 }
 
+// run writes the file, unless that would destroy something.
 func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools.Intent) (tools.Result, error) {
 	p, err := intended(w.guard, call, in.Path, intent)
 	if err != nil {
@@ -124,14 +129,15 @@ func (w writer) run(_ context.Context, call tools.Call, in Writing, intent tools
 		return tools.Result{}, tools.RefusePath(w.guard, call, in.Path, err)
 	}
 	w.seen.Wrote(call.Session, p.Path, info, data)
-	return said(in, p, data), nil
+	return report(in, p, data), nil
 }
 
-// maxMarked is how much of an old file is searched for marks of secrets, in bytes. What lies beyond counts as having none.
+// maxMarked limits how many bytes of an old file are searched for placeholders of secrets. The rest
+// counts as having none.
 const maxMarked = 64 << 20
 
-// placeholder names a mark of a secret that the new content has more often than what is there: written out, it would take the
-// place of the secret itself.
+// placeholder returns the name of a placeholder that the new content contains more often than the
+// old one, or "". Writing it would replace the secret itself.
 func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
 	if secret.Placeholder(nil, data) == "" {
 		return "", nil
@@ -150,7 +156,8 @@ func (w writer) placeholder(p fsguard.Place, data []byte) (string, error) {
 	return secret.Placeholder(old, data), nil
 }
 
-// conflict refuses what the caller asked to refuse, and to wipe out what he has not seen.
+// conflict refuses to overwrite a file if the caller asked for that, or if the file has changed
+// since the session last saw it.
 func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Result, bool) {
 	if in.OnConflict == "error" && p.Exists() {
 		return tools.Fail(tools.Conflict, "on_conflict: overwrite replaces it", "%s is there already (%s)", tools.ShownPath(in.Path), sized(p.Info.Size())), true
@@ -160,7 +167,7 @@ func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Re
 	case err != nil:
 		return tools.ErrorResult(tools.RefusePath(w.guard, call, in.Path, err)), true
 	case changed && !p.Exists():
-		w.seen.Forget(call.Session, p.Path) // this refusal is given once
+		w.seen.Forget(call.Session, p.Path) // refuse only once
 		return tools.Fail(tools.Conflict, "ls its folder, then decide", "%s was removed since you last read it", tools.ShownPath(in.Path)), true
 	case changed:
 		return tools.Fail(tools.Conflict, "read it again, then write", "%s changed since you last read it", tools.ShownPath(in.Path)), true
@@ -168,14 +175,15 @@ func (w writer) conflict(call tools.Call, in Writing, p fsguard.Place) (tools.Re
 	return tools.Result{}, false
 }
 
-// probe says whether the file holds the content already, and clears away what an interrupted write left.
+// probe reports whether the file already has the content, and removes the temporary file of an
+// interrupted write.
 func (w writer) probe(_ context.Context, call tools.Call, in Writing, _ tools.Intent) (bool, error) {
-	p, err := judge(w.guard, call, in.Path)
+	p, err := resolve(w.guard, call, in.Path)
 	if err != nil {
 		return false, err
 	}
 	if err := w.guard.Sweep(p); err != nil {
-		return false, fmt.Errorf("clear away the temporary file of %s: %w", in.Path, err)
+		return false, fmt.Errorf("remove the temporary file of %s: %w", in.Path, err)
 	}
 	if !p.Exists() || !p.Info.Mode().IsRegular() || p.Info.Size() != int64(len(in.Content)) {
 		return false, nil
@@ -188,7 +196,8 @@ func (w writer) probe(_ context.Context, call tools.Call, in Writing, _ tools.In
 	return same, errors.Join(err, f.Close())
 }
 
-func said(in Writing, p fsguard.Place, data []byte) tools.Result {
+// report describes a finished write.
+func report(in Writing, p fsguard.Place, data []byte) tools.Result {
 	out := Written{Path: p.Path, Created: !p.Exists(), Bytes: len(data), Lines: lineCount(data)}
 	verb := "overwritten"
 	if out.Created {
@@ -200,7 +209,7 @@ func said(in Writing, p fsguard.Place, data []byte) tools.Result {
 	}
 }
 
-// lineCount counts lines as people do: a last line without a line break counts.
+// lineCount counts lines; a last line without a line break counts.
 func lineCount(data []byte) int {
 	n := bytes.Count(data, []byte("\n"))
 	if len(data) > 0 && data[len(data)-1] != '\n' {

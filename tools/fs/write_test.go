@@ -11,7 +11,7 @@ import (
 )
 
 func TestWriteSaysWhatItDid(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, c := range []struct{ path, content, want string }{
 		{"a.txt", "hello\nworld", "created a.txt: 11 bytes, 2 lines"},
 		{"a.txt", "x\n", "overwritten a.txt: 2 bytes, 1 line"},
@@ -26,7 +26,7 @@ func TestWriteSaysWhatItDid(t *testing.T) {
 }
 
 func TestWriteRefuses(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "there", "old")
 	d.put(t, "folder/x", "")
 	must(t, os.Symlink("nowhere", filepath.Join(d.dir, "dangle")))
@@ -68,7 +68,7 @@ func TestWriteRefusesPlaceholders(t *testing.T) {
 		{"no placeholder", "", "a [secret] [secret a b] [secrets x]", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			want := c.content
 			if c.old != "" {
 				d.put(t, "f", c.old)
@@ -89,7 +89,7 @@ func TestWriteRefusesPlaceholders(t *testing.T) {
 }
 
 func TestWriteDoesNotWipeOutAChange(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, c := range []struct {
 		name   string
 		change func(path string) error
@@ -131,7 +131,7 @@ func TestWriteDoesNotWipeOutAChange(t *testing.T) {
 }
 
 func TestAnotherSessionsReadDoesNotCount(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "f", "One")
 	_ = d.do(t, d.read, args{"path": "f"})
 	d.put(t, "f", "Two")
@@ -146,7 +146,7 @@ func TestAnotherSessionsReadDoesNotCount(t *testing.T) {
 }
 
 func TestWritingTwiceInARowIsNoConflict(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, content := range []string{"a", "b", "c"} {
 		if res := d.do(t, d.write, args{"path": "f", "content": content}); res.IsError {
 			t.Fatal(res.Content)
@@ -155,7 +155,7 @@ func TestWritingTwiceInARowIsNoConflict(t *testing.T) {
 }
 
 func TestAnApprovalToOverwriteIsForWhatWasThere(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	hash := func() string {
 		i, err := d.write.Intent(t.Context(), d.call(t, args{"path": "f", "content": "x"}))
 		must(t, err)
@@ -172,7 +172,7 @@ func TestAnApprovalToOverwriteIsForWhatWasThere(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	p, ok := d.write.(tools.Prober)
 	if !ok {
 		t.Fatal("write cannot be probed")
@@ -190,7 +190,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestWritingTheConfigurationIsMoreThanWritingAFile(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	i, err := d.write.Intent(t.Context(), d.call(t, args{"path": "../config.toml", "content": ""}))
 	must(t, err)
 	if len(i.Scopes) != 2 || i.Scopes[1] != tools.Config || i.Paths[0].Area != tools.Sensitive {

@@ -14,8 +14,8 @@ import (
 	"hob/tools"
 )
 
-// Shelf keeps the bytes of files that go with messages.
-type Shelf interface {
+// Artifacts keeps the bytes of files that go with messages.
+type Artifacts interface {
 	// Enclose makes a file's bytes durable, so that it no longer matters what becomes of the file; path says where it is from. Their row
 	// comes with that of the message. Of a file that is too large for any channel it keeps no bytes.
 	Enclose(ctx context.Context, path string, size int64, data io.Reader) (event.Enclosed, error)

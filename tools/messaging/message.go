@@ -48,7 +48,7 @@ type Queued struct {
 }
 
 // NewMessage makes the tool message: a text to somebody, with files where there are some, by way of the outbox.
-func NewMessage(a Addresses, g *fsguard.Guard, s Shelf) tools.Tool {
+func NewMessage(a Addresses, g *fsguard.Guard, s Artifacts) tools.Tool {
 	m := messenger{a, g, s}
 	return tools.New[Note, Queued](tools.Spec{
 		Name: "message", Group: "messaging", Core: true, Positional: "to", Example: "owner --content 'the backup is done'",
@@ -59,7 +59,7 @@ func NewMessage(a Addresses, g *fsguard.Guard, s Shelf) tools.Tool {
 type messenger struct {
 	addresses Addresses
 	guard     *fsguard.Guard
-	shelf     Shelf
+	shelf     Artifacts
 }
 
 // letter is a message that was looked at: where it goes, and the files that go with it.

@@ -344,7 +344,7 @@ func TestAnApprovalBindsTheFilesOfACommand(t *testing.T) {
 }
 
 // What was foreign when it was said is foreign on the shelf.
-func TestTheShelfKnowsForeignOutput(t *testing.T) {
+func TestArtifactsKnowForeignOutput(t *testing.T) {
 	for _, tainted := range []bool{false, true} {
 		b := sandboxed(t, false, func(d *runtime.ExecDeps) { d.Limits.Keep = 10 })
 		b.call.Tainted = tainted

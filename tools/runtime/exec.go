@@ -37,23 +37,23 @@ const maxCommand = 128<<10 - 1
 
 // Limits are keys of [tools.exec]. Zero values mean the defaults, which each field names.
 type Limits struct {
-	Timeout    time.Duration // when the call sets none; 30 min
-	Least      time.Duration // minimum; a smaller timeout is raised to it; 10 s
-	Most       time.Duration // maximum; a larger timeout is lowered to it; 24 h
-	Yield      time.Duration // a foreground command moves to the background after this; 2 min
-	Life       time.Duration // time limit of a background process whose call sets no timeout; 1 h
-	Background int           // processes in the background at once; 10
-	Keep       int           // characters of output shown; 100,000
-	Preview    int           // characters of a background process's output shown at a time; 10,000
-	Shelf      int           // bytes of output stored as an artifact; 10 MB
-	Grace      time.Duration // between TERM and KILL; 800 ms
+	Timeout       time.Duration // when the call sets none; 30 min
+	Least         time.Duration // minimum; a smaller timeout is raised to it; 10 s
+	Most          time.Duration // maximum; a larger timeout is lowered to it; 24 h
+	Yield         time.Duration // a foreground command moves to the background after this; 2 min
+	Life          time.Duration // time limit of a background process whose call sets no timeout; 1 h
+	Background    int           // processes in the background at once; 10
+	Keep          int           // characters of output shown; 100,000
+	Preview       int           // characters of a background process's output shown at a time; 10,000
+	ArtifactBytes int           // bytes of output stored as an artifact; 10 MB
+	Grace         time.Duration // between TERM and KILL; 800 ms
 }
 
 func (l Limits) filled() Limits {
 	return Limits{
 		Timeout: or(l.Timeout, 30*time.Minute), Least: or(l.Least, 10*time.Second), Most: or(l.Most, 24*time.Hour),
 		Yield: or(l.Yield, 2*time.Minute), Life: or(l.Life, time.Hour), Background: or(l.Background, 10),
-		Keep: or(l.Keep, 100_000), Preview: or(l.Preview, 10_000), Shelf: or(l.Shelf, 10<<20), Grace: or(l.Grace, stopGrace),
+		Keep: or(l.Keep, 100_000), Preview: or(l.Preview, 10_000), ArtifactBytes: or(l.ArtifactBytes, 10<<20), Grace: or(l.Grace, stopGrace),
 	}
 }
 
@@ -298,7 +298,7 @@ func (e executor) ready(ctx context.Context, call tools.Call, in Command, at *si
 	limit, note := e.limit(in)
 	o.folder, o.mark, o.limit, o.grace, o.pty, o.input = at.folder, CallMark+"="+mark, limit, e.Limits.Grace, in.PTY, in.Background || at.host != ""
 	o.activeSandboxes = e.Registry.sandboxes()
-	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.Shelf)
+	p := newProc(o, request{call, at, brief(in.Command), note, in.Timeout != nil}, e.Limits.ArtifactBytes)
 	p.text.recheck = func() bool { return e.noticeForeign(p) }
 	detached := context.WithoutCancel(ctx)
 	p.notify = func(end *ended) error { return e.notify(detached, p, end) }

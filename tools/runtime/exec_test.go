@@ -114,7 +114,7 @@ func TestBadInput(t *testing.T) {
 		{map[string]any{"command": "a\x00b"}, tools.Validation, "NUL"},
 		{map[string]any{"command": strings.Repeat("x", 1<<17)}, tools.Validation, "longer than 128 KB"},
 		{map[string]any{"command": "ls", "env": map[string]string{"A=B": "x"}}, tools.Validation, "env.A=B"},
-		{map[string]any{"command": "ls", "env": map[string]string{"HOB_CALL": "x"}}, tools.Validation, "hob's own"},
+		{map[string]any{"command": "ls", "env": map[string]string{"HOB_CALL": "x"}}, tools.Validation, "reserved for hob"},
 		{map[string]any{"command": "ls", "workdir": "nowhere"}, tools.NotFound, "there is no folder"},
 		{map[string]any{"command": "ls", "workdir": "file"}, tools.Validation, "not a folder"},
 		{map[string]any{"command": "ls", "workdir": "../state"}, tools.Denied, "hob's own state"},
@@ -270,7 +270,7 @@ func TestTheTimeoutIsKeptInItsBounds(t *testing.T) {
 }
 
 func TestLongOutputIsCutAndShelved(t *testing.T) {
-	b := newBench(t, runtime.Limits{Keep: 1000, Shelf: 50_000})
+	b := newBench(t, runtime.Limits{Keep: 1000, ArtifactBytes: 50_000})
 	for _, c := range []struct {
 		name, command string
 		cut           bool

@@ -144,7 +144,7 @@ func TestPollFiltersWholeLines(t *testing.T) {
 }
 
 func TestPollShowsHeadAndTailOfMuch(t *testing.T) {
-	b := newBench(t, runtime.Limits{Preview: 100, Shelf: 1 << 20})
+	b := newBench(t, runtime.Limits{Preview: 100, ArtifactBytes: 1 << 20})
 	id := b.background(t, "seq 1000000; read x")
 	all := 0
 	for text, p := b.poll(t, id); ; text, p = b.poll(t, id) { // a long wait when one is missed

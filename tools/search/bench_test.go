@@ -61,7 +61,7 @@ func BenchmarkGrep(b *testing.B) {
 // BenchmarkLarge searches one file of about 270 MB.
 func BenchmarkLarge(b *testing.B) {
 	rg := program(b, "rg")
-	d := newDesk(b)
+	d := newFixture(b)
 	f, err := os.Create(filepath.Join(d.dir, "big"))
 	must(b, err)
 	w := bufio.NewWriterSize(f, 1<<20)

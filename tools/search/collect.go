@@ -6,40 +6,42 @@ import (
 	"sync"
 )
 
-// hit is a file with what was found in it.
+// hit is a file with its matches.
 type hit struct {
-	path  string // below the start
+	path  string // relative to the start
 	count int    // lines that match
-	lines []line // of content, the first ones
+	lines []line // the first matching lines, for mode content
 }
 
+// line is one matching line, or one near it.
 type line struct {
 	number int
 	text   string
 	cut    bool
 }
 
-// collector keeps, of all that is found, the first results in the order of their paths, and counts the rest. So what it
-// holds is bounded by what can be shown.
+// collector keeps the first results in path order and only counts the rest. Its memory is therefore
+// bounded by what can be shown.
 type collector struct {
-	need int // results that are wanted: lines of content, else files
+	need int // results needed: lines for mode content, otherwise files
 
 	mu      sync.Mutex
 	hits    []hit
 	held    int    // results in hits
-	edge    string // files behind it are only counted; "" none yet
-	total   int    // lines that match, in all files
-	files   int    // that hold such lines
+	edge    string // later files are only counted; "": none yet
+	total   int    // matching lines in all files
+	files   int    // files with matches
 	content bool
 }
 
-// wants says whether what is in a file may be shown.
+// wants reports whether the lines of a file may still be shown.
 func (c *collector) wants(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.edge == "" || path <= c.edge
 }
 
+// add adds the matches of one file.
 func (c *collector) add(h hit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,6 +56,7 @@ func (c *collector) add(h hit) {
 	}
 }
 
+// results counts how many results a hit makes in this mode.
 func (c *collector) results(h hit) int {
 	if c.content {
 		return len(h.lines)
@@ -61,7 +64,7 @@ func (c *collector) results(h hit) int {
 	return 1
 }
 
-// prune drops what stands behind the results that are needed.
+// prune drops the hits after the results that are needed.
 func (c *collector) prune() {
 	slices.SortFunc(c.hits, func(a, b hit) int { return cmp.Compare(a.path, b.path) })
 	c.held = 0

@@ -18,13 +18,13 @@ var whole = flag.Bool("whole", false, "compare every mode with ripgrep also on t
 
 // trees are the source trees on which hob must find what ripgrep and fd find: Go's own, one with rules and junk of every
 // kind, and a library.
-func trees(t *testing.T) map[string]desk {
+func trees(t *testing.T) map[string]fixture {
 	t.Helper()
 	src := goroot(t)
 	if testing.Short() {
 		src = filepath.Join(src, "net")
 	}
-	all := map[string]desk{"go": deskAt(t, t.TempDir(), src), "junk": junk(t)}
+	all := map[string]fixture{"go": deskAt(t, t.TempDir(), src), "junk": junk(t)}
 	mods, err := filepath.Glob(filepath.Join(modules(t), "golang.org/x/tools@*"))
 	must(t, err)
 	if len(mods) > 0 && *whole {
@@ -39,9 +39,9 @@ func modules(t *testing.T) string {
 }
 
 // junk is a repository with rules in every place, and files of every kind.
-func junk(t *testing.T) desk {
+func junk(t *testing.T) fixture {
 	t.Helper()
-	d := newDesk(t)
+	d := newFixture(t)
 	lines(t, d.top, d.dir, program(t, "git"), "init", "-q", ".")
 	text := "func main() {\n\treturn err // TODO: error in reader\n}\n\nFoo foo FOO_1 straße\n"
 	for _, name := range []string{
@@ -100,7 +100,7 @@ func TestGrepFindsWhatRipgrepFinds(t *testing.T) {
 
 // compare compares what both find. To hob as to RE2 words are in ASCII, and "." takes a byte that is not UTF-8; to ripgrep
 // neither, so the patterns ask for neither.
-func compare(t *testing.T, d desk, rg, pattern, mode string, flags ...string) {
+func compare(t *testing.T, d fixture, rg, pattern, mode string, flags ...string) {
 	t.Helper()
 	all := append(flags, "--no-messages", "--no-heading", "--crlf", "--no-config", "--", pattern, ".")
 	want := lines(t, d.top, d.dir, rg, all...)
@@ -167,7 +167,7 @@ func drawn(data search.Found) []string {
 }
 
 // public leaves out the files that hob searches only when they are named.
-func (d desk) public(t *testing.T, found []string) []string {
+func (d fixture) public(t *testing.T, found []string) []string {
 	t.Helper()
 	known := map[string]bool{}
 	return slices.DeleteFunc(found, func(s string) bool {
@@ -256,7 +256,7 @@ func TestLargeFilesAreSearchedAsSmallOnes(t *testing.T) {
 		copy(edges[at-1+i%4:], "needle")
 	}
 	text := string(edges)
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(
 		t, "edges", text, "nolast", text+"needle", "blank", strings.Repeat("\n", size)+"needle\n", "crlf", strings.ReplaceAll(text, "\n", "\r\n"),
 		"long", text+strings.Repeat("x", 3*part)+"needle\n"+text, "one", strings.Repeat("x", size)+"needle", "early", "\x00"+text,

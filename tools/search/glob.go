@@ -17,14 +17,14 @@ import (
 	"hob/tools"
 )
 
-// Wanted is what glob takes.
+// Wanted is the input of glob.
 type Wanted struct {
 	Pattern   string `json:"pattern" jsonschema:"**/*.{ts,tsx}, !(x), */: folders" min:"1" max:"1000"`
 	Path      string `json:"path,omitempty" jsonschema:"folder" default:"." min:"1"`
 	HeadLimit int    `json:"head_limit,omitempty" jsonschema:"files at most" default:"1000" min:"1" max:"1000"`
 }
 
-// Globbed is what glob answers.
+// Globbed is the output of glob.
 type Globbed struct {
 	Files    []GlobbedFile `json:"files" jsonschema:"newest first"`
 	Total    int           `json:"total" jsonschema:"files that match"`
@@ -40,7 +40,7 @@ type GlobbedFile struct {
 	Modified time.Time `json:"modified" jsonschema:"last change"`
 }
 
-// NewGlob makes the tool glob: files by a pattern of their paths.
+// NewGlob builds the tool glob, which finds files by a pattern of their paths.
 func NewGlob(d Deps) tools.Tool {
 	g := globber{d}
 	return tools.New[Wanted, Globbed](tools.Spec{
@@ -49,6 +49,7 @@ func NewGlob(d Deps) tools.Tool {
 	}, g.intent, g.run)
 }
 
+// globber implements glob.
 type globber struct{ Deps }
 
 func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.Intent, error) {
@@ -56,14 +57,14 @@ func (g globber) intent(_ context.Context, call tools.Call, in Wanted) (tools.In
 	if _, _, err := newWild(rest); err != nil {
 		return tools.Intent{}, err
 	}
-	p, err := judge(g.Guard, call, from)
+	p, err := resolve(g.Guard, call, from)
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	return looking("glob", in.Pattern, p)
+	return readIntent("glob", in.Pattern, p)
 }
 
-// newWild reads a pattern; one with a slash at its end names folders.
+// newWild compiles a pattern. A pattern with a slash at its end matches folders.
 func newWild(pattern string) (w *glob.Pattern, folders bool, err error) {
 	names := strings.TrimRight(pattern, "/")
 	if w, err = glob.New(names); err != nil {
@@ -72,7 +73,8 @@ func newWild(pattern string) (w *glob.Pattern, folders bool, err error) {
 	return w, names != pattern, nil
 }
 
-// anchored splits a pattern that begins elsewhere, with "/", "~/" or "../", into the folder where it begins and the rest.
+// anchored splits a pattern that starts with "/", "~/" or "../" into the folder where the search
+// starts and the rest.
 func anchored(path, pattern string) (start, rest string) {
 	absolute := strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~/")
 	if !absolute && pattern != ".." && !strings.HasPrefix(pattern, "../") {
@@ -94,6 +96,7 @@ func anchored(path, pattern string) (start, rest string) {
 	}
 }
 
+// run walks the tree with one worker per processor and returns the newest matches.
 func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent tools.Intent) (tools.Result, error) {
 	from, rest := anchored(in.Path, in.Pattern)
 	w, folders, err := newWild(rest)
@@ -104,7 +107,7 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 	if err != nil {
 		return tools.Result{}, err
 	}
-	s, err := newSift(g.Deps, start)
+	s, err := newFilter(g.Deps, start)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -116,42 +119,45 @@ func (g globber) run(ctx context.Context, call tools.Call, in Wanted, intent too
 	if err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
-	r := &globRun{pattern: w, folders: folders, sift: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers()+1)}
+	r := &globRun{pattern: w, folders: folders, filter: s, ctx: ctx, pieces: suspects(), limit: in.HeadLimit, found: make([]newest, walk.Workers()+1)}
 	if err := errors.Join(walk.Walk(ctx, root, r), root.Close()); err != nil {
 		return tools.Result{}, tools.RefusePath(g.Guard, call, from, err)
 	}
 	return r.result(names, in.Pattern)
 }
 
-// globRun is one run of glob.
+// globRun is one run of glob. It implements walk.Visitor.
 type globRun struct {
 	pattern *glob.Pattern
-	folders bool // are wanted, and no files
-	sift    *sift
-	ctx     context.Context //nolint:containedctx // of this run alone
+	folders bool // find folders instead of files
+	filter  *filter
+	ctx     context.Context //nolint:containedctx // lives for one run
 	pieces  []string
 	limit   int
-	mu      sync.Mutex // of the last of found
-	found   []newest   // of each worker, and the folders
+	mu      sync.Mutex // guards the last element of found
+	found   []newest   // one list per worker, and one for folders
 }
 
-// reached is what a folder keeps: its rules, and how far the pattern has come.
+// reached is the state that a folder passes on to its subfolders: ignore rules, and how far the
+// pattern has matched.
 type reached struct {
 	node  *ignore.Node
 	state glob.State
 }
 
-// newest keeps the newest of the files that it is given.
+// newest keeps the newest of the files that it gets.
 type newest struct {
 	files []globbed
 	total int
 }
 
+// globbed is a file that matches.
 type globbed struct {
-	path string // below the start
+	path string // relative to the start
 	info walk.Info
 }
 
+// add adds a file and drops the oldest ones when the list gets long.
 func (n *newest) add(f globbed, limit int) {
 	n.total++
 	if n.files = append(n.files, f); len(n.files) > 4*limit+1000 {
@@ -159,7 +165,7 @@ func (n *newest) add(f globbed, limit int) {
 	}
 }
 
-// newestOf sorts files, the newest first, and keeps so many.
+// newestOf sorts files, newest first, and keeps at most limit.
 func newestOf(files []globbed, limit int) []globbed {
 	slices.SortFunc(files, func(a, b globbed) int {
 		return cmp.Or(cmp.Compare(b.info.Modified, a.info.Modified), cmp.Compare(a.path, b.path))
@@ -167,31 +173,31 @@ func newestOf(files []globbed, limit int) []globbed {
 	return files[:min(len(files), limit)]
 }
 
-// Folder goes on with the folders in which the pattern can match, and the files that it does.
+// Folder selects the subfolders that the pattern can still match, and the files that it matches.
 func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
-	if r.sift.forbidden(d) {
+	if r.filter.forbidden(d) {
 		return nil
 	}
-	here := reached{r.sift.top, r.pattern.Start()}
+	here := reached{r.filter.top, r.pattern.Start()}
 	if d.Above != nil {
 		above, _ := d.Above.Keep.(reached)
 		here.node = above.node
 		name := d.Path[strings.LastIndexByte(d.Path, '/')+1:]
-		here.state = r.pattern.Enter(above.state, name, r.standing(d.Above, above, name))
+		here.state = r.pattern.Enter(above.state, name, r.folderRule(d.Above, above, name))
 	}
-	here.node = r.sift.node(d, entries, here.node)
+	here.node = r.filter.node(d, entries, here.node)
 	d.Keep = here
-	dir := r.sift.below(d.Path)
+	dir := r.filter.below(d.Path)
 	kept := entries[:0]
 	for _, e := range entries {
-		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name))) {
+		if r.folders && e.Kind == walk.Folder && r.takes(here, dir, e.Name, true) && !(suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name))) {
 			r.folder(d.Child(e.Name))
 		}
 		switch {
-		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.standing(d, here, e.Name))) == 0:
+		case e.Kind == walk.Folder && len(r.pattern.Enter(here.state, e.Name, r.folderRule(d, here, e.Name))) == 0:
 		case e.Kind == walk.File && (r.folders || !r.takes(here, dir, e.Name, false)):
 		case e.Kind == walk.Other:
-		case suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name)):
+		case suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name)):
 		default:
 			kept = append(kept, e)
 		}
@@ -199,16 +205,16 @@ func (r *globRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 	return kept
 }
 
-// standing is what the rules say of a folder in d.
-func (r *globRun) standing(d *walk.Dir, in reached, name string) glob.Standing {
+// folderRule returns what the ignore rules say about a subfolder of d.
+func (r *globRun) folderRule(d *walk.Dir, in reached, name string) glob.Standing {
 	if in.node == nil {
 		return glob.Open
 	}
-	dir := r.sift.below(d.Path)
+	dir := r.filter.below(d.Path)
 	if in.node.Verdict(dir, name, true) == ignore.Ignore {
 		return glob.LeftOut
 	}
-	const anything = "\x01" // a name that no rule speaks of but one that speaks of all
+	const anything = "\x01" // a name that only a rule for all names matches
 	inside := dir + "/" + name
 	if in.node.Verdict(inside, anything, true) == ignore.Ignore && in.node.Verdict(inside, anything, false) == ignore.Ignore {
 		return glob.Hollow
@@ -216,47 +222,49 @@ func (r *globRun) standing(d *walk.Dir, in reached, name string) glob.Standing {
 	return glob.Open
 }
 
+// takes reports whether an entry matches. An ignored one matches only if the pattern names it.
 func (r *globRun) takes(here reached, dir, name string, folder bool) bool {
 	ok, named := r.pattern.Match(here.state, name)
 	return ok && (named || here.node.Verdict(dir, name, folder) != ignore.Ignore)
 }
 
-// folder notes a folder that matches.
+// folder records a folder that matches.
 func (r *globRun) folder(path string) {
-	info, err := os.Lstat(r.sift.below(path))
+	info, err := os.Lstat(r.filter.below(path))
 	if err != nil || !info.IsDir() {
-		return // it has gone since it was listed
+		return // it no longer exists
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.found[len(r.found)-1].add(globbed{path + "/", walk.Info{Modified: info.ModTime().UnixNano()}}, r.limit)
 }
 
-// File notes a file that matches.
+// File records a file that matches.
 func (r *globRun) File(worker int, d *walk.Dir, e walk.Entry) {
 	info, err := d.Stat(e.Name)
 	if err != nil {
-		r.sift.failed(r.ctx, err)
+		r.filter.failed(r.ctx, err)
 		return
 	}
 	r.found[worker].add(globbed{d.Child(e.Name), info}, r.limit)
 }
 
 // Failed counts a folder that cannot be read.
-func (r *globRun) Failed(_ string, err error) { r.sift.failed(r.ctx, err) }
+func (r *globRun) Failed(_ string, err error) { r.filter.failed(r.ctx, err) }
 
+// result merges the workers' lists and removes files that must not be listed.
 func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
-	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.sift.unread.Load())}
+	out := Globbed{Files: []GlobbedFile{}, Unread: int(r.filter.unread.Load())}
 	var all []globbed
 	for _, n := range r.found {
 		all, out.Total = append(all, n.files...), out.Total+n.total
 	}
 	all = newestOf(all, r.limit)
 	folders, found := map[string]bool{}, len(all)
-	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.sift.lists(strings.TrimSuffix(f.path, "/"), folders) })
+	all = slices.DeleteFunc(all, func(f globbed) bool { return !r.filter.lists(strings.TrimSuffix(f.path, "/"), folders) })
 	withheld := found - len(all)
 	out.Total -= withheld
-	out.Withheld = int(r.sift.withheld.Load()) + withheld
+	out.Withheld = int(r.filter.withheld.Load()) + withheld
 	out.Cut = out.Total > len(all)
 	var b strings.Builder
 	foreign := ""
@@ -278,11 +286,12 @@ func (r *globRun) result(names naming, pattern string) (tools.Result, error) {
 	return tools.Result{Content: strings.TrimRight(b.String(), "\n"), Data: out, Foreign: foreign}, nil
 }
 
-// foreign says why a file below the start is somebody else's.
+// foreign returns why a file below the start is foreign, or "".
 func (r *globRun) foreign(path string) string {
-	return r.sift.guard.Foreign(r.sift.below(path), r.sift.start.Area)
+	return r.filter.guard.Foreign(r.filter.below(path), r.filter.start.Area)
 }
 
+// note says what was cut, unreadable or withheld.
 func (g Globbed) note(pattern, noun string) string {
 	var notes []string
 	if g.Cut {

@@ -23,7 +23,7 @@ const (
 	modeCount   = "count"
 )
 
-// Asked is what grep takes.
+// Asked is the input of grep.
 type Asked struct {
 	Pattern    string `json:"pattern" jsonschema:"RE2 regex"`
 	Path       string `json:"path,omitempty" jsonschema:"file or folder" default:"." min:"1"`
@@ -39,40 +39,42 @@ type Asked struct {
 	Offset     int    `json:"offset,omitempty" jsonschema:"results to skip" min:"0" max:"1000000"`
 }
 
-// NewGrep makes the tool grep: lines that a regular expression matches.
+// NewGrep builds the tool grep, which finds the lines that a regular expression matches.
 func NewGrep(d Deps) tools.Tool {
-	g := grepper{d, &kept{}}
+	g := grepper{d, &keptOpen{}}
 	return tools.New[Asked, Found](tools.Spec{
 		Name: "grep", Group: "search", Core: true, SelfPaging: true, ReadOnly: true, Positional: "pattern", Example: `"func main" --include "*.go"`,
 		Description: "Search files for a regex. Skips ignored, hidden and binary ones.",
 	}, g.intent, g.run)
 }
 
+// grepper implements grep.
 type grepper struct {
 	Deps
-	kept *kept
+	kept *keptOpen
 }
 
 func (g grepper) intent(_ context.Context, call tools.Call, in Asked) (tools.Intent, error) {
 	if _, err := newQuery(in); err != nil {
 		return tools.Intent{}, err
 	}
-	p, err := judge(g.Guard, call, in.Path)
+	p, err := resolve(g.Guard, call, in.Path)
 	if err != nil {
 		return tools.Intent{}, err
 	}
-	return looking("grep", in.Pattern, p)
+	return readIntent("grep", in.Pattern, p)
 }
 
-// query is what grep was asked, compiled.
+// query is the compiled input of grep.
 type query struct {
 	Asked
 	pattern *pattern.Pattern
 	kind    *glob.Pattern // nil: all
 	include *glob.Pattern // nil: all
-	exclude bool          // include says what is left out
+	exclude bool          // include names the files to leave out
 }
 
+// newQuery compiles and checks the input.
 func newQuery(in Asked) (*query, error) {
 	q := &query{Asked: in}
 	var err error
@@ -102,7 +104,8 @@ func newQuery(in Asked) (*query, error) {
 	return q, nil
 }
 
-// takes says whether a file, by its path below the start and by its name as results have it, is to be searched.
+// takes reports whether to search a file, given its path below the start and its path as results
+// show it.
 func (q *query) takes(below, named string) bool {
 	name := path.Base(below)
 	if q.kind != nil && !q.kind.Path(name) {
@@ -115,6 +118,7 @@ func (q *query) takes(below, named string) bool {
 	return hit != q.exclude
 }
 
+// run searches the tree with one worker per processor.
 func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tools.Intent) (tools.Result, error) {
 	q, err := newQuery(in)
 	if err != nil {
@@ -124,7 +128,7 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 	if err != nil {
 		return tools.Result{}, err
 	}
-	s, err := newSift(g.Deps, start)
+	s, err := newFilter(g.Deps, start)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -133,10 +137,10 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 		return tools.Result{}, err
 	}
 	if q.HeadLimit == 0 {
-		q.HeadLimit = maxContent / len("a:1:\n") // as many as a page can hold
+		q.HeadLimit = maxContent / len("a:1:\n") // as many as fit on a page
 	}
 	r := &grepRun{
-		query: q, sift: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
+		query: q, filter: s, names: names, ctx: ctx, pieces: suspects(), kept: g.kept,
 		found: collector{need: in.Offset + q.HeadLimit, content: in.OutputMode == modeContent},
 	}
 	for range walk.Workers() {
@@ -150,23 +154,24 @@ func (g grepper) run(ctx context.Context, call tools.Call, in Asked, intent tool
 	return r.result()
 }
 
-// grepRun is one run of grep.
+// grepRun is one run of grep. It implements walk.Visitor.
 type grepRun struct {
 	*query
-	sift     *sift
+	filter   *filter
 	names    naming
-	ctx      context.Context //nolint:containedctx // of this run alone
+	ctx      context.Context //nolint:containedctx // lives for one run
 	pieces   []string
 	scanners []*scanner
-	kept     *kept
+	kept     *keptOpen
 	found    collector
-	binary   bool // the one file that was named is binary
+	binary   bool // the named file is binary
 }
 
+// search searches the one named file, or the tree below the named folder.
 func (r *grepRun) search() error {
-	start := r.sift.start
+	start := r.filter.start
 	if !start.IsDir() {
-		f, err := r.sift.guard.Open(start)
+		f, err := r.filter.guard.Open(start)
 		if err != nil {
 			return err
 		}
@@ -176,32 +181,32 @@ func (r *grepRun) search() error {
 		}
 		return errors.Join(err, f.Close())
 	}
-	root, err := r.sift.guard.Folder(start)
+	root, err := r.filter.guard.Folder(start)
 	if err != nil {
 		return err
 	}
 	return errors.Join(walk.Walk(r.ctx, root, r), root.Close())
 }
 
-// Folder leaves out what is hidden, ignored, or of another kind.
+// Folder drops hidden and ignored entries, and files of other types.
 func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
-	if r.sift.forbidden(d) {
+	if r.filter.forbidden(d) {
 		return nil
 	}
-	above := r.sift.top
+	above := r.filter.top
 	if d.Above != nil {
 		above, _ = d.Above.Keep.(*ignore.Node)
 	}
-	node := r.sift.node(d, entries, above)
+	node := r.filter.node(d, entries, above)
 	d.Keep = node
-	dir := r.sift.below(d.Path)
+	dir := r.filter.below(d.Path)
 	kept := entries[:0]
 	for _, e := range entries {
 		switch {
 		case e.Kind == walk.Other || e.Name[0] == '.':
 		case node.Verdict(dir, e.Name, e.Kind == walk.Folder) == ignore.Ignore:
 		case e.Kind == walk.File && (r.kind != nil || r.include != nil) && !r.takes(d.Child(e.Name), r.names.of(d.Child(e.Name))):
-		case suspicious(e.Name, r.pieces) && r.sift.secret(d.Child(e.Name)):
+		case suspicious(e.Name, r.pieces) && r.filter.secret(d.Child(e.Name)):
 		default:
 			kept = append(kept, e)
 		}
@@ -212,10 +217,11 @@ func (r *grepRun) Folder(d *walk.Dir, entries []walk.Entry) []walk.Entry {
 // File searches a file.
 func (r *grepRun) File(worker int, d *walk.Dir, e walk.Entry) {
 	if err := r.file(worker, d, e); err != nil {
-		r.sift.failed(r.ctx, err)
+		r.filter.failed(r.ctx, err)
 	}
 }
 
+// file searches a file and adds its matches.
 func (r *grepRun) file(worker int, d *walk.Dir, e walk.Entry) error {
 	f, size, err := r.open(d, e)
 	if err != nil || f == nil {
@@ -230,11 +236,12 @@ func (r *grepRun) file(worker int, d *walk.Dir, e walk.Entry) error {
 	return errors.Join(err, f.Close())
 }
 
-// open opens a file; nil: it is one of hob's own under another name. What may be one is opened by way of the guard, which
-// looks before it opens. What turns out to be one all the same, because it was swapped meanwhile, is kept open.
+// open opens a file; nil if the file is one of hob's own under another name. A suspect file goes
+// through the path guard, which checks before it opens. A file that still turns out to be hob's
+// own, because somebody swapped it in at that moment, stays open (see keptOpen).
 func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err error) {
-	_, careful := r.sift.own.inodes[e.Inode]
-	if e.Inode == 0 && !careful { // no hint here: look
+	_, careful := r.filter.own.inodes[e.Inode]
+	if e.Inode == 0 && !careful { // the listing has no inode: ask
 		info, err := d.Stat(e.Name)
 		if err != nil {
 			return nil, 0, err
@@ -242,15 +249,15 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 		e.Inode, careful = info.Inode, info.Links > 1
 	}
 	if careful || r.kept.some() {
-		return r.sift.open(d.Child(e.Name))
+		return r.filter.open(d.Child(e.Name))
 	}
 	o, err := d.Open(e.Name)
 	if err != nil {
 		return nil, 0, err
 	}
-	_, own := r.sift.own.inodes[o.Inode]
-	if own || o.Links > 1 || o.Inode != e.Inode { // else it is what was listed, and was not hob's own then
-		if hobs, err := r.kept.caught(r.sift.own, o, o.Device, o.Inode); hobs {
+	_, own := r.filter.own.inodes[o.Inode]
+	if own || o.Links > 1 || o.Inode != e.Inode { // otherwise it is the listed file, which was not hob's own
+		if hobs, err := r.kept.caught(r.filter.own, o, o.Device, o.Inode); hobs {
 			return nil, 0, err
 		}
 	}
@@ -258,15 +265,15 @@ func (r *grepRun) open(d *walk.Dir, e walk.Entry) (f source, size int64, err err
 }
 
 // Failed counts a folder that cannot be read.
-func (r *grepRun) Failed(_ string, err error) { r.sift.failed(r.ctx, err) }
+func (r *grepRun) Failed(_ string, err error) { r.filter.failed(r.ctx, err) }
 
-// cancelling ends the reading of a file with the context.
+// cancelling stops reading a file when the context ends.
 type cancelling struct {
-	ctx context.Context //nolint:containedctx // of one file
+	ctx context.Context //nolint:containedctx // lives for one file
 	io.Reader
 }
 
-// Read reads, unless the search has ended.
+// Read reads, or returns the error of the context.
 func (c cancelling) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
@@ -274,7 +281,7 @@ func (c cancelling) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-// page takes the results that were asked for.
+// page returns the requested results.
 func (r *grepRun) page() []hit {
 	slices.SortFunc(r.found.hits, func(a, b hit) int { return cmp.Compare(a.path, b.path) })
 	skip, left := r.Offset, r.HeadLimit

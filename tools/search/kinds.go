@@ -8,7 +8,7 @@ import (
 	"hob/tools"
 )
 
-// ofKind makes the pattern for the names of a kind of files.
+// ofKind returns the pattern for the file names of a type.
 func ofKind(kind string) (*glob.Pattern, error) {
 	var known []string
 	for line := range strings.Lines(kinds) {
@@ -25,8 +25,8 @@ func ofKind(kind string) (*glob.Pattern, error) {
 	return nil, tools.Refuse(tools.Validation, hint, "%s: not a known type of files", tools.ShownPath(kind))
 }
 
-// kinds are the names that files of a kind have: those of ripgrep's list (rg --type-list) that people ask for, and some of
-// their other names.
+// kinds lists the file names of each type: the common entries of ripgrep's list (rg --type-list),
+// and some of their other names.
 const kinds = `asciidoc: *.adoc, *.asc, *.asciidoc
 asm: *.S, *.asm, *.s
 awk: *.awk

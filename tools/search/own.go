@@ -11,14 +11,16 @@ import (
 	"hob/daemon/walk"
 )
 
-// own knows hob's state folder and the files in it by their identity, whatever they are called elsewhere. None of them may
-// be opened: SQLite's locks on its files end when the process closes any descriptor of them.
+// own knows hob's state folder and its files by identity, whatever other names lead to them. No
+// search may open one of them: when a process closes any descriptor of a SQLite file, it loses
+// SQLite's locks on that file.
 type own struct {
 	path   string
 	folder [2]uint64
-	inodes map[uint64]struct{} // of its files, when the search began
+	inodes map[uint64]struct{} // its files at the start of the search
 }
 
+// newOwn records the files that exist now.
 func newOwn(state string) (own, error) {
 	o := own{path: state, inodes: map[uint64]struct{}{}}
 	info, err := os.Lstat(state)
@@ -32,7 +34,7 @@ func newOwn(state string) (own, error) {
 	return o, o.each(func(_, inode uint64) { o.inodes[inode] = struct{}{} })
 }
 
-// each tells of every file that is in the state folder now.
+// each calls file for every file in the state folder.
 func (o own) each(file func(device, inode uint64)) error {
 	return filepath.WalkDir(o.path, func(_ string, e iofs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -48,23 +50,24 @@ func (o own) each(file func(device, inode uint64)) error {
 	})
 }
 
-// holds says that a file which was opened is one of the state folder's now. Its number of names does not tell: it may have
-// lost one again since it was opened.
+// holds reports whether an opened file now belongs to the state folder. Its link count does not
+// tell: the file may have lost a name since it was opened.
 func (o own) holds(device, inode uint64) (bool, error) {
 	found := false
 	err := o.each(func(d, i uint64) { found = found || d == device && i == inode })
 	return found, err
 }
 
-// kept are files that turned out to be hob's own only when they were open: somebody had put them in the place of others in
-// that moment. They are neither read nor closed, ever.
-type kept struct {
+// keptOpen holds files that turned out to be hob's own only after they were opened, because
+// somebody swapped them in at that moment. They are never read and never closed.
+type keptOpen struct {
 	mu    sync.Mutex
 	files []io.Closer
 }
 
-// caught keeps an open file if it is hob's own, or if nobody can tell: then the error says why.
-func (k *kept) caught(o own, f io.Closer, device, inode uint64) (bool, error) {
+// caught keeps an open file if it is hob's own, or if that cannot be determined: then it returns
+// the error.
+func (k *keptOpen) caught(o own, f io.Closer, device, inode uint64) (bool, error) {
 	hobs, err := o.holds(device, inode)
 	if !hobs && err == nil {
 		return false, nil
@@ -75,8 +78,9 @@ func (k *kept) caught(o own, f io.Closer, device, inode uint64) (bool, error) {
 	return true, err
 }
 
-// some says that it happened. From then on files are opened in a slower way in which it cannot: so there are few.
-func (k *kept) some() bool {
+// some reports whether this has ever happened. From then on files are opened in a slower way that
+// prevents it, so the list stays short.
+func (k *keptOpen) some() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.files) > 0

@@ -18,7 +18,7 @@ import (
 // While somebody swaps a file for a hard link to the database and back, nothing of the database is found, and the lock that
 // the process holds on it stays: no descriptor of it was ever closed.
 func TestRaceForTheDatabase(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	db, x := filepath.Join(d.top, "state", "db"), filepath.Join(d.dir, "x")
 	must(t, os.WriteFile(db, []byte("secret of the state"), 0o600))
 	d.put(t, "x", "harmless")
@@ -98,7 +98,7 @@ func TestFlatMemory(t *testing.T) {
 	if testing.Short() {
 		lines /= 8
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "big", strings.Repeat("this is line number 1234567 of the file\n", lines/4))
 	big, err := os.OpenFile(filepath.Join(d.dir, "big"), os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)

@@ -14,14 +14,15 @@ import (
 
 // Sizes in bytes.
 const (
-	partSize  = 256 << 10 // searched at once; it fits a processor's cache
+	partSize  = 256 << 10 // size of a part; it fits a processor's cache
 	largeFile = 16 * partSize
-	tailSize  = 4 << 10   // read behind a part at once, to the end of its last line
-	maxTail   = 256 << 10 // a longer line makes a file odd
-	maxAhead  = 16        // parts that are searched before one of their predecessors is
+	tailSize  = 4 << 10   // first read after a part, to find the end of its last line
+	maxTail   = 256 << 10 // a file with a longer line is odd
+	maxAhead  = 16        // parts that may be finished before an earlier one
 )
 
-// errOdd is a file that is not to be searched by parts: it has very long lines, another encoding, or a NUL, or it shrinks.
+// errOdd says that a file cannot be searched in parts: it has very long lines, another encoding or
+// a NUL, or it became shorter.
 var errOdd = errors.New("not to be searched by parts")
 
 // source is an open file.
@@ -31,33 +32,34 @@ type source interface {
 	io.Closer
 }
 
-// parts searches a large file with as many workers as there are processors. Each takes the next part; what is found is
-// put together in the file's order; nobody gets far ahead, so memory stays flat.
+// parts searches a large file with one worker per processor. Each worker takes the next part. The
+// results are joined in file order, and no worker may get more than maxAhead parts ahead, which
+// bounds the memory.
 type parts struct {
-	ctx   context.Context //nolint:containedctx // of one file
+	ctx   context.Context //nolint:containedctx // lives for one file
 	src   io.ReaderAt
 	size  int64
 	keep  int  // lines to keep
-	first bool // the first match is enough
+	first bool // stop at the first match
 
 	mu     sync.Mutex
 	turn   sync.Cond
-	taken  int64          // parts that are being searched or were
-	joined int64          // parts that are in found
-	ahead  map[int64]part // searched, but not joined
+	taken  int64          // parts handed out so far
+	joined int64          // parts added to found
+	ahead  map[int64]part // searched but not joined
 	found  hit
-	number int // of the first line behind those joined, as long as lines are kept
+	number int // number of the first line after the joined parts, while lines are kept
 	enough bool
 	err    error
 }
 
-// part is what was found in a part. Its lines count from 0.
+// part holds the matches in one part. Its line numbers start at 0.
 type part struct {
 	hit
 	breaks int
 }
 
-// byParts searches a file from its beginning to its size. errOdd: it must be read from one end to the other.
+// byParts searches a file up to size. On errOdd the caller must read the file sequentially.
 func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep int) (hit, error) {
 	p := &parts{ctx: ctx, src: src, size: size, keep: keep, first: s.mode == modeFiles, number: 1, ahead: map[int64]part{}}
 	p.turn.L = &p.mu
@@ -85,7 +87,7 @@ func (s *scanner) byParts(ctx context.Context, src io.ReaderAt, size int64, keep
 	return p.found, p.err
 }
 
-// take is the next part, and how many lines of it may be wanted.
+// take returns the next part and how many of its lines may be needed.
 func (p *parts) take() (at int64, keep int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +104,7 @@ func (p *parts) take() (at int64, keep int, ok bool) {
 	return p.taken - 1, p.keep - len(p.found.lines), true
 }
 
-// end stops all with an error.
+// end stops all workers with an error.
 func (p *parts) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +114,7 @@ func (p *parts) end(err error) {
 	p.turn.Broadcast()
 }
 
-// join adds what was found in a part, when all parts before are there.
+// join adds the matches of a part as soon as all earlier parts are joined.
 func (p *parts) join(at int64, found part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,9 +137,9 @@ func (p *parts) join(at int64, found part) {
 	}
 }
 
-// read reads the lines of a part: those that begin behind its first byte, up to the one that begins with the next part's
-// first byte. So nothing but the part is read, from an aligned place to an aligned place, which is much faster. The buffer
-// grows to what the last line needs.
+// read reads the lines of a part: those that start after its first byte, up to and including the
+// one that starts at the first byte of the next part. Thereby all reads are aligned, which is much
+// faster. The buffer grows as the last line requires.
 func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 	low, high := at*partSize, min(p.size, (at+1)*partSize)
 	b := (*buf)[:high-low]
@@ -157,12 +159,12 @@ func (p *parts) read(buf *[]byte, at int64) ([]byte, error) {
 	}
 	start := bytes.IndexByte(b, '\n') + 1
 	if start == 0 || start > int(high-low) {
-		return nil, nil // no line begins here
+		return nil, nil // no line starts here
 	}
 	return b[start:], nil
 }
 
-// finish adds, to what was read of the file up to high, the rest of the line that high is in.
+// finish appends the rest of the line that contains the offset high.
 func (p *parts) finish(b []byte, high int64) ([]byte, error) {
 	for more := int64(tailSize); high < p.size; more *= 2 {
 		if more > maxTail {
@@ -181,7 +183,7 @@ func (p *parts) finish(b []byte, high int64) ([]byte, error) {
 	return b, nil
 }
 
-// full reads what must be there.
+// full reads all of b; a file that ends earlier is odd.
 func (p *parts) full(b []byte, at int64) error {
 	_, err := p.src.ReadAt(b, at)
 	if errors.Is(err, io.EOF) {
@@ -190,7 +192,7 @@ func (p *parts) full(b []byte, at int64) error {
 	return err
 }
 
-// marked says that a text begins with a byte order mark.
+// marked reports whether a text starts with a byte order mark.
 func marked(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff"))
 }

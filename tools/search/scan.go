@@ -13,26 +13,26 @@ import (
 	"hob/tools/search/text"
 )
 
-// maxText is how many characters of a line are shown: from a little before the match on.
+// Limits of a line in the results.
 const (
-	maxText   = 500
-	lead      = 80       // shown before a match that stands far behind
-	maxSearch = 64 << 10 // bytes of a long line in which the match is looked for, to show it
+	maxText   = 500      // characters shown, starting shortly before the match
+	lead      = 80       // bytes shown before a match far inside a line
+	maxSearch = 64 << 10 // bytes of a long line searched for the match to show
 )
 
-// scanner searches files, one after the other. It is for one worker.
+// scanner searches files one after the other, for one worker.
 type scanner struct {
 	pattern  *pattern.Pattern
 	searcher *pattern.Searcher
 	reader   text.Reader
 	mode     string
-	whole    bool // a match may reach over lines
-	keep     int  // lines to keep of a file
+	whole    bool // a match may span lines
+	keep     int  // lines to keep per file
 }
 
-// file searches a file; size is what is known of it. wants says whether its lines are to be kept. A binary file has no
-// lines, or, when that shows late, those that came before; they count only for content and, like with ripgrep, for the name
-// alone.
+// file searches a file; size is its expected size. wants says whether its lines are needed. A
+// binary file yields no lines, except those before a NUL that appears late: like with ripgrep,
+// these count for content and file names only.
 func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) (h hit, binary bool, err error) {
 	keep := 0
 	if wants && s.mode == modeContent {
@@ -66,11 +66,12 @@ func (s *scanner) file(ctx context.Context, src source, size int64, wants bool) 
 	return h, atOnce || later, nil
 }
 
-// lines searches lines; number is that of the first. It returns the number behind the last one, right as long as there are
-// fewer lines than are to be kept. When only files are asked for, the first match is enough.
+// lines searches a block of lines; number is the number of the first. It returns the number after
+// the last line, which is only correct while fewer lines than keep have matched. If only file names
+// are wanted, it stops at the first match.
 func (s *scanner) lines(h *hit, block []byte, number, keep int) int {
 	s.searcher.Reset(block)
-	counted := 0 // bytes of block whose lines are in number
+	counted := 0 // bytes of block already counted in number
 	for from := 0; ; {
 		start, end := s.searcher.Next(from)
 		if start < 0 {
@@ -92,7 +93,7 @@ func (s *scanner) lines(h *hit, block []byte, number, keep int) int {
 	return number
 }
 
-// overLines searches a file as one text. Matches whose lines meet count once.
+// overLines searches a file as one text. Matches that share a line count once.
 func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
 	all, err := s.reader.Whole()
 	if errors.Is(err, io.EOF) {
@@ -108,7 +109,7 @@ func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
 	number, counted, last := 1, 0, -1
 	for _, bounds := range s.pattern.All(all) {
 		if bounds[0] == len(all) && all[len(all)-1] == '\n' {
-			break // behind the last line
+			break // after the last line
 		}
 		start := bytes.LastIndexByte(all[:bounds[0]], '\n') + 1
 		if start > last {
@@ -131,6 +132,7 @@ func (s *scanner) overLines(wants bool) (h hit, binary bool, err error) {
 	return h, false, nil
 }
 
+// lineLength returns the length of the first line without its line break.
 func lineLength(rest []byte) int {
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
 		return i
@@ -138,7 +140,7 @@ func lineLength(rest []byte) int {
 	return len(rest)
 }
 
-// clip makes a line fit to show: valid UTF-8, no CR at its end, and of a long one the part around the match.
+// clip prepares a line for display. Of a long line it shows the part around the match.
 func (s *scanner) clip(number int, raw []byte) line {
 	start := 0
 	if len(raw) <= maxText {
@@ -150,15 +152,17 @@ func (s *scanner) clip(number int, raw []byte) line {
 	return windowed(number, raw, start)
 }
 
+// plainLine prepares a line for display from its beginning.
 func plainLine(number int, raw []byte) line { return windowed(number, raw, 0) }
 
+// windowed prepares a line for display from the byte start on.
 func windowed(number int, raw []byte, start int) line {
 	raw = bytes.TrimSuffix(raw, []byte("\r"))
 	shown, cut := window(raw, min(start, len(raw)))
 	return line{number: number, text: shown, cut: cut}
 }
 
-// window shows maxText characters of a line from start on, and says what is left out.
+// window cuts a line to maxText characters from start on, and marks what is left out.
 func window(raw []byte, start int) (shown string, cut bool) {
 	for start > 0 && start < len(raw) && !utf8.RuneStart(raw[start]) {
 		start--

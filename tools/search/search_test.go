@@ -19,7 +19,7 @@ import (
 )
 
 func TestGrep(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(
 		t, "a.txt", "one\ntwo foo\nthree\nFOO four\nfive\n", "sub/b.go", "foo\nbar\nbaz\n", ".hidden", "foo", "bin", "foo\x00", ".gitignore", "skip/\n", "skip/x", "foo",
 		"crlf", "line foo\r\n", "long", strings.Repeat("x", 3000)+"foo"+strings.Repeat("y", 3000)+"\n", "utf16", "\xff\xfef\x00o\x00o\x00", "bad", "f\xff foo\n",
@@ -61,7 +61,7 @@ func TestGrep(t *testing.T) {
 }
 
 func TestGrepPages(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, name := range []string{"a", "b", "c"} {
 		d.put(t, name, strings.Repeat("hit\n", 200))
 	}
@@ -95,7 +95,7 @@ func TestGrepPages(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a", "x")
 	must(t, syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o600))
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 
 // What must not be looked into is passed over on the way, whatever leads to it.
 func TestKeepsOut(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	must(t, os.WriteFile(filepath.Join(d.top, "state", "db"), []byte("needle"), 0o600))
 	must(t, os.Link(filepath.Join(d.top, "state", "db"), filepath.Join(d.dir, "hard")))
 	must(t, os.Symlink(filepath.Join(d.top, "state"), filepath.Join(d.dir, "soft")))
@@ -163,7 +163,7 @@ func TestKeepsOut(t *testing.T) {
 // Whatever the guard takes for a name of keys or credentials is withheld by both tools, and so is what it takes for one by
 // its place.
 func TestWithholds(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	names := []string{
 		"prod.env", "my-credentials.json", "SECRET.txt", "id_rsa", "id_ed25519.bak", "a.pem", "B.KEY", "c.p12", "d.pfx", "e.ppk", "f.jks", "g.kdbx", "h.keychain", "i.keychain-db",
 		"_netrc", "authorized_keys", "ssh_host_key", "wallet.dat", "keychains/x", "keyrings/x", "\u017fecret", "to\u212aen-\u017fecret",
@@ -204,7 +204,7 @@ func TestWithholds(t *testing.T) {
 }
 
 func TestForeign(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "own.txt", "needle own", "attachments/x.txt", "needle mail", "sub/marked.txt", "needle mark")
 	for pattern, want := range map[string]string{"needle own": "", "needle mail": "attachment", "needle mark": "written by a tainted turn", "nowhere": ""} {
 		if res := d.do(t, d.grep, args{"pattern": pattern}); res.Foreign != want {
@@ -227,7 +227,7 @@ func TestForeign(t *testing.T) {
 
 // A file that cannot be searched does not stop a search.
 func TestOneBadFile(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a", "needle", "bad", strings.Repeat("x", 65<<20), "dir/c", "needle") // a line of more than 64 MB
 	if res := d.do(t, d.grep, args{"pattern": "needle"}); res.Content != "a:1:needle\ndir/c:1:needle\n(1 file or folder could not be read)" {
 		t.Error(res.Content)
@@ -235,7 +235,7 @@ func TestOneBadFile(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a", "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -247,7 +247,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestGlob(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(
 		t, "a.go", "", "b.txt", "", "sub/c.go", "", "sub/deep/d.go", "", ".github/w.yml", "", ".gitignore", "build/\nout/*\n*.log\n", "build/x.o", "", "build/sub/y.o", "",
 		"out/z.o", "", "app.log", "", "sub/app.log", "",
@@ -294,7 +294,7 @@ func TestGlob(t *testing.T) {
 
 // A slash at the end of a pattern asks for folders, and for nothing that is in them.
 func TestGlobFolders(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a/x", "", "b/c/y", "", ".h/z", "", "vendor/v", "", ".gitignore", "vendor\n", "credentials/x", "", "top", "")
 	for pattern, want := range map[string][]string{
 		"*/": {"a/", "b/"}, "**/": {"a/", "b/", "b/c/"}, "b/*/": {"b/c/"}, ".h/": {".h/"}, "vendor/": {"vendor/"}, "top/": nil, "a": nil, "{a,b}/": {"a/", "b/"},
@@ -314,7 +314,7 @@ func TestGlobFolders(t *testing.T) {
 
 // Folders are not entered for a pattern that ends above what is in them: the folders of the root are there at once.
 func TestGlobOfTheRoot(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	start := time.Now()
 	res := d.do(t, d.glob, args{"pattern": "/*/"})
 	if res.IsError || !strings.Contains(res.Content, "/") || time.Since(start) > 5*time.Second {
@@ -323,7 +323,7 @@ func TestGlobOfTheRoot(t *testing.T) {
 }
 
 func TestGrepWithoutALimit(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a.txt", strings.Repeat("hit\n", 30_000))
 	out, _ := d.do(t, d.grep, args{"pattern": "hit", "head_limit": 0}).Data.(search.Found)
 	if out.Shown < 5000 || out.Next != out.Shown {
@@ -338,7 +338,7 @@ func TestGrepWithoutALimit(t *testing.T) {
 }
 
 func TestGlobKeepsTheNewest(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	old := time.Now().Add(-time.Hour)
 	for i := range 1200 {
 		name := filepath.Join(d.dir, strings.Repeat("x", i/100+1)+string(rune('a'+i%100)))
@@ -359,14 +359,14 @@ func TestGlobKeepsTheNewest(t *testing.T) {
 func TestNames(t *testing.T) {
 	other := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(other, "x"), []byte("needle"), 0o600))
-	d := newDesk(t, fsguard.Root{Path: other})
+	d := newFixture(t, fsguard.Root{Path: other})
 	if got := d.found(t, args{"pattern": "needle", "path": other}); got != other+"/x:1:needle" {
 		t.Errorf("outside the workspace: %q", got)
 	}
 }
 
 func TestSpecs(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, tool := range []tools.Tool{d.grep, d.glob} {
 		s := tool.Spec()
 		if s.Group != "search" || !s.Core || !s.SelfPaging || !s.ReadOnly || len(s.Description) > 160 {

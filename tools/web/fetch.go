@@ -36,17 +36,17 @@ type Page struct {
 	Artifact string `json:"artifact,omitempty" jsonschema:"of a picture: id under which it is kept"`
 }
 
-// Shelf keeps pictures for a model to look at.
-type Shelf interface {
+// Artifacts keeps pictures for a model to look at.
+type Artifacts interface {
 	// KeepForeign stores somebody else's data and returns its id; source says in a few words where it is from. It does not hold on to data.
 	KeepForeign(ctx context.Context, name, source string, data []byte) (id string, err error)
 }
 
 // FetchDeps is what web_fetch works with.
 type FetchDeps struct {
-	Client *netguard.Client
-	Shelf  Shelf    // nil: pictures are not shown
-	Helper []string // the command whose main function is document.Helper; empty: pages are shown as bare text, and PDF files not at all
+	Client    *netguard.Client
+	Artifacts Artifacts // nil: pictures are not shown
+	Helper    []string  // the command whose main function is document.Helper; empty: pages are shown as bare text, and PDF files not at all
 }
 
 // NewFetch makes the tool web_fetch: a page as Markdown, a PDF file as text, a picture. Its cache lives as long as the tool.

@@ -72,7 +72,7 @@ func (f *fetcher) read(ctx context.Context, answer netguard.Answer) (res tools.R
 	case bytes.HasPrefix(raw, []byte("%PDF-")):
 		plain = true
 		err = f.part(ctx, &p, raw, document.PDF, "")
-	case f.Shelf != nil && picture.Known(raw):
+	case f.Artifacts != nil && picture.Known(raw):
 		res, err = f.picture(ctx, p, raw)
 		return res, p, err
 	}
@@ -125,7 +125,7 @@ func (f *fetcher) picture(ctx context.Context, p Page, raw []byte) (tools.Result
 		name, host = path.Base(u.Path), u.Host
 	}
 	part := event.Part{Kind: event.Image, Name: name, Size: int64(len(fit.Data)), MIME: fit.MIME}
-	if part.Artifact, err = f.Shelf.KeepForeign(ctx, name, "web: "+host, fit.Data); err != nil {
+	if part.Artifact, err = f.Artifacts.KeepForeign(ctx, name, "web: "+host, fit.Data); err != nil {
 		return tools.Result{}, fmt.Errorf("keep the picture: %w", err)
 	}
 	p.Artifact = part.Artifact

@@ -43,7 +43,7 @@ func newFetch(t testing.TB, client *netguard.Client) tools.Tool {
 	if env, err := exec.LookPath("env"); err == nil { // a program with the race detector would sleep for a second when it ends
 		helper = append([]string{env, "GORACE=atexit_sleep_ms=0"}, helper...)
 	}
-	return web.NewFetch(web.FetchDeps{Client: client, Shelf: &shelf{}, Helper: helper})
+	return web.NewFetch(web.FetchDeps{Client: client, Artifacts: &shelf{}, Helper: helper})
 }
 
 // shelf says where a picture is from.

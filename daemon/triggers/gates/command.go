@@ -57,7 +57,7 @@ func (e *Evaluator) shell(ctx context.Context, network bool) (tools.Tool, Settin
 	}
 	return runtime.NewExec(runtime.ExecDeps{
 		Guard: s.Guard, Artifacts: hasher{}, Spawn: e.Spawn, Registry: e.Registry, Sandbox: box, Marked: e.Marked, Environ: e.Environ, Instance: e.Instance,
-		Limits: runtime.Limits{Timeout: time.Minute, Yield: time.Hour, Keep: mostOutput, Shelf: mostOutput},
+		Limits: runtime.Limits{Timeout: time.Minute, Yield: time.Hour, Keep: mostOutput, ArtifactBytes: mostOutput},
 	}), Setting{Guard: s.Guard, Sandbox: box}
 }
 

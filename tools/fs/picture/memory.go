@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// memory is how many bytes it takes at most to decode a picture and to make it smaller: what its decoder allocates for its pixels, a
-// strip of it, and the result. Only errors of r are returned.
+// memory returns how many bytes it takes at most to decode and shrink a picture: the decoder's
+// pixels, one strip of them, and the result. It only returns errors of r.
 func (h Header) memory(r *io.SectionReader, m color.Model) (float64, error) {
 	each, err := h.eachPixel(r, m)
 	w, height := float64(h.Width), float64(h.Height)
@@ -17,7 +17,7 @@ func (h Header) memory(r *io.SectionReader, m color.Model) (float64, error) {
 	return w*height*each + w*min(strip, height)*4 + float64(shownW)*float64(shownH)*4, err
 }
 
-// eachPixel is how many bytes a decoder takes for a pixel, at most.
+// eachPixel returns how many bytes a decoder uses per pixel at most.
 func (h Header) eachPixel(r *io.SectionReader, m color.Model) (float64, error) {
 	_, palette := m.(color.Palette)
 	switch {
@@ -26,11 +26,11 @@ func (h Header) eachPixel(r *io.SectionReader, m color.Model) (float64, error) {
 	case h.Format == "webp" && m == color.YCbCrModel:
 		return 2, nil
 	case h.Format == "webp":
-		return 7, nil // the transparency is decoded as a picture of its own
+		return 7, nil // transparency is decoded as a second picture
 	case h.Format == "gif":
-		return 2, nil // with the copy in which its rows are put into order
+		return 2, nil // including a copy for reordering the rows
 	}
-	each := 4.0 // also of grey ones, which may have a transparent colour
+	each := 4.0 // also for grey pictures, which may have a transparent colour
 	switch m {
 	case color.RGBA64Model, color.NRGBA64Model, color.Gray16Model:
 		each = 8
@@ -42,17 +42,18 @@ func (h Header) eachPixel(r *io.SectionReader, m color.Model) (float64, error) {
 	if _, err := r.ReadAt(inter, 28); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
-	if h.Format == "png" && inter[0] != 0 { // the passes are pictures of their own
+	if h.Format == "png" && inter[0] != 0 { // each pass is a separate picture
 		each *= 1.6
 	}
 	return each, nil
 }
 
-// worstJPEG is what is taken of a JPEG whose frame is not found where it should be.
+// worstJPEG is the assumption for a JPEG without a frame header in the expected place.
 const worstJPEG = 24
 
-// ofJPEG is how many bytes a pixel of a JPEG takes: a byte for each sample of its frame (ITU T.81, B.2.2), four more where it is progressive,
-// since its coefficients are kept, and another picture for four colours.
+// ofJPEG returns how many bytes a decoder uses per pixel of a JPEG: one byte for each sample of its
+// frame (ITU T.81, B.2.2), four more for a progressive one, whose coefficients are kept, and a
+// second picture for four colours.
 func ofJPEG(r io.ReaderAt) (float64, error) {
 	b := bufio.NewReader(io.NewSectionReader(r, 2, maxFile))
 	for range maxSegments {
@@ -79,6 +80,7 @@ func ofJPEG(r io.ReaderAt) (float64, error) {
 	return worstJPEG, nil
 }
 
+// ofFrame computes that from a frame header.
 func ofFrame(frame []byte, progressive bool) float64 {
 	if len(frame) < 6 || len(frame) < 6+3*int(frame[5]) || frame[5] == 0 {
 		return worstJPEG
@@ -96,5 +98,5 @@ func ofFrame(frame []byte, progressive bool) float64 {
 	if frame[5] > 3 {
 		each += 4
 	}
-	return each * 1.05 // blocks at the edges
+	return each * 1.05 // incomplete blocks at the edges
 }

@@ -8,19 +8,21 @@ import (
 	"io"
 )
 
-// way is how a picture lies in its file, as EXIF numbers it (CIPA DC-008, tag 0x0112).
+// way is the orientation of a picture in its file, with the numbers of EXIF (CIPA DC-008, tag
+// 0x0112).
 type way uint16
 
+// upright means that the picture need not be turned.
 const upright way = 1
 
 const (
 	orientationTag = 0x0112
 	typeShort      = 3
-	maxSegments    = 200 // looked at before the picture begins
+	maxSegments    = 200 // examined before the picture starts
 )
 
-// orientation finds the way in the first EXIF segment of a JPEG (APP1, "Exif\0\0" and a TIFF structure). What is broken or not there
-// is upright; only r's own errors are returned.
+// orientation finds the orientation in the first EXIF segment of a JPEG (APP1, "Exif\0\0" and a
+// TIFF structure). A missing or broken segment means upright. It only returns errors of r.
 func orientation(r io.Reader) (way, error) {
 	b := bufio.NewReader(r)
 	if _, err := b.Discard(2); err != nil {
@@ -52,7 +54,7 @@ func orientation(r io.Reader) (way, error) {
 	return upright, nil
 }
 
-// ended forgives a file that ends early.
+// ended ignores that a file ends early.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -60,7 +62,7 @@ func ended(err error) error {
 	return err
 }
 
-// wayIn reads the tag out of the first directory of a TIFF structure.
+// wayIn reads the tag from the first directory of a TIFF structure.
 func wayIn(tiff []byte) way {
 	if len(tiff) < 8 {
 		return upright
@@ -89,14 +91,14 @@ func wayIn(tiff []byte) way {
 	return upright
 }
 
-// turned puts a picture the right way up.
+// turned turns a picture upright.
 func turned(img *image.RGBA, as way) *image.RGBA {
 	if as == upright {
 		return img
 	}
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
-	if as >= 5 { // the ways that lie on their side
+	if as >= 5 { // rotated by 90 degrees
 		out = image.NewRGBA(image.Rect(0, 0, h, w))
 	}
 	for y := range h {
@@ -108,7 +110,7 @@ func turned(img *image.RGBA, as way) *image.RGBA {
 	return out
 }
 
-// moved says where a pixel of a picture of w × h goes.
+// moved returns the target position of a pixel in a picture of w × h.
 func (o way) moved(x, y, w, h int) (int, int) {
 	switch o {
 	case 2:

@@ -1,6 +1,7 @@
-// Package picture makes image files fit for a model: not larger than it looks at, the right way up, in a format that servers take, and
-// whole. It never believes a header further than to refuse by it, and it opens no files. What it takes is bounded by maxMemory; a
-// decoder may still do what it likes, so it is called in a process of its own (see package document).
+// Package picture prepares image files for a model: not larger than a model uses, upright, in a
+// format that servers accept, and complete. The header of a file decides first whether decoding
+// would use too much memory (maxMemory). A decoder may still misbehave, so package document calls
+// this package in a separate process. It opens no files.
 package picture
 
 import (
@@ -19,13 +20,13 @@ import (
 
 // Limits of pictures.
 const (
-	MaxSide   = 2000       // pixels of the longer side of what is shown
-	maxMemory = 69_000_000 // bytes of the decoded picture and what is made of it: a screen of 5120 × 2880, a photograph of 12 megapixels at its worst
-	maxFile   = 64 << 20   // bytes of a picture's file
-	maxShown  = 3_500_000  // bytes of what is shown: 5 MB in base64, which is what most servers take
+	MaxSide   = 2000       // pixels of the longer side of a shown picture
+	maxMemory = 69_000_000 // bytes for decoding and scaling: enough for a screen of 5120 × 2880 or a photograph of 12 megapixels in the worst case
+	maxFile   = 64 << 20   // bytes of a file
+	maxShown  = 3_500_000  // bytes of a shown picture: 5 MB in base64, the limit of most servers
 )
 
-// What can be wrong with a picture.
+// Reasons to refuse a picture.
 var (
 	ErrFormat = errors.New("not a picture that can be read")
 	ErrLarge  = errors.New("too large a picture")
@@ -36,33 +37,33 @@ type Shown struct {
 	Data          []byte `json:"-"`
 	MIME          string // image/png, image/jpeg or image/webp
 	Width, Height int    // pixels of Data
-	From          Header // the file's
+	From          Header // header of the file
 }
 
-// Header is what a picture's first bytes say.
+// Header holds the facts from the beginning of a picture's file.
 type Header struct {
 	Format        string // "png", "jpeg", "gif", "webp", "bmp"
-	Width, Height int    // pixels, as they are stored: before the picture is turned
+	Width, Height int    // pixels as stored, before the picture is turned
 }
 
-// Changed says that Data is not the file as it is.
+// Changed reports whether Data differs from the file.
 func (s Shown) Changed() bool { return s.MIME != "image/"+s.From.Format || s.Width != s.From.Width }
 
-// format is a kind of picture.
+// format is a picture format.
 type format struct {
 	name   string
-	at     int // where the magic stands
+	at     int // offset of the magic
 	magic  string
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 }
 
-// formats are the kinds of pictures that are read. The magics are those of the formats' specifications.
+// formats lists the formats that can be decoded. The magics are from their specifications.
 func formats() []format {
 	return []format{
 		{"png", 0, "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
 		{"jpeg", 0, "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode},
-		{"gif", 0, "GIF8", gif.DecodeConfig, gif.Decode}, // decodes the first frame alone
+		{"gif", 0, "GIF8", gif.DecodeConfig, gif.Decode}, // decodes the first frame only
 		{"webp", 8, "WEBP", webp.DecodeConfig, webp.Decode},
 		{"bmp", 0, "BM", bmp.DecodeConfig, bmp.Decode},
 	}
@@ -78,14 +79,15 @@ func formatOf(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// Known says whether a file that begins with head is of a format that Fit reads.
+// Known reports whether Fit can decode a file that starts with head.
 func Known(head []byte) bool {
 	_, ok := formatOf(head)
 	return ok
 }
 
-// Fit reads a picture and makes it fit to be shown. It is decoded to its end even when it can be shown as it is: a server refuses a
-// whole conversation for a picture that is broken. Errors: ErrFormat, ErrLarge, or that of r.
+// Fit prepares a picture. It decodes the whole picture even if the file can be shown unchanged,
+// because a server refuses a whole conversation over one broken picture. Errors: ErrFormat,
+// ErrLarge, or those of r.
 func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	if size > maxFile {
 		return s, fmt.Errorf("%w: its file has more than %d MB", ErrLarge, maxFile>>20)
@@ -116,7 +118,8 @@ func Fit(r io.ReaderAt, size int64) (s Shown, err error) {
 	return s, s.redraw(turned(shrunk(img), turn), f.name == "jpeg")
 }
 
-// sendable are the formats that are sent as they are. A GIF may move, which servers refuse.
+// sendable reports whether servers accept a format unchanged. They refuse animated GIFs, so GIF is
+// not among them.
 func sendable(mime string) bool {
 	return mime == "image/png" || mime == "image/jpeg" || mime == "image/webp"
 }
@@ -128,7 +131,7 @@ func caught(err *error) {
 	}
 }
 
-// headerOf reads the header and refuses by it what would take too much memory.
+// headerOf reads the header, and refuses a picture that would use too much memory.
 func headerOf(r *io.SectionReader) (format, Header, error) {
 	magic := make([]byte, 16)
 	n, err := r.ReadAt(magic, 0)
@@ -154,7 +157,7 @@ func headerOf(r *io.SectionReader) (format, Header, error) {
 	return f, h, err
 }
 
-// redraw encodes img into s: photographs as JPEG, everything else as PNG unless that is too large.
+// redraw encodes img into s: photographs as JPEG, all others as PNG unless that is too large.
 func (s *Shown) redraw(img *image.RGBA, photo bool) error {
 	s.Width, s.Height = img.Rect.Dx(), img.Rect.Dy()
 	if !photo {
@@ -173,7 +176,7 @@ func (s *Shown) redraw(img *image.RGBA, photo bool) error {
 	return fmt.Errorf("%w: it has more than %d KB however it is shown", ErrLarge, maxShown/1000)
 }
 
-// encode keeps what one encoder writes, and says whether it would be more than is shown.
+// encode stores the output of one encoder, and reports whether it exceeds the limit.
 func (s *Shown) encode(mime string, write func(io.Writer) error) (full bool, err error) {
 	var b bounded
 	if err := write(&b); err != nil && !errors.Is(err, errFull) {
@@ -185,11 +188,13 @@ func (s *Shown) encode(mime string, write func(io.Writer) error) (full bool, err
 	return false, nil
 }
 
-var errFull = errors.New("more than is shown")
+// errFull says that an encoded picture exceeds maxShown.
+var errFull = errors.New("more than the limit of a picture")
 
-// bounded holds maxShown bytes.
+// bounded is a buffer for at most maxShown bytes.
 type bounded struct{ bytes.Buffer }
 
+// Write appends p, or returns errFull.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxShown {
 		return 0, errFull

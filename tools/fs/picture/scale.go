@@ -9,8 +9,9 @@ import (
 // strip is how many rows are converted at once.
 const strip = 32
 
-// shrunk is img with no side longer than MaxSide, each new pixel the mean of those that it covers. The rows are added up as they come,
-// because a kernel that filters the whole picture in one direction first holds hundreds of megabytes of a large one.
+// shrunk scales img so that no side is longer than MaxSide. Each new pixel is the mean of the
+// pixels that it covers. It adds up the rows one by one, because a filter that first scales the
+// whole picture in one direction needs hundreds of megabytes for a large one.
 func shrunk(img image.Image) *image.RGBA {
 	b := img.Bounds()
 	w, h := fitted(b.Dx(), b.Dy())
@@ -43,7 +44,7 @@ func shrunk(img image.Image) *image.RGBA {
 	return out
 }
 
-// fitted are the sides of a picture when the longer one is at most MaxSide.
+// fitted returns the sides of a picture after the longer one is limited to MaxSide.
 func fitted(w, h int) (int, int) {
 	long := max(w, h)
 	if long <= MaxSide {
@@ -53,13 +54,14 @@ func fitted(w, h int) (int, int) {
 	return max(1, int(math.Round(float64(w)*f))), max(1, int(math.Round(float64(h)*f)))
 }
 
-// span is the stretch of old pixels that a new one covers: those from from up to to, the first and the last one in part.
+// span is the range of old pixels that a new one covers, the first and the last only in part.
 type span struct {
 	from, to    int
-	first, last float32 // weights of the ends; the others have each
+	first, last float32 // weights of the two ends; all others have the weight each
 	each        float32
 }
 
+// weight returns the weight of an old pixel.
 func (s span) weight(i int) float32 {
 	switch i {
 	case s.from:
@@ -71,7 +73,7 @@ func (s span) weight(i int) float32 {
 	}
 }
 
-// spansOf divides old pixels among new ones. The weights of each add up to 1.
+// spansOf divides the old pixels among the new ones. The weights of each new pixel add up to 1.
 func spansOf(old, made int) []span {
 	ratio := float64(old) / float64(made)
 	list := make([]span, made)
@@ -86,7 +88,7 @@ func spansOf(old, made int) []span {
 	return list
 }
 
-// narrow is one row, made as narrow as there are spans.
+// narrow scales one row to the number of spans.
 func narrow(line []float32, row []uint8, spans []span) {
 	for x, s := range spans {
 		var r, g, b, a float32
@@ -98,7 +100,7 @@ func narrow(line []float32, row []uint8, spans []span) {
 	}
 }
 
-// onWhite is img without transparency.
+// onWhite replaces transparency by white.
 func onWhite(img *image.RGBA) *image.RGBA {
 	out := image.NewRGBA(img.Rect)
 	draw.Draw(out, out.Rect, image.White, image.Point{}, draw.Src)

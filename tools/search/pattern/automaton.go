@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// automaton is what the lazy automata of all searchers have in common.
+// automaton is the part of a lazy automaton that all searchers share.
 type automaton struct {
 	prog    *syntax.Prog
 	classes *classes
-	across  bool // a match may reach over line breaks
-	words   bool // the program asks for word boundaries
-	begins  bool // … for beginnings of lines or of the text
+	across  bool // a match may span lines
+	words   bool // the program tests word boundaries
+	begins  bool // the program tests beginnings of lines or of the text
 }
 
+// newAutomaton prepares a program and notes which assertions it uses.
 func newAutomaton(p *syntax.Prog, across bool) *automaton {
 	a := &automaton{prog: p, classes: newClasses(p), across: across}
 	for _, in := range p.Inst {
@@ -29,20 +30,22 @@ func newAutomaton(p *syntax.Prog, across bool) *automaton {
 	return a
 }
 
-// Limits of a lazy automaton. When one is reached it forgets its states and goes on: slower, never wrong.
+// Limits of a lazy automaton. When it reaches one, it forgets its states and continues: slower, but
+// never wrong.
 const (
-	maxCells   = 1 << 18 // of the table of transitions: 1 MB
-	maxThreads = 1 << 18 // positions in the program, over all states
+	maxCells   = 1 << 18 // cells of the transition table: 1 MB
+	maxThreads = 1 << 18 // positions in all states together
 )
 
-// The first two rows of the table are no states.
+// The first two rows of the table are not states.
 const (
-	unknown = 0 // not worked out yet
+	unknown = 0 // not computed yet
 	matched = 1
 )
 
-// lazy is an automaton that makes its states as the text asks for them. A state is a set of positions in the program
-// and what stood before. Numbers of states are their rows' first cells.
+// lazy is a deterministic automaton that creates its states on demand. A state is a set of
+// positions in the program, together with the kind of the previous rune. A state's number is the
+// index of the first cell of its row.
 type lazy struct {
 	*automaton
 	row     uint32   // cells of a row
@@ -50,28 +53,31 @@ type lazy struct {
 	states  []state
 	known   map[string]uint32
 	threads int
-	first   uint32    // the state at the beginning of a line; unknown: not worked out
-	idle    [256]bool // bytes that lead from the state inside a line, where nothing has begun, back to it
-	rest    uint32    // that state; unknown: not worked out
+	first   uint32    // the state at the beginning of a line; unknown: not computed
+	idle    [256]bool // bytes that keep the rest state
+	rest    uint32    // the state inside a line when no match has started; unknown: not computed
 
 	key   []byte
-	marks []uint32 // of a position: the round in which it was added
+	marks []uint32 // for each position the round in which it was added
 	round uint32
 	stack []uint32
 }
 
+// state is one state of the automaton.
 type state struct {
-	at     []uint32 // positions, those of assertions among them
+	at     []uint32 // positions, including those of assertions
 	before kind
-	ends   bool // an assertion stands in at: the next rune decides
+	ends   bool // at contains an assertion, which the next rune decides
 }
 
+// newLazy returns an automaton without states.
 func newLazy(a *automaton) *lazy {
 	l := &lazy{automaton: a, row: uint32(len(a.classes.sample)) + 1, marks: make([]uint32, len(a.prog.Inst))} //nolint:gosec // a few hundred
 	l.forget()
 	return l
 }
 
+// forget drops all states.
 func (l *lazy) forget() {
 	l.cells = append(l.cells[:0], make([]uint32, 2*l.row)...)
 	l.states = append(l.states[:0], state{}, state{})
@@ -79,7 +85,7 @@ func (l *lazy) forget() {
 	l.threads, l.first, l.rest = 0, unknown, unknown
 }
 
-// start is the state before a line (or, when matches reach over line breaks, the text).
+// start returns the state before a line or, if matches may span lines, before the text.
 func (l *lazy) start() uint32 {
 	if l.first == unknown {
 		l.first = l.fresh(textEdge)
@@ -87,7 +93,7 @@ func (l *lazy) start() uint32 {
 	return l.first
 }
 
-// fresh is the state in which nothing of a match has been read.
+// fresh returns the state in which no part of a match has been read.
 func (l *lazy) fresh(before kind) uint32 {
 	l.begin()
 	at, done := l.follow(nil, uint32(l.prog.Start), 0, false) //nolint:gosec // a position
@@ -97,7 +103,8 @@ func (l *lazy) fresh(before kind) uint32 {
 	return l.intern(at, before)
 }
 
-// settle works out the state of rest, and which bytes do not disturb it. Most of a text is passed in it.
+// settle computes the rest state and the bytes that keep it. Most of a text is passed in this
+// state.
 func (l *lazy) settle() {
 	l.idle = [256]bool{}
 	l.rest = l.fresh(plainRune)
@@ -107,13 +114,14 @@ func (l *lazy) settle() {
 	for b, c := range l.classes.ascii[:utf8.RuneSelf] {
 		rest := l.rest
 		next := l.step(rest, uint32(c))
-		if l.rest != rest { // forgotten meanwhile
+		if l.rest != rest { // the states were forgotten meanwhile
 			return
 		}
 		l.idle[b] = next == rest
 	}
 }
 
+// begin starts a new round of marks.
 func (l *lazy) begin() {
 	if l.round++; l.round == 0 {
 		clear(l.marks)
@@ -121,8 +129,9 @@ func (l *lazy) begin() {
 	}
 }
 
-// follow adds a position and all that it leads to without reading. Assertions are kept as they are, unless decided says
-// that flags hold the truth about them. It reports whether the end of the program was reached.
+// follow adds a position and all positions reachable from it without reading. It keeps assertions
+// as they are, unless decided says that flags holds their truth values. It reports whether the end
+// of the program was reached.
 func (l *lazy) follow(at []uint32, pc uint32, flags syntax.EmptyOp, decided bool) ([]uint32, bool) {
 	l.stack = append(l.stack[:0], pc)
 	for len(l.stack) > 0 {
@@ -154,7 +163,7 @@ func (l *lazy) follow(at []uint32, pc uint32, flags syntax.EmptyOp, decided bool
 	return at, false
 }
 
-// intern gives a set of positions its number.
+// intern returns the number of a set of positions, and creates its state if necessary.
 func (l *lazy) intern(at []uint32, before kind) uint32 {
 	switch {
 	case before == textEdge && !l.across:
@@ -184,7 +193,8 @@ func (l *lazy) intern(at []uint32, before kind) uint32 {
 	return id
 }
 
-// step works out where state id goes by a class; the last class of a row is the end of the text.
+// step computes the successor of a state for a class. The last class of a row is the end of the
+// text.
 func (l *lazy) step(id, class uint32) uint32 {
 	s := l.states[id/l.row]
 	end := class == l.row-1
@@ -206,6 +216,8 @@ func (l *lazy) step(id, class uint32) uint32 {
 	return next
 }
 
+// advance computes the successor of a state for a rune: it decides the assertions, and then reads
+// the rune.
 func (l *lazy) advance(s state, r rune, after kind) uint32 {
 	from := s.at
 	if s.ends {
@@ -238,7 +250,7 @@ func (l *lazy) advance(s state, r rune, after kind) uint32 {
 	return l.intern(at, after)
 }
 
-// flags are the assertions that hold between two runes.
+// flags returns the assertions that hold between two runes.
 func (l *lazy) flags(before, after kind) syntax.EmptyOp {
 	var f syntax.EmptyOp
 	if before == lineBreak || before == textEdge {
@@ -259,8 +271,8 @@ func (l *lazy) flags(before, after kind) syntax.EmptyOp {
 	return f | syntax.EmptyNoWordBoundary
 }
 
-// find is a place in the first line of text, from a beginning of a line on, that the expression matches: between the
-// line's first byte and its break. -1: there is none.
+// find returns a position inside a matching line, between its first byte and its line break, or -1.
+// from is the beginning of a line. It only examines the first line with a match.
 func (l *lazy) find(text []byte, from int) int {
 	if l.rest == unknown {
 		l.settle()
@@ -311,7 +323,7 @@ func (l *lazy) find(text []byte, from int) int {
 	return -1
 }
 
-// pass skips bytes that do not disturb the state of rest.
+// pass skips bytes that keep the rest state.
 func (l *lazy) pass(text []byte, i int) int {
 	idle := &l.idle
 	for ; i+4 <= len(text); i += 4 {

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// classes sort all runes into those that a program cannot tell apart. Class 0 is that of the line break.
+// classes groups the runes that a program cannot distinguish. Class 0 is the line break.
 type classes struct {
-	ascii  [256]uint8 // of a byte; wide for those of runes above 0x7f
+	ascii  [256]uint8 // class of a byte; wide for bytes of runes above 0x7f
 	wide   uint8
-	starts []rune // where the stretches of runes begin, ascending, the first at 0
-	of     []uint16
-	sample []rune // one rune of each class
+	starts []rune   // starts of the ranges of runes, ascending, the first at 0
+	of     []uint16 // class of each range
+	sample []rune   // one rune of each class
 }
 
-// newClasses cuts the runes where any instruction of the program changes its mind, and joins the stretches that all
-// instructions judge alike.
+// newClasses splits the runes wherever an instruction of the program may decide differently, and
+// merges the ranges that all instructions treat alike.
 func newClasses(p *syntax.Prog) *classes {
 	cuts := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1, utf8.RuneSelf}
 	var readers []*syntax.Inst
@@ -46,6 +46,7 @@ func newClasses(p *syntax.Prog) *classes {
 	return c
 }
 
+// add returns the class for a verdict, and creates it if necessary.
 func (c *classes) add(known map[string]uint16, verdict string, r rune) uint16 {
 	id, ok := known[verdict]
 	if !ok {
@@ -56,11 +57,12 @@ func (c *classes) add(known map[string]uint16, verdict string, r rune) uint16 {
 	return id
 }
 
+// class returns the class of a rune.
 func (c *classes) class(r rune) uint16 {
 	return c.of[sort.Search(len(c.starts), func(i int) bool { return c.starts[i] > r })-1]
 }
 
-// verdict is what all instructions, and the assertions about words and lines, think of a rune.
+// verdict encodes how all instructions, and the assertions about words and lines, treat a rune.
 func verdict(readers []*syntax.Inst, r rune) string {
 	var b strings.Builder
 	b.WriteByte(byte(kindOf(r)))
@@ -74,6 +76,7 @@ func verdict(readers []*syntax.Inst, r rune) string {
 	return b.String()
 }
 
+// reads reports whether an instruction consumes a rune.
 func reads(in *syntax.Inst) bool {
 	switch in.Op {
 	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
@@ -83,6 +86,7 @@ func reads(in *syntax.Inst) bool {
 	}
 }
 
+// takes reports whether an instruction accepts a rune.
 func takes(in *syntax.Inst, r rune) bool {
 	switch in.Op {
 	case syntax.InstRuneAny:
@@ -94,7 +98,7 @@ func takes(in *syntax.Inst, r rune) bool {
 	}
 }
 
-// edges are the runes at which an instruction may change its mind.
+// edges returns the runes where the decision of an instruction may change.
 func edges(in *syntax.Inst) []rune {
 	if in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL {
 		return nil
@@ -116,7 +120,7 @@ func edges(in *syntax.Inst) []rune {
 	return list
 }
 
-// kind is what stands beside an assertion.
+// kind classifies a rune next to an assertion.
 type kind uint8
 
 const (
@@ -126,6 +130,7 @@ const (
 	textEdge // the beginning or the end of the text
 )
 
+// kindOf returns the kind of a rune.
 func kindOf(r rune) kind {
 	switch {
 	case r == '\n':

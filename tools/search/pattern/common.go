@@ -2,8 +2,9 @@ package pattern
 
 import "math"
 
-// common says how common each byte is in program text and prose about it: 8 × log2(1 + its number in a million bytes),
-// counted over Go's own source tree. It only steers which byte is looked for; a wrong figure costs time, never a match.
+// common tells how common each byte is in source code and prose: 8 × log2(1 + occurrences per
+// million bytes), counted over Go's own source tree. It only decides which byte to search for; a
+// wrong value costs time, never a match.
 const common = "" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x7a\x77\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
@@ -22,5 +23,5 @@ const common = "" +
 	"\x16\x22\x33\x25\x15\x1c\x1f\x18\x17\x0e\x0d\x03\x07\x03\x00\x09" +
 	"\x19\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// share is how large a part of a text a byte is expected to be.
+// share returns the expected share of a byte in a text.
 func share(b byte) float64 { return (math.Exp2(float64(common[b])/8) - 1) / 1e6 }

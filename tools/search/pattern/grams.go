@@ -7,24 +7,25 @@ import (
 
 // Sizes of grams.
 const (
-	gram     = 3  // bytes of a gram
-	maxStep  = 16 // places in a needle at which a gram is known: as many as a mask has bits
-	gramBits = 12 // of a hash
-	together = 4  // grams that are looked at before anything is decided
+	gram     = 3  // bytes per gram
+	maxStep  = 16 // positions in a needle with a known gram: the bits of a mask
+	gramBits = 12 // bits of a hash
+	together = 4  // grams examined at once
 )
 
-// grams finds the first of several needles, or one in any case, without looking at most of a text. Any stretch of a text as
-// long as the shortest needle is, less two, holds the first byte of a gram of each needle that stands over it; so one gram
-// in each such stretch is looked at, and in a text about something else it is as good as never one of a needle's.
-// This is the idea of Wu and Manber (A Fast Algorithm for Multi-Pattern Searching, 1994), with a step that never changes:
-// the next grams do not wait for the last one.
+// grams finds the first of several needles, in any or exact case, without reading most of the text.
+// Any stretch as long as the shortest needle minus two contains the first byte of a gram of each
+// needle that covers it. So it is enough to look at one gram per stretch; in a text about something
+// else such a gram hardly ever belongs to a needle. The idea is from Wu and Manber (A Fast
+// Algorithm for Multi-Pattern Searching, 1994), here with a constant step, so that the next grams
+// need not wait for the last one.
 type grams struct {
 	needles []needle
 	step    int
-	masks   [1 << gramBits]uint16 // of a gram's hash: bit i says that a needle may have it at its byte i
+	masks   [1 << gramBits]uint16 // by hash of a gram: bit i says that a needle may have the gram at byte i
 }
 
-// stepOf is how far grams of such needles step: 0 when they are too short for it to pay.
+// stepOf returns the step between two grams, or 0 if the needles are too short for this to pay.
 func stepOf(texts []string) int {
 	step := maxStep
 	for _, t := range texts {
@@ -36,6 +37,7 @@ func stepOf(texts []string) int {
 	return step
 }
 
+// newGrams prepares the masks for a set of needles.
 func newGrams(needles []needle, step int) *grams {
 	g := &grams{needles: needles, step: step}
 	for _, n := range needles {
@@ -46,10 +48,11 @@ func newGrams(needles []needle, step int) *grams {
 	return g
 }
 
-// hash takes the three low bytes. Letters of both cases, and some other bytes, are the same to it.
+// hash hashes the three low bytes. It treats upper and lower case letters, and some other bytes, as
+// equal.
 func hash(v uint32) uint32 { return (v & 0xdfdfdf) * 0x9e3779b1 >> (32 - gramBits) }
 
-// find is the first place of a needle at or after from, len(text) when there is none.
+// find returns the first position of a needle at from or later, or len(text).
 func (g *grams) find(text []byte, from int) int {
 	step, masks := g.step, &g.masks
 	at := from + step - 1
@@ -60,7 +63,7 @@ func (g *grams) find(text []byte, from int) int {
 		d := masks[hash(binary.LittleEndian.Uint32(text[at+3*step:]))]
 		if a|b|c|d != 0 {
 			for i, mask := range [together]uint16{a, b, c, d} {
-				if found := g.stands(text, at+i*step, mask); found >= 0 {
+				if found := g.occurs(text, at+i*step, mask); found >= 0 {
 					return found
 				}
 			}
@@ -69,20 +72,21 @@ func (g *grams) find(text []byte, from int) int {
 	}
 	for ; at+gram <= len(text); at += step {
 		v := uint32(text[at]) | uint32(text[at+1])<<8 | uint32(text[at+2])<<16
-		if found := g.stands(text, at, masks[hash(v)]); found >= 0 {
+		if found := g.occurs(text, at, masks[hash(v)]); found >= 0 {
 			return found
 		}
 	}
 	return len(text)
 }
 
-// stands is the first place of a needle that has the gram at a place of text where the mask says it may; -1: none has.
-func (g *grams) stands(text []byte, at int, mask uint16) int {
+// occurs checks the needles that may have the gram at a position of text, as mask says. It returns
+// the first position of one, or -1.
+func (g *grams) occurs(text []byte, at int, mask uint16) int {
 	for mask != 0 {
 		i := bits.Len16(mask) - 1
 		mask &^= 1 << i
 		for j := range g.needles {
-			if g.needles[j].stands(text, at-i) {
+			if g.needles[j].occursAt(text, at-i) {
 				return at - i
 			}
 		}

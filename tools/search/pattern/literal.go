@@ -8,29 +8,32 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is looked for by literals.
+// Limits of the literals: their number and their length in bytes.
 const (
 	maxLiterals = 16
 	maxLength   = 64
 )
 
-// Costs per byte of text, as shares of common: a set of literals that costs more than the automaton is not used.
+// Estimated costs per byte of text, in the unit of share. Literals that cost more than the
+// automaton are not used.
 const (
 	automatonCost = 0.12
-	scanCost      = 0.006 // of one literal, whatever its bytes are
-	gramCost      = 0.2   // of a gram that is looked at
+	scanCost      = 0.006 // of one literal, regardless of its bytes
+	gramCost      = 0.2   // of one gram examined
 )
 
-// literals are strings of which each match holds at least one. The zero value says nothing.
+// literals is a set of strings: each match contains at least one of them. The zero value says
+// nothing.
 type literals struct {
 	texts []string
-	fold  bool // ASCII letters stand for both cases
-	exact bool // the texts are all that matches
+	fold  bool // ASCII letters match both cases
+	exact bool // each occurrence of a text is a match
 }
 
+// known reports whether the set says anything.
 func (l literals) known() bool { return len(l.texts) > 0 }
 
-// cost is what looking for the literals is expected to cost per byte of text.
+// cost estimates the cost of searching for the literals, per byte of text.
 func (l literals) cost() float64 {
 	if !l.known() || slices.Contains(l.texts, "") {
 		return 1
@@ -38,9 +41,10 @@ func (l literals) cost() float64 {
 	return min(l.scans(), l.grams())
 }
 
-// byGrams says that they are to be looked for by grams.
+// byGrams reports whether to search for them by grams.
 func (l literals) byGrams() bool { return l.grams() < l.scans() }
 
+// grams estimates the cost of a search by grams.
 func (l literals) grams() float64 {
 	step := stepOf(l.texts)
 	if step == 0 {
@@ -49,7 +53,8 @@ func (l literals) grams() float64 {
 	return gramCost / float64(step)
 }
 
-// scans is what looking for the rarest byte of each costs: the scans, and what is found in vain.
+// scans estimates the cost of a search for the rarest byte of each literal, including the false
+// hits.
 func (l literals) scans() float64 {
 	sum := 0.0
 	for _, t := range l.texts {
@@ -62,11 +67,12 @@ func (l literals) scans() float64 {
 	return sum
 }
 
-// folds says that a letter stands for both cases in one of them.
+// folds reports whether a letter occurs in one of them in either case.
 func (l literals) folds(letter string) bool {
 	return l.fold && slices.ContainsFunc(l.texts, func(t string) bool { return strings.Contains(t, letter) })
 }
 
+// needles prepares the literals for the search.
 func (l literals) needles() []needle {
 	var list []needle
 	for _, t := range l.texts {
@@ -75,7 +81,7 @@ func (l literals) needles() []needle {
 	return list
 }
 
-// require finds the cheapest set of literals that no match can do without.
+// require returns the cheapest set of literals such that each match contains one of them.
 func require(re *syntax.Regexp) literals {
 	if whole := spell(re); whole.known() {
 		return whole
@@ -95,12 +101,13 @@ func require(re *syntax.Regexp) literals {
 	return literals{}
 }
 
+// loosely returns the literals without the promise that they are complete matches.
 func loosely(l literals) literals {
 	l.exact = false
 	return l
 }
 
-// requirePart looks at each stretch of a sequence that can be spelled out, and at each part of it.
+// requirePart considers each stretch of a sequence that can be spelled out, and each single part.
 func requirePart(subs []*syntax.Regexp) literals {
 	best := literals{}
 	better := func(l literals) {
@@ -127,6 +134,7 @@ func requirePart(subs []*syntax.Regexp) literals {
 	return best
 }
 
+// requireAny combines the literals of all alternatives.
 func requireAny(subs []*syntax.Regexp) literals {
 	all := literals{}
 	for _, sub := range subs {
@@ -139,7 +147,8 @@ func requireAny(subs []*syntax.Regexp) literals {
 	return all
 }
 
-// spell lists all strings that an expression matches, if they are few and it matches nothing else.
+// spell lists all strings that an expression matches, if they are few and the expression matches
+// nothing else.
 func spell(re *syntax.Regexp) literals {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -170,9 +179,10 @@ func spell(re *syntax.Regexp) literals {
 	return literals{}
 }
 
+// spellRunes spells a literal.
 func spellRunes(runes []rune, fold bool) literals {
 	if len(runes) > maxLength || slices.Contains(runes, utf8.RuneError) {
-		return literals{} // the replacement character stands for any byte that is not UTF-8
+		return literals{} // the replacement character matches any invalid byte
 	}
 	if fold && !slices.ContainsFunc(runes, func(r rune) bool { return unicode.SimpleFold(r) != r }) {
 		fold = false
@@ -187,6 +197,7 @@ func spellRunes(runes []rune, fold bool) literals {
 	return literals{texts: []string{text}, fold: fold, exact: true}
 }
 
+// spellClass spells a character class of at most four runes.
 func spellClass(ranges []rune) literals {
 	all := literals{exact: true}
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -199,6 +210,7 @@ func spellClass(ranges []rune) literals {
 	return all
 }
 
+// spellAny spells an alternation.
 func spellAny(subs []*syntax.Regexp) literals {
 	all := literals{exact: true}
 	for _, sub := range subs {
@@ -215,7 +227,7 @@ func spellAny(subs []*syntax.Regexp) literals {
 	return all
 }
 
-// join is every string of a followed by every string of b; nothing when they would be too many.
+// join returns every string of a followed by every string of b, or nothing if there are too many.
 func join(a, b literals) literals {
 	if !a.known() || !b.known() || len(a.texts)*len(b.texts) > maxLiterals {
 		return literals{}

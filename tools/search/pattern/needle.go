@@ -2,15 +2,16 @@ package pattern
 
 import "bytes"
 
-// needle is a literal with the byte of it that is looked for first: the rarest.
+// needle is a literal with its rarest byte, which is searched first.
 type needle struct {
 	text  string
-	fold  bool // text is in lower case and stands for both
-	at    int  // where the rarest byte stands in text
+	fold  bool // text is in lower case and matches both cases
+	at    int  // offset of the rarest byte in text
 	rare  byte
-	other byte // the same letter's other case; rare itself when there is none
+	other byte // the other case of that letter; equal to rare if there is none
 }
 
+// newNeedle chooses the byte that is cheapest to search for.
 func newNeedle(text string, fold bool) needle {
 	n := needle{text: text, fold: fold}
 	least := 2.0
@@ -30,8 +31,8 @@ func newNeedle(text string, fold bool) needle {
 	return n
 }
 
-// at reports whether the needle stands at a place of text.
-func (n *needle) stands(text []byte, at int) bool {
+// occursAt reports whether the needle is at a position of text.
+func (n *needle) occursAt(text []byte, at int) bool {
 	if at < 0 || at+len(n.text) > len(text) {
 		return false
 	}
@@ -49,17 +50,17 @@ func (n *needle) stands(text []byte, at int) bool {
 	return true
 }
 
-// finder looks for a needle in one text, from left to right, and scans nothing twice.
+// finder searches for a needle in one text from left to right, and scans nothing twice.
 type finder struct {
 	*needle
-	next       int // where the needle stands; -1: not looked for yet
-	low, upper int // the next place of either case of the rarest byte
+	next       int // position of the needle; -1: not searched yet
+	low, upper int // the next position of either case of the rarest byte
 }
 
-// reset begins with another text.
+// reset starts a new text.
 func (f *finder) reset() { f.next, f.low, f.upper = -1, -1, -1 }
 
-// find is the first place of the needle at or after from, len(text) when there is none.
+// find returns the first position of the needle at from or later, or len(text).
 func (f *finder) find(text []byte, from int) int {
 	if f.next >= from {
 		return f.next
@@ -72,6 +73,7 @@ func (f *finder) find(text []byte, from int) int {
 	return f.next
 }
 
+// single searches for a byte without case.
 func (f *finder) single(text []byte, from int) int {
 	rare, before, last, first, any := f.rare, f.at, len(f.text)-1-f.at, f.text[0], f.fold
 	for at := from + before; at < len(text); at++ {
@@ -80,13 +82,14 @@ func (f *finder) single(text []byte, from int) int {
 			break
 		}
 		at += i
-		if at+last < len(text) && at >= before && (any || text[at-before] == first) && f.stands(text, at-before) {
+		if at+last < len(text) && at >= before && (any || text[at-before] == first) && f.occursAt(text, at-before) {
 			return at - before
 		}
 	}
 	return len(text)
 }
 
+// double searches for both cases of a letter.
 func (f *finder) double(text []byte, from int) int {
 	for at := from + f.at; at < len(text); at++ {
 		if f.low < at {
@@ -95,14 +98,14 @@ func (f *finder) double(text []byte, from int) int {
 		if f.upper < at {
 			f.upper = place(text, at, f.other)
 		}
-		if at = min(f.low, f.upper); f.stands(text, at-f.at) {
+		if at = min(f.low, f.upper); f.occursAt(text, at-f.at) {
 			return at - f.at
 		}
 	}
 	return len(text)
 }
 
-// place is where a byte stands at or after from, len(text) when nowhere.
+// place returns the position of a byte at from or later, or len(text).
 func place(text []byte, from int, b byte) int {
 	if i := bytes.IndexByte(text[from:], b); i >= 0 {
 		return from + i

@@ -1,6 +1,8 @@
-// Package pattern finds the lines that a regular expression matches: by a literal that each match must hold where there
-// is one, else by an automaton that is built as the text needs it. It means what the standard regexp package means
-// (RE2's syntax), line by line; it reads no files.
+// Package pattern finds the lines that a regular expression matches. If each match must contain one
+// of a few literals, it searches for those first, by their rarest byte or by their grams, and
+// checks only the lines where one occurs. Otherwise, or if the literals occur too often, it runs an
+// automaton that is built on demand. Expressions have the meaning of the standard regexp package
+// (RE2 syntax), line by line. The package reads no files.
 package pattern
 
 import (
@@ -11,27 +13,27 @@ import (
 	"slices"
 )
 
-// Options say how an expression is meant. ^ and $ are always those of a line.
+// Options modify an expression. ^ and $ always refer to a line.
 type Options struct {
 	IgnoreCase bool
-	Multiline  bool // a match may reach over line breaks; "." takes one only with (?s)
+	Multiline  bool // a match may span lines; "." matches a line break only with (?s)
 }
 
-// ErrLineBreak is an expression that can match nothing but line breaks in a search by lines.
+// ErrLineBreak says that an expression needs a line break, which a search by lines can never match.
 var ErrLineBreak = errors.New("it asks for a line break, which no single line has")
 
 // Pattern is a compiled expression. It is safe for concurrent use; a Searcher is not.
 type Pattern struct {
-	std     *regexp.Regexp // the same expression for what needs the bounds of a match
+	std     *regexp.Regexp // the same expression, for the bounds of a match
 	auto    *automaton
 	needles []needle
-	grams   *grams // finds the needles; nil: each is looked for by its rarest byte
-	exact   bool   // a needle that is found is a match
-	long    bool   // there are needles in any case with an s: the long s is one
-	kelvin  bool   // … with a k: the Kelvin sign is one
+	grams   *grams // finds the needles; nil: search each by its rarest byte
+	exact   bool   // each occurrence of a needle is a match
+	long    bool   // a needle in any case contains an s, which the long s matches
+	kelvin  bool   // a needle in any case contains a k, which the Kelvin sign matches
 }
 
-// Compile reads an expression. Errors are those of regexp/syntax, and ErrLineBreak.
+// Compile compiles an expression. Errors: those of regexp/syntax, and ErrLineBreak.
 func Compile(expr string, o Options) (*Pattern, error) {
 	flags, prefix := syntax.Perl&^syntax.OneLine, "(?m)"
 	if o.IgnoreCase {
@@ -66,13 +68,13 @@ func Compile(expr string, o Options) (*Pattern, error) {
 	return p, nil
 }
 
-// Bounds are the first and the last byte (exclusive) of the leftmost match in text, nil when there is none.
+// Bounds returns the start and the end (exclusive) of the leftmost match in text, or nil.
 func (p *Pattern) Bounds(text []byte) []int { return p.std.FindIndex(text) }
 
-// All are the bounds of all matches in text that do not overlap.
+// All returns the bounds of all non-overlapping matches in text.
 func (p *Pattern) All(text []byte) [][]int { return p.std.FindAllIndex(text, -1) }
 
-// wantsBreak says whether a part of the expression can only be a line break.
+// wantsBreak reports whether a part of the expression can only match a line break.
 func wantsBreak(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -84,7 +86,7 @@ func wantsBreak(re *syntax.Regexp) bool {
 	}
 }
 
-// beforeReturn lets $ stand before the carriage return of a line that ends in CR LF too.
+// beforeReturn lets $ also match before the carriage return of a line that ends in CR LF.
 func beforeReturn(re *syntax.Regexp) {
 	for _, sub := range re.Sub {
 		beforeReturn(sub)

@@ -2,18 +2,18 @@ package pattern
 
 import "bytes"
 
-// Searcher looks through one text after the other. It is for one goroutine.
+// Searcher searches one text after the other. It is for one goroutine.
 type Searcher struct {
 	p       *Pattern
 	auto    *lazy
 	finders []finder
 	text    []byte
-	plain   bool // this text is for the automaton alone
-	vain    int  // places that a literal led to for nothing
-	passed  int  // bytes of the texts before
+	plain   bool // search this text with the automaton only
+	vain    int  // literals found in lines that did not match
+	passed  int  // bytes of all earlier texts
 }
 
-// Searcher makes a searcher.
+// Searcher returns a new searcher.
 func (p *Pattern) Searcher() *Searcher {
 	s := &Searcher{p: p, auto: newLazy(p.auto)}
 	if p.grams != nil {
@@ -26,7 +26,7 @@ func (p *Pattern) Searcher() *Searcher {
 	return s
 }
 
-// Reset begins with a text: whole lines; only the last may lack its break.
+// Reset starts a text, which consists of whole lines. Only the last line may lack its line break.
 func (s *Searcher) Reset(text []byte) {
 	s.passed += len(s.text)
 	s.text = text
@@ -36,14 +36,14 @@ func (s *Searcher) Reset(text []byte) {
 	}
 }
 
-// odd says that a text holds one of the two runes that fold to ASCII letters and are none, the Kelvin sign and the long s,
-// and that it matters.
+// odd reports whether a text contains one of the two non-ASCII runes that fold to ASCII letters,
+// the Kelvin sign and the long s, and whether that matters to the pattern.
 func (p *Pattern) odd(text []byte) bool {
 	return p.long && bytes.Contains(text, []byte("\u017f")) || p.kelvin && bytes.Contains(text, []byte("\u212a"))
 }
 
-// Next finds the first line at or after from that matches; from is the beginning of a line. It returns the line's bounds
-// without its break; -1: there is none.
+// Next returns the bounds of the first matching line at from or later, without its line break, or
+// -1. from is the beginning of a line.
 func (s *Searcher) Next(from int) (start, end int) {
 	for from < len(s.text) {
 		if s.plain {
@@ -68,7 +68,8 @@ func (s *Searcher) Next(from int) (start, end int) {
 	return -1, -1
 }
 
-// Any reports whether the text matches anywhere. Of a pattern whose matches reach over line breaks it is the only question.
+// Any reports whether the text matches anywhere. For a pattern whose matches may span lines this is
+// the only query.
 func (s *Searcher) Any() bool {
 	if !s.plain && s.nearest(0) == len(s.text) {
 		return false
@@ -76,10 +77,10 @@ func (s *Searcher) Any() bool {
 	return s.auto.find(s.text, 0) >= 0
 }
 
-// futile says that the literals are everywhere, so that looking for them does not pay.
+// futile reports whether the literals occur so often that searching for them does not pay.
 func (s *Searcher) futile(here int) bool { return s.vain > 64 && s.vain*250 > s.passed+here }
 
-// nearest is where the first of the literals stands, len(text) when none does.
+// nearest returns the first position of a literal, or len(text).
 func (s *Searcher) nearest(from int) int {
 	if s.p.grams != nil {
 		return s.p.grams.find(s.text, from)
@@ -91,7 +92,7 @@ func (s *Searcher) nearest(from int) int {
 	return at
 }
 
-// line are the bounds of the line that at is in; no line before from is looked at.
+// line returns the bounds of the line that contains at. It does not look before from.
 func (s *Searcher) line(from, at int) (start, end int) {
 	start = from + bytes.LastIndexByte(s.text[from:at], '\n') + 1
 	if i := bytes.IndexByte(s.text[at:], '\n'); i >= 0 {

@@ -1,5 +1,6 @@
-// Package text reads a file in blocks of whole lines, with a buffer that is as large as the longest line needs and no
-// larger than a bound. It takes UTF-16 and UTF-8 with a byte order mark as ripgrep does, and knows what is not text.
+// Package text reads a file in blocks of whole lines. Its buffer grows with the longest line, up to
+// a limit. Like ripgrep it decodes UTF-16 and UTF-8 with a byte order mark, and detects binary
+// files.
 package text
 
 import (
@@ -12,28 +13,28 @@ import (
 
 // Sizes in bytes.
 const (
-	block   = 64 << 10 // read at once
-	margin  = 16 << 10 // before it, for the beginning of a line: so reads stay aligned, and copying out of the cache is fast
-	opening = 64 << 10 // a NUL in here makes a file binary from the start
-	longest = 64 << 20 // a line may be, or the whole of a text
+	block   = 64 << 10 // size of one read
+	margin  = 16 << 10 // space before a block for the beginning of a line, so that reads stay aligned
+	opening = 64 << 10 // a NUL in this part makes the whole file binary
+	longest = 64 << 20 // maximum of a line, or of a text read as a whole
 )
 
-// ErrLong is a line, or a text that is wanted whole, of more than 64 MB.
+// ErrLong says that a line, or a text that is read as a whole, has more than 64 MB.
 var ErrLong = fmt.Errorf("more than %d MB at once", longest>>20)
 
-// Reader reads one file after the other. It is for one goroutine.
+// Reader reads files one after the other. It is for one goroutine.
 type Reader struct {
 	src  io.Reader
 	buf  []byte
-	from int // where in buf the text begins that was not given out before
-	used int // where that begins which was not given out yet
-	have int // where what was read ends
+	from int // start of the current lines in buf
+	used int // end of the lines already returned
+	have int // end of the data in buf
 	done bool
-	next int64 // how much of the file was read
-	nul  int64 // where a NUL stands, -1: none seen
+	next int64 // bytes of the file read so far
+	nul  int64 // offset of the first NUL; -1: none so far
 }
 
-// Reset begins with another file.
+// Reset starts a new file.
 func (r *Reader) Reset(src io.Reader) {
 	if len(r.buf) == 0 || len(r.buf) > 4*block {
 		r.buf = make([]byte, margin+block)
@@ -41,14 +42,15 @@ func (r *Reader) Reset(src io.Reader) {
 	r.src, r.from, r.used, r.have, r.done, r.next, r.nul = src, margin, margin, margin, false, 0, -1
 }
 
-// Binary says what is known so far: a NUL was met at the very beginning, so that nothing of the file was given out, or
-// later, after some lines of it.
+// Binary reports what is known so far about a NUL: one in the opening, so that Next returned
+// nothing of the file, or a later one, after some lines.
 func (r *Reader) Binary() (atOnce, later bool) {
 	return r.nul >= 0 && r.nul < opening, r.nul >= opening
 }
 
-// Next returns the next lines; only the last line of a file may lack its break. They are good until the next call. A file
-// ends, with io.EOF, where its text does: at a NUL. Errors: those of the file, ErrLong.
+// Next returns the next lines. Only the last line of a file may lack its line break. The slice is
+// valid until the next call. The text ends, with io.EOF, at the end of the file or at a NUL.
+// Errors: those of the file, ErrLong.
 func (r *Reader) Next() ([]byte, error) {
 	rest := r.buf[r.used:r.have]
 	r.from = max(0, margin-len(rest))
@@ -76,7 +78,7 @@ func (r *Reader) Next() ([]byte, error) {
 	return r.buf[r.from:r.have], nil
 }
 
-// Whole returns all of a text at once. Errors: as Next.
+// Whole returns the complete text. Errors: as for Next.
 func (r *Reader) Whole() ([]byte, error) {
 	for !r.done {
 		if r.have == len(r.buf) && !r.grow() {
@@ -93,6 +95,7 @@ func (r *Reader) Whole() ([]byte, error) {
 	return r.buf[r.from:r.have], nil
 }
 
+// grow doubles the buffer; false if the limit is reached.
 func (r *Reader) grow() bool {
 	if len(r.buf) >= margin+longest {
 		return false
@@ -103,14 +106,14 @@ func (r *Reader) grow() bool {
 	return true
 }
 
-// fill reads once.
+// fill makes one read.
 func (r *Reader) fill() error {
 	n, err := r.src.Read(r.buf[r.have:])
 	fresh := r.buf[r.have : r.have+n]
 	if r.next == 0 && n > 0 {
 		plain := r.src
 		if fresh = r.mark(fresh); r.src != plain {
-			err = nil // the end of the file is the decoder's to tell
+			err = nil // from now on the decoder reports the end of the file
 		}
 	}
 	start := r.next
@@ -127,8 +130,8 @@ func (r *Reader) fill() error {
 	return err
 }
 
-// before is how much of what was read, from offset start on, stands before a NUL and counts as text: the whole lines of
-// the stretches of 64 KB before the one with the NUL, as ripgrep has it.
+// before returns how many of the bytes read since offset start come before a NUL and count as text.
+// Like ripgrep it counts the whole lines in the 64 KB stretches before the one with the NUL.
 func (r *Reader) before(start int64) int {
 	room := max(r.from, r.have+int(r.nul/opening*opening-start))
 	end := r.from + bytes.LastIndexByte(r.buf[r.from:room], '\n') + 1
@@ -139,10 +142,10 @@ func (r *Reader) before(start int64) int {
 	return end - r.have
 }
 
-// mark takes a byte order mark off; after one of UTF-16 the rest of the file is decoded. It returns what there is of the
-// text, where the first bytes of it were read to.
+// mark removes a byte order mark. After one of UTF-16 it starts to decode the rest of the file. It
+// returns the text that is available so far.
 func (r *Reader) mark(fresh []byte) []byte {
-	for len(fresh) < 3 { // a short read: the mark may be cut
+	for len(fresh) < 3 { // after a short read the mark may be incomplete
 		n, err := r.src.Read(r.buf[r.have+len(fresh):])
 		fresh = r.buf[r.have : r.have+len(fresh)+n]
 		if err != nil || n == 0 {
@@ -160,7 +163,7 @@ func (r *Reader) mark(fresh []byte) []byte {
 	return fresh
 }
 
-// decode puts a decoder between the file and the buffer.
+// decode inserts a decoder between the file and the buffer.
 func (r *Reader) decode(rest []byte, order binary.ByteOrder) []byte {
 	r.src = UTF16(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), r.src), order)
 	n, err := io.ReadAtLeast(r.src, r.buf[r.have:], 1)
@@ -170,7 +173,7 @@ func (r *Reader) decode(rest []byte, order binary.ByteOrder) []byte {
 	return r.buf[r.have : r.have+n]
 }
 
-// failing gives an error that was met too early once more.
+// failing returns an error again that occurred too early to be returned.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// decoder turns UTF-16 into UTF-8. What is not a character becomes the replacement character.
+// decoder converts UTF-16 to UTF-8. Invalid units become the replacement character.
 type decoder struct {
 	src   io.Reader
 	order binary.ByteOrder
 	raw   [8 << 10]byte
-	have  int    // bytes of raw
+	have  int    // bytes in raw
 	out   []byte // decoded, not yet read
 	room  [16 << 10]byte
 	err   error
 }
 
-// UTF16 reads UTF-16 as UTF-8, with the mark at its beginning if it has one.
+// UTF16 returns a reader that converts UTF-16 to UTF-8. It keeps a byte order mark.
 func UTF16(src io.Reader, order binary.ByteOrder) io.Reader { return &decoder{src: src, order: order} }
 
-// Read gives decoded text.
+// Read returns decoded text.
 func (d *decoder) Read(p []byte) (int, error) {
 	for len(d.out) == 0 {
 		if d.err != nil {
@@ -35,6 +35,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// fill decodes the next units.
 func (d *decoder) fill() {
 	n, err := d.src.Read(d.raw[d.have:])
 	d.have += n
@@ -52,7 +53,7 @@ func (d *decoder) fill() {
 		out = utf8.AppendRune(out, r)
 		at += size
 	}
-	if ended && at < d.have { // half a unit
+	if ended && at < d.have { // an incomplete unit
 		out = utf8.AppendRune(out, utf8.RuneError)
 		at = d.have
 	}
@@ -60,7 +61,7 @@ func (d *decoder) fill() {
 	d.out = out
 }
 
-// pair is the character of two surrogates; a lone one is the replacement character.
+// pair decodes a surrogate pair. A lone surrogate becomes the replacement character.
 func (d *decoder) pair(first rune, at int) (rune, int) {
 	if at+4 > d.have {
 		return utf8.RuneError, 2

@@ -16,7 +16,7 @@ import (
 	"hob/tools/fs/picture"
 )
 
-// Picture is how an image was shown.
+// Picture describes how an image was shown.
 type Picture struct {
 	Width    int    `json:"width" jsonschema:"pixels of the file's picture"`
 	Height   int    `json:"height" jsonschema:"pixels of the file's picture"`
@@ -25,10 +25,10 @@ type Picture struct {
 	Artifact string `json:"artifact" jsonschema:"id under which it is kept"`
 }
 
-// picture shows an image, as a part that a model can look at.
-func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File, s shot) (tools.Result, error) {
-	if r.deps.Shelf == nil {
-		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is nowhere to keep what would be shown", tools.ShownPath(in.Path)), nil
+// picture shows an image as a part of the result that a model can look at.
+func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsguard.Place, f *os.File, s pageView) (tools.Result, error) {
+	if r.deps.Artifacts == nil {
+		return tools.Fail(tools.ConfigError, "", "%s is an image, and there is no place to store the picture", tools.ShownPath(in.Path)), nil
 	}
 	fit, err := document.Show(ctx, r.deps.Helper, f)
 	if errors.Is(err, picture.ErrFormat) || errors.Is(err, picture.ErrLarge) {
@@ -52,20 +52,20 @@ func (r reader) picture(ctx context.Context, call tools.Call, in Reading, p fsgu
 	return tools.Result{Content: content, Data: s.Page, Parts: []event.Part{part}}, nil
 }
 
-// keep stores a picture; what comes of foreign files, or in a turn that has read something foreign, is foreign.
+// keep stores a picture. It counts as foreign if its file is, or if the turn has read foreign text.
 func (r reader) keep(ctx context.Context, call tools.Call, p fsguard.Place, name string, data []byte) (string, error) {
 	switch {
 	case p.Foreign != "":
-		return r.deps.Shelf.KeepForeign(ctx, name, p.Foreign, data)
+		return r.deps.Artifacts.KeepForeign(ctx, name, p.Foreign, data)
 	case call.Tainted:
-		return r.deps.Shelf.KeepForeign(ctx, name, "a turn that had read foreign text", data)
+		return r.deps.Artifacts.KeepForeign(ctx, name, "a turn that had read foreign text", data)
 	default:
-		return r.deps.Shelf.Keep(ctx, name, data)
+		return r.deps.Artifacts.Keep(ctx, name, data)
 	}
 }
 
 // document shows a document as text. Offset and limit count the lines of that text.
-func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (res tools.Result, err error) {
+func (r reader) document(ctx context.Context, in Reading, f *os.File, s pageView) (res tools.Result, err error) {
 	kind, args := document.Notebook, []string(nil)
 	switch s.Format {
 	case formatPDF:
@@ -90,13 +90,13 @@ func (r reader) document(ctx context.Context, in Reading, f *os.File, s shot) (r
 	return res, err
 }
 
-// asText shows a file that is not what its name says, so that it can be repaired.
-func (r reader) asText(ctx context.Context, in Reading, f *os.File, s shot, why error) (tools.Result, error) {
+// asText shows a broken notebook as text, so that it can be repaired.
+func (r reader) asText(ctx context.Context, in Reading, f *os.File, s pageView, why error) (tools.Result, error) {
 	s.Format, s.note = formatText, fmt.Sprintf("not a notebook: %v", why)
 	return r.text(ctx, in, f, s)
 }
 
-// unreadable is what the model reads of a document that cannot be shown; false for an error that is not the document's.
+// unreadable returns the refusal of a document that cannot be shown; false for other errors.
 func unreadable(path string, err error) (tools.Result, bool) {
 	code, hint := tools.Validation, ""
 	switch {

@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a workspace with the two tools. top/ws is the workspace, top/state hob's state, top the owner's home.
-type desk struct {
+// fixture is a workspace with the two tools. top/ws is the workspace, top/state hob's state, top the owner's home.
+type fixture struct {
 	top, dir   string
 	guard      *fsguard.Guard
 	grep, glob tools.Tool
 }
 
-func newDesk(t testing.TB, roots ...fsguard.Root) desk {
+func newFixture(t testing.TB, roots ...fsguard.Root) fixture {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -35,9 +35,9 @@ func newDesk(t testing.TB, roots ...fsguard.Root) desk {
 	return deskAt(t, top, filepath.Join(top, "ws"), roots...)
 }
 
-func deskAt(t testing.TB, top, dir string, roots ...fsguard.Root) desk {
+func deskAt(t testing.TB, top, dir string, roots ...fsguard.Root) fixture {
 	t.Helper()
-	d := desk{top: top, dir: dir}
+	d := fixture{top: top, dir: dir}
 	state := filepath.Join(top, "state")
 	var err error
 	d.guard, err = fsguard.New(fsguard.Config{Workspace: d.dir, State: state, Home: top, Roots: roots, Marked: func(path string) string {
@@ -60,7 +60,7 @@ func must(t testing.TB, err error) {
 }
 
 // put writes files into the workspace: name, content, name, content …
-func (d desk) put(t testing.TB, files ...string) {
+func (d fixture) put(t testing.TB, files ...string) {
 	t.Helper()
 	for i := 0; i+1 < len(files); i += 2 {
 		path := filepath.Join(d.dir, files[i])
@@ -71,14 +71,14 @@ func (d desk) put(t testing.TB, files ...string) {
 
 type args map[string]any
 
-func (d desk) do(t testing.TB, tool tools.Tool, a args) tools.Result {
+func (d fixture) do(t testing.TB, tool tools.Tool, a args) tools.Result {
 	t.Helper()
 	res, err := d.try(t.Context(), t, tool, a)
 	must(t, err)
 	return res
 }
 
-func (d desk) try(ctx context.Context, t testing.TB, tool tools.Tool, a args) (tools.Result, error) {
+func (d fixture) try(ctx context.Context, t testing.TB, tool tools.Tool, a args) (tools.Result, error) {
 	t.Helper()
 	raw, err := json.Marshal(a)
 	must(t, err)
@@ -94,7 +94,7 @@ func (d desk) try(ctx context.Context, t testing.TB, tool tools.Tool, a args) (t
 }
 
 // found is the content of a grep without its closing note.
-func (d desk) found(t testing.TB, a args) string {
+func (d fixture) found(t testing.TB, a args) string {
 	t.Helper()
 	res := d.do(t, d.grep, a)
 	if res.IsError {
@@ -111,7 +111,7 @@ func withoutNote(content string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (d desk) globbed(t testing.TB, a args) []string {
+func (d fixture) globbed(t testing.TB, a args) []string {
 	t.Helper()
 	res := d.do(t, d.glob, a)
 	if res.IsError {

@@ -1,5 +1,11 @@
-// Package fs holds the tools that read and write files. They go through fsguard, so that what was judged is
-// what is opened; they decide nothing about permission and never follow a link that fsguard did not.
+// Package fs holds the tools that read and write whole files: read, write and ls.
+//
+// The intent resolves the path through the path guard, and the run opens exactly that place. read
+// detects the format of a file: it shows text with line numbers, and hands PDF, Word, notebooks and
+// pictures to package document, which decodes them in a separate process. Seen remembers what a
+// session last read, so that write does not overwrite changes that the session has not seen.
+//
+// The tools never decide about permission, and follow no link that the path guard did not follow.
 package fs
 
 import (
@@ -9,8 +15,8 @@ import (
 	"hob/tools"
 )
 
-// judge resolves the path of a call. What cannot be a path, and hob's own state, is refused right here.
-func judge(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error) {
+// resolve resolves the path of a call. It refuses invalid paths and hob's own state.
+func resolve(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error) {
 	p, err := g.Resolve(call.Workdir, path)
 	if err != nil {
 		return p, tools.RefusePath(g, call, path, err)
@@ -18,13 +24,13 @@ func judge(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error
 	return p, nil
 }
 
-// intended returns what Intent judged; a call that comes back without it (after a restart) is judged anew
-// and must lead to the same path.
+// intended returns the place from the intent. After a restart the intent has lost it; then the path
+// is resolved again and must lead to the same place.
 func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Intent) (fsguard.Place, error) {
 	if p, ok := intent.Keep.(fsguard.Place); ok {
 		return p, nil
 	}
-	p, err := judge(g, call, path)
+	p, err := resolve(g, call, path)
 	if err != nil {
 		return p, err
 	}
@@ -34,9 +40,10 @@ func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Inten
 	return p, nil
 }
 
+// touched describes one access for the intent.
 func touched(p fsguard.Place, write bool) tools.Path { return tools.PathOf(p, write) }
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -44,7 +51,7 @@ func count(n int, noun string) string {
 	return grouped(int64(n)) + " " + noun + "s"
 }
 
-// grouped writes a number with commas.
+// grouped formats a number with commas.
 func grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -53,7 +60,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// sized writes a number of bytes for people.
+// sized formats a number of bytes for people.
 func sized(n int64) string {
 	const unit = 1024
 	if n < unit {

@@ -15,30 +15,31 @@ import (
 	"hob/daemon/walk"
 )
 
-// maxRules bounds a file of ignore rules; what is larger counts as not readable.
+// maxRules limits the size of a file of ignore rules, in bytes. A larger one counts as unreadable.
 const maxRules = 1 << 20
 
-// Deps is what the tools work with.
+// Deps holds the dependencies of the tools.
 type Deps struct {
 	Guard *fsguard.Guard
-	State string // hob's own state folder, absolute: never entered, by whatever name it is reached
+	State string // hob's own state folder, absolute: never searched, whatever name leads to it
 }
 
-// sift knows what of a tree is not to be looked at: what rules leave out, what holds keys and credentials, and hob's own
-// state.
-type sift struct {
+// filter decides which files a search may see. It leaves out ignored files, files with keys or
+// credentials, and hob's own state.
+type filter struct {
 	guard    *fsguard.Guard
 	rules    ignore.Reader
 	start    fsguard.Place
-	top      *ignore.Node // the rules above the start
+	top      *ignore.Node // the ignore rules above the start
 	own      own
-	careful  bool         // the start lies where no folder was opened to hob: each folder is judged
+	careful  bool         // the start is outside all roots: check each folder
 	unread   atomic.Int64 // files and folders that could not be read
-	withheld atomic.Int64 // files and folders that hold keys or credentials
+	withheld atomic.Int64 // files and folders with keys or credentials
 }
 
-func newSift(d Deps, start fsguard.Place) (*sift, error) {
-	s := &sift{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
+// newFilter prepares the filter for a search from start.
+func newFilter(d Deps, start fsguard.Place) (*filter, error) {
+	s := &filter{guard: d.Guard, start: start, careful: start.Area == fsguard.Outside || start.Path == "/"}
 	s.rules = ignore.Reader{Read: s.read, Home: d.Guard.Home()}
 	var err error
 	if s.own, err = newOwn(d.State); err != nil {
@@ -53,8 +54,9 @@ func newSift(d Deps, start fsguard.Place) (*sift, error) {
 	return s, nil
 }
 
-// limit is the folder up to which rules count where there is no repository: the one that was opened to hob.
-func (s *sift) limit() string {
+// limit returns the topmost folder whose ignore rules apply outside a repository: the root or
+// workspace that contains the start.
+func (s *filter) limit() string {
 	limit := ""
 	for _, root := range append(s.guard.Roots(), fsguard.Root{Path: s.guard.Workspace()}) {
 		rel, err := filepath.Rel(root.Path, s.start.Path)
@@ -65,10 +67,11 @@ func (s *sift) limit() string {
 	return limit
 }
 
-// read opens a file of rules by way of the guard: a link in a work tree must not lead into the state folder.
-func (s *sift) read(path string) ([]byte, error) {
+// read reads a file of ignore rules through the path guard, because a link must not lead into the
+// state folder.
+func (s *filter) read(path string) ([]byte, error) {
 	if info, err := os.Lstat(path); err != nil || info.IsDir() {
-		return nil, iofs.ErrNotExist // the usual case, without judging
+		return nil, iofs.ErrNotExist // the usual case, without asking the guard
 	}
 	p, err := s.guard.Resolve("", path)
 	if errors.Is(err, fsguard.ErrFolder) {
@@ -88,11 +91,11 @@ func (s *sift) read(path string) ([]byte, error) {
 	return raw, errors.Join(err, f.Close())
 }
 
-// below is the path, on the system, of what stands below the start.
-func (s *sift) below(path string) string { return filepath.Join(s.start.Path, path) }
+// below returns the system path of a path below the start.
+func (s *filter) below(path string) string { return filepath.Join(s.start.Path, path) }
 
-// forbidden says that a folder must not be looked into at all.
-func (s *sift) forbidden(d *walk.Dir) bool {
+// forbidden reports whether a folder must not be searched at all.
+func (s *filter) forbidden(d *walk.Dir) bool {
 	device, inode := d.Identity()
 	if inode != 0 && s.own.folder == [2]uint64{device, inode} {
 		return true
@@ -100,8 +103,9 @@ func (s *sift) forbidden(d *walk.Dir) bool {
 	return (s.careful || inode == 0) && d.Path != "" && s.secret(d.Path)
 }
 
-// secret says that something below the start holds keys or credentials, or is hob's own, and that the call did not name it.
-func (s *sift) secret(path string) bool {
+// secret reports whether a path holds keys or credentials that the call did not name, or is hob's
+// own.
+func (s *filter) secret(path string) bool {
 	p, err := s.guard.Resolve("", s.below(path))
 	switch {
 	case err != nil || p.Area == fsguard.State:
@@ -114,9 +118,10 @@ func (s *sift) secret(path string) bool {
 	}
 }
 
-// open opens a file below the start by way of the guard; nil: it is one of hob's own. What the guard judged is looked at once
-// more, because a file that loses a name in that moment seems to have one only; the guard opens nothing else than that.
-func (s *sift) open(path string) (f source, size int64, err error) {
+// open opens a file below the start through the path guard; nil if it is hob's own. The check
+// against the state folder runs again here, because a file that loses a name at that moment appears
+// to have only one. The guard opens nothing but the checked file.
+func (s *filter) open(path string) (f source, size int64, err error) {
 	p, err := s.guard.Resolve("", s.below(path))
 	if err != nil || p.Area == fsguard.State {
 		return nil, 0, err
@@ -133,8 +138,8 @@ func (s *sift) open(path string) (f source, size int64, err error) {
 	return o, p.Info.Size(), nil
 }
 
-// node are the rules in a folder, given those above it.
-func (s *sift) node(d *walk.Dir, entries []walk.Entry, above *ignore.Node) *ignore.Node {
+// node returns the ignore rules that apply in a folder, given those of its parent.
+func (s *filter) node(d *walk.Dir, entries []walk.Entry, above *ignore.Node) *ignore.Node {
 	var found ignore.Found
 	for _, e := range entries {
 		if e.Name[0] == '.' {
@@ -151,14 +156,15 @@ func (s *sift) node(d *walk.Dir, entries []walk.Entry, above *ignore.Node) *igno
 	return node
 }
 
-// failed counts what cannot be read. A cancelled search counts nothing.
-func (s *sift) failed(ctx context.Context, err error) {
+// failed counts an unreadable file or folder, unless the search was cancelled.
+func (s *filter) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, iofs.ErrNotExist) {
 		s.unread.Add(1)
 	}
 }
 
-// suspects are pieces of names that may be those of keys and credentials. The guard decides; this only spares it most names.
+// suspects lists parts of names that may belong to keys and credentials. The path guard decides;
+// this list only avoids asking it for every name.
 func suspects() []string {
 	return []string{
 		"env", "cred", "secret", "id_", ".pem", ".key", ".p12", ".pfx", ".ppk", ".jks", ".kdbx", "keychain", "keyring", "netrc", "authorized",
@@ -166,7 +172,7 @@ func suspects() []string {
 	}
 }
 
-// suspicious says that the guard has to be asked about a name.
+// suspicious reports whether the path guard must be asked about a name.
 func suspicious(name string, pieces []string) bool {
 	lower := name
 	for i := range len(name) {
@@ -184,9 +190,9 @@ func suspicious(name string, pieces []string) bool {
 	return false
 }
 
-// lists judges a file that glob found: its folder, once for all that are in it, and the file where its name or its place
-// may make it one with keys or credentials.
-func (s *sift) lists(path string, folders map[string]bool) bool {
+// lists reports whether glob may list a file. It checks each folder once, and the file itself only
+// if its name or its place may make it a secret.
+func (s *filter) lists(path string, folders map[string]bool) bool {
 	dir, name := "", path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		dir, name = path[:i], path[i+1:]
@@ -202,8 +208,9 @@ func (s *sift) lists(path string, folders map[string]bool) bool {
 	return ok
 }
 
-// hidden says that a path has a part that begins with a dot. Of the workspace only what is below it counts.
-func (s *sift) hidden(path string) bool {
+// hidden reports whether a component of a path starts with a dot. In the workspace only the part
+// below it counts.
+func (s *filter) hidden(path string) bool {
 	if path[0] == '.' || strings.Contains(path, "/.") {
 		return true
 	}
@@ -211,9 +218,9 @@ func (s *sift) hidden(path string) bool {
 	return !inside && strings.Contains(filepath.ToSlash(s.start.Path), "/.")
 }
 
-// shows judges, one last time and for sure, a file that the result would show: false when it may not, and why its content
-// is somebody else's text.
-func (s *sift) shows(path string) (foreign string, ok bool) {
+// shows makes the final check of a file in the result. ok is false if the file must not be shown;
+// foreign is the reason why its content is foreign text, or "".
+func (s *filter) shows(path string) (foreign string, ok bool) {
 	p, err := s.guard.Resolve("", s.below(path))
 	if err != nil || p.Area == fsguard.State || p.Area == fsguard.Sensitive && s.start.Area != fsguard.Sensitive {
 		return "", false

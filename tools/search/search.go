@@ -1,5 +1,12 @@
-// Package search holds the tools that look for text and for files: grep and glob. They find what ripgrep and fd find, go
-// through fsguard, follow no link, and never open what is not a regular file. They decide nothing about permission.
+// Package search holds the tools that search files: grep (lines by a regular expression) and glob
+// (files by a path pattern). They find what ripgrep and fd find.
+//
+// Both walk a tree with several workers (package walk). A filter leaves out ignored files, files
+// with keys or credentials, and hob's own state. grep searches each file with a scanner, or a large
+// file in parts; the collector keeps the results in path order and bounds their number. Before a
+// result is shown, the path guard checks its file once more.
+//
+// The tools follow no links, open only regular files, and never decide about permission.
 package search
 
 import (
@@ -12,8 +19,9 @@ import (
 	"hob/tools"
 )
 
-// judge resolves where a search starts. What cannot be a path, is not there, and hob's own state are refused right here.
-func judge(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error) {
+// resolve resolves the path where a search starts. It refuses invalid and missing paths, and hob's
+// own state.
+func resolve(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error) {
 	p, err := g.Resolve(call.Workdir, path)
 	switch {
 	case err != nil:
@@ -28,8 +36,8 @@ func judge(g *fsguard.Guard, call tools.Call, path string) (fsguard.Place, error
 	return p, nil
 }
 
-// looking is the intent of a search: it reads below a path.
-func looking(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
+// readIntent is the intent of a search: it reads below a path.
+func readIntent(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 	canonical, err := tools.Canonical(struct {
 		Tool    string `json:"tool"`
 		Pattern string `json:"pattern"`
@@ -42,22 +50,24 @@ func looking(tool, pattern string, p fsguard.Place) (tools.Intent, error) {
 	}, err
 }
 
-// intended returns what Intent judged; a call that comes back without it (after a restart) is judged anew and must lead to
-// the same path.
+// intended returns the place from the intent. After a restart the intent has lost it; then the path
+// is resolved again and must lead to the same place.
 func intended(g *fsguard.Guard, call tools.Call, path string, intent tools.Intent) (fsguard.Place, error) {
 	if p, ok := intent.Keep.(fsguard.Place); ok {
 		return p, nil
 	}
-	p, err := judge(g, call, path)
+	p, err := resolve(g, call, path)
 	if err == nil && len(intent.Paths) > 0 && intent.Paths[0].Path != p.Path {
 		err = tools.Refuse(tools.Conflict, "call the tool again", "%s now leads to %s, not to %s", path, p.Path, intent.Paths[0].Path)
 	}
 	return p, err
 }
 
-// naming writes the paths of results: as read takes them, relative to where relative paths start if they lie there.
+// naming formats the paths of results as read accepts them: relative to the working folder if they
+// are below it.
 type naming struct{ before string }
 
+// namesFrom returns the naming for results below start.
 func namesFrom(g *fsguard.Guard, call tools.Call, start string) (naming, error) {
 	base := g.Workspace()
 	if call.Workdir != "" {
@@ -78,7 +88,7 @@ func namesFrom(g *fsguard.Guard, call tools.Call, start string) (naming, error) 
 	}
 }
 
-// of is the name of a path below the start; "" is the start itself.
+// of returns the name of a path below the start; "" is the start itself.
 func (n naming) of(below string) string {
 	switch {
 	case n.before == "":
@@ -92,7 +102,7 @@ func (n naming) of(below string) string {
 	}
 }
 
-// count is a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -100,7 +110,7 @@ func count(n int, noun string) string {
 	return grouped(n) + " " + strings.ReplaceAll(noun, " or ", "s or ") + "s"
 }
 
-// grouped writes a number with commas.
+// grouped formats a number with commas.
 func grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

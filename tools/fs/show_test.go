@@ -68,7 +68,7 @@ func pdfOf(texts ...string) string {
 
 // Documents are read as lines of text, with the limits that files of text have.
 func TestReadDocuments(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "a.pdf", pdfOf("first page\nsecond line", "", "third page"))
 	d.put(t, "a.docx", docxOf(t, "one", "two", "three"))
 	d.put(t, "UPPER.DOCX", docxOf(t, "upper"))
@@ -100,7 +100,7 @@ func TestReadDocuments(t *testing.T) {
 }
 
 func TestReadRefusesDocuments(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	good := pdfOf("x")
 	d.put(t, "a.pdf", good)
 	d.put(t, "cut.pdf", good[:200])
@@ -131,7 +131,7 @@ func TestReadRefusesDocuments(t *testing.T) {
 }
 
 func TestReadPictures(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	small := pngOf(t, 30, 20)
 	d.put(t, "small.png", small)
 	d.put(t, "no name", small)
@@ -171,7 +171,7 @@ func TestReadPictures(t *testing.T) {
 
 // What comes of somebody else's picture is kept as his.
 func TestForeignPicturesStayForeign(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "mine.png", pngOf(t, 3, 3))
 	d.put(t, "attachments/7/theirs.png", pngOf(t, 3, 3))
 	must(t, os.WriteFile(filepath.Join(d.dir, "..", "outside.png"), []byte(pngOf(t, 3, 3)), 0o600))
@@ -200,7 +200,7 @@ func TestForeignPicturesStayForeign(t *testing.T) {
 
 // A document that was read counts as seen: a write does not wipe out a later change of it.
 func TestADocumentThatWasReadIsSeen(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(t, "n.ipynb", `{"cells": []}`)
 	if res := d.do(t, d.read, args{"path": "n.ipynb"}); res.IsError {
 		t.Fatal(res.Content)
@@ -213,7 +213,7 @@ func TestADocumentThatWasReadIsSeen(t *testing.T) {
 
 // Lines far into a large file are those that stand there, whichever block they begin in.
 func TestReadFarIntoALargeFile(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	const width = 17 // bytes of a line: no block of 4 MB begins where a line does, but for the first and each 17th
 	var b bytes.Buffer
 	for i := 0; b.Len() < 33<<20; i++ {
@@ -240,7 +240,7 @@ func TestReadFarIntoALargeFile(t *testing.T) {
 
 // A file that ends with a block, in the middle of a line, has that line.
 func TestReadALargeFileThatEndsWithABlock(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	const lines = 16 << 20 / 16
 	d.put(t, "big", strings.Repeat("fifteen letters\n", lines-1)+"sixteen letters!")
 	for _, offset := range []int{lines, lines + 5} {
@@ -254,7 +254,7 @@ func TestReadALargeFileThatEndsWithABlock(t *testing.T) {
 }
 
 func TestReadAndLsOnlyRead(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, tool := range []tools.Tool{d.read, d.ls} {
 		var params struct{ Required []string }
 		must(t, json.Unmarshal(tool.Spec().Parameters, &params))
@@ -265,7 +265,7 @@ func TestReadAndLsOnlyRead(t *testing.T) {
 }
 
 func FuzzReadParameters(f *testing.F) {
-	d := newDesk(f)
+	d := newFixture(f)
 	d.put(f, "a.docx", docxOf(f, "one", "two"))
 	d.put(f, "a.ipynb", `{"cells": [{"cell_type": "code", "source": "a"}]}`)
 	d.put(f, "a.txt", "one\ntwo\n")

@@ -10,10 +10,10 @@ import (
 	"hob/tools/search/text"
 )
 
-// maxContent is how many bytes of results are shown; what is left out comes with the next offset.
+// maxContent limits the bytes of results in one answer. The next offset continues with the rest.
 const maxContent = 96 << 10
 
-// Found is what grep answers.
+// Found is the output of grep.
 type Found struct {
 	Mode     string      `json:"mode" jsonschema:"content, files_with_matches or count"`
 	Lines    []FoundLine `json:"lines,omitempty" jsonschema:"of content: by path and number"`
@@ -36,16 +36,16 @@ type FoundLine struct {
 	Cut     bool   `json:"cut,omitempty" jsonschema:"only a part of the line"`
 }
 
-// FoundFile is a file that holds a match.
+// FoundFile is a file that contains a match.
 type FoundFile struct {
 	Path  string `json:"path"`
 	Count int    `json:"count,omitempty" jsonschema:"lines that match"`
 }
 
-// result draws the page that was asked for.
+// result formats the requested page.
 func (r *grepRun) result() (tools.Result, error) {
 	d := drawing{run: r, out: Found{
-		Mode: r.OutputMode, Total: r.found.total, InFiles: r.found.files, Unread: int(r.sift.unread.Load()), Binary: r.binary,
+		Mode: r.OutputMode, Total: r.found.total, InFiles: r.found.files, Unread: int(r.filter.unread.Load()), Binary: r.binary,
 	}}
 	all := r.found.files
 	if r.found.content {
@@ -66,26 +66,26 @@ func (r *grepRun) result() (tools.Result, error) {
 	if next := r.Offset + d.passed; d.passed > 0 && next < all {
 		d.out.Next = next
 	}
-	d.out.Withheld = int(r.sift.withheld.Load())
+	d.out.Withheld = int(r.filter.withheld.Load())
 	d.close(all)
 	return tools.Result{Content: strings.TrimRight(d.text.String(), "\n"), Data: d.out, Foreign: d.foreign}, nil
 }
 
-// drawing is a page of results in the making.
+// drawing is a page of results under construction.
 type drawing struct {
 	run     *grepRun
 	out     Found
 	text    strings.Builder
-	passed  int // results drawn or withheld
+	passed  int // results formatted or withheld
 	foreign string
 }
 
-// hit draws what was found in a file, after a last look at whether it may be shown.
+// hit formats the matches of one file, after a final check whether the file may be shown.
 func (d *drawing) hit(h hit) {
-	foreign, ok := d.run.sift.shows(h.path)
+	foreign, ok := d.run.filter.shows(h.path)
 	if !ok {
 		d.passed += d.run.found.results(h)
-		d.run.sift.withheld.Add(1)
+		d.run.filter.withheld.Add(1)
 		return
 	}
 	if d.foreign == "" {
@@ -107,15 +107,15 @@ func (d *drawing) hit(h hit) {
 	d.out.Shown++
 }
 
-// lines draws the lines of a file, with those near them if that was asked for.
+// lines formats the matching lines of a file, with the requested context.
 func (d *drawing) lines(path string, h hit) {
 	before, after := max(d.run.Before, d.run.Context), max(d.run.After, d.run.Context)
 	near := map[int]line{}
 	if before+after > 0 {
 		var err error
 		if near, err = d.run.near(h, before, after); err != nil {
-			d.run.sift.failed(d.run.ctx, err)
-			d.out.Unread = int(d.run.sift.unread.Load())
+			d.run.filter.failed(d.run.ctx, err)
+			d.out.Unread = int(d.run.filter.unread.Load())
 		}
 	}
 	last := 0
@@ -143,18 +143,19 @@ func (d *drawing) lines(path string, h hit) {
 	}
 }
 
+// line formats one line.
 func (d *drawing) line(path string, l line, mark byte) {
 	d.out.Lines = append(d.out.Lines, FoundLine{path, l.number, l.text, mark == '-', l.cut})
 	fmt.Fprintf(&d.text, "%s%c%d%c%s\n", tools.ShownPath(path), mark, l.number, mark, l.text)
 }
 
-// near reads the lines around those that match.
+// near reads the lines around the matches.
 func (r *grepRun) near(h hit, before, after int) (map[int]line, error) {
-	p, err := r.sift.guard.Resolve("", r.sift.below(h.path))
+	p, err := r.filter.guard.Resolve("", r.filter.below(h.path))
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.sift.guard.Open(p)
+	f, err := r.filter.guard.Open(p)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +163,7 @@ func (r *grepRun) near(h hit, before, after int) (map[int]line, error) {
 	return near, errors.Join(err, f.Close())
 }
 
+// around picks the context lines out of a file.
 func (r *grepRun) around(src io.Reader, lines []line, before, after int) (map[int]line, error) {
 	near := map[int]line{}
 	var reader text.Reader
@@ -190,7 +192,7 @@ func (r *grepRun) around(src io.Reader, lines []line, before, after int) (map[in
 	return near, nil
 }
 
-// close says how much there is, and what was passed over.
+// close adds a note: how much there is, and what was left out.
 func (d *drawing) close(all int) {
 	out, note := &d.out, []string(nil)
 	switch {
@@ -217,6 +219,7 @@ func (d *drawing) close(all int) {
 	}
 }
 
+// results counts the results in words.
 func (r *grepRun) results(all, files int) string {
 	if r.found.content {
 		return count(all, "matching line") + " in " + count(files, "file")

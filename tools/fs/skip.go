@@ -10,19 +10,21 @@ import (
 	"sync"
 )
 
+// Sizes for skipping blocks.
 const (
-	leapBlock = 4 << 20  // bytes that are passed over at once, half of them by each of two goroutines
-	leapFrom  = 16 << 20 // smaller files are not worth it
+	skipBlock = 4 << 20  // bytes skipped at once, half of them by each of two goroutines
+	skipFrom  = 16 << 20 // minimum file size; below it a plain read is as fast
 )
 
-// leap passes over whole blocks of a large file as long as line n cannot begin in them. It returns how many lines that were and where
-// they end. It never takes the last block, so that what is left tells whether the file ends in the middle of a line.
-func (r reader) leap(ctx context.Context, f *os.File, size int64, n int) (done int, at int64, err error) {
-	if n == 0 || size < leapFrom || r.deps.Spawn == nil {
+// skipBlocks skips whole blocks of a large file as long as line n cannot start in them. It returns
+// how many lines they contain and where they end. It never skips the last block, so that the rest
+// shows whether the file ends in the middle of a line.
+func (r reader) skipBlocks(ctx context.Context, f *os.File, size int64, n int) (done int, at int64, err error) {
+	if n == 0 || size < skipFrom || r.deps.Spawn == nil {
 		return 0, 0, nil
 	}
 	mine, other := make([]byte, chunk), make([]byte, chunk)
-	for at+leapBlock < size {
+	for at+skipBlock < size {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
 		}
@@ -32,8 +34,8 @@ func (r reader) leap(ctx context.Context, f *os.File, size int64, n int) (done i
 		both.Add(1)
 		r.deps.Spawn.Once("count lines", func() error {
 			defer both.Done()
-			errB = errGone // stays when the counting panics
-			b, errB = breaks(f, at+leapBlock/2, other)
+			errB = errGone // remains if the count panics
+			b, errB = breaks(f, at+skipBlock/2, other)
 			return nil
 		})
 		a, errA = breaks(f, at, mine)
@@ -44,16 +46,17 @@ func (r reader) leap(ctx context.Context, f *os.File, size int64, n int) (done i
 		if done+a+b >= n {
 			return done, at, nil
 		}
-		done, at = done+a+b, at+leapBlock
+		done, at = done+a+b, at+skipBlock
 	}
 	return done, at, nil
 }
 
+// errGone is the result of a count that panicked.
 var errGone = errors.New("lines were not counted")
 
 // breaks counts the line breaks in half a block.
 func breaks(f *os.File, at int64, buf []byte) (n int, err error) {
-	for left := leapBlock / 2; left > 0; left -= len(buf) {
+	for left := skipBlock / 2; left > 0; left -= len(buf) {
 		if _, err := f.ReadAt(buf, at); err != nil && !errors.Is(err, io.EOF) {
 			return 0, fmt.Errorf("count lines: %w", err)
 		} else if err != nil {
