@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +108,7 @@ func expireInputs(tx *Tx, now int64) error {
 		return err
 	}
 	for _, seq := range gone {
-		if err := noteGone(tx, seq, "expired"); err != nil {
+		if err := noteNotAnswered(tx, seq, inboxExpired); err != nil {
 			return err
 		}
 		if err := tx.Run("UPDATE fires SET state = 'done', outcome = 'missed', reason = 'not taken in time', ended = ? WHERE state <> 'done' AND id = (SELECT fire FROM inbox WHERE seq = ?)", now, seq); err != nil {
@@ -119,47 +118,35 @@ func expireInputs(tx *Tx, now int64) error {
 	return nil
 }
 
-// noteGone tells the live view that an input will not be answered.
-func noteGone(tx *Tx, seq int64, how string) error {
-	return addEvent(tx, event.Event{Type: "event." + how, Inbox: seq, Data: map[string]any{"inbox": seq}})
-}
-
 func takeNext(tx *Tx, c *turn.Claim, boundary []string) error {
 	for {
 		safe, err := readSetting(tx, keySafeMode)
 		if err != nil {
 			return err
 		}
-		row, err := firstRow(tx, boundary, safe != "")
+		waiting, err := readWaiting(tx, safe != "")
 		if err != nil {
 			return err
 		}
-		resumed, err := firstTurn(tx, safe != "")
-		if err != nil {
-			return err
-		}
+		command, input, resumed := waiting.Next(boundary)
 		switch {
-		case row.Seq != 0 && (row.In.Rank == event.RankOwner || resumed == 0):
-			if row.In.Kind == event.Command {
-				c.Command = row
-				return nil
-			}
-			c.Turn, err = openTurn(tx, row)
+		case input.Seq != 0:
+			c.Turn, err = openTurn(tx, input)
 			return err
-		case resumed != 0:
-			alive, err := resumeTurn(tx, resumed)
-			if err != nil || alive {
-				c.Turn = resumed
-				return err
-			}
-		default:
+		case resumed == 0:
+			c.Command = command
 			return nil
+		}
+		alive, err := resumeTurn(tx, resumed)
+		if err != nil || alive {
+			c.Turn = resumed
+			return err
 		}
 	}
 }
 
-// firstRow is the best queued inbox row that opens a turn, or the boundary command that stands before it.
-func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
+// readWaiting reads what the thread could take next. In safe mode only the owner's inputs and commands count.
+func readWaiting(tx *Tx, safe bool) (w Waiting, err error) {
 	worst := event.RankRest
 	if safe {
 		worst = event.RankOwner
@@ -167,22 +154,17 @@ func firstRow(tx *Tx, boundary []string, safe bool) (turn.Queued, error) {
 	rs, err := tx.Query("SELECT "+inboxColumns+" FROM inbox WHERE seq = ("+firstTask+"(SELECT seq, source FROM inbox INDEXED BY inbox_queued WHERE state = 'queued' AND not_before <= ?1 AND rank <= ?2 AND kind NOT IN ('answer', 'command') ORDER BY rank, seq LIMIT 1))", sqlite.Micros(tx.Now), worst)
 	rows, err := sqlite.Collect(rs, err, scanInput)
 	if err != nil {
-		return turn.Queued{}, err
+		return w, err
+	}
+	if len(rows) > 0 {
+		w.Input = rows[0]
 	}
 	rs, err = tx.Query("SELECT " + inboxColumns + " FROM inbox INDEXED BY inbox_commands WHERE state = 'queued' AND kind = 'command' ORDER BY seq")
-	commands, err := sqlite.Collect(rs, err, scanInput)
-	if err != nil {
-		return turn.Queued{}, err
+	if w.Commands, err = sqlite.Collect(rs, err, scanInput); err != nil {
+		return w, err
 	}
-	for _, q := range commands {
-		if slices.Contains(boundary, q.In.Word()) && (len(rows) == 0 || rows[0].In.Rank > event.RankOwner || q.Seq < rows[0].Seq) {
-			return q, nil
-		}
-	}
-	if len(rows) == 0 {
-		return turn.Queued{}, nil
-	}
-	return rows[0], nil
+	w.Turn, err = firstTurn(tx, safe)
+	return w, err
 }
 
 // firstTurn is the oldest turn that can go on.
@@ -246,15 +228,15 @@ func joinBreath(tx *Tx, t turn.Turn, opening turn.Queued) error {
 	return nil
 }
 
-// beginAnew begins a new conversation for the run of a trigger that has rights to do something: what an earlier run has read, or somebody has
-// put there, must not use them. A right to read, as every watch has it, leaves the conversation as it is. So does each run of the heartbeat, which is to stay small.
+// beginAnew archives the conversation of a trigger whose run begins a new one.
 func beginAnew(tx *Tx, in event.In) error {
-	if in.Fire == 0 || in.Session == "main" {
+	if in.Fire == 0 {
 		return nil
 	}
-	var anew int
-	err := tx.One("SELECT g.kind = 'heartbeat' OR EXISTS (SELECT 1 FROM json_each(g.body, '$.allow') WHERE value NOT LIKE 'read:%') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &anew)
-	if err != nil || anew == 0 {
+	var heartbeat bool
+	var allow []string
+	err := tx.One("SELECT g.kind = 'heartbeat', coalesce(json_extract(g.body, '$.allow'), '[]') FROM fires f JOIN triggers g ON g.id = f.trigger WHERE f.id = ?", []any{in.Fire}, &heartbeat, sqlite.JSON(&allow))
+	if err != nil || !BeginsAnew(in.Session, heartbeat, allow) {
 		return err
 	}
 	return archiveSession(tx, in.Session)

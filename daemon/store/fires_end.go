@@ -68,6 +68,11 @@ func failReported(tx *Tx, call, report string) error {
 	return backOffTrigger(tx, job, why)
 }
 
+// AfterFailure decides when a trigger that has failed so many times in a row may run again, and whether the owner is asked if it shall go on.
+func AfterFailure(failures int, now time.Time) (hold time.Time, ask bool) {
+	return now.Add(scheduler.Backoff(failures)), failures%askAfterFailures == 0
+}
+
 func backOffTrigger(tx *Tx, job int64, why string) error {
 	var failures int
 	var name string
@@ -75,13 +80,13 @@ func backOffTrigger(tx *Tx, job int64, why string) error {
 	if err := tx.One("SELECT failures + 1, name, kind FROM triggers WHERE id = ?", []any{job}, &failures, &name, &k); err != nil {
 		return err
 	}
-	hold := tx.Now.Add(scheduler.Backoff(failures))
+	hold, ask := AfterFailure(failures, tx.Now)
 	if err := tx.Run("UPDATE triggers SET failures = ?, hold = ? WHERE id = ?", failures, sqlite.Micros(hold), job); err != nil {
 		return err
 	}
 	var asked bool
 	if err := tx.One("SELECT EXISTS (SELECT 1 FROM questions WHERE state = 'open' AND until > ? AND subject = ? AND ref = ? AND action_hash = ?)",
-		[]any{sqlite.Micros(tx.Now), turn.AboutJob, job, failingQuestion}, &asked); err != nil || asked || failures%askAfterFailures != 0 {
+		[]any{sqlite.Micros(tx.Now), turn.AboutJob, job, failingQuestion}, &asked); err != nil || asked || !ask {
 		return err
 	}
 	text := fmt.Sprintf("%s %s has failed %d times in a row, the last time because %s. Shall it go on?", k.titled(), name, failures, netguard.Defang(why))

@@ -73,7 +73,7 @@ func accept(tx *Tx, a arrival) (event.Receipt, error) {
 	r := event.Receipt{Event: ev, Inbox: a.Seq, New: true}
 	switch {
 	case a.State == inboxDropped:
-		return r, noteGone(tx, a.Seq, "dropped")
+		return r, noteNotAnswered(tx, a.Seq, inboxDropped)
 	case a.State == inboxHeld:
 		return r, nil
 	case in.Kind == event.Command:
@@ -98,17 +98,17 @@ func (s Inbox) TakeBack(ctx context.Context, w channels.Withdrawal) error {
 	return s.core.write(ctx, func(tx *Tx) error { return takeBack(tx, w) })
 }
 
-// matchAsk takes a plain text of the owner as an answer when it replies to the question's message, or when the chat has
-// exactly one open ask. A command that has come before, as by a button, and answers it in a moment has the question. It never approves anything.
+// matchAsk takes a plain text of the owner as the answer to a question, if it answers one.
 func matchAsk(tx *Tx, seq int64, in event.In) error {
-	var id int64
-	var n int
-	err := tx.One(`SELECT coalesce(min(id), 0), count(*) FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?
-		AND NOT EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%')
-		AND ((? <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ? AND o.address = ?))
-		  OR (? = '' AND address = ? AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?)))`,
-		[]any{sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyRef, in.ReplyTo, in.ReplyRef, in.ReplyTo, in.Session}, &id, &n)
-	if err != nil || n != 1 {
+	rs, err := tx.Query(`SELECT id, EXISTS (SELECT 1 FROM inbox c WHERE c.state = 'queued' AND c.kind = 'command' AND c.trust = 'owner' AND c.parts ->> '$[0].text' LIKE '/% ' || code || '%'),
+			coalesce(?2 <> '' AND id IN (SELECT o.cause_id FROM outbox o JOIN deliveries d ON d.outbox = o.id WHERE o.cause_kind = 'question' AND d.remote_id = ?2 AND o.address = ?3), 0),
+			coalesce(address = ?3, 0) AND EXISTS (SELECT 1 FROM turns t JOIN sessions s ON s.id = t.session WHERE t.id = questions.turn AND s.key = ?4)
+		FROM questions WHERE state = 'open' AND subject = 'ask' AND until > ?1`, sqlite.Micros(tx.Now), in.ReplyRef, in.ReplyTo, in.Session)
+	open, err := sqlite.Collect(rs, err, func(rs *sql.Rows) (q OpenAsk, err error) {
+		return q, rs.Scan(&q.ID, &q.Commanded, &q.Replied, &q.Here)
+	})
+	id := AnsweredAsk(open, in.ReplyRef != "")
+	if err != nil || id == 0 {
 		return err
 	}
 	if err := closeQuestion(tx, id, strings.TrimSpace(in.Text()), seq); err != nil {
@@ -163,7 +163,7 @@ func (s Inbox) Drop(ctx context.Context, seq int64) error {
 		if err := oneRow(n, err, "inbox row %d is not waiting", "only queued rows can be dropped: hob inbox list --state queued", seq); err != nil {
 			return err
 		}
-		if err := noteGone(tx, seq, "dropped"); err != nil {
+		if err := noteNotAnswered(tx, seq, inboxDropped); err != nil {
 			return err
 		}
 		tx.Ring(sqlite.BellJobs) // the gate of a next slot may have waited for it

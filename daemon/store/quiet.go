@@ -76,7 +76,23 @@ func announce(tx *Tx, id int64, to event.Address, body string, until time.Time) 
 	return queueOut(tx, event.Out{Key: fmt.Sprintf("outbox:%d:hold", id), Cause: event.Cause{Kind: event.ByNotice, ID: id}, To: event.ToOwner, Body: text, Urgency: event.Urgent})
 }
 
-// quietEnd is until when it is quiet for the owner at a time, by /quiet and by his quiet hours; not after it when it is not quiet.
+// QuietTimes say when it is quiet for the owner.
+type QuietTimes struct {
+	Asked time.Time                 // until when /quiet has asked for it
+	Awake time.Time                 // the quiet hours do not count before, after /quiet off
+	Hours func(time.Time) time.Time // when the quiet hours that an instant falls into are over; zero: it falls into none; nil: there are none
+}
+
+// End is until when it is quiet at an instant: that instant itself when it is not.
+func (q QuietTimes) End(at time.Time) time.Time {
+	end := later(at, q.Asked)
+	if q.Hours != nil && !end.Before(q.Awake) {
+		end = later(end, q.Hours(end))
+	}
+	return end
+}
+
+// quietEnd is until when it is quiet for the owner at an instant.
 func quietEnd(tx *Tx, at time.Time) (time.Time, error) {
 	asked, err := readTime(tx, keyQuiet)
 	if err != nil {
@@ -86,11 +102,7 @@ func quietEnd(tx *Tx, at time.Time) (time.Time, error) {
 	if err != nil {
 		return at, err
 	}
-	end := later(at, asked)
-	if hours := tx.core.opt.Policy().Quiet; hours != nil && !end.Before(awake) {
-		end = later(end, hours(end))
-	}
-	return end, nil
+	return QuietTimes{Asked: asked, Awake: awake, Hours: tx.core.opt.Policy().Quiet}.End(at), nil
 }
 
 // readTime is a setting that is a time; zero when there is none. One that cannot be read holds nothing back.
